@@ -5,6 +5,7 @@ import { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import { findStoredStates } from '#shared/vault/bulk/memories.mongo.ts'
 import {
+  hasSuccessor,
   unsettledOfCopy,
   unsettledOfFile,
   type PromisedMemories,
@@ -13,8 +14,9 @@ import {
 const endedStates = new Set(['done', 'cancelled'])
 
 /**
- * Deletes what an operation that has not ended has stored and not finalized: nothing has counted it. Call it
- * before the operation is cancelled, in the transaction that removes its jobs: when that is rolled back,
+ * Deletes what an operation that has not ended has stored and not finalized: nothing has counted it. What a file
+ * or a copy has stored stays where its vault sent another one since: that one may have been answered that the
+ * memories are there already. Call it before the operation is cancelled, in the transaction that removes its jobs: when that is rolled back,
  * they store it again.
  *
  * @param ingested what its jobs carried
@@ -28,9 +30,13 @@ export async function discardUnfinished(
 ): Promise<void> {
   const status = await findOperationStatus(tx.query, operation)
   if (!status || endedStates.has(status.state)) return
-  const ofFile = await unsettledOfFile(tx.query, operation)
-  const ofCopy = await unsettledOfCopy(tx.query, operation)
-  for (const { vault, ids } of [...ingested, ...ofFile, ...ofCopy]) {
+  const ofBulk = (await hasSuccessor(tx.query, operation))
+    ? []
+    : [
+        ...(await unsettledOfFile(tx.query, operation)),
+        ...(await unsettledOfCopy(tx.query, operation)),
+      ]
+  for (const { vault, ids } of [...ingested, ...ofBulk]) {
     const states = await findStoredStates(mongo, { vault, epoch: 0 }, ids)
     // Another operation may have stored or replaced the memory of an id.
     const own = [...states].filter(([, state]) => state.operation === operation)

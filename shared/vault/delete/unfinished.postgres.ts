@@ -4,6 +4,17 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 /** Memories that work was to store in a vault. */
 export type PromisedMemories = { vault: string; ids: readonly string[] }
 
+/** Whether the vault that sent an operation has sent another file or copy after it, which was not cancelled. */
+export async function hasSuccessor(query: Query, operation: string): Promise<boolean> {
+  const { rowCount } = await query(
+    `select from operations o join operations n on n.vault = o.vault and n.id > o.id
+     where o.id = $1 and n.kind in ('upload', 'import', 'transfer', 'graft') and n.state <> 'cancelled'
+     limit 1`,
+    [operation],
+  )
+  return rowCount > 0
+}
+
 /** What chunks of a file may have stored without being settled, by chunk. */
 export async function unsettledOfFile(
   query: Query,

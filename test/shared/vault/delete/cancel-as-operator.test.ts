@@ -44,9 +44,14 @@ async function upload(key: string): Promise<string> {
   return body.operation_id
 }
 
-async function transfer(key: string): Promise<string> {
+async function buildSource(): Promise<string> {
   const source = await buildKey(backend)
   await insertMemories(backend, source, [{ text: 'fact one' }, { text: 'fact two' }])
+  return source
+}
+
+async function transfer(key: string, from?: string): Promise<string> {
+  const source = from ?? (await buildSource())
   const { body } = await createTestClient(base, source).post(
     '/v1/memory/transfer',
     { destination_key: key },
@@ -90,6 +95,26 @@ for (const [name, { accept, run, memories }] of Object.entries(kinds)) {
     t.ok(keyRow.revision > before.revision, 'every process drops them')
     const { rows } = await query('select state from operations where id = $1', [operation])
     t.same(rows, [{ state: 'cancelled' }])
+  })
+}
+
+for (const [name, { accept, run, memories }] of Object.entries({
+  upload: kinds.upload,
+  transfer: kinds.transfer,
+})) {
+  t.test(`${name}: what a later one found there stays`, async t => {
+    const key = await buildKey(backend)
+    const source = name === 'transfer' ? await buildSource() : key
+    const operation = await accept(key, source)
+    const { restore } = await cutUpdates(backend, 'operations')
+    await t.rejects(async () => void (await run(operation)), { message: 'cut' })
+    await restore()
+    await query(`update operations set state = 'failed' where id = $1`, [operation])
+    const again = await accept(key, source)
+    t.not(again, operation)
+    await run(again)
+    t.match(await cancelAsOperator(backend, operation), { removed: 1, active: 0 })
+    t.equal((await readDocuments(backend, key)).length, memories)
   })
 }
 
