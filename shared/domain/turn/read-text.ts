@@ -28,10 +28,14 @@ export function readText(
 ): TextReading {
   if (isModel) return readSegments(withoutUnopenedThought(text), true, hasOtherWords)
   const { inner, leftOut: wrappers } = unwrap(text)
-  const reading = readSegments(inner, false, hasOtherWords)
+  const unquoted = unquote(inner)
+  const reading = readSegments(unquoted, false, hasOtherWords)
   const template = findTemplateQuestion(reading.words)
   const leftOut = [...wrappers, ...reading.leftOut]
-  if (!template) return { ...reading, question: unquote(reading.question), leftOut }
+  if (!template) {
+    const words = reading.words === unquoted ? inner : reading.words
+    return { words, question: reading.question, leftOut }
+  }
   const words = reading.words.slice(template.start, template.end).trim()
   return { words, question: words, leftOut: [...leftOut, 'template'] }
 }
@@ -59,7 +63,7 @@ function unwrap(text: string): { inner: string; leftOut: HarnessReason[] } {
 
 /**
  * opencode puts the prompt of its command line in quotation marks. They are no part of the question, but stay in
- * the words: a person may have written them.
+ * words of which nothing is left out: a person may have written them.
  */
 function unquote(text: string): string {
   const trimmed = text.trim()

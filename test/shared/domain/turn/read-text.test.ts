@@ -71,6 +71,7 @@ t.test('a person who writes about tags, JSON and templates loses nothing', async
 })
 
 t.test('quotation marks around all of a message are said but not asked', async t => {
+  t.equal(readText(`"<context>a page</context>\n\n${personsWords}"`).words, personsWords)
   const text = ` "${personsWords}"\n`
   t.equal(readText(text).words, text)
   t.equal(readQuestion(text), personsWords)
