@@ -92,7 +92,7 @@ async function countPermitted(
   const counted = (some: typeof hidden) => some.reduce((sum, { memories }) => sum + memories, 0)
   // The counts of tag sets hold what waits for a person, which no member sees whatever their roles.
   const permittedSets = sets.permitted.map(({ tagSet }) => tagSet)
-  const pending = await countPending(mongo, scope, permittedSets)
+  const pending = await countPending(mongo, scope, hidden.length > 0 ? permittedSets : undefined)
   const sample =
     hidden.length === 0
       ? []

@@ -178,23 +178,28 @@ export async function findPending(
   return found?._id
 }
 
-/** How many memories with one of these sets of tags wait for a person, unseen by members. */
-export function countPending(
+/**
+ * How many memories wait for a person, unseen by members.
+ *
+ * @param tagSets counts those with one of these sets of tags; without it all
+ */
+export async function countPending(
   { memories }: Collections,
   { vault, epoch }: Scope,
-  tagSets: readonly string[],
+  tagSets?: readonly string[],
 ): Promise<number> {
-  return memories
-    .countDocuments(
-      {
-        vault: { $eq: vault },
-        epoch: { $eq: epoch },
-        session: { $eq: pendingPartition },
-        tag_set: { $in: [...tagSets] },
-      },
-      { hint: partitionIndex, signal: deadline(memories) },
-    )
-    .catch(refuseWhenUnreachable)
+  const waiting = {
+    vault: { $eq: vault },
+    epoch: { $eq: epoch },
+    session: { $eq: pendingPartition },
+  }
+  const count = (filter: object): Promise<number> =>
+    memories
+      .countDocuments(filter, { hint: partitionIndex, signal: deadline(memories) })
+      .catch(refuseWhenUnreachable)
+  // The index tells all of them alone; their tags are in the documents.
+  const all = await count(waiting)
+  return all === 0 || !tagSets ? all : count({ ...waiting, tag_set: { $in: [...tagSets] } })
 }
 
 /** The newest memories with one of these sets of tags, regardless of anything else. */
