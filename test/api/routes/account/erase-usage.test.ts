@@ -14,13 +14,13 @@ const { base } = await startTestApi(t, backend)
 const { query } = backend.postgres
 await startJobWorkers(backend, ...jobNames.filter(name => name !== 'sweep'))
 
-/** An account of a week with a member, and keys that were used yesterday. */
+/** An account of a week with a member, and keys that were used two days ago. */
 async function newAccount() {
   const team = await buildTeam(backend)
   await team.addMember('ada@example.com')
   const { account } = team
   await ageRows(backend, 'accounts', '7 days', { id: account })
-  await insertPastUsage(backend, account, [1])
+  await insertPastUsage(backend, account, [2])
   const { rows } = await query<{ hash: Buffer }>(
     'select hash from memory_keys where account = $1',
     [account],
