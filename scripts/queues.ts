@@ -112,24 +112,24 @@ async function cancelCommand(
   } finally {
     await mongo.close()
   }
-  const lines = outcomes.map(
-    ({ id, removed, active }) => `${id}  ${describeCancellation(removed, active)}\n`,
-  )
+  const lines = outcomes.map(({ id, ...outcome }) => `${id}  ${describeCancellation(outcome)}\n`)
   process.stdout.write(
     options.json ? `${JSON.stringify({ cancelled: outcomes })}\n` : lines.join(''),
   )
   return outcomes.every(({ removed }) => removed > 0) ? 0 : 1
 }
 
+type Cancellation = { removed: number; active: number; refused?: string }
+
 /** One that is refused does not keep the others from being cancelled. */
-const cancelOrTell = (stores: Stores, id: string) =>
+const cancelOrTell = (stores: Stores, id: string): Promise<Cancellation> =>
   cancelAsOperator(stores, id).catch((error: unknown) => {
     if (!(error instanceof Refusal)) throw error
-    process.stderr.write(`${id}  ${error.message}\n`)
-    return { removed: 0, active: 0 }
+    return { removed: 0, active: 0, refused: error.message }
   })
 
-function describeCancellation(removed: number, active: number): string {
+function describeCancellation({ removed, active, refused }: Cancellation): string {
+  if (refused !== undefined) return refused
   if (active > 0) return 'is at work and cannot be cancelled'
   if (removed === 0) return 'no job waits or has failed under this id'
   return removed === 1 ? 'cancelled' : `cancelled, ${removed} jobs`
