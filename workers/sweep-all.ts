@@ -82,7 +82,7 @@ const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   sharedRetrievals: ({ postgres }) => dropOldRetrievals(postgres.query),
   erasedAccounts: ({ postgres }) => purgeErasedAccounts(postgres.query),
   webhooks: ({ postgres }) => dropOldDeliveries(postgres.query),
-  givenUpWebhooks: ({ postgres }) => giveUpDeliveries(postgres.query),
+  givenUpDeliveries: ({ postgres }) => giveUpDeliveries(postgres.query),
   unsentWebhooks: sendMissingDeliveryJobs,
   unsealedWebhooks: sealStoredUrls,
   usageDays: ({ postgres }) => rollUpKeyUsage(postgres.query),

@@ -120,7 +120,7 @@ export const jobOptions: Record<JobName, JobOptions> = {
 
 export const jobNames = Object.keys(jobOptions) as JobName[]
 
-/** Jobs that finish what has taken effect or was acknowledged as done: nobody can cancel them. */
+/** Jobs that finish what has taken effect or was acknowledged as done: they cannot be cancelled. */
 export const uncancellableJobs = [
   'clear',
   'account-erase',

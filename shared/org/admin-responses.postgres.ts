@@ -3,7 +3,7 @@ import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 /**
  * Erases the responses that are stored for Idempotency-Keys of changes and reviews of an organization's
- * shared memories, whoever sent them: one may show the words of another memory. The requests stay answered,
+ * shared memories, by any credential: one may show the words of another memory. The requests stay answered,
  * since run again they would decide about other words than before. Seedings answer with words of the request
  * alone.
  *

@@ -1,17 +1,13 @@
 import { isIPv6 } from 'node:net'
 import identityCard from 'validator/lib/isIdentityCard.js'
+import luhn from 'validator/lib/isLuhnNumber.js'
 import taxId from 'validator/lib/isTaxID.js'
 
 /** Luhn: every payment card number passes, and one random number in ten. */
 export function isCardNumber(text: string): boolean {
   const digits = text.replaceAll(/[ -]/g, '')
   if (digits.length < 13 || digits.length > 19 || /^(\d)\1+$/.test(digits)) return false
-  let sum = 0
-  for (let place = 1; place <= digits.length; place++) {
-    const digit = Number(digits[digits.length - place])
-    sum += place % 2 === 1 ? digit : digit > 4 ? digit * 2 - 9 : digit * 2
-  }
-  return sum % 10 === 0
+  return luhn.default(digits)
 }
 
 /**
