@@ -134,11 +134,20 @@ t.test('200: everything of an organization in its order, and no secret', async t
 t.test(
   '200: a memory is as sensitive in the export as in the list, by former labels too',
   async t => {
-    const { admin, path } = await buildOrg(backend, base)
+    const { admin, path, org } = await buildOrg(backend, base)
     const { tag_id: tag } = (await admin.post(`${path}/tags`, { label: 'pay' })).body
     await admin.post(`${path}/roles`, { name: 'Books', allowed_tags: ['pay'] })
-    await admin.post(`${path}/memories`, { text: 'The budget is fixed', tags: ['pay'] })
     await admin.send('PATCH', `${path}/tags/${tag}`, { body: { label: 'wages' } })
+    // What is written between the two runs of a rename bears the former label.
+    await waitUntil('the first run of the rename', async () => {
+      const { rows } = await backend.postgres.query(
+        `select 1 from pgboss.job
+         where name = 'org-relabel' and data->>'org' = $1 and state = 'completed'`,
+        [org],
+      )
+      return rows.length === 1
+    })
+    await admin.post(`${path}/memories`, { text: 'The budget is fixed', tags: ['pay'] })
     const [listed] = (await admin.get(`${path}/memories`)).body.items
     const exported = (await linesOf(admin, path)).find(({ type }) => type === 'shared_memory')
     t.same(listed.tags, ['pay'], 'the memory bears the former label')
