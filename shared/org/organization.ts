@@ -126,13 +126,12 @@ export const changeOrganization = (
   { pipeline = {}, ...settings }: OrgChange & { pipeline?: PipelineSettings },
 ): Promise<OrgRow> =>
   changePolicy(backend, { admin, org: id, conflictMessage: takenName }, async tx => {
-    const { name } = settings
+    const { name, ...models } = settings
     const before = await readSettings(tx.query, admin, id)
-    await updateOrg(tx, id, { ...settings, name: name && normalizeName(name, 'name') })
-    // Changed models, too, may be what a waiting turn has waited for.
-    if (Object.values(pipeline).some(value => value !== undefined))
-      await changePipeline(tx, id, pipeline)
-    await wakePipeline(tx.query, id)
+    await updateOrg(tx, id, { ...models, name: name && normalizeName(name, 'name') })
+    if (hasValue(pipeline)) await changePipeline(tx, id, pipeline)
+    // A waiting turn may have waited for another model, too, but never for another name.
+    if (hasValue(pipeline) || hasValue(models)) await wakePipeline(tx.query, id)
     const after = await readSettings(tx.query, admin, id)
     await recordPolicyEvent(
       tx,
@@ -146,6 +145,9 @@ export const changeOrganization = (
     )
     return after.org
   })
+
+const hasValue = (settings: object): boolean =>
+  Object.values(settings).some(value => value !== undefined)
 
 type StoredSettings = {
   org: OrgRow

@@ -112,8 +112,8 @@ export const givenUpQueues = passQueues.map(name => `${name}.dead`)
 const wokenMax = 10
 
 /**
- * Makes the waiting jobs of an organization due now. While its provider could not be used, the probe is due
- * and a few jobs are woken for it: when it succeeds it wakes the others.
+ * Makes the waiting jobs of an organization due now, unless its admin has paused it. While its provider could not
+ * be used, the probe is due and a few jobs are woken for it: when it succeeds it wakes the others.
  */
 export async function wakePipeline(query: Query, org: string): Promise<void> {
   await query(
@@ -123,6 +123,7 @@ export async function wakePipeline(query: Query, org: string): Promise<void> {
      ), woken as (
        select name, id from ${pgBossSchema}.job
        where name = any($2) and data->>'org' = $1::text and state < 'active' and start_after > now()
+         and not exists (select from org_pipelines where org = $1::uuid and paused)
        order by created_on
        limit (select case when exists (select from probe) then ${wokenMax} end)
      )

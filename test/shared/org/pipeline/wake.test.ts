@@ -45,4 +45,16 @@ t.test('waking a faulty pipeline makes its probe due and wakes a few jobs for it
   await rest()
   await wakePipeline(query, org)
   t.same(await due(), [{ org, n: 12 }], 'a pipeline without a fault is woken whole')
+
+  const admin = createTestClient(base, team.adminKey)
+  const change = async (body: object) => {
+    await rest()
+    t.equal((await admin.send('PATCH', `/v1/orgs/${org}`, { body })).status, 200)
+    return due()
+  }
+  t.same(await change({ name: 'Another name' }), [], 'a name is nothing that a turn waits for')
+  t.same(await change({ extract_model: 'another' }), [{ org, n: 12 }])
+  t.same(await change({ pipeline_paused: true }), [], 'nor does a paused pipeline')
+  t.same(await change({ extract_model: 'a third' }), [])
+  t.same(await change({ pipeline_paused: false }), [{ org, n: 12 }])
 })
