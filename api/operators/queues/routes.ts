@@ -18,6 +18,7 @@ import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 import { jobNames } from '#shared/domain/jobs.ts'
 import {
   deleteEndedJob,
+  isCancelledToDelete,
   listJobs,
   requireJob,
   requireQueue,
@@ -106,9 +107,19 @@ const actions: Record<string, (backend: ApiBackend, job: JobDetail) => Promise<s
     if (removed === 0) throw new Refusal('conflict', 'This job has ended', 'Delete it')
     return removed === 1 ? `${id} is cancelled` : `${removed} jobs of one operation are cancelled`
   },
-  async delete({ config }, job) {
-    await deleteEndedJob(config.databaseUrl, job)
-    return `${job.id} is deleted`
+  async delete(backend, job) {
+    const { id } = job
+    if (!isCancelledToDelete(job)) await deleteEndedJob(backend.config.databaseUrl, job)
+    else {
+      const { active } = await cancelAsOperator(backend, id)
+      if (active > 0)
+        throw new Refusal(
+          'conflict',
+          'Another job of its operation runs',
+          'Delete it when that has ended',
+        )
+    }
+    return `${id} is deleted`
   },
 }
 

@@ -97,6 +97,13 @@ export async function retryJob(
   await withBoss(databaseUrl, boss => boss.retry(queue, id))
 }
 
+/** Queues of steps of an operation that can be cancelled: without one of them it never ends. */
+const cancellableSteps: JobName[] = ['ingest', 'upload', 'import', 'reembed', 'retention']
+
+/** Whether the operation of a job can end no more once it is deleted: it is to be cancelled instead. */
+export const isCancelledToDelete = ({ queue }: JobRow): boolean =>
+  cancellableSteps.some(name => deadLetterQueueOf(name) === queue)
+
 /**
  * Deletes a job that has ended, or a dead letter: its operation stays as it is.
  *

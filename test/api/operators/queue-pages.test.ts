@@ -1,9 +1,14 @@
 import t from 'tap'
 import { operatorEmail } from '#shared/access/operator.ts'
+import type { IngestJob } from '#shared/domain/job-payloads.ts'
+import { failOperations } from '#shared/operations/operations.postgres.ts'
+import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { noBrowser, openBrowser, openTab, picture, settled } from '#test/console/browser.ts'
 import { buildAdmin } from '#test/support/admin.ts'
+import { cutUpdates } from '#test/support/alter.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
 
 const skip = noBrowser
 // No worker runs: jobs stay where they are put.
@@ -37,9 +42,9 @@ const submit = async (
 }
 
 const word = 'Saxifrage'
-const ingest = async (): Promise<string> => {
+const ingest = async (key = userKey): Promise<string> => {
   const messages = [{ role: 'user', content: `${word} grows on the <b>north</b> wall` }]
-  const answer = await createTestClient(base, userKey).post('/v1/memory/ingest', { messages })
+  const answer = await createTestClient(base, key).post('/v1/memory/ingest', { messages })
   return answer.body.operation_id as string
 }
 const jobPath = (id: string, queue = 'ingest') => `/admin/queues/${queue}/jobs/${id}`
@@ -55,15 +60,15 @@ const stateOfOperation = async (id: string) =>
     .state
 
 /** A job whose tries are over, as pg-boss leaves it. @returns the id of its dead letter. */
-async function die(job: string): Promise<string> {
+async function die(job: string, queue = 'ingest'): Promise<string> {
   const { rows } = await query<{ id: string }>(
-    `with dying as (delete from pgboss.job where id = $1 and name = 'ingest' returning *)
+    `with dying as (delete from pgboss.job where id = $1 and name = $2 returning *)
      insert into pgboss.job (id, name, data, state, keep_until, retry_limit,
                              source_name, source_id, source_retry_count, source_output)
-     select gen_random_uuid(), 'ingest.dead', data, 'created', now() + interval '1 year', 10,
-            'ingest', id, 10, '{"message": "the model was away"}'
+     select gen_random_uuid(), name || '.dead', data, 'created', now() + interval '1 year', 10,
+            name, id, 10, '{"message": "the model was away"}'
      from dying returning id`,
-    [job],
+    [job, queue],
   )
   return rows[0]!.id
 }
@@ -131,6 +136,39 @@ t.test('delete removes what has ended, and no job whose operation waits for it',
   const letter = await die(id)
   t.equal((await submit(`${jobPath(letter, 'ingest.dead')}/delete`)).status, 303)
   t.equal(await rowOf(letter), undefined)
+  t.equal(await stateOfOperation(id), 'cancelled')
+})
+
+t.test('delete of a dead letter removes what its tries have stored', async t => {
+  const key = await buildKey(backend)
+  const id = await ingest(key)
+  const { rows } = await query<{ data: IngestJob }>('select data from pgboss.job where id = $1', [
+    id,
+  ])
+  const { restore } = await cutUpdates(backend, 'operations')
+  await t.rejects(storeAccepted(backend, [rows[0]!.data], { again: false }), { message: 'cut' })
+  await restore()
+  t.equal((await readDocuments(backend, key)).length, 1)
+  const letter = await die(id)
+  await backend.postgres.transaction(tx => failOperations(tx, backend.queue, [id]))
+  t.equal((await submit(`${jobPath(letter, 'ingest.dead')}/delete`)).status, 303)
+  t.equal(await rowOf(letter), undefined)
+  t.same(await readDocuments(backend, key), [])
+  t.equal(await stateOfOperation(id), 'cancelled')
+})
+
+t.test('delete of a dead letter that finishes what was acknowledged removes it alone', async t => {
+  const client = createTestClient(base, await buildKey(backend))
+  const respondAsync = { prefer: 'respond-async' }
+  const { body } = await client.send('DELETE', '/v1/memory', { headers: respondAsync })
+  const { rows } = await query<{ id: string }>(
+    `select id from pgboss.job where name = 'clear' and data->>'operation' = $1`,
+    [body.operation_id],
+  )
+  const letter = await die(rows[0]!.id, 'clear')
+  t.equal((await submit(`${jobPath(letter, 'clear.dead')}/delete`)).status, 303)
+  t.equal(await rowOf(letter), undefined)
+  t.equal(await stateOfOperation(body.operation_id), 'running')
 })
 
 t.test('send puts a job into a queue', async t => {
