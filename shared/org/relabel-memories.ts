@@ -11,7 +11,8 @@ import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
 import { relabelHistory } from '#shared/org/history-labels.postgres.ts'
 import { findOrgAccount } from '#shared/org/orgs.postgres.ts'
 import { changePolicy } from '#shared/org/policy-change.ts'
-import { endFormerLabel, findTag } from '#shared/org/tags.postgres.ts'
+import { endFormerLabel } from '#shared/org/former-labels.postgres.ts'
+import { findTag } from '#shared/org/tags.postgres.ts'
 import type { RelabelJob } from '#shared/domain/job-payloads.ts'
 
 const pageMax = 100
@@ -23,7 +24,8 @@ const lastRunSeconds = 3_600
  * Replaces the former label of a renamed tag by the current one, memory by memory, each with an audit
  * event `retag`. It runs after the renaming, and an hour later for what was being written meanwhile. Until
  * that last run is done a role that allows the tag allows the former label too; then the label opens
- * nothing. Safe to run any number of times.
+ * nothing. Where the tag got the label again meanwhile and lost it, the last run of that renaming ends it.
+ * Safe to run any number of times.
  *
  * @throws Refusal `unavailable` when a store is out of reach; the next run goes on.
  */

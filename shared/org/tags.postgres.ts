@@ -94,19 +94,6 @@ export async function removeFormerLabel(
   return rows[0]?.label
 }
 
-/** Takes a former label from its tag. @returns the label of the tag; undefined when it has no such former label. */
-export async function endFormerLabel(
-  tx: Transaction,
-  { org, tag, from }: { org: string; tag: string; from: string },
-): Promise<string | undefined> {
-  const { rows } = await tx.query<{ label: string }>(
-    `update org_tags set former = array_remove(former, $3)
-     where org = $1 and id = $2 and label <> $3 and $3 = any(former) returning label`,
-    [org, tag, from],
-  )
-  return rows[0]?.label
-}
-
 export async function deleteTag(tx: Transaction, id: string): Promise<void> {
   await tx.query('delete from org_tags where id = $1', [id])
 }

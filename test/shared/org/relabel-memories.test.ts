@@ -8,7 +8,10 @@ import { buildTeam } from '#test/support/team.ts'
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)
 
-t.test('a former label opens what the tag opens for an hour, and then nothing', async t => {
+const { signal } = new AbortController()
+
+/** A team with a tag `secret`, and a member who may see what it is on. */
+async function secretTeam() {
   const team = await buildTeam(backend)
   const admin = createTestClient(base, team.adminKey)
   const path = `/v1/orgs/${team.org}`
@@ -31,8 +34,11 @@ t.test('a former label opens what the tag opens for an hour, and then nothing', 
         [team.org],
       )
     ).rows
-  const { signal } = new AbortController()
+  return { org: team.org, admin, path, tag, seed, seen, rename, jobs }
+}
 
+t.test('a former label opens what the tag opens for an hour, and then nothing', async t => {
+  const { admin, path, seed, seen, rename, jobs } = await secretTeam()
   const { mem_id: removed } = await seed('April')
   await seed('May')
   await admin.send('DELETE', `${path}/memories/${removed}`)
@@ -58,4 +64,29 @@ t.test('a former label opens what the tag opens for an hour, and then nothing', 
   await relabelMemories(backend, last!.data, signal)
   t.same(await seen(), ['April', 'June', 'May'], 'nor after another run')
   t.equal((await rename('secret')).status, 409, 'nor may the tag have it again')
+})
+
+t.test('the last run of a renaming leaves the hour of a later one of the same tag', async t => {
+  const { seed, seen, rename, jobs } = await secretTeam()
+  await seed('May')
+  await rename('launch')
+  const [first] = await jobs()
+  await relabelMemories(backend, first!.data, signal)
+  await rename('secret')
+  await rename('start')
+  const { data: later } = (await jobs()).find(
+    ({ data }) => data.from === 'secret' && !data.last && data.operation !== first!.data.operation,
+  )!
+  await relabelMemories(backend, later, signal)
+  const lastRuns = (await jobs()).filter(({ data }) => data.last && data.from === 'secret')
+  t.equal(lastRuns.length, 2)
+  const [earlierLast, laterLast] = lastRuns
+
+  await relabelMemories(backend, earlierLast!.data, signal)
+  await seed('June')
+  t.same(await seen(), ['June', 'May'], 'what is being written is not hidden early')
+  await relabelMemories(backend, laterLast!.data, signal)
+  t.same(await seen(), ['June', 'May'])
+  await seed('July')
+  t.same(await seen(), ['June', 'May'], 'the label opens nothing by now')
 })
