@@ -7,6 +7,7 @@ import { finalizeStrandedWrites } from '#shared/org/audit.ts'
 import { findDeniedMemories } from '#shared/org/denied-memories.ts'
 import { dropRemovedStatements } from '#shared/org/shared-statements.postgres.ts'
 import { finishWithdrawals } from '#shared/org/withdraw-statement.ts'
+import { sendMissingLastRuns } from '#shared/org/relabel-memories.ts'
 import { reembedSharedVaults } from '#shared/org/reembed-shared-vaults.ts'
 import { dropStaleFiles } from '#shared/vault/bulk/files.postgres.ts'
 import {
@@ -77,6 +78,7 @@ const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   removedStatements: ({ postgres }) => dropRemovedStatements(postgres.query),
   sharedSpaces: reembedSharedVaults,
   movedVaults: reembedLateArrivals,
+  formerLabels: sendMissingLastRuns,
   tagRuns: ({ postgres }) => endOrphanedTagRuns(postgres.query),
   sharedHistory: ({ postgres }) => dropOldSharedWrites(postgres.query),
   sharedRetrievals: ({ postgres }) => dropOldRetrievals(postgres.query),

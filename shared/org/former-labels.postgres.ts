@@ -1,6 +1,6 @@
 import { deadLetterQueueOf, type JobName } from '#shared/domain/jobs.ts'
 import type { RelabelJob } from '#shared/domain/job-payloads.ts'
-import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 
 const queue: JobName = 'org-relabel'
@@ -37,4 +37,21 @@ export async function endFormerLabel(
     [org, tag, from, operation],
   )
   return rows[0]?.label
+}
+
+/** Former labels that no job will end, of tags in any organization; the actor is the owner. */
+export async function formerLabelsWithoutJob(
+  query: Query,
+  max: number,
+): Promise<Omit<RelabelJob, 'operation' | 'last'>[]> {
+  const { rows } = await query<Omit<RelabelJob, 'operation' | 'last'>>(
+    `select t.org, o.vault, v.epoch, a.email as actor, t.id as tag, f.label as "from"
+     from org_tags t cross join unnest(t.former) f(label)
+     join orgs o on o.id = t.org join vaults v on v.id = o.vault join accounts a on a.id = o.account
+     where f.label <> t.label and not exists (${jobsOfLabel('f.label')})
+     limit $1`,
+    [max],
+    'former-labels.without-job',
+  )
+  return rows
 }
