@@ -1,7 +1,7 @@
 import { deleteAccountUse } from '#shared/accounts/account-use.postgres.ts'
 import { switchOffWebhooks } from '#shared/events/webhooks/webhooks.postgres.ts'
 import { organizationRouteSql } from '#shared/operations/idempotency.postgres.ts'
-import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
+import { lockManyVaults } from '#shared/operations/vault-locks.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 /** How many rows the erasure of an account has deleted at once. */
@@ -52,15 +52,18 @@ export async function lockAccount(
   account: string,
 ): Promise<{ email: string; vaults: string[] } | undefined> {
   const early = await listVaults(tx, account)
-  await lockVaults(tx, early)
+  await lockManyVaults(tx, early)
   const { rows } = await tx.query<{ email: string }>(
     'select email from accounts where id = $1 for update',
     [account],
   )
   // A statement of its own: it sees the vault of a key that was minted while this one waited.
   const vaults = await listVaults(tx, account)
-  const late = vaults.filter(vault => !early.includes(vault))
-  if (late.length > 0) await lockVaults(tx, late)
+  const locked = new Set(early)
+  await lockManyVaults(
+    tx,
+    vaults.filter(vault => !locked.has(vault)),
+  )
   const { rowCount: erasures } = await tx.query(
     'select from account_erasures where account = $1 limit 1',
     [account],

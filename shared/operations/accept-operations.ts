@@ -61,7 +61,9 @@ export async function acceptOperations(
     const state = accepted[index]!
     if (!state.fresh) continue
     const jobs = (await work.jobs(state)).map(job => ({ priority: -state.pending, ...job }))
-    jobsByQueue.set(work.queueName, [...(jobsByQueue.get(work.queueName) ?? []), ...jobs])
+    const queued = jobsByQueue.get(work.queueName)
+    if (queued) queued.push(...jobs)
+    else jobsByQueue.set(work.queueName, jobs)
   }
   for (const [name, jobs] of jobsByQueue) {
     if (jobs.length > 0) await queue.send(tx, name, jobs)

@@ -27,6 +27,16 @@ export async function lockVaults(
   )
 }
 
+/** A statement that locks as many takes about 0.1 s. */
+const lockedMax = 5_000
+
+/** Locks any number of vaults until the transaction ends, in the same order; see `lockVaults`. */
+export async function lockManyVaults(tx: Transaction, vaults: readonly string[]): Promise<void> {
+  const sorted = vaults.toSorted()
+  for (let first = 0; first < sorted.length; first += lockedMax)
+    await lockVaults(tx, sorted.slice(first, first + lockedMax))
+}
+
 /** Locks the vaults of operations until the transaction ends; see `lockVaults`. */
 export async function lockVaultsOf(
   { query }: Transaction,

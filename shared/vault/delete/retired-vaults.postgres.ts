@@ -1,4 +1,3 @@
-import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import { clearedChannel } from '#shared/vault/base/erasures.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { nextEpochSql } from '#shared/vault/base/vaults.postgres.ts'
@@ -11,11 +10,13 @@ export const epochMax = 2_147_483_647
 
 /**
  * Makes everything in several vaults invisible at once and schedules its erasure. The commit notifies all
- * processes. The rows of the vaults stay: bills refer to them.
+ * processes. The rows of the vaults stay: bills refer to them. The caller has locked the vaults.
  */
-export async function retireVaultRows(tx: Transaction, vaults: readonly string[]): Promise<void> {
-  await lockVaults(tx, vaults)
-  await tx.query(
+export async function retireVaultRows(
+  { query }: Transaction,
+  vaults: readonly string[],
+): Promise<void> {
+  await query(
     `with raised as (
        update vaults v set epoch = ${nextEpochSql('v.epoch')}, revision = revision + 1, external_id = null, raw_units = 0, raw_tokens = 0,
               tier2_count = 0, tier2_importance = 0, tier2_tokens = 0
@@ -43,19 +44,28 @@ export async function retireVaultRows(tx: Transaction, vaults: readonly string[]
   )
 }
 
+const operationsMax = 10_000
+
 /**
- * Deletes data about the use of vaults: ended operations with their outcomes, names of sessions, stored
- * responses of Idempotency-Keys. Bills stay; the jobs that erase the vaults take the names of sessions from them.
+ * Deletes data about the use of vaults: ended operations with their outcomes, 10,000 in one statement, names of
+ * sessions, stored responses of Idempotency-Keys. Bills stay; the jobs that erase the vaults take the names of
+ * sessions from them.
  */
 export async function deleteVaultUse(
   { query }: Transaction,
   vaults: readonly string[],
 ): Promise<void> {
+  for (let removed = operationsMax; removed === operationsMax;) {
+    ;({ rowCount: removed } = await query(
+      `delete from operations where id = any(array(
+         select id from operations
+         where vault = any($1::uuid[]) and state not in ('accepted', 'running', 'failed')
+         limit ${operationsMax}))`,
+      [vaults],
+    ))
+  }
   await query(
-    `with ended as (
-       delete from operations
-       where vault = any($1::uuid[]) and state not in ('accepted', 'running', 'failed')
-     ), unnamed as (
+    `with unnamed as (
        update operations set session = null, outcome = null, status = null
        where vault = any($1::uuid[]) and state in ('accepted', 'running', 'failed')
      )
