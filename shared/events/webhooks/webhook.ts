@@ -13,6 +13,7 @@ import {
 } from '#shared/events/webhooks/deliveries.postgres.ts'
 import {
   findStoredWebhook,
+  giveUpBacklog,
   insertWebhook,
   listStoredWebhooks,
   replaceSecret,
@@ -121,8 +122,8 @@ export const webhookNotFound = (): Refusal =>
 export type WebhookChange = Omit<StoredWebhookChange, 'storedUrl'> & { url?: string | undefined }
 
 /**
- * Changes the given fields. Switching it off gives its pending messages up; switching it on clears its
- * failures.
+ * Changes the given fields. Switching it off gives its pending messages up, those that are left before it is on
+ * again; switching it on clears its failures.
  *
  * @throws Refusal `missing`; `invalid` as `createWebhook`.
  */
@@ -137,6 +138,8 @@ export async function changeWebhook(
   // Sealed again, the same address would be another text: a change.
   const isKept = target === undefined || isSameUrl(seal, stored.id, stored.storedUrl, target)
   const storedUrl = isKept ? undefined : sealUrl(seal, stored.id, target)
+  // What waited when it was switched off is not sent after all.
+  if (change.active) await giveUpBacklog(postgres.query, account, stored.id)
   await postgres.transaction(async tx => {
     const isChanged = await updateWebhook(tx.query, account, id, { ...change, storedUrl })
     if (isChanged === undefined) throw webhookNotFound()

@@ -37,6 +37,23 @@ t.test('what waits for a webhook is given up in parts', async t => {
   t.equal(await active.countPending(), 1, 'that of others stays')
 })
 
+t.test(
+  'what waited for a webhook is not sent when it is on again before all is given up',
+  async t => {
+    const { client, at, countPending } = await newBacklog(10_003)
+    t.equal((await client.send('PATCH', at, { body: { active: false } })).status, 200)
+    t.equal(await countPending(), 3)
+    t.equal((await client.send('PATCH', at, { body: { active: true } })).status, 200)
+    t.equal(await countPending(), 0)
+  },
+)
+
+t.test('what waits for a webhook that is on stays when that is asked again', async t => {
+  const { client, at, countPending } = await newBacklog(1)
+  t.equal((await client.send('PATCH', at, { body: { active: true } })).status, 200)
+  t.equal(await countPending(), 1)
+})
+
 t.test('a webhook goes with a log of any size', async t => {
   const { client, at, id } = await newBacklog(20_001)
   t.equal((await client.send('DELETE', at)).status, 200)
