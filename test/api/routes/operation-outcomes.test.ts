@@ -58,6 +58,14 @@ t.test('202: Location names the operation, Preference-Applied that the wish was 
   t.equal((await client.send('DELETE', `/v1/operations/${id}`)).status, 200)
 })
 
+t.test('409: a request that waited for a cancelled upload', async t => {
+  const { client } = await fresh()
+  const { id } = await acceptFile(client)
+  await client.send('DELETE', `/v1/operations/${id}`)
+  const waiting = await client.get(`/v1/operations/${id}`)
+  t.match(waiting.body, { state: 'cancelled' })
+})
+
 t.test(
   '200: cancelling a running upload stops it at its next chunk; what is stored stays',
   async t => {
@@ -102,14 +110,6 @@ t.test(
     t.equal(done.status, 409, 'what is done cannot be cancelled')
   },
 )
-
-t.test('409: a request that waited for a cancelled upload', async t => {
-  const { client } = await fresh()
-  const { id } = await acceptFile(client)
-  await client.send('DELETE', `/v1/operations/${id}`)
-  const waiting = await client.get(`/v1/operations/${id}`)
-  t.match(waiting.body, { state: 'cancelled' })
-})
 
 t.test('200: a finished exchange has an outcome', async t => {
   const { client } = await fresh()

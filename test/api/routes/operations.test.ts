@@ -8,7 +8,7 @@ import { resolveCaller } from '#test/support/insert-memories.ts'
 import { ageBill, makeJobsDue, rewindUsageRollUp, setOperation } from '#test/support/alter-jobs.ts'
 import { billedEvents, vaultRow } from '#test/support/observe.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { passMidnight, waitUntil } from '#test/support/wait-until.ts'
 
 const backend = await createTestBackend(t)
 const key = await buildKey(backend, 'owner@example.com')
@@ -66,6 +66,7 @@ t.test('200: cancelling what has not begun takes job and bill back; again the sa
 })
 
 t.test('200: cancelling takes the bill out of days that are rolled up too', async t => {
+  await passMidnight()
   const { query } = backend.postgres
   for (const table of ['usage_rolled', 'usage_accounts_rolled'] as const) {
     await rewindUsageRollUp(backend, table, 5)
