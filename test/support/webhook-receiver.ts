@@ -15,12 +15,15 @@ export type WebhookReceiver = {
   received: ReceivedWebhook[]
   /** Answers with this status from now on. */
   answer(status: number): void
+  /** Answers the next message with this status. */
+  answerNext(status: number): void
 }
 
 /** A server for webhooks; it answers 204 until `answer` sets another status. */
 export async function startWebhookReceiver(t: Test): Promise<WebhookReceiver> {
   const received: ReceivedWebhook[] = []
   let status = 204
+  let next: number | undefined
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -28,7 +31,8 @@ export async function startWebhookReceiver(t: Test): Promise<WebhookReceiver> {
       const text = Buffer.concat(chunks).toString()
       const headers = request.headers as Record<string, string>
       received.push({ path: request.url ?? '', headers, text, body: JSON.parse(text) as unknown })
-      response.writeHead(status).end()
+      response.writeHead(next ?? status).end()
+      next = undefined
     })
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -40,5 +44,10 @@ export async function startWebhookReceiver(t: Test): Promise<WebhookReceiver> {
       }),
   )
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
-  return { url, received, answer: code => void (status = code) }
+  return {
+    url,
+    received,
+    answer: code => void (status = code),
+    answerNext: code => void (next = code),
+  }
 }

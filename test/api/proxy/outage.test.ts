@@ -151,8 +151,8 @@ for (const state of ['freeze', 'shut'] as const) {
       await backend.postgres.query('update memory_keys set revoked_at = now() where masked = $1', [
         maskKey(key),
       ])
-      await waitUntil('Postgres answers', async () => (await call(off)).status !== 200)
-      t.equal((await call(off)).status, 401, 'a revoked key does not pass')
+      // Until Postgres answers it passes as it was seen, or is refused for want of an answer.
+      await waitUntil('a revoked key does not pass', async () => (await call(off)).status === 401)
     },
   )
 }

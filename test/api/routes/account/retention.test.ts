@@ -187,9 +187,14 @@ t.test('200: what was stored longer ago is gone at once', besides, async t => {
   await decided(mine, 7)
   t.same(await found(), ['fresh news'])
   t.match((await resolveCaller(backend, mine.key)).keyRow, { rawUnits: 1 })
-  t.match((await mine.get('/v1/operations?kind=expire')).body.items, [
-    { outcome: { body: { expired: 2 } } },
-  ])
+  const { items } = (await mine.get('/v1/operations?kind=expire')).body
+  t.ok(items.every(({ state }: { state: string }) => state === 'done'))
+  type Expired = { outcome: { body: { expired: number } } }
+  // A request between the two, while their ends were written, removed one of them by itself.
+  t.equal(
+    items.reduce((sum: number, { outcome }: Expired) => sum + outcome.body.expired, 0),
+    2,
+  )
 })
 
 t.test('200: it holds for the vaults of members, and not for what they share', besides, async t => {

@@ -63,6 +63,11 @@ t.test('a client that hangs up before the answer begins', async t => {
     signal: hangUp.signal,
   })
   await waitUntil('the provider is asked', () => provider.requests.length > asked)
+  // That is done while the provider is asked.
+  await waitUntil(
+    'what the user says is written',
+    async () => (await countRows(backend, 'open_exchanges')) === 1,
+  )
   hangUp.abort()
   await t.rejects(response)
   t.equal(await last().outcome, 'left')
@@ -72,9 +77,26 @@ t.test('a client that hangs up before the answer begins', async t => {
 t.test(
   'an answer that breaks off at the provider breaks off here, and is stored as far as it came',
   async t => {
-    const { key, post, stored } = await user()
-    provider.respondNext(disconnectAfter(chatCompletionEvents(['Half an '], { end: false })))
-    await t.rejects(post(asks('Go on', { stream: true })))
+    const { key, headers, stored } = await user()
+    const heard = Promise.withResolvers<void>()
+    provider.respondNext(async (seen, answer) => {
+      await stallAfter(chatCompletionEvents(['Half an '], { end: false }))(seen, answer)
+      await heard.promise
+      answer.cut()
+    })
+    const response = await fetch(base + path, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify(asks('Go on', { stream: true })),
+    })
+    let text = ''
+    await t.rejects(async () => {
+      for await (const chunk of response.body!) {
+        text += Buffer.from(chunk).toString()
+        // What it has said so far has come all the way: it breaks off behind that.
+        if (text.includes('Half an ')) heard.resolve()
+      }
+    })
     t.same(await stored(), [
       ['user', 'Go on'],
       ['assistant', 'Half an '],
@@ -84,7 +106,7 @@ t.test(
 )
 
 t.test('400: a refusal of a call with a block that breaks off breaks off here', async t => {
-  const { key, headers } = await user()
+  const { key, headers, stored } = await user()
   await insertMemories(backend, key, [
     { text: 'The bicycle of my sister is number 7 in the blue book.' },
   ])
@@ -98,6 +120,8 @@ t.test('400: a refusal of a call with a block that breaks off breaks off here', 
   t.match(last().body.toString(), '<memory_context>')
   t.equal(response.status, 400)
   await t.rejects(response.text())
+  // The next test counts what is open.
+  await stored()
 })
 
 t.test('200: nothing that is cleared while the model answers comes back', async t => {
