@@ -6,11 +6,16 @@ import type { JobName } from '#shared/domain/jobs.ts'
 
 type Postgres = Pick<Backend, 'postgres'>
 
-/** Makes the waiting jobs of a queue due. */
-export async function makeJobsDue({ postgres }: Postgres, queue: JobName): Promise<void> {
+/** Makes the waiting jobs of a queue due, or those with these ids. */
+export async function makeJobsDue(
+  { postgres }: Postgres,
+  queue: JobName,
+  ids?: readonly string[],
+): Promise<void> {
   await postgres.query(
-    `update pgboss.job set start_after = now() where name = $1 and state < 'active'`,
-    [queue],
+    `update pgboss.job set start_after = now()
+     where name = $1 and state < 'active' and ($2::uuid[] is null or id = any($2))`,
+    [queue, ids],
   )
 }
 

@@ -111,28 +111,29 @@ t.test('200, then 408: an answer that is owed comes first', async t => {
 })
 
 t.test('a body that may be large has more time', async t => {
-  const { port } = await serve(t, { bodyTimeoutMs: 300 })
   const exchange = JSON.stringify({ messages: [{ role: 'user', content: 'said slowly' }] })
   const call = JSON.stringify({ model: 'no-such-model', messages: [{ role: 'user', content: '' }] })
   const lines = { ...mine, 'Content-Type': 'application/x-ndjson' }
-  await Promise.all(
-    (
-      [
-        ['/v1/memory/ingest', exchange, mine, 202],
-        [
-          '/v1/memory/upload',
-          '{"content":"sent slowly"}\n',
-          { ...lines, Prefer: 'respond-async' },
-          202,
-        ],
-        ['/v1/chat/completions', call, mine, 400],
-      ] as const
-    ).map(async ([path, body, headers, status]) => {
-      const pieces = [head(path, body.length, headers) + body.slice(0, 5), body.slice(5)]
-      const talk = await sendRaw(port, pieces, { pauseMs: 1_000, answersMax: 1 })
-      t.same(statuses(talk), [status], path)
-    }),
-  )
+  const requests = [
+    ['/v1/memory/ingest', exchange, mine],
+    ['/v1/memory/upload', '{"content":"sent slowly"}\n', { ...lines, Prefer: 'respond-async' }],
+    ['/v1/chat/completions', call, mine],
+  ] as const
+  let answered: number[][] = []
+  // The key is looked up within the time of a small body: on a machine that stands still once more, with a longer one.
+  for (const bodyTimeoutMs of [300, 3_000, 12_000]) {
+    const { port } = await serve(t, { bodyTimeoutMs })
+    answered = await Promise.all(
+      requests.map(async ([path, body, headers]) => {
+        const pieces = [head(path, body.length, headers) + body.slice(0, 5), body.slice(5)]
+        return statuses(
+          await sendRaw(port, pieces, { pauseMs: bodyTimeoutMs + 700, answersMax: 1 }),
+        )
+      }),
+    )
+    if (!answered.flat().includes(408)) break
+  }
+  t.same(answered, [[202], [202], [400]])
 })
 
 t.test('408: who says nothing and never goes away is gone all the same', async t => {

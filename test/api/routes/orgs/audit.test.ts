@@ -8,6 +8,7 @@ import {
 import { createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const backend = await createTestBackend(t)
 const team = await buildTeam(backend)
@@ -19,6 +20,8 @@ const [id, other] = await seedTeamMemories(backend, team, [{ text: 'one' }, { te
 const by = (actor: string) => ({ operation: mintId(), actor, id: id! })
 await updateSharedMemory(backend, team, { ...by('ann'), text: 'uno' })
 await retagSharedMemory(backend, team, { ...by('bob'), tags: ['x'] })
+const changedAt = Date.now()
+await waitUntil('a later millisecond', () => Date.now() > changedAt)
 const middle = Date.now()
 await updateSharedMemory(backend, team, { ...by('ann'), text: 'eins', tags: [] })
 await deleteSharedMemory(backend, team, by('bob'))

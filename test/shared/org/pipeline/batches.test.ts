@@ -18,7 +18,10 @@ type Said = { text: string; timestamp?: number; session?: string; as?: string }
 /** Ingests exchanges, and ends the time for which they wait for others. @returns their turns. */
 async function sayAll(team: WorkingTeam, said: readonly Said[]): Promise<string[]> {
   const turns = await sayWaiting(team, said)
-  await makeJobsDue(backend, 'org-extract')
+  const bySession = Map.groupBy(said.keys(), n => `${said[n]!.as} ${said[n]!.session}`)
+  // The first takes the others along; one whose own job was being fetched just then would go by itself.
+  const firsts = [...bySession.values()].map(([n]) => turns[n!]!)
+  await makeJobsDue(backend, 'org-extract', firsts)
   return turns
 }
 

@@ -34,7 +34,11 @@ t.test('waking a faulty pipeline makes its probe due and wakes a few jobs for it
     return rows
   }
   await rest()
-  await recordFault(query, org, 'no key')
+  t.ok((await recordFault(query, org, 'no key')) > 0, 'the probe comes later')
+  // Seconds later it is due: on a machine that stood still before the next line.
+  await query(`update org_pipelines set probe_at = probe_at + interval '1 hour' where org = $1`, [
+    org,
+  ])
   t.notOk(await claimProbe(query, org), 'the probe is not due')
   await wakePipeline(query, org)
   t.same(await due(), [{ org, n: 10 }])
