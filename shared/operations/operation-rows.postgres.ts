@@ -193,6 +193,8 @@ export async function cancelAcceptedOperation(
   id: string,
 ): Promise<boolean> {
   await lockVaultsOf(tx, [id])
+  // Another vault of the account may take its bill out of the same sum.
+  await tx.query('select id from accounts where id = $1 for no key update', [account])
   const { rows } = await tx.query<{ cancelled: number; deliveries: WrittenDelivery[] }>(
     `with cancelled as (
        update operations o set state = 'cancelled', finished_at = now()

@@ -1,7 +1,8 @@
 /**
  * SQL that takes deleted usage events out of the sums of days that are rolled up: parts of a `with`, after one
  * that returns the whole rows of the events, each of another key or day. A sum of nothing goes: days without
- * usage are not listed.
+ * usage are not listed. The caller has locked the account: of two that take from one sum at once, neither would see
+ * that it is the last.
  *
  * @param events the name of that part
  */

@@ -4,6 +4,7 @@ import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { ageBill, makeJobsDue, rewindUsageRollUp, setOperation } from '#test/support/alter-jobs.ts'
 import { billedEvents, vaultRow } from '#test/support/observe.ts'
@@ -88,6 +89,30 @@ t.test('200: cancelling takes the bill out of days that are rolled up too', asyn
   t.equal(billed.ofService.length, before.ofService.length + 1)
   for (const id of ids) t.equal((await api.send('DELETE', `/v1/operations/${id}`)).status, 200)
   t.same(await usage(), before)
+})
+
+t.test('200: two cancelled at once leave nothing in a day that is rolled up', async t => {
+  const { query } = backend.postgres
+  await rewindUsageRollUp(backend, 'usage_accounts_rolled', 12)
+  const other = createTestClient(api.base, await buildKey(backend, 'owner@example.com'))
+  const messages = [{ role: 'user', content: 'hello there' }]
+  const { operation_id: ofOther } = (await other.post('/v1/memory/ingest', { messages })).body
+  const cancels = [
+    { client: api, id: await ingest() },
+    { client: other, id: ofOther as string },
+  ]
+  for (const { id } of cancels) await ageBill(backend, id, '10 days')
+  await rollUpAccountUsage(query)
+  const { account } = await resolveCaller(backend, key)
+  const ofDay = `select requests::int from usage_accounts
+                 where account = $1 and day < (now() at time zone 'utc')::date - 8`
+  t.same((await query(ofDay, [account])).rows, [{ requests: 2 }])
+  const release = await holdRow(t, backend, `${ofDay} for update`, account)
+  const answers = cancels.map(({ client, id }) => client.send('DELETE', `/v1/operations/${id}`))
+  await untilWaiting(backend, 2)
+  await release()
+  for (const answer of answers) t.equal((await answer).status, 200)
+  t.same((await query(ofDay, [account])).rows, [])
 })
 
 t.test('403: a read-only key does not cancel', async t => {
