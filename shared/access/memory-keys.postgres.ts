@@ -12,6 +12,7 @@ import {
   type MemoryKeyKind,
 } from '#shared/access/key-row.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import { padArray } from '#shared/storage/postgres/padded-array.ts'
 
 /**
  * The key with this hash, its vault and its account, as they are now: the one read of every
@@ -36,7 +37,7 @@ export async function findKeys(
      join vaults v on v.id = k.vault
      join accounts a on a.id = k.account
      where k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`,
-    [hashes],
+    [padArray(hashes)],
     'keys.find',
   )
   const keyRows: (KeyRow | undefined)[] = hashes.map(() => undefined)

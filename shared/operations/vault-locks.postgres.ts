@@ -1,4 +1,5 @@
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import { padArray } from '#shared/storage/postgres/padded-array.ts'
 
 /**
  * Locks vaults until the transaction ends, and after them the accounts that a bill will be charged to.
@@ -22,7 +23,7 @@ export async function lockVaults(
        order by id for no key update
      )
      select (select count(*) from vault) as vaults, (select count(*) from payer) as payers`,
-    [vaults, payers],
+    [padArray(vaults), padArray(payers)],
     'vaults.lock-all',
   )
 }
@@ -45,7 +46,7 @@ export async function lockVaultsOf(
   await query(
     `select id from vaults where id in (select vault from operations where id = any($1::uuid[]))
      order by id for no key update`,
-    [operations],
+    [padArray(operations)],
     'vaults.lock-of-operations',
   )
 }

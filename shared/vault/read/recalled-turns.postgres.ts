@@ -1,6 +1,7 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import type { RecalledLine } from '#shared/vault/read/recalled-line.ts'
 import { insertTracesSql, type NewCallTrace } from '#shared/vault/read/call-traces.postgres.ts'
+import { padArray } from '#shared/storage/postgres/padded-array.ts'
 
 /** A turn of a user in a vault. */
 export type TurnKey = { vault: string; turn: Buffer }
@@ -43,10 +44,10 @@ export async function findRecalledTurns(
      from unnest($1::uuid[], $2::bytea[]) with ordinality as asked(vault, turn, n)
      left join recalled_turns r on r.vault = asked.vault and r.turn = asked.turn
        and r.kept_at > now() - make_interval(secs => $3)
-     order by asked.n`,
+     where asked.vault is not null order by asked.n`,
     [
-      keys.map(({ vault }) => vault),
-      keys.map(({ turn }) => turn),
+      padArray(keys.map(({ vault }) => vault)),
+      padArray(keys.map(({ turn }) => turn)),
       recalledTurnSeconds,
       agingSeconds,
     ],
