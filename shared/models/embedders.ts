@@ -1,5 +1,6 @@
 import { Breaker, type BreakerState } from '#shared/core/breaker.ts'
 import type { Config } from '#shared/core/config.ts'
+import { DimensionRefusal } from '#shared/models/dimension-refusal.ts'
 import { loadOpenAi } from '#shared/models/load-openai.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
@@ -19,6 +20,8 @@ export type Embedders = {
    *   does not answer, or when the operator removed a model whose space holds memories.
    */
   get(model?: string): Promise<Embedder>
+  /** The next `get` of its model asks the provider for the dimension anew. */
+  forget(embedder: Embedder): Promise<void>
   /** Why a model is not available, as long as this process runs; undefined for all others. */
   unavailableReason(model: string): string | undefined
   /**
@@ -110,6 +113,13 @@ export function createEmbedders(
       opening.catch(() => openEmbedders.delete(model))
       return opening
     },
+    async forget(embedder) {
+      const { model } = embedder
+      const known = openEmbedders.get(model)
+      // A later one stays.
+      if ((await known) === embedder && openEmbedders.get(model) === known)
+        openEmbedders.delete(model)
+    },
     breakerOf,
     close: () => breakers.forEach(breaker => breaker.stop()),
   }
@@ -132,8 +142,9 @@ const guard = <Result>(
   work: () => Promise<Result>,
 ): Promise<Result> => breaker.run(work, () => noAnswerRefusal(model), isUpstreamFault)
 
+/** A model of another dimension does answer. */
 const isUpstreamFault = (error: unknown): boolean =>
-  error instanceof Refusal && error.reason === 'upstream'
+  error instanceof Refusal && error.reason === 'upstream' && !(error instanceof DimensionRefusal)
 
 const noAnswerRefusal = (model: string): Refusal =>
   new Refusal(

@@ -1,5 +1,6 @@
 import OpenAI from 'openai'
 import type { Calibration, Embedder } from '#shared/domain/embedder.ts'
+import { DimensionRefusal } from '#shared/models/dimension-refusal.ts'
 import { weightedMeanVector, splitText, toUnitLength } from '#shared/models/split-text.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { timedFetch } from '#shared/core/timed-fetch.ts'
@@ -41,7 +42,7 @@ const defaultCalibration: Calibration = { unrelated: 0.2, same: 0.9, floor: 0.15
  * text beyond 8,000 bytes is the mean of the vectors of its parts, so that all of it counts.
  *
  * @throws Refusal `upstream` when the provider refuses, does not answer for 20 s, or answers with anything
- *   but vectors of that dimension; the SDK retries rate limits and server errors (three times).
+ *   but vectors; DimensionRefusal for vectors of another dimension. The SDK retries rate limits and server errors (three times).
  */
 export async function openProviderEmbedder(provider: EmbeddingModelSettings): Promise<Embedder> {
   const { model, name, apiKey, baseUrl } = provider
@@ -66,8 +67,11 @@ export async function openProviderEmbedder(provider: EmbeddingModelSettings): Pr
       const answer = await client.embeddings
         .create({ model: name, input }, { ...retryPolicy, ...(signal && { signal }) })
         .catch((error: Error) => throwUpstreamRefusal(model, error))
-      if (!isAnswerTo(answer, input.length, knownDimension))
+      const length = vectorLengthOf(answer, input.length)
+      if (length === undefined)
         throwUpstreamRefusal(model, new Error('not the vectors of these inputs'))
+      if (knownDimension !== undefined && length !== knownDimension)
+        throw new DimensionRefusal(model, knownDimension, length, spaceName(model, length))
       const sortedVectors = answer.data.toSorted((one, other) => one.index - other.index)
       chunkVectors.push(
         ...sortedVectors.map(({ embedding }) => toUnitLength(Float32Array.from(embedding))),
@@ -99,25 +103,27 @@ export async function openProviderEmbedder(provider: EmbeddingModelSettings): Pr
 }
 
 /**
- * A proxy in between may answer 200 with a page of its own: any JSON, or none. A model that was exchanged
- * under the same name has vectors of another length, which would spoil the space.
+ * The length of the vectors of an answer; undefined where it has not one vector for each input, all of the
+ * same length. A proxy in between may answer 200 with a page of its own: any JSON, or none.
  */
-const isAnswerTo = (answer: unknown, inputs: number, dimension: number | undefined): boolean => {
+function vectorLengthOf(answer: unknown, inputs: number): number | undefined {
   const { data } = (answer ?? {}) as { data?: unknown }
-  if (!Array.isArray(data) || data.length !== inputs) return false
+  if (!Array.isArray(data) || data.length !== inputs) return undefined
   const rows = data as ({ index?: unknown; embedding?: unknown } | null)[]
-  return rows.every(row => {
+  const first = rows[0]?.embedding
+  const length = Array.isArray(first) ? first.length : 0
+  const isWhole = rows.every(row => {
     const { index, embedding } = row ?? {}
-    return typeof index === 'number' && isVector(embedding, dimension)
+    return typeof index === 'number' && isVector(embedding) && embedding.length === length
   })
+  return isWhole ? length : undefined
 }
 
-/** Whether it is numbers that a 32-bit float can hold, of any length but none where `dimension` is unknown. */
-function isVector(value: unknown, dimension: number | undefined): value is number[] {
-  if (!Array.isArray(value) || value.length === 0) return false
-  if (dimension !== undefined && value.length !== dimension) return false
-  return value.every(part => typeof part === 'number' && Number.isFinite(Math.fround(part)))
-}
+/** Whether it is numbers that a 32-bit float can hold. */
+const isVector = (value: unknown): value is number[] =>
+  Array.isArray(value) &&
+  value.length > 0 &&
+  value.every(part => typeof part === 'number' && Number.isFinite(Math.fround(part)))
 
 /**
  * A name for field paths, unique by model and dimension: `/` is `__`, other characters `_` and hex.

@@ -15,6 +15,8 @@ export type EmbeddingProvider = {
   hang(when?: 'always'): void
   /** Answers every call with status 200 and this body, until `recover`. */
   answerAlways(type: string, body: string): void
+  /** Answers as another model of this dimension, until `recover`. */
+  exchange(dimension: number): void
   recover(): void
 }
 
@@ -27,6 +29,7 @@ export async function startEmbeddingProvider(t: Test, dimension = 64): Promise<E
   const calls: number[] = []
   let failing = { status: 500, times: 0 }
   let hanging: boolean | 'always' = false
+  let exchanged: number | undefined
   let fixed: { type: string; body: string } | undefined
 
   const server = createServer((request, response) => {
@@ -57,7 +60,7 @@ export async function startEmbeddingProvider(t: Test, dimension = 64): Promise<E
       return void response.end(JSON.stringify({ error: { message: fault } }))
     }
     const data = input.map((text, index) => {
-      const vector = vectorOf(text, dimension)
+      const vector = vectorOf(text, exchanged ?? dimension)
       const embedding =
         encoding_format === 'base64' ? Buffer.from(vector.buffer).toString('base64') : [...vector]
       return { object: 'embedding', index, embedding }
@@ -78,7 +81,9 @@ export async function startEmbeddingProvider(t: Test, dimension = 64): Promise<E
     fail: (status, times) => void (failing = { status, times }),
     hang: (when?: 'always') => void (hanging = when ?? true),
     answerAlways: (type, body) => void (fixed = { type, body }),
+    exchange: other => void (exchanged = other),
     recover() {
+      exchanged = undefined
       hanging = false
       fixed = undefined
     },

@@ -1,4 +1,5 @@
 import { changeRetention } from '#shared/vault/base/apply-retention.ts'
+import { forgetWrongEmbedder } from '#shared/vault/base/forget-wrong-embedder.ts'
 import { withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
 import {
   finalizeSkipped,
@@ -53,17 +54,19 @@ export async function storeAccepted(
 
 /** Embeds and writes what jobs of one model have not stored yet. */
 async function writeMemories(
-  { memories, embedders }: { memories: MemoryStore; embedders: Embedders },
+  backend: Pick<Stores, 'mongo'> & { memories: MemoryStore; embedders: Embedders },
   model: string,
   jobs: readonly IngestJob[],
   options: { again: boolean; signal: AbortSignal | undefined; alreadyExpired: AlreadyExpiredIds },
 ): Promise<void> {
+  const { memories, embedders } = backend
   const { again, signal, alreadyExpired } = options
   const embedder = await embedders.get(model)
   const open = again ? await findUnstored(memories, jobs) : memoriesOfJobs(jobs)
   const missing = open.filter(({ job, memory }) => !isAlreadyExpired(alreadyExpired, job, memory))
   const texts = missing.map(({ memory }) => memory.text)
-  const vectors = await embedder.embedTexts(texts, signal)
+  const embedding = embedder.embedTexts(texts, signal)
+  const vectors = await forgetWrongEmbedder(backend, embedder, jobs, embedding)
   const rows = missing.map(({ job, memory }, index) => ({
     ...memory,
     vault: job.vault,

@@ -7,6 +7,7 @@ import { visibilityOf } from '#shared/domain/visibility.ts'
 import { toSharedVaultScope } from '#shared/domain/member-scope.ts'
 import { boundsAsOf, momentOf } from '#shared/vault/read/as-of.ts'
 import { undefinedIfUnavailable, openSharedEmbedders } from '#shared/vault/base/shared-embedders.ts'
+import { forgetWrongEmbedder } from '#shared/vault/base/forget-wrong-embedder.ts'
 import { searchableIndex, type IndexBackend } from '#shared/vault/read/searchable-index.ts'
 import type { IndexRef } from '#shared/search/index/vault-indexes.ts'
 import type { EmbeddedQuestion, SearchHit } from '#shared/search/ranking/rank.ts'
@@ -105,7 +106,12 @@ async function rankIn(
   partitions: readonly RecallPartition[],
   question: RecallQuestion & { until: number },
 ): Promise<RecalledMemory[]> {
-  const embedding = embedQuestions(backend, embedder, question)
+  const embedding = forgetWrongEmbedder(
+    backend,
+    embedder,
+    partitions.map(({ scope }) => scope),
+    embedQuestions(backend, embedder, question),
+  )
   const questions = await withEmbeddingTimeout(
     embedding,
     embedder.model,
