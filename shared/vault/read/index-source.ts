@@ -1,10 +1,10 @@
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
-import type { EmbeddedMemory } from '#shared/domain/memory.ts'
 import type { Partition } from '#shared/storage/mongo/partition.ts'
 import { partitionTagSets, type Visibility } from '#shared/domain/visibility.ts'
 import { changesSince, findSessionEpoch } from '#shared/vault/base/vault-changes.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
+import { indexableRows } from '#shared/search/index/indexable-rows.ts'
 import type { IndexSource, IndexRef } from '#shared/search/index/vault-indexes.ts'
 
 /** Text and other fields of an average row; used only to decide whether a vault fits in memory. */
@@ -27,7 +27,7 @@ export function createIndexSource({
   return {
     async load(ref, onBatch) {
       await memories.stream(ref.scope, await partitionOf(ref), ref.space, rows =>
-        onBatch(rowsOfDimension(rows, ref)),
+        onBatch(indexableRows(rows, ref.dimension)),
       )
     },
 
@@ -37,7 +37,7 @@ export function createIndexSource({
       if (!changes || changes.stored.length > incrementalChangesMax) return null
       if (changes.stored.length === 0) return { put: [], remove: changes.removed }
       const rows = await memories.byIds(scope, await partitionOf(ref), space, changes.stored)
-      const put = rowsOfDimension(rows, ref)
+      const put = indexableRows(rows, ref.dimension)
       // A changed memory is replaced in one step: searches find its old or its new form, never neither.
       // One that was stored without a vector of this space is in it no more.
       const found = new Set(put.map(({ id }) => id))
@@ -53,12 +53,6 @@ export function createIndexSource({
     },
   }
 }
-
-/** A vector of another length, as an exchanged model once left them, costs its memory the index, not the vault. */
-const rowsOfDimension = (
-  rows: EmbeddedMemory[],
-  { dimension }: Pick<IndexRef, 'dimension'>,
-): EmbeddedMemory[] => rows.filter(({ vector }) => vector.length === dimension)
 
 /** How many memories of a shared vault an audience may see. */
 async function countVisible(

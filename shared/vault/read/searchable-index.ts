@@ -6,6 +6,7 @@ import type { EmbeddedMemory, Tier } from '#shared/domain/memory.ts'
 import type { Partition } from '#shared/storage/mongo/partition.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import { indexableRows } from '#shared/search/index/indexable-rows.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import type { IndexRef, VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import { askedLabels } from '#shared/search/query/attributes/attributes.ts'
@@ -173,6 +174,6 @@ async function candidateIndex(
     part => part ?? [],
   )
   const index = createVaultIndex({ dimension, termsOf })
-  index.put(rows)
+  index.put(indexableRows(rows, dimension))
   return index
 }
