@@ -113,7 +113,11 @@ async function decideAndApply(
   const { postgres } = backend
   const { policy, turns } = input
   for (const { turn, decisions } of await loadOrMakeDecisions(backend, input, signal)) {
-    const decided = { turn, policy, facts: turn.pass2!, decisions }
+    // As they are called by now: a tag of before the question may have given its label to another one.
+    const current = await findOrgPolicy(postgres.query, policy.org)
+    if (!current) return
+    const policyNow = { ...policy, tags: current.tags }
+    const decided = { turn, policy: policyNow, facts: turn.pass2!, decisions }
     try {
       // A change by another worker of this turn looks like an edit until it is finalized: check again.
       await applyDecisions(backend, decided, signal).catch((error: unknown) => {

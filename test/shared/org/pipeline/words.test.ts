@@ -268,21 +268,46 @@ t.test('a rule that comes while a fact is on its way holds for it', async t => {
   )
 })
 
+/** Makes a tag. @returns its id. */
+async function newTag(team: Team, label: string): Promise<string> {
+  const id = mintId()
+  await query('insert into org_tags (id, org, label, question) values ($1, $2, $3, $3)', [
+    id,
+    team.org,
+    label,
+  ])
+  return id
+}
+
 t.test('a tag that is gone stays closed, also when another one is called so by now', async t => {
   const team = await newTeam()
-  const tag = (id: string, label: string) =>
-    query('insert into org_tags (id, org, label, question) values ($1, $2, $3, $3)', [
-      id,
-      team.org,
-      label,
-    ])
-  const gone = mintId()
-  await tag(gone, 'finance')
+  const gone = await newTag(team, 'finance')
   const job = await said(team, 'Fact: budget: 5 million #finance')
   await found(job)
   await tagFacts(backend, job, never)
   await query('delete from org_tags where id = $1', [gone])
-  await tag(mintId(), 'finance')
+  await newTag(team, 'finance')
   await reconcileFacts(backend, job, never)
   t.match(await sharedBy(team), [{ tags: [gone] }])
 })
+
+t.test(
+  'a fact has the label of its tag when it is written, however long the model took',
+  async t => {
+    const team = await newTeam()
+    const tag = await newTag(team, 'finance')
+    await run(await said(team, 'Fact: launch: May 5'))
+    const job = await said(team, 'Fact: launch: May 6 #finance')
+    await found(job)
+    await tagFacts(backend, job, never)
+    const before = model.count('reconcile')
+    model.scriptAnswers('reconcile', async () => {
+      await query(`update org_tags set label = 'money' where id = $1`, [tag])
+      await newTag(team, 'finance')
+      return null
+    })
+    await reconcileFacts(backend, job, never)
+    t.ok(model.count('reconcile') > before)
+    t.match(await sharedBy(team), [{ tags: [] }, { tags: ['money'] }])
+  },
+)
