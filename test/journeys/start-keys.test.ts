@@ -42,19 +42,30 @@ t.test('a first start that fails loses no keys: the port is taken', async t => {
   t.equal(await later.exit, 0, later.output())
 })
 
-t.test('nor does one that is killed as soon as there are keys', async t => {
+/** Kills a first start as soon as there are keys. @returns its folder, and the keys as they were then. */
+async function killedWithKeys(t: Test): Promise<{ dataDir: string; keys: string }> {
   const dataDir = mkdtempSync(join(tmpdir(), 'vault-first-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
   const killed = spawn(process.execPath, ['scripts/start.ts'], {
     env: { ...environmentWithoutDatabases, DATA_DIR: dataDir, PORT: '0' },
     stdio: 'ignore',
   })
+  const exited = once(killed, 'exit')
   const file = join(dataDir, 'credentials.json')
   await waitUntil('there are keys', () => existsSync(file))
   killed.kill('SIGKILL')
-  await once(killed, 'exit')
-  t.notMatch(readFileSync(file, 'utf8'), 'base_url', 'it was not ready yet')
-  const later = await opensLater(t, dataDir)
+  await exited
+  return { dataDir, keys: readFileSync(file, 'utf8') }
+}
+
+t.test('nor does one that is killed as soon as there are keys', async t => {
+  let first = await killedWithKeys(t)
+  // On a busy machine it may be ready before it is killed: then another one is.
+  for (let again = 0; again < 4 && first.keys.includes('base_url'); again++) {
+    first = await killedWithKeys(t)
+  }
+  t.notMatch(first.keys, 'base_url', 'it was not ready yet')
+  const later = await opensLater(t, first.dataDir)
   later.child.kill('SIGTERM')
   t.equal(await later.exit, 0, later.output())
 })

@@ -247,7 +247,11 @@ const viewOf = async ({ client, session, graft }: Tenant): Promise<string> => {
     client.post('/v1/memory/search', { query: 'mat', limit: 20 }),
     client.post('/v1/memory/search', { query: 'trip', limit: 9 }, { 'x-session-id': session }),
   ])
-  return JSON.stringify(seen.map(({ status, body }) => [status, body]))
+  // A message that nobody takes may fail for the first time while the tenant is looked at.
+  return JSON.stringify(seen.map(({ status, body }) => [status, body])).replaceAll(
+    /"failing_since":(null|"[^"]*")/g,
+    '',
+  )
 }
 
 t.test('every route that opens with a Memory Key has a case here', async t => {

@@ -98,6 +98,7 @@ t.test('a request that is cancelled is aborted, and not answered', async t => {
     env: { PATH: process.env.PATH, ...compileCache, MEMORY_VAULT_KEY: key },
   })
   t.teardown(() => child.kill())
+  const exited = once(child, 'exit')
   const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   child.stdin.write('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stats"}}\n')
   const [, response] = (await once(server, 'request')) as [unknown, NodeJS.EventEmitter]
@@ -109,7 +110,7 @@ t.test('a request that is cancelled is aborted, and not answered', async t => {
   await closed
   child.stdin.end('not JSON\n')
   t.match(await answers.next(), { value: /-32700/ }, 'the first answer is to another line')
-  t.match(await once(child, 'exit'), [0])
+  t.match(await exited, [0])
 })
 
 t.test('what it needs, it says', async t => {

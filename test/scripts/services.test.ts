@@ -163,6 +163,8 @@ t.test('after a kill of everything the next start finds all that was stored', as
   const { launcher, pids, ...services } = await launched(t, dataDir)
   await remember({ pids, ...services }, 'before')
   for (const pid of [launcher.pid!, pids.postgres!, pids.mongodb!]) process.kill(pid, 'SIGKILL')
+  // It holds the folder until it has ended, and the next start waits half a second for that.
+  await waitForExit(launcher.pid!, 60_000)
 
   const next = await started(t, dataDir)
   t.same(await remembered(next), [['before'], ['before']])

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { openBackend, type Backend } from '#shared/backend.ts'
 import { readConfig } from '#shared/core/config.ts'
+import { jobNames } from '#shared/domain/jobs.ts'
 import { resolveDefaultEmbeddingModel } from '#shared/vault/reembed/default-embedding-model.ts'
 import { createLog } from '#shared/core/log.ts'
 import { reembedLateArrivals } from '#shared/vault/reembed/reembed-late-arrivals.ts'
@@ -35,7 +36,8 @@ const backend = await createTestBackend(t, { config: plain })
 const withKey = await createTestBackend(t, { config: configIn(keyed) })
 const bases = new Map<Backend, string>()
 for (const one of [backend, withKey]) bases.set(one, (await startTestApi(t, one)).base)
-await startJobWorkers(withKey)
+// Without the sweep, which the tests run themselves and count.
+await startJobWorkers(withKey, ...jobNames.filter(name => name !== 'sweep'))
 
 const as = (one: Backend, key: string) => createTestClient(bases.get(one)!, key)
 const tell = async (one: Backend, key: string, content: string) => {
