@@ -6,7 +6,6 @@ import {
 } from '#shared/access/key-row.postgres.ts'
 import { unexpiredCondition } from '#shared/access/revoked-key.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
-import { padArray } from '#shared/storage/postgres/padded-array.ts'
 
 /** A user of an account, by the product's id. */
 export type AccountUser = { account: string; externalId: string }
@@ -40,10 +39,7 @@ export async function findUserKeys(
      join vaults v on v.account = asked.account and v.external_id = asked.external_id
      join lateral (${keyInUseSql}) k on true
      join accounts a on a.id = v.account`,
-    [
-      padArray(users.map(({ account }) => account)),
-      padArray(users.map(({ externalId }) => externalId)),
-    ],
+    [users.map(({ account }) => account), users.map(({ externalId }) => externalId)],
     'account-users.find',
   )
   const found: (UserKeyRow | undefined)[] = users.map(() => undefined)

@@ -1,5 +1,4 @@
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
-import { padArray } from '#shared/storage/postgres/padded-array.ts'
 
 /**
  * Locks vaults until the transaction ends, and after them the accounts that a bill will be charged to.
@@ -23,7 +22,7 @@ export async function lockVaults(
        order by id for no key update
      )
      select (select count(*) from vault) as vaults, (select count(*) from payer) as payers`,
-    [padArray(vaults), padArray(payers)],
+    [vaults, payers],
     'vaults.lock-all',
   )
 }
@@ -46,7 +45,7 @@ export async function lockVaultsOf(
   await query(
     `select id from vaults where id in (select vault from operations where id = any($1::uuid[]))
      order by id for no key update`,
-    [padArray(operations)],
+    [operations],
     'vaults.lock-of-operations',
   )
 }

@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto'
+import t from 'tap'
+import { findKeys } from '#shared/access/memory-keys.postgres.ts'
+import { padArray } from '#shared/storage/postgres/padded-array.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
+import { findRecalledTurns } from '#shared/vault/read/recalled-turns.postgres.ts'
+import { buildKey } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
+
+t.test('an array has ten elements at least', async t => {
+  t.same(padArray([1, 2]), [1, 2, ...Array.from({ length: 8 }, () => null)])
+  const long = Array.from({ length: 12 }, (_, index) => index)
+  t.same(padArray(long), long)
+})
+
+t.test('statements of hot paths are planned once', async t => {
+  const backend = await createTestBackend(t)
+  const { query, transaction } = backend.postgres
+  const { account, scope, keyHash } = await resolveCaller(backend, await buildKey(backend))
+  await query(
+    `insert into vaults (id, account, external_id)
+     select gen_random_uuid(), $1, 'user-' || n from generate_series(1, 5000) n`,
+    [account],
+  )
+  await query(
+    `insert into memory_keys (hash, vault, account, kind, name, masked, id)
+     select sha256(id::text::bytea), id, account, 'vault', '', '', gen_random_uuid()
+     from vaults where account = $1 and external_id is not null`,
+    [account],
+  )
+  await query('analyze vaults, memory_keys, accounts')
+  const statements: Record<string, (query: Query) => Promise<unknown[]>> = {
+    'keys.find': query => findKeys(query, [keyHash]),
+    'recalled-turns.read': query =>
+      findRecalledTurns(query, [{ vault: scope.vault, turn: randomBytes(32) }]),
+  }
+  for (const [name, execute] of Object.entries(statements)) {
+    const [plans] = await transaction(async tx => {
+      for (let n = 0; n < 40; n++) t.equal((await execute(tx.query)).length, 1)
+      const { rows } = await tx.query<{ anew: number; reused: number }>(
+        `select custom_plans::int as anew, generic_plans::int as reused
+         from pg_prepared_statements where name = $1`,
+        [name],
+      )
+      return rows
+    })
+    t.ok(plans!.reused > 0, `${name}: ${JSON.stringify(plans)}`)
+  }
+})
