@@ -116,9 +116,9 @@ export function createEmbedders(
     async forget(embedder) {
       const { model } = embedder
       const known = openEmbedders.get(model)
-      // A later one stays.
-      if ((await known) === embedder && openEmbedders.get(model) === known)
-        openEmbedders.delete(model)
+      // A later one stays, also one that is not open yet.
+      const opened = await known?.catch(() => undefined)
+      if (opened === embedder && openEmbedders.get(model) === known) openEmbedders.delete(model)
     },
     breakerOf,
     close: () => breakers.forEach(breaker => breaker.stop()),

@@ -27,9 +27,11 @@ export async function forgetWrongEmbedder<Result>(
     return await work
   } catch (error) {
     if (!(error instanceof DimensionRefusal)) throw error
-    for (const vault of vaults.slice(0, vaultsMax)) {
+    const distinct = [...new Map(vaults.map(scope => [scope.vault, scope])).values()]
+    for (const vault of distinct.slice(0, vaultsMax)) {
       const spaces = await spacesOfOldest(mongo, vault).catch((): string[] => [])
-      if (!spaces.includes(error.space)) continue
+      // A vault in both spaces was re-embedded: its model was exchanged on purpose.
+      if (!spaces.includes(error.space) || spaces.includes(embedder.space)) continue
       await embedders.forget(embedder)
       break
     }

@@ -55,7 +55,8 @@ export async function deleteVaultUse(
   { query }: Transaction,
   vaults: readonly string[],
 ): Promise<void> {
-  for (let removed = operationsMax; removed === operationsMax;) {
+  // The purge of old operations may take some of those that were picked: only nothing is the end.
+  for (let removed = 1; removed > 0;) {
     ;({ rowCount: removed } = await query(
       `delete from operations where id = any(array(
          select id from operations
