@@ -20,7 +20,7 @@ export type Embedders = {
    *   does not answer, or when the operator removed a model whose space holds memories.
    */
   get(model?: string): Promise<Embedder>
-  /** The next `get` of its model asks the provider for the dimension anew. */
+  /** The next `get` of its model asks the provider for its dimension again. */
   forget(embedder: Embedder): Promise<void>
   /** Why a model is not available, as long as this process runs; undefined for all others. */
   unavailableReason(model: string): string | undefined

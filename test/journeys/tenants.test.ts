@@ -247,7 +247,7 @@ const viewOf = async ({ client, session, graft }: Tenant): Promise<string> => {
     client.post('/v1/memory/search', { query: 'mat', limit: 20 }),
     client.post('/v1/memory/search', { query: 'trip', limit: 9 }, { 'x-session-id': session }),
   ])
-  // A message that nobody takes may fail for the first time while the tenant is looked at.
+  // The first delivery of a message may fail between the two views.
   return JSON.stringify(seen.map(({ status, body }) => [status, body])).replaceAll(
     /"failing_since":(null|"[^"]*")/g,
     '',
