@@ -95,12 +95,13 @@ export async function insertOperations(
        from (select account, sum(memory_tokens) tokens from billed group by account) bill
        where a.id = bill.account and a.balance is not null
      )
-     select h.epoch, coalesce(r.pending, h.pending) as pending, coalesce(s.epoch, 0) as session_epoch,
-            p.id is not null as fresh
+     select h.epoch, coalesce(r.pending, h.pending) as pending, p.id is not null as fresh,
+            -- Postgres takes the items for a hundred and would read the sessions of all vaults for a join.
+            coalesce((select s.epoch from sessions s
+                      where s.vault = i.vault and s.session = i.session), 0) as session_epoch
      from item i join held h on h.id = i.vault
      left join raised r on r.id = i.vault
      left join promised p on p.id = i.id
-     left join sessions s on s.vault = i.vault and s.session = i.session
      order by i.n`,
     [items],
     'operations.insert',

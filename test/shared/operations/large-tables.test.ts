@@ -4,6 +4,7 @@ import { mintId } from '#shared/core/ids.ts'
 import { mintMemoryKey } from '#shared/access/mint.ts'
 import { eraseAdminResponses } from '#shared/org/admin-responses.postgres.ts'
 import { deleteOrgResponses } from '#shared/org/orgs.postgres.ts'
+import { insertOperations } from '#shared/operations/operations.postgres.ts'
 import { listOperations } from '#shared/operations/operation-rows.postgres.ts'
 import { eraseSessionNames } from '#shared/vault/delete/erase-texts.postgres.ts'
 import { deleteVaultUse, listKeysOfVaults } from '#shared/vault/delete/retired-vaults.postgres.ts'
@@ -148,6 +149,42 @@ t.test('words of an organization are erased from stored responses by an index', 
     scans.filter(({ table }) => table === 'idempotency'),
     [],
   )
+})
+
+t.test('accepting work looks up its own session among those of other vaults', async t => {
+  const caller = await resolveCaller(backend, await buildKey(backend))
+  await query(
+    `with added as (
+       insert into vaults (id, account, external_id)
+       select gen_random_uuid(), $1, 'user-' || n from generate_series(1, 4000) n returning id
+     )
+     insert into sessions (vault, session, epoch) select id, 'monday', 1 from added`,
+    [caller.account],
+  )
+  await query(`insert into sessions (vault, session, epoch) values ($1, 'monday', 7)`, [
+    caller.scope.vault,
+  ])
+  await query('analyze vaults, sessions')
+  const operation = (session: string) => ({
+    id: mintId(),
+    account: caller.account,
+    vault: caller.scope.vault,
+    keyHash: caller.keyHash,
+    kind: 'ingest' as const,
+    billing: 'never' as const,
+    awaited: false,
+    session,
+  })
+  const { accepted, scans } = await backend.postgres.transaction(async tx => {
+    const watched = watchPlans(tx.query)
+    const accepted = await insertOperations(watched, [operation('monday'), operation('tuesday')])
+    return { accepted, scans: watched.scans }
+  })
+  t.same(
+    accepted.map(({ sessionEpoch }) => sessionEpoch),
+    [7, 0],
+  )
+  t.notOk(scans.some(({ table }) => table === 'sessions'))
 })
 
 /** Their rows go within days: the tables stay small. */
