@@ -1,4 +1,5 @@
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import { padArray } from '#shared/storage/postgres/padded-array.ts'
 
 /**
  * Locks vaults until the transaction ends, and after them the accounts that a bill will be charged to.
@@ -43,9 +44,10 @@ export async function lockVaultsOf(
   operations: readonly string[],
 ): Promise<void> {
   await query(
-    `select id from vaults where id in (select vault from operations where id = any($1::uuid[]))
-     order by id for no key update`,
-    [operations],
+    `select v.id from vaults v where v.id in (
+       select o.vault from unnest($1::uuid[]) asked(id) join operations o on o.id = asked.id)
+     order by v.id for no key update of v`,
+    [padArray(operations)],
     'vaults.lock-of-operations',
   )
 }

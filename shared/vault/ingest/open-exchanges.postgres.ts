@@ -2,6 +2,7 @@ import { insertJsonBytes, JsonBytes } from '#shared/core/json-bytes.ts'
 import type { Metadata } from '#shared/domain/metadata.ts'
 import type { Turn } from '#shared/domain/message-content.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import { padArray } from '#shared/storage/postgres/padded-array.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
 
 /** A model call under way, before its answer. */
@@ -153,11 +154,13 @@ export async function closeOpenExchanges(
 ): Promise<Map<string, CloseOutcome>> {
   const { rows } = await query<{ operation: string; closing: CloseOutcome }>(
     `with ended as (
-       delete from open_exchanges where operation = any($1::uuid[])
-       returning operation, vault, session, epoch, session_epoch, turn, step
+       delete from open_exchanges o using unnest($1::uuid[]) as asked(operation)
+       where o.operation = asked.operation
+       returning o.operation, o.vault, o.session, o.epoch, o.session_epoch, o.turn, o.step
      ), dropped as (
        delete from open_exchanges o using unnest($2::uuid[], $3::bytea[]) as t(vault, turn)
-       where o.vault = t.vault and o.turn = t.turn and o.step and o.operation <> all($1::uuid[])
+       where o.vault = t.vault and o.turn = t.turn and o.step and not exists (
+         select from unnest($1::uuid[]) as asked(operation) where asked.operation = o.operation)
      ), answered as (
        insert into unanswered_turns (vault, turn, epoch, session_epoch, answered)
        select distinct on (vault, turn) vault, turn, epoch, session_epoch, true from ended
@@ -181,8 +184,9 @@ export async function closeOpenExchanges(
      left join ended e on e.operation = asked.operation
      left join operations o on o.id = asked.operation
      left join vaults v on v.id = e.vault
-     left join sessions s on s.vault = e.vault and s.session = e.session`,
-    [operations, answered.map(({ vault }) => vault), answered.map(({ turn }) => turn)],
+     left join sessions s on s.vault = e.vault and s.session = e.session
+     where asked.operation is not null`,
+    [padArray(operations), answered.map(({ vault }) => vault), answered.map(({ turn }) => turn)],
     'open-exchanges.close',
   )
   return new Map(rows.map(({ operation, closing }) => [operation, closing]))

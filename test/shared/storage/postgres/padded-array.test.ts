@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
+import { mintId } from '#shared/core/ids.ts'
 import { findKeys } from '#shared/access/memory-keys.postgres.ts'
+import { lockVaultsOf } from '#shared/operations/vault-locks.postgres.ts'
 import { padArray } from '#shared/storage/postgres/padded-array.ts'
-import type { Query } from '#shared/storage/postgres/connect.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import { closeOpenExchanges } from '#shared/vault/ingest/open-exchanges.postgres.ts'
 import { findRecalledTurns } from '#shared/vault/read/recalled-turns.postgres.ts'
 import { buildKey } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
@@ -30,14 +33,18 @@ t.test('statements of hot paths are planned once', async t => {
     [account],
   )
   await query('analyze vaults, memory_keys, accounts')
-  const statements: Record<string, (query: Query) => Promise<unknown[]>> = {
-    'keys.find': query => findKeys(query, [keyHash]),
-    'recalled-turns.read': query =>
-      findRecalledTurns(query, [{ vault: scope.vault, turn: randomBytes(32) }]),
+  const operation = mintId()
+  const statements: Record<string, (tx: Transaction) => Promise<unknown>> = {
+    'keys.find': async tx => t.equal((await findKeys(tx.query, [keyHash])).length, 1),
+    'recalled-turns.read': tx =>
+      findRecalledTurns(tx.query, [{ vault: scope.vault, turn: randomBytes(32) }]),
+    'vaults.lock-of-operations': tx => lockVaultsOf(tx, [operation]),
+    'open-exchanges.close': async tx =>
+      t.same([...(await closeOpenExchanges(tx, [operation]))], [[operation, 'void']]),
   }
   for (const [name, execute] of Object.entries(statements)) {
     const [plans] = await transaction(async tx => {
-      for (let n = 0; n < 40; n++) t.equal((await execute(tx.query)).length, 1)
+      for (let n = 0; n < 40; n++) await execute(tx)
       const { rows } = await tx.query<{ custom: number; generic: number }>(
         `select custom_plans::int as custom, generic_plans::int as generic
          from pg_prepared_statements where name = $1`,
