@@ -8,6 +8,13 @@ import type { Config } from '#shared/core/config.ts'
 /** An authenticated admin: email, account, and the hash of the credential. */
 export type Admin = { email: string; account: string; keyHash: Buffer }
 
+/** The hash of the break-glass secret, if it acts for this email; null otherwise. */
+export const breakGlassHash = (
+  { keyPepper, adminSecret, adminEmail }: Config,
+  email: string,
+): Buffer | null =>
+  adminSecret !== null && adminEmail === email ? hashKey(keyPepper, adminSecret) : null
+
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /**

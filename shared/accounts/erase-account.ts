@@ -1,5 +1,7 @@
+import { breakGlassHash } from '#shared/access/admin.ts'
 import { deleteAccountUse } from '#shared/accounts/account-use.postgres.ts'
 import { emailProof, signReceipt } from '#shared/accounts/erasure-receipt.ts'
+import { deleteIdempotencyClaims } from '#shared/operations/idempotency.postgres.ts'
 import { retireVaults } from '#shared/vault/delete/retire-vaults.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { idForPurpose } from '#shared/core/ids.ts'
@@ -38,7 +40,8 @@ export async function eraseAccount(
     postgres,
     queue,
     vaultIndexes,
-  }: { postgres: Postgres; queue: Queue; vaultIndexes: VaultIndexes },
+    config,
+  }: { postgres: Postgres; queue: Queue; vaultIndexes: VaultIndexes; config: Config },
   { account, keyHash }: { account: string; keyHash: Buffer },
   { id, email }: { id: string; email: string },
 ): Promise<AccountErasureRow> {
@@ -50,6 +53,9 @@ export async function eraseAccount(
     const operation = idForPurpose(id, 'erase vaults')
     await retireVaults(tx, { queue }, { operation, account, keyHash, vaults })
     const counts = await anonymizeAccount(tx, account)
+    const breakGlass = breakGlassHash(config, lockedAccount.email)
+    // This secret outlives the account: sent again, the request is answered with the same receipt.
+    if (breakGlass) await deleteIdempotencyClaims(tx.query, breakGlass, { except: id })
     await insertAccountErasure(tx, {
       id,
       account,

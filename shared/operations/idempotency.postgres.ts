@@ -162,3 +162,16 @@ export async function releaseIdempotencyClaim(
     [keyHash, route, idempotencyKey, operation],
   )
 }
+
+/**
+ * Deletes the claims of a credential with their responses.
+ *
+ * @param except the operation of a claim that stays
+ */
+export async function deleteIdempotencyClaims(
+  query: Query,
+  keyHash: Buffer,
+  { except }: { except: string },
+): Promise<void> {
+  await query('delete from idempotency where key_hash = $1 and operation <> $2', [keyHash, except])
+}
