@@ -6,8 +6,8 @@ import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
 import { verifyAccountEvents } from '#shared/events/account-event-chain.ts'
 import {
   verifyExportFile,
-  type ExportAnchor as Anchor,
-  type FileChainResult as Chain,
+  type ExportAnchor,
+  type FileChainResult,
 } from '#shared/accounts/verify-export-file.ts'
 import { ConfigError, readConfig } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -16,6 +16,7 @@ import { verifyAuditChain } from '#shared/org/audit-chain.ts'
 import { isErasureRecorded } from '#shared/accounts/account-erasures.postgres.ts'
 import { accountIdsWithEvents } from '#shared/events/account-events.postgres.ts'
 import { listOrgIds } from '#shared/org/audit-chain.postgres.ts'
+import { findOrgAccount } from '#shared/org/orgs.postgres.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
@@ -30,8 +31,7 @@ chains, saved elsewhere with --save, reveal that too.
   --file <file>    verifies a downloaded export instead of the database: its events and completeness
   --save <file>    writes the ends of the chains for a later check; writes nothing when one is broken
   --expect <file>  also checks that every chain still contains its saved end, and that none is gone but
-                   those of erased accounts and deleted organizations; save the ends again when an
-                   account was erased with its organizations: theirs count as gone
+                   those of erased accounts and deleted organizations
   --json           print JSON
   --help           this text
 
@@ -49,6 +49,12 @@ const options = {
   json: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } as const
+
+/** `owner` is the account of an organization, whose events go when that account is erased. */
+type Anchor = ExportAnchor & { owner?: string }
+
+/** A verified chain; a downloaded export does not tell the owner. */
+type Chain = FileChainResult & { owner?: string }
 
 type OptionValues = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
 
@@ -138,7 +144,9 @@ async function verifyDatabase(
   try {
     for await (const id of account === undefined ? selectedIds(query, listOrgIds, org) : []) {
       const chainAnchors = anchors.filter(anchor => 'org' in anchor && anchor.org === id)
-      addResult(await verifyAuditChain(query, id, chainAnchors))
+      const owner = await findOrgAccount(query, id)
+      const chain = await verifyAuditChain(query, id, chainAnchors)
+      addResult(owner === undefined ? chain : { ...chain, owner })
     }
     for await (const id of org === undefined
       ? selectedIds(query, accountIdsWithEvents, account)
@@ -148,7 +156,7 @@ async function verifyDatabase(
     }
     if (org !== undefined || account !== undefined) return checked
     for (const anchor of goneChains(anchors, checked)) {
-      if (!(await isErasureRecorded(query, anchor))) {
+      if (!(await isErased(query, anchor))) {
         addResult(
           'org' in anchor
             ? await verifyAuditChain(query, anchor.org, [anchor])
@@ -163,6 +171,10 @@ async function verifyDatabase(
   }
 }
 
+const isErased = async (query: Query, anchor: Anchor): Promise<boolean> =>
+  (await isErasureRecorded(query, anchor)) ||
+  (anchor.owner !== undefined && (await isErasureRecorded(query, { account: anchor.owner })))
+
 type Subject = { org: string } | { account: string }
 
 const formatSubject = (subject: Subject): string =>
@@ -176,9 +188,9 @@ function goneChains(anchors: readonly Anchor[], checked: readonly Chain[]): Anch
 }
 
 const toAnchor = (chain: Chain): Anchor => {
-  const { position, hash } = chain
+  const { position, hash, owner } = chain
   return 'org' in chain
-    ? { org: chain.org, position, hash }
+    ? { org: chain.org, ...(owner !== undefined && { owner }), position, hash }
     : { account: chain.account, position, hash }
 }
 

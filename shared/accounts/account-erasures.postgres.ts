@@ -143,7 +143,7 @@ export async function insertAccountErasure(
 
 /**
  * Whether it is recorded that an account was erased, or an organization deleted: their events are gone with
- * them. An organization that was erased with its account is not recorded by itself.
+ * them. That an organization was erased with its account is recorded for the account alone.
  */
 export async function isErasureRecorded(
   query: Query,

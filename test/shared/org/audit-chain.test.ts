@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { eraseAccount } from '#shared/accounts/erase-account.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { verifyAuditChain } from '#shared/org/audit-chain.ts'
 import { deleteSharedMemory, updateSharedMemory } from '#shared/org/write-shared-memories.ts'
@@ -168,3 +169,33 @@ t.test(
     t.equal(run('--help').status, 0)
   },
 )
+
+t.test('an organization that was erased with its account is not missing', async t => {
+  const folder = t.testdir()
+  const [erased, removed] = [await audited(), await audited()]
+  const run = (...args: string[]) =>
+    spawnSync('node', ['scripts/verify-audit.ts', ...args], {
+      env: processEnvironment(backend.config),
+      encoding: 'utf8',
+    })
+  const ends = await Promise.all(
+    [erased, removed].map(async ({ org, account }) => {
+      const own = join(folder, `${org}.json`)
+      t.equal(run('--org', org, '--save', own).status, 0)
+      const [end] = JSON.parse(readFileSync(own, 'utf8')) as { org: string; owner: string }[]
+      t.match(end, { org, owner: account, position: 6 })
+      return end
+    }),
+  )
+  const file = join(folder, 'ends.json')
+  writeFileSync(file, JSON.stringify(ends))
+  await eraseAccount(
+    backend,
+    { account: erased.account, keyHash: Buffer.alloc(32) },
+    { id: mintId(), email: erased.email },
+  )
+  await query('delete from orgs where id = $1', [removed.org])
+  const { stdout } = run('--expect', file)
+  t.match(stdout, `organization ${erased.org}  erased  since its end was saved`)
+  t.match(stdout, `organization ${removed.org}  BROKEN  at 1 is missing`)
+})
