@@ -189,6 +189,19 @@ export async function saveErasureReceipt(
 
 const purgedMax = 20
 
+/** Vaults in one statement: what refers to them is deleted or looked up row by row. */
+const purgedVaultsMax = 1_000
+
+async function deleteVaults(query: Query, account: string): Promise<void> {
+  for (let removed = purgedVaultsMax; removed === purgedVaultsMax;) {
+    ;({ rowCount: removed } = await query(
+      `delete from vaults
+       where id = any(array(select id from vaults where account = $1 limit ${purgedVaultsMax}))`,
+      [account],
+    ))
+  }
+}
+
 /**
  * Deletes the remaining ids of accounts that were erased 400 days ago: nothing sweeps their vaults any more.
  *
@@ -204,7 +217,7 @@ export async function purgeErasedAccounts(query: Query): Promise<number> {
   )
   for (const { id, account } of rows) {
     await deleteAccountUse(query, account)
-    await query('delete from vaults where account = $1', [account])
+    await deleteVaults(query, account)
     await query('delete from accounts where id = $1', [account])
     await query(`update account_erasures set purged_at = now(), vaults = '{}' where id = $1`, [id])
   }

@@ -140,6 +140,11 @@ t.test('an account with everything: gone from both stores, with a receipt', asyn
   )
 
   await removeErasures(backend, ids)
+  const { rowCount } = await query(
+    `insert into vaults (id, account) select gen_random_uuid(), $1 from generate_series(1, 2_001)`,
+    [team.account],
+  )
+  t.equal(rowCount, 2_001, 'more vaults than one statement deletes')
   t.equal(await purgeErasedAccounts(query), 1)
   t.equal(await purgeErasedAccounts(query), 0)
   t.same(
