@@ -4,7 +4,7 @@ import { withConnectDeadlines } from '#test/setup/connect-deadlines.ts'
 import { areDatabasesGiven, requestServices } from '#test/setup/shared-services.ts'
 
 if (!areDatabasesGiven()) {
-  const { addresses, connection } = await requestServices({ do: 'join' })
+  const { addresses, connection } = await requestServices({ lingers: true })
   process.env['DATABASE_URL'] = withConnectDeadlines(addresses.databaseUrl)
   process.env['MONGODB_URI'] = withConnectDeadlines(addresses.mongodbUri)
   // Stays open until this process ends, but does not keep it alive.

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { acquireLock } from '#scripts/services/file-lock.ts'
 import { ensurePrivateDir } from '#scripts/services/private-dir.ts'
-import { isAlive } from '#scripts/services/process.ts'
 import { startServices, type DatabaseServices } from '#scripts/services/services.ts'
 import {
   controlSocketPath,
@@ -17,22 +16,19 @@ import {
 
 /** Time until an unused set ends: a single test file is often run again soon. */
 const LINGER_MS = 60_000
-const WATCH_EVERY_MS = 500
 
 const dir = sharedServicesDir()
 const users = new Set<Socket>()
-const holders = new Set<number>()
 /** Time from the last disconnect to the end; 0 after a run of all tests. */
 let lingerMs = LINGER_MS
 let idle: NodeJS.Timeout | undefined
 let isStopping = false
 
 const services = await startSharedServices()
-const server = createServer(handleConnection).listen(
+const server = createServer({ allowHalfOpen: true }, handleConnection).listen(
   controlSocketPath(dir),
   () => void sendReport({ ready: true }),
 )
-setInterval(removeDeadHolders, WATCH_EVERY_MS)
 stopWhenUnused()
 process.on('SIGTERM', () => void stopKeeper())
 process.on('SIGINT', () => void stopKeeper())
@@ -74,41 +70,27 @@ async function sendReport(report: KeeperReport): Promise<void> {
   if (process.connected) await new Promise(resolve => process.send!(report, resolve))
 }
 
+/** A user that ends its side of the connection sees the other side end when the services have ended, or are used. */
 function handleConnection(connection: Socket): void {
-  connection.on('error', () => {})
-  connection.on('close', () => {
+  const leave = () => {
     if (users.delete(connection)) stopWhenUnused()
-  })
+    if (!isStopping) connection.end()
+  }
+  connection.on('error', () => {})
+  connection.on('end', leave).on('close', leave)
   createInterface({ input: connection }).once('line', line => {
-    handleRequest(JSON.parse(line) as KeeperRequest, connection)
+    const { lingers } = JSON.parse(line) as KeeperRequest
+    users.add(connection)
+    if (!lingers) lingerMs = 0
+    stopWhenUnused()
     const { databaseUrl, mongodbUri } = services
     if (!isStopping) connection.write(`${JSON.stringify({ databaseUrl, mongodbUri })}\n`)
   })
 }
 
-function handleRequest(request: KeeperRequest, connection: Socket): void {
-  if (request.do === 'join') {
-    users.add(connection)
-    lingerMs = holders.size === 0 ? LINGER_MS : 0
-  } else if (request.do === 'hold') {
-    holders.add(request.pid)
-    lingerMs = 0
-  } else {
-    holders.delete(request.pid)
-  }
-  stopWhenUnused()
-}
-
-/** Removes killed runners, which send no release. */
-function removeDeadHolders(): void {
-  const dead = [...holders].filter(pid => !isAlive(pid))
-  for (const pid of dead) holders.delete(pid)
-  if (dead.length > 0) stopWhenUnused()
-}
-
 function stopWhenUnused(): void {
   clearTimeout(idle)
-  if (users.size > 0 || holders.size > 0) return
+  if (users.size > 0) return
   if (lingerMs === 0) void stopKeeper()
   else idle = setTimeout(() => void stopKeeper(), lingerMs)
 }

@@ -8,11 +8,10 @@ import { fileURLToPath } from 'node:url'
 import { cleanEnvironment } from '#scripts/services/process.ts'
 
 /**
- * The first line of a connection to the keeper. `join` uses the services while
- * the connection is open. `hold` reserves them for another process, such as a
- * test runner, until that process ends or a `release`.
+ * The first line of a connection to the keeper, which uses the services while it is open. What `lingers` leaves
+ * the services for a while after its end, to be used by a next run.
  */
-export type KeeperRequest = { do: 'join' } | { do: 'hold' | 'release'; pid: number }
+export type KeeperRequest = { lingers: boolean }
 
 /** The keeper's answer to every request, in one line. */
 export type DatabaseUrls = { databaseUrl: string; mongodbUri: string }
@@ -63,7 +62,7 @@ export async function requestServices(
 }
 
 /** Sends a request to a running keeper. @returns undefined when none runs or it is stopping. */
-export async function requestRunningServices(
+async function requestRunningServices(
   request: KeeperRequest,
 ): Promise<{ addresses: DatabaseUrls; connection: Socket } | undefined> {
   const connection = connect(controlSocketPath(sharedServicesDir()))

@@ -15,9 +15,13 @@ commandListeners.push(({ commandName, command }: CommandStartedEvent) => {
   const collection = String(command[commandName])
   const where =
     new Error().stack?.match(/\/(?:api|workers|shared|scripts|test)\/[^)\s]+/)?.[0] ?? ''
-  faults.push(fault)
-  process.stderr.write(`${scopeViolation} in ${collection}: ${fault} ${where}\n`)
+  const violation = `${scopeViolation} in ${collection}: ${fault} ${where}`
+  faults.push(violation)
+  process.stderr.write(`${violation}\n`)
 })
+
+/** The violations since the last call: those of one test file. */
+export const takeScopeViolations = (): string[] => faults.splice(0)
 
 process.on('exit', () => {
   if (faults.length > 0) process.exitCode = 1

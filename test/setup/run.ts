@@ -1,0 +1,73 @@
+// The test command: runs files in a few processes that share them; prints a line per file, then the failures with
+// their reasons and a line of counts. The arguments are files and folders; none: all.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { globSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import { Report } from '#test/setup/report.ts'
+import { areDatabasesGiven, requestServices } from '#test/setup/shared-services.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    /** The long tests in place of the short ones: files that end in `.long.test.ts`. */
+    long: { type: 'boolean', default: false },
+    /** Runs a file that failed once more, alone. */
+    again: { type: 'boolean', default: false },
+    /** One more than there are cores: a test that waits for a store leaves its core idle. */
+    processes: { type: 'string', default: String(availableParallelism() + 1) },
+  },
+})
+
+const isWhole = positionals.length === 0
+const files = selectFiles()
+// A part of the tests starts the services where it needs them.
+const services =
+  isWhole && !areDatabasesGiven() ? await requestServices({ lingers: false }) : undefined
+const report = new Report(text => void process.stdout.write(text))
+await runFiles(files, Number(values.processes))
+if (values.again) {
+  for (const file of report.failedFiles()) await report.repeat(file, () => runFiles([file], 1))
+}
+if (services) {
+  services.connection.end()
+  await once(services.connection, 'close')
+}
+if (!report.finish()) process.exitCode = 1
+
+/** Files that are named run in any case. */
+function selectFiles(): string[] {
+  const ofRun = (file: string) => file.endsWith('.long.test.ts') === values.long
+  const below = (folder: string) => globSync(`${folder}/**/*.test.ts`).filter(ofRun).sort()
+  const paths = isWhole ? ['test'] : positionals
+  return paths.flatMap(path => (path.endsWith('.ts') ? [path] : below(path)))
+}
+
+async function runFiles(files: readonly string[], processes: number): Promise<void> {
+  const queue = [...files]
+  const count = Math.min(processes, files.length)
+  await Promise.all(Array.from({ length: count }, () => runProcess(queue)))
+}
+
+/** Runs a process until the queue is empty; another takes the place of one that breaks off. */
+async function runProcess(queue: string[]): Promise<void> {
+  const child = spawn(process.execPath, ['test/setup/test-process.ts'], {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    env: { NODE_COMPILE_CACHE: '.tap/compile-cache', ...process.env },
+  })
+  let current: string | null = null
+  child.on('message', message => {
+    // The runner's library has messages of its own.
+    if (message !== 'next') return
+    current = queue.shift() ?? null
+    child.send(JSON.stringify(current))
+  })
+  const ended = new Promise<string>(resolve =>
+    child.once('close', (code, signal) => resolve(signal ?? String(code))),
+  )
+  await report.follow(child.stdout!)
+  const exit = await ended
+  if (current !== null) report.fail(current, `its process ended: ${exit}`)
+  if (queue.length > 0) await runProcess(queue)
+}

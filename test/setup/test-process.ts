@@ -1,0 +1,53 @@
+// One of the processes that share the files of a run: it asks run.ts for the next file, imports it and reports
+// TAP on stdout, a subtest per file. Modules are loaded once per process in place of once per file.
+import { registerHooks } from 'node:module'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import root, { type Test } from 'tap'
+import { takeScopeViolations } from '#test/support/watch-scopes.ts'
+
+/** A whole file; it only tells a hang. */
+const FILE_TIMEOUT_MS = 600_000
+
+/** The test of each file by its URL: what the file imports as `tap`. */
+const tests = new Map<string, Test>()
+Object.assign(globalThis, { testOfFile: (url: string) => tests.get(url) })
+
+registerHooks({
+  resolve(specifier, context, next) {
+    const parent = context.parentURL ?? ''
+    if (specifier !== 'tap' || !tests.has(parent)) return next(specifier, context)
+    const source = `export default globalThis.testOfFile(${JSON.stringify(parent)})`
+    const url = `data:text/javascript,${encodeURIComponent(source)}`
+    return { url, format: 'module', shortCircuit: true }
+  },
+})
+
+let take: (file: string | null) => void
+process.on('message', (text: string) => take(JSON.parse(text) as string | null))
+// The library lets the channel go; a file may wait for what does not keep a process.
+setInterval(() => {}, 60_000)
+
+root.setTimeout(0)
+for (let file = await nextFile(); file !== null; file = await nextFile()) await runFile(file)
+root.end()
+// What a file left open does not keep the process.
+process.stdout.write('', () => process.exit())
+
+/** The next file that no other process has taken; null when there is none. */
+function nextFile(): Promise<string | null> {
+  const { promise, resolve } = Promise.withResolvers<string | null>()
+  take = resolve
+  process.send!('next')
+  return promise
+}
+
+async function runFile(file: string): Promise<void> {
+  await root.test(file, { timeout: FILE_TIMEOUT_MS }, async t => {
+    const { href } = pathToFileURL(resolve(file))
+    tests.set(href, t)
+    await import(href)
+  })
+  for (const violation of takeScopeViolations()) root.fail(`${file}: ${violation}`)
+  process.exitCode = 0
+}
