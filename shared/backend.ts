@@ -22,6 +22,7 @@ import { createKeyAccess, type KeyAccess } from '#shared/access/key-access.ts'
 import { createUsageWriter, type UsageWriter } from '#shared/billing/usage.postgres.ts'
 import { createModelCatalog, type ModelCatalog } from '#shared/models/model-catalog.ts'
 import { createUpstream, type Upstream } from '#shared/models/upstream.ts'
+import type { QueuePace } from '#shared/storage/queue/due-queues.ts'
 import { openQueueSender, openQueueWorker } from '#shared/storage/queue/open-queue.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { invalidateOnClear } from '#shared/vault/read/invalidate-on-clear.ts'
@@ -85,13 +86,17 @@ const drainMs = 3_000
 /** Bills of reads that the database will not take any more are given up after this. */
 const flushMs = 3_000
 
-/** @throws Refusal `unavailable` when a store is out of reach. */
+/**
+ * @param queuePace of a worker, where it is not that of the service
+ * @throws Refusal `unavailable` when a store is out of reach.
+ */
 export async function openBackend(
   environmentConfig: Config,
   log: Log,
   role: BackendRole,
+  queuePace?: QueuePace,
 ): Promise<Backend> {
-  const stores = await openStores(environmentConfig, log, role)
+  const stores = await openStores(environmentConfig, log, role, queuePace)
   const { config, modelsInUse, postgres, mongo, queue } = stores
   const seal = createSeal(config.masterKeys)
   const keys = createKeyAccess({ postgres, seal }, log)
@@ -152,7 +157,12 @@ type Stores = Pick<Backend, 'config' | 'postgres' | 'mongo' | 'queue' | 'memorie
 }
 
 /** Connects to the stores; the default embedding model is the one that they were filled with. */
-async function openStores(config: Config, log: Log, role: BackendRole): Promise<Stores> {
+async function openStores(
+  config: Config,
+  log: Log,
+  role: BackendRole,
+  queuePace?: QueuePace,
+): Promise<Stores> {
   const postgres = openPostgres(config.databaseUrl, {
     max: 10,
     onError: error => log.warn({ err: error }, 'postgres.connection-lost'),
@@ -164,7 +174,7 @@ async function openStores(config: Config, log: Log, role: BackendRole): Promise<
   )
   const mongo = await openMongo(config.mongodbUri)
   const open = role === 'worker' ? openQueueWorker : openQueueSender
-  const queue = await open(config.databaseUrl, log)
+  const queue = await open(config.databaseUrl, log, queuePace)
   const memories = new MemoryStore(mongo)
   return {
     config: { ...config, embeddingModel: model },

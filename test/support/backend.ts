@@ -7,10 +7,14 @@ import { releaseMongo } from '#scripts/release.ts'
 import { openBackend, type Backend } from '#shared/backend.ts'
 import { readConfig, type Config } from '#shared/core/config.ts'
 import { createLog } from '#shared/core/log.ts'
+import { defaultQueuePace, type QueuePace } from '#shared/storage/queue/due-queues.ts'
 import { createDatabase } from '#test/support/template-database.ts'
 
 /** The one of the service, for tests of what takes too long. */
 export const defaultRecallTimeout = { RECALL_TIMEOUT_MS: '1500' }
+
+/** Jobs that become due are found at once, so that no test waits for the second of the service. */
+const quickPace: QueuePace = { ...defaultQueuePace, lookEveryMs: 50 }
 
 const log = createLog(process.env.LOG_LEVEL ?? 'silent', 'test')
 
@@ -47,9 +51,18 @@ export async function createTestConfig(t: Test, env: Record<string, string> = {}
 /** A migrated backend with new databases, closed at the end of the test. */
 export async function createTestBackend(
   t: Test,
-  { env = {}, config }: { env?: Record<string, string>; config?: Config } = {},
+  {
+    env = {},
+    config,
+    queuePace = quickPace,
+  }: { env?: Record<string, string>; config?: Config; queuePace?: QueuePace } = {},
 ): Promise<Backend> {
-  const backend = await openBackend(config ?? (await createTestConfig(t, env)), log, 'worker')
+  const backend = await openBackend(
+    config ?? (await createTestConfig(t, env)),
+    log,
+    'worker',
+    queuePace,
+  )
   t.teardown(() => backend.close())
   return backend
 }

@@ -3,8 +3,15 @@ import type { Log } from '#shared/core/log.ts'
 import { jobOptions, type JobName } from '#shared/domain/jobs.ts'
 import { Supervisor } from '#shared/storage/queue/supervisor.ts'
 
-/** Jobs that become due by the clock (tries after a failure, snoozed ones) begin at most so much later. */
-const intervalMs = 1_000
+/** How often a worker asks Postgres about the queues, in milliseconds. */
+export type QueuePace = {
+  /** Jobs that become due by the clock (tries after a failure, snoozed ones) begin at most so much later. */
+  lookEveryMs: number
+  /** Dead workers are looked for at most so often; one is noticed 10 s after its last heartbeat. */
+  passEveryMs: number
+}
+
+export const defaultQueuePace: QueuePace = { lookEveryMs: 1_000, passEveryMs: 2_000 }
 
 /**
  * Wakes the fetchers of queues with due jobs. NOTIFY wakes them for new jobs; one statement a second for all
@@ -19,21 +26,23 @@ export class DueQueues {
   readonly #boss: PgBoss
   readonly #log: Log
   readonly #schema: string
+  readonly #intervalMs: number
   readonly #supervisor: Supervisor
   readonly #names = new Set<JobName>()
   #timer: NodeJS.Timeout | undefined
   #isAsking = false
 
-  constructor(boss: PgBoss, schema: string, log: Log) {
+  constructor(boss: PgBoss, schema: string, log: Log, { lookEveryMs, passEveryMs }: QueuePace) {
     this.#boss = boss
     this.#schema = schema
     this.#log = log
-    this.#supervisor = new Supervisor(boss, log)
+    this.#intervalMs = lookEveryMs
+    this.#supervisor = new Supervisor(boss, log, passEveryMs)
   }
 
   add(name: JobName): void {
     this.#names.add(name)
-    this.#timer ??= setInterval(() => void this.#wake(), intervalMs)
+    this.#timer ??= setInterval(() => void this.#wake(), this.#intervalMs)
   }
 
   /** For a fetcher of single jobs that has got one: it asks again afterwards, and another asks now. */

@@ -1,6 +1,7 @@
 import { PgBoss } from 'pg-boss'
 import type { Log } from '#shared/core/log.ts'
 import { createIdleBoss, pgBossSchema } from '#shared/storage/queue/boss.ts'
+import type { QueuePace } from '#shared/storage/queue/due-queues.ts'
 import { Queue } from '#shared/storage/queue/queue.ts'
 import { createSteadyClock } from '#shared/storage/queue/steady-clock.ts'
 
@@ -9,7 +10,11 @@ export const openQueueSender = (databaseUrl: string, log: Log): Promise<Queue> =
   Queue.open(createIdleBoss(databaseUrl), log)
 
 /** For worker processes: woken by NOTIFY; while jobs run, dead workers are looked for every 2 s. */
-export async function openQueueWorker(databaseUrl: string, log: Log): Promise<Queue> {
+export async function openQueueWorker(
+  databaseUrl: string,
+  log: Log,
+  pace?: QueuePace,
+): Promise<Queue> {
   const boss = new PgBoss({
     connectionString: databaseUrl,
     schema: pgBossSchema,
@@ -27,7 +32,7 @@ export async function openQueueWorker(databaseUrl: string, log: Log): Promise<Qu
     flowIntervalSeconds: 3_600,
     persistWarnings: true,
   })
-  const queue = await Queue.open(boss, log)
+  const queue = await Queue.open(boss, log, pace)
   void countJobs(boss, log)
   return queue
 }

@@ -11,7 +11,7 @@ import {
   type JobName,
   type JobPayloads,
 } from '#shared/domain/jobs.ts'
-import { DueQueues } from '#shared/storage/queue/due-queues.ts'
+import { defaultQueuePace, DueQueues, type QueuePace } from '#shared/storage/queue/due-queues.ts'
 import { toBossDatabase, toInsertDatabase } from '#shared/storage/queue/boss-database.ts'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 import {
@@ -62,11 +62,11 @@ export class Queue {
   }
 
   /** @throws {Refusal} `unavailable` when the queue's schema is missing or of another version. */
-  static async open(boss: PgBoss, log: Log): Promise<Queue> {
+  static async open(boss: PgBoss, log: Log, pace: QueuePace = defaultQueuePace): Promise<Queue> {
     boss.on('error', error => log.warn({ err: error }, 'queue.error'))
     boss.on('warning', warning => log.warn({ warning: warning.message }, 'queue.warning'))
     await boss.start().catch(refuseWhenNotMigrated)
-    return new Queue(boss, new DueQueues(boss, pgBossSchema, log))
+    return new Queue(boss, new DueQueues(boss, pgBossSchema, log, pace))
   }
 
   /** Sends jobs in the caller's transaction: they exist when, and only when, it commits. */

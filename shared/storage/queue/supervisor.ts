@@ -1,9 +1,6 @@
 import type { PgBoss } from 'pg-boss'
 import type { Log } from '#shared/core/log.ts'
 
-/** At most so often; a dead worker is noticed 10 s after its last heartbeat. */
-const passMs = 2_000
-
 /**
  * Has pg-boss look for jobs of dead workers as long as jobs run in any process, and once more after that. It does
  * so by itself only once a minute: a pass is 14 statements, which were two thirds of what an idle worker costs.
@@ -11,13 +8,15 @@ const passMs = 2_000
 export class Supervisor {
   readonly #boss: PgBoss
   readonly #log: Log
+  readonly #passEveryMs: number
   #lastAt = Number.NEGATIVE_INFINITY
   #isPassing = false
   #wereJobsActive = false
 
-  constructor(boss: PgBoss, log: Log) {
+  constructor(boss: PgBoss, log: Log, passEveryMs: number) {
     this.#boss = boss
     this.#log = log
+    this.#passEveryMs = passEveryMs
   }
 
   /**
@@ -27,7 +26,7 @@ export class Supervisor {
    */
   async supervise(areJobsActive: boolean): Promise<void> {
     if (!areJobsActive && !this.#wereJobsActive) return
-    if (this.#isPassing || performance.now() - this.#lastAt < passMs) return
+    if (this.#isPassing || performance.now() - this.#lastAt < this.#passEveryMs) return
     this.#isPassing = true
     this.#lastAt = performance.now()
     try {

@@ -3,6 +3,7 @@ import { mintId } from '#shared/core/ids.ts'
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
 import type { JobOutcome } from '#shared/storage/queue/job-outcome.ts'
 import type { Job } from '#shared/storage/queue/queue.ts'
+import { makeJobsDue } from '#test/support/alter-jobs.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
@@ -60,6 +61,11 @@ t.test('a job that can never succeed is tried once and becomes a dead letter', a
 
 t.test('a job that fails is tried again, with one try less', async t => {
   const { id, tries } = await send({ status: 'retry', error: 'away' }, { status: 'done' })
+  await waitUntil(
+    'it waits',
+    async () => (await rowsOf(id))[0]?.state !== 'active' && tries.length > 0,
+  )
+  await makeJobsDue(backend, 'webhook', [id])
   await waitUntil('it was tried again', () => tries.length === 2)
   t.same(
     tries.map(({ isRetry }) => isRetry),
@@ -79,7 +85,7 @@ t.test('a snoozed job comes again when it said, and has all its tries', async t 
   t.ok(Math.abs(snoozed!.inSeconds - 3600) < 600, `in ${snoozed!.inSeconds} s`)
 
   for (let n = 2; n <= 4; n++) {
-    await query('update pgboss.job set start_after = now() where id = $1', [id])
+    await makeJobsDue(backend, 'webhook', [id])
     await waitUntil('it came again', () => tries.length === n)
     await waitUntil('it is snoozed', async () => (await rowsOf(id))[0]!.state === 'created')
   }
