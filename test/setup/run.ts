@@ -5,8 +5,10 @@ import { once } from 'node:events'
 import { globSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
+import { PromiseList } from '#test/setup/promises.ts'
 import { Report } from '#test/setup/report.ts'
 import { areDatabasesGiven, requestServices } from '#test/setup/shared-services.ts'
+import type { Touched } from '#test/support/promises.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -15,6 +17,8 @@ const { values, positionals } = parseArgs({
     long: { type: 'boolean', default: false },
     /** Runs a file that failed once more, alone. */
     again: { type: 'boolean', default: false },
+    /** A file for the list of the contract's promises with the tests that touch each. */
+    promises: { type: 'string' },
     /** One more than there are cores: a test that waits for a store leaves its core idle. */
     processes: { type: 'string', default: String(availableParallelism() + 1) },
   },
@@ -26,10 +30,12 @@ const files = selectFiles()
 const services =
   isWhole && !areDatabasesGiven() ? await requestServices({ lingers: false }) : undefined
 const report = new Report(text => void process.stdout.write(text))
+const promises = new PromiseList()
 await runFiles(files, Number(values.processes))
 if (values.again) {
   for (const file of report.failedFiles()) await report.repeat(file, () => runFiles([file], 1))
 }
+if (values.promises) promises.write(values.promises)
 if (services) {
   services.connection.end()
   await once(services.connection, 'close')
@@ -57,9 +63,10 @@ async function runProcess(queue: string[]): Promise<void> {
     env: { NODE_COMPILE_CACHE: '.tap/compile-cache', ...process.env },
   })
   let current: string | null = null
-  child.on('message', message => {
+  child.on('message', (message: { touched?: Touched }) => {
     // The runner's library has messages of its own.
-    if (message !== 'next') return
+    if (!message.touched) return
+    promises.add(message.touched)
     current = queue.shift() ?? null
     child.send(JSON.stringify(current))
   })

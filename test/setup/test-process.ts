@@ -4,6 +4,7 @@ import { registerHooks } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import root, { type Test } from 'tap'
+import { followTests, takeTouched } from '#test/support/promises.ts'
 import { takeScopeViolations } from '#test/support/watch-scopes.ts'
 
 /** A whole file; it only tells a hang. */
@@ -34,11 +35,11 @@ root.end()
 // What a file left open does not keep the process.
 process.stdout.write('', () => process.exit())
 
-/** The next file that no other process has taken; null when there is none. */
+/** Tells what the last file touched. @returns the next one that no other process has taken; null: none is left. */
 function nextFile(): Promise<string | null> {
   const { promise, resolve } = Promise.withResolvers<string | null>()
   take = resolve
-  process.send!('next')
+  process.send!({ touched: takeTouched() })
   return promise
 }
 
@@ -46,6 +47,7 @@ async function runFile(file: string): Promise<void> {
   await root.test(file, { timeout: FILE_TIMEOUT_MS }, async t => {
     const { href } = pathToFileURL(resolve(file))
     tests.set(href, t)
+    followTests(file, t)
     await import(href)
   })
   for (const violation of takeScopeViolations()) root.fail(`${file}: ${violation}`)

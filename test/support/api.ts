@@ -6,6 +6,7 @@ import { createCredentials } from '#scripts/create-credentials.ts'
 import type { Backend } from '#shared/backend.ts'
 import { jobNames, type JobName } from '#shared/domain/jobs.ts'
 import { checkAnswer } from '#test/support/contract.ts'
+import { recordAnswer, recordServer } from '#test/support/promises.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { jobHandlers } from '#workers/handlers.ts'
 
@@ -41,6 +42,7 @@ export const patientLimits: Partial<ConnectionLimits> = {
 /** Starts the application on a free loopback port. @returns a client with the given key. */
 export async function startTestApi(t: Test, backend: Backend, key?: string): Promise<TestClient> {
   const server = createHttpServer(createApp(backend), patientLimits)
+  recordServer(server)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(
     () =>
@@ -76,16 +78,27 @@ export function createTestClient(base: string, key?: string): TestClient {
   }
   const sendOnce: TestClient['send'] = async (method, path, { headers = {}, body } = {}) => {
     const raw = typeof body === 'string' || body instanceof Uint8Array
+    const sent = (raw ? body : JSON.stringify(body)) as string | undefined
+    const named = {
+      ...(key && { authorization: `Bearer ${key}` }),
+      ...(sent !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    }
     const response = await fetch(base + path, {
       method,
-      headers: {
-        ...(key && { authorization: `Bearer ${key}` }),
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body !== undefined && { body: (raw ? body : JSON.stringify(body)) as string }),
+      headers: named,
+      ...(sent !== undefined && { body: sent }),
     })
     const text = await response.text()
+    recordAnswer(base, {
+      method,
+      target: path,
+      headers: Object.keys(named).map(name => name.toLowerCase()),
+      body: String(sent),
+      status: response.status,
+      sends: [...response.headers.keys()],
+      answer: text,
+    })
     const type = response.headers.get('content-type') ?? ''
     const lines = type.includes('ndjson') ? parsedLines(text) : null
     const answer = lines ?? (type.includes('json') ? (JSON.parse(text) as unknown) : text)

@@ -1,15 +1,14 @@
 import { responseShape } from '#api/contract/contract.ts'
 import { providerRoutes, routePattern } from '#api/proxy/provider-routes.ts'
-import { contractDocument } from '#api/contract/document.ts'
+import { contractDocument, type Endpoint } from '#api/contract/document.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Shape } from '#shared/core/shape.ts'
 
 const routes = Object.values(contractDocument.endpoints)
-  .map(({ method, path }) => ({
-    method,
-    path,
+  .map(endpoint => ({
+    ...endpoint,
     pattern: new RegExp(
-      `^${path.replaceAll(/[.*+?^${}()|[\]]/g, String.raw`\$&`).replaceAll(/\/:[A-Za-z]+/g, '/[^/]+')}$`,
+      `^${endpoint.path.replaceAll(/[.*+?^${}()|[\]]/g, String.raw`\$&`).replaceAll(/\/:[A-Za-z]+/g, '/[^/]+')}$`,
     ),
   }))
   // `/v1/memory/stats` before `/v1/memory/:key`.
@@ -28,13 +27,17 @@ export const isOutsideContract = (path: string): boolean =>
   (!routes.some(known => known.path === path || known.pattern.test(path)) &&
     forwarded.some(row => row.path === path || row.pattern.test(path)))
 
+/** The endpoint that a request is for. */
+export const endpointOf = (method: string, pathname: string): Endpoint | undefined =>
+  routes.find(known => known.method === method && known.pattern.test(pathname))
+
 /**
  * Checks an answer of the service against the contract: an endpoint answers according to its table,
  * every other path `{error, hint?}`, or what a family's clients show.
  */
 export function checkAnswer(method: string, path: string, status: number, body: unknown): void {
   const { pathname } = new URL(path, 'http://localhost')
-  const route = routes.find(known => known.method === method && known.pattern.test(pathname))
+  const route = endpointOf(method, pathname)
   if (route && status !== 404 && status !== 405) {
     responseShape(method, route.path, status).check(body)
   } else if (!isOutsideContract(pathname) && errorMessage(body) === undefined) {
