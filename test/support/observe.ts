@@ -187,6 +187,19 @@ export async function tablesHolding(
   return holding
 }
 
+/** What the service stores in Postgres: of each table a digest of its rows but for when keys were used. */
+export async function storedDigests(backend: Postgres): Promise<Record<string, string>> {
+  const digests: Record<string, string> = {}
+  const row = `(to_jsonb(x) - 'last_used_at')::text`
+  for (const name of (await tablesOf(backend)).filter(name => name.startsWith('public.'))) {
+    const { rows } = await backend.postgres.query<{ digest: string }>(
+      `select coalesce(md5(string_agg(${row}, ',' order by ${row})), 'none') as digest from ${name} x`,
+    )
+    digests[name] = rows[0]!.digest
+  }
+  return digests
+}
+
 /** Whether the text of any memory matches a regular expression; case does not matter. */
 export async function isStoredAnywhere(
   { postgres, mongo }: Stores,
