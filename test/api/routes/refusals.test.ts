@@ -116,6 +116,8 @@ const meaningful: Record<string, object> = {
   seedMemories: { text: 'The budget is eight.' },
   changeSharedMemory: { text: 'The budget is eight.' },
   changeTenant: { payment_method: 'card' },
+  prepare: { messages: [{ role: 'user', content: 'Where is the ferry?' }] },
+  ingest: { messages: [{ role: 'user', content: 'Where is the ferry?' }] },
   chat: { model: 'openai/gpt-5' },
   responses: { model: 'openai/gpt-5' },
 }
@@ -135,6 +137,7 @@ function misses({ status, body }: TestAnswer, expected: number, says: string[]):
   return silent.length > 0 ? `${message}, without ${silent.join(' and ')}` : null
 }
 
+const json = { headers: { 'content-type': 'application/json' } }
 let sent = 0
 
 const account = await accountIdOf(backend, operator.email)
@@ -177,21 +180,52 @@ t.test('400: each field of a body that is missing, misspelt, of another type or 
   }),
 )
 
-t.test('400: each parameter of a query that is misspelt, of another type or out of bounds', t =>
+t.test(
+  '400: each parameter of a query that is misspelt, twice, of another type or out of bounds',
+  t =>
+    refuses(t, endpoint => {
+      const { query } = endpoint
+      if (!query || isForwarded(endpoint)) return []
+      const at = (parameters: string[][]) =>
+        `${pathOf(endpoint)}?${new URLSearchParams(parameters).toString()}`
+      const names = Object.keys(propertiesOf(query))
+      const faults = schemaFaults(query, { isText: true }).map(
+        ({ field, kind, says, value }): Case => {
+          const path = at(Object.entries(value as Record<string, string>))
+          return [`${kind} of ${field}`, 400, [field, ...says], { path }]
+        },
+      )
+      const twice = names.map((name): Case => {
+        const value = [name, String(smallestValue(propertiesOf(query)[name]!))]
+        return [`${name} twice`, 400, [name], { path: at([value, value]) }]
+      })
+      const cursor: Case = ['no cursor', 400, ['cursor'], { path: at([['cursor', 'nonsense']]) }]
+      // A request line may not be longer.
+      return [...faults, ...twice, ...(names.includes('cursor') ? [cursor] : [])].filter(
+        ([, , , { path }]) => path!.length < 8_000,
+      )
+    }),
+)
+
+t.test('400: an embedding model that nobody knows', t =>
   refuses(t, endpoint => {
-    const { query } = endpoint
-    if (!query || isForwarded(endpoint)) return []
-    return schemaFaults(query, { isText: true }).flatMap(({ field, kind, says, value }): Case[] => {
-      const parameters = new URLSearchParams(value as Record<string, string>).toString()
-      // Longer than a request line may be.
-      if (parameters.length > 8_000) return []
-      const path = `${pathOf(endpoint)}?${parameters}`
-      return [[`${kind} of ${field}`, 400, [field, ...says], { path }]]
-    })
+    const { body, query } = endpoint
+    if (isForwarded(endpoint)) return []
+    const embeddings = 'nobody/model'
+    const cases: Case[] = []
+    if (body && !body.lines && propertiesOf(body.schema).embeddings) {
+      const sent = { ...(validBody(endpoint) as object), embeddings }
+      cases.push(['in the body', 400, ['embeddings'], { body: sent }])
+    }
+    if (query && propertiesOf(query).embeddings && endpoint.operation !== 'exportVault') {
+      const path = `${pathOf(endpoint)}?embeddings=${embeddings}`
+      cases.push(['in the query', 400, ['embeddings'], { path }])
+    }
+    return cases
   }),
 )
 
-t.test('400, 413, 415: a body that is no JSON, too large, or of another type', t =>
+t.test('400, 415: a body that is no JSON, or of another type', t =>
   refuses(t, endpoint => {
     const { body } = endpoint
     if (!body) return []
@@ -225,6 +259,16 @@ t.test('403: a key that lacks a right', t =>
     if (needs.includes('govern')) keys.push(own.key!, own.keyId!)
     if (path.startsWith('/v1/operator')) keys.push(stranger.key)
     return keys.map(key => [key, 403, [], { key }])
+  }),
+)
+
+t.test('400: a key that has the right and no other is heard', t =>
+  refuses(t, endpoint => {
+    const { needs, body } = endpoint
+    const [right] = needs
+    if (needs.length !== 1 || !body || !['read', 'write'].includes(right!)) return []
+    const key = `${rightKey(endpoint)}:${right}`
+    return [[key, body.lines ? 415 : 400, [], { key, body: '{', ...(body.lines && json) }]]
   }),
 )
 
