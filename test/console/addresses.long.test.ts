@@ -1,33 +1,16 @@
 import t from 'tap'
-import {
-  barriersOf,
-  noBrowser,
-  openBrowser,
-  openTab,
-  overflowOf,
-  picture,
-  settled,
-  signIn,
-  visit,
-} from '#test/console/browser.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { barriersOf, overflowOf, picture, press, settled, visit } from '#test/console/browser.ts'
+import { startConsole } from '#test/console/console.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
 
-const skip = noBrowser
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
+const { backend, key, api, test } = await startConsole(t)
 const texts = Array.from({ length: 120 }, (_, i) => ({ text: `Note ${i}: the ferry at ${i}.` }))
 await insertMemories(backend, key, [...texts, { text: 'My parrot is called Rio.' }])
-const browser = skip ? null : await openBrowser(t)
 
-t.test('search: the address keeps it, through Back, Forward and a reload', { skip }, async t => {
-  const { page, faults } = await openTab(browser!, api.base)
-  await signIn(page, key)
-  await visit(page, 'search')
+test('search: the address keeps it, through Back, Forward and a reload', async (t, { open }) => {
+  const page = await open(key, 'search')
   const search = async (question: string): Promise<void> => {
     await page.getByLabel('Question').fill(question)
     await page.keyboard.press('Enter')
@@ -52,15 +35,12 @@ t.test('search: the address keeps it, through Back, Forward and a reload', { ski
   t.equal(await page.getByLabel('Question').inputValue(), 'the ferry')
   t.equal(await page.locator('.results li').count(), 5)
   t.notMatch(page.url(), key)
-  t.same(faults, [])
 })
 
-t.test('timeline: filters and pages are there again after Back', { skip }, async t => {
-  const { page, faults } = await openTab(browser!, api.base)
-  await signIn(page, key)
-  await visit(page, 'timeline')
+test('timeline: filters and pages are there again after Back', async (t, { open }) => {
+  const page = await open(key, 'timeline')
   const rows = page.locator('article')
-  await page.getByRole('button', { name: 'Show more' }).click()
+  await press(page, 'Show more')
   await rows.nth(99).waitFor()
   await page.waitForURL(/pages=2/)
   await page.getByRole('link', { name: 'Usage' }).click()
@@ -75,10 +55,9 @@ t.test('timeline: filters and pages are there again after Back', { skip }, async
   await page.goBack()
   await rows.nth(99).waitFor()
   t.equal(await page.getByLabel('Text contains').inputValue(), '')
-  t.same(faults, [])
 })
 
-t.test('sessions and reflections: an address opens what was looked at', { skip }, async t => {
+test('sessions and reflections: an address opens what was looked at', async (t, { open }) => {
   const own = await buildKey(backend)
   const client = createTestClient(api.base, own)
   await ingestTexts(client, ['The ferry leaves at noon.'], { session: 'trip & more/1' })
@@ -87,10 +66,8 @@ t.test('sessions and reflections: an address opens what was looked at', { skip }
   await commit(client, batch.batch_id, [{ text: 'Lives in Lisbon.', importance: 8 }])
   const { body: above } = await checkOut(client, { tier: 2 })
   await commit(client, above.batch_id, [{ text: 'Likes the sea.', importance: 9 }])
-  const { page, faults } = await openTab(browser!, api.base)
-  await signIn(page, own)
-  await visit(page, 'sessions')
-  await page.getByRole('button', { name: 'Open trip & more/1' }).click()
+  const page = await open(own, 'sessions')
+  await press(page, 'Open trip & more/1')
   await page.locator('article').getByText('The ferry leaves').waitFor()
   t.match(page.url(), /#\/sessions\?session=trip/)
   await page.reload()
@@ -115,13 +92,14 @@ t.test('sessions and reflections: an address opens what was looked at', { skip }
   await page.goBack()
   await page.locator('article').getByText('Lives in Lisbon.').waitFor()
   t.equal(await page.getByLabel(/^\s*Show/).inputValue(), '2')
-  t.same(faults, [])
 })
 
-t.test('several are chosen, their ids copied, and deleted after a question', { skip }, async t => {
-  const { page, faults } = await openTab(browser!, api.base)
+test('several are chosen, their ids copied, and deleted after a question', async (t, {
+  page,
+  open,
+}) => {
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-  await signIn(page, key)
+  await open(key)
   await page.evaluate(() => (location.hash = '#/timeline?search=Note+1'))
   await page.locator('article').nth(30).waitFor()
   await settled(page)
@@ -131,7 +109,7 @@ t.test('several are chosen, their ids copied, and deleted after a question', { s
   t.same(await barriersOf(page), [])
   await picture(page, 'selected')
   const copied = () => page.evaluate(() => navigator.clipboard.readText())
-  await bar.getByRole('button', { name: 'Copy ids' }).click()
+  await press(bar, 'Copy ids')
   await page.getByText('Copied.').waitFor()
   const ids = (await copied()).split('\n')
   const listed = (await api.get('/v1/memory/list?search=Note+1&limit=3')).body.items
@@ -142,10 +120,10 @@ t.test('several are chosen, their ids copied, and deleted after a question', { s
   await page.setViewportSize({ width: 360, height: 800 })
   t.equal(await overflowOf(page), 0)
   await picture(page, 'selected-narrow')
-  await bar.getByRole('button', { name: 'Delete selected' }).click()
+  await press(bar, 'Delete selected')
   await page.getByRole('dialog').getByText('3 raw memories will be removed').waitFor()
   await picture(page, 'selected-delete')
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await press(page.getByRole('dialog'), 'Delete')
   await page.getByText('3 memories are deleted.').waitFor()
   await bar.waitFor({ state: 'detached' })
   const left = (await api.get('/v1/memory/list?search=Note+1&limit=100')).body.items
@@ -163,5 +141,4 @@ t.test('several are chosen, their ids copied, and deleted after a question', { s
     ids.join('\n'),
   )
   t.equal(await copied(), left[0].memory_id)
-  t.same(faults, [])
 })

@@ -1,7 +1,7 @@
 /// <reference lib="dom" />
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { chromium, type Browser, type Page, type Request } from 'playwright-core'
+import { chromium, type Browser, type Locator, type Page, type Request } from 'playwright-core'
 import type { Test } from 'tap'
 import { waitUntil } from '#test/support/wait-until.ts'
 
@@ -22,32 +22,28 @@ export type Watched = {
   bytes: () => Promise<number>
 }
 
-/** A browser for one test file, closed at its end. */
-export async function openBrowser(t: Test): Promise<Browser> {
-  const browser = await chromium.launch({
-    executablePath,
-    args: ['--no-sandbox'],
-    timeout: 120_000,
-  })
-  t.teardown(() => browser.close())
-  return browser
-}
+/** The browser of this process; it ends with it. */
+let browser: Promise<Browser> | undefined
 
-type Look = { width?: number; height?: number; theme?: 'light' | 'dark' }
+export type Look = { width?: number; height?: number; theme?: 'light' | 'dark' }
 
-/** A tab of its own, with nothing kept from others. */
+/** A tab with nothing kept from others, closed at the end of the test. */
 export async function openTab(
-  browser: Browser,
+  t: Test,
   base: string,
   { width = 1280, height = 900, theme = 'light' }: Look = {},
 ): Promise<Watched> {
-  const context = await browser.newContext({
+  browser ??= chromium.launch({ executablePath, args: ['--no-sandbox'], timeout: 120_000 })
+  const context = await (
+    await browser
+  ).newContext({
     viewport: { width, height },
     colorScheme: theme,
     baseURL: base,
     acceptDownloads: true,
     reducedMotion: 'reduce',
   })
+  t.teardown(() => context.close())
   const page = await context.newPage()
   page.setDefaultTimeout(60_000)
   const faults: string[] = []
@@ -84,6 +80,13 @@ export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByRole('button', { name: 'Open' }).click()
   await page.getByRole('button', { name: 'Sign out' }).waitFor()
 }
+
+/** Presses a button by its name. */
+export const press = (
+  within: Page | Locator,
+  name: string | RegExp,
+  options: { exact?: boolean } = {},
+): Promise<void> => within.getByRole('button', { name, ...options }).click()
 
 /** Goes to a page of the console, and waits until it has what it shows. */
 export async function visit(page: Page, address: string): Promise<void> {

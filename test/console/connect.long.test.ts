@@ -1,74 +1,12 @@
-import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { look, noBrowser, openBrowser, openTab, signIn, visit } from '#test/console/browser.ts'
-import { programSnippets } from '#api/console/app/vault/connect/program-snippets.ts'
-import { sdkSnippets } from '#api/console/app/vault/connect/sdk-snippets.ts'
-import { clients } from '#scripts/connect/clients.ts'
-import { buildKey, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { look } from '#test/console/browser.ts'
+import { startConsole } from '#test/console/console.ts'
 
-const place = { url: 'http://127.0.0.1:3000', key: 'mk_0123456789abcdef' }
+const { key, base, test } = await startConsole(t)
 
-/** Programs that the console and `npm run connect` both know, by the console's name. */
-const connectNames: Record<string, string> = {
-  'claude-code': 'claude-code',
-  codex: 'codex',
-  'gemini-cli': 'gemini',
-  opencode: 'opencode',
-  cursor: 'cursor',
-  vscode: 'vscode',
-  'open-webui': 'open-webui',
-}
-
-for (const [name, connectName] of Object.entries(connectNames)) {
-  t.test(`${name}: the console shows what npm run connect writes`, t => {
-    const snippets = programSnippets[name]!.snippets(place)
-    const files = clients[connectName]!.files(
-      { baseUrl: place.url, key: place.key },
-      { env: {}, home: '/nowhere', platform: 'linux', configDir: undefined, cwd: '/nowhere' },
-    )
-    t.equal(snippets.length, files.length)
-    for (const [index, { format, settings }] of files.entries()) {
-      const { text } = snippets[index]!
-      for (const { at, value } of settings) {
-        // Its tool servers are a list in one variable, which only the command can add to.
-        if (at[0] === 'TOOL_SERVER_CONNECTIONS') continue
-        const found = format.find(text, at)
-        t.ok(found !== undefined, at.join('.'))
-        const expected = typeof value === 'function' ? value(undefined) : value
-        t.same(format.read(found!), format.read(format.write(expected, at)), at.join('.'))
-      }
-    }
-    t.end()
-  })
-}
-
-t.test('SDKs: the console shows the snippets that the page of the API runs', t => {
-  const readme = readFileSync('api/README.md', 'utf8')
-  const texts = [...readme.matchAll(/```ts\n([^]*?)```/g)].map(([, text]) =>
-    text!
-      .replaceAll('`${process.env.BASE_URL}/v1`', `'${place.url}/v1'`)
-      .replaceAll(/process\.env\.BASE_URL!?/g, `'${place.url}'`)
-      .replaceAll(/process\.env\.MEMORY_KEY!?/g, `'${place.key}'`)
-      .trim(),
-  )
-  const blocks = new Set(texts)
-  for (const name of ['openai', 'anthropic', 'gemini', 'ai-sdk']) {
-    const [snippet] = sdkSnippets[name]!.snippets(place)
-    t.ok(blocks.has(snippet!.text), name)
-  }
-  t.end()
-})
-
-t.test('connect: the key is hidden on the page, and copied whole', { skip: noBrowser }, async t => {
-  const backend = await createTestBackend(t)
-  const key = await buildKey(backend)
-  const api = await startTestApi(t, backend, key)
-  const browser = await openBrowser(t)
-  const { page, faults } = await openTab(browser, api.base)
+test('connect: the key is hidden on the page, and copied whole', async (t, { page, open }) => {
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-  await signIn(page, key)
-  await visit(page, 'connect')
+  await open(key, 'connect')
   await page.getByRole('link', { name: 'Claude Code' }).click()
   await page.getByRole('heading', { name: 'Claude Code' }).waitFor()
   t.notMatch(await page.content(), key)
@@ -76,11 +14,10 @@ t.test('connect: the key is hidden on the page, and copied whole', { skip: noBro
   await page.getByText('Copied.').waitFor()
   const copied = await page.evaluate(() => navigator.clipboard.readText())
   t.same(JSON.parse(copied), {
-    env: { ANTHROPIC_BASE_URL: api.base, ANTHROPIC_CUSTOM_HEADERS: `X-Memory-Key: ${key}` },
+    env: { ANTHROPIC_BASE_URL: base, ANTHROPIC_CUSTOM_HEADERS: `X-Memory-Key: ${key}` },
   })
   await look(t, page, 'connect-claude-code')
   await page.getByRole('link', { name: 'OpenAI SDK' }).click()
   await page.getByText("baseURL: '").waitFor()
   t.match(new URL(page.url()).hash, '#/connect?client=openai')
-  t.same(faults, [])
 })

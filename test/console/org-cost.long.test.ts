@@ -1,18 +1,15 @@
 import t from 'tap'
-import { noBrowser, openBrowser, openTab, settled, signIn, visit } from '#test/console/browser.ts'
+import { press, settled } from '#test/console/browser.ts'
+import { consoleTests } from '#test/console/console.ts'
 import { passMidnight } from '#test/support/wait-until.ts'
 import { startTeamService } from '#test/support/working-team.ts'
 
-const skip = noBrowser
 const { backend, base, newTeam } = await startTeamService(t)
-const browser = skip ? null : await openBrowser(t)
+const { test } = consoleTests(t, base)
 
-t.test('what a team costs, by day, pass, model and member', { skip }, async t => {
+test('what a team costs, by day, pass, model and member', async (t, { open }) => {
   const team = await newTeam(['launch'])
-  const { page, faults, strangers } = await openTab(browser!, base)
-  await signIn(page, team.adminKey)
-  const settings = `orgs/${team.org}/settings`
-  await visit(page, settings)
+  const page = await open(team.adminKey, `orgs/${team.org}/settings`)
   await page.getByText('No model was called in the last 30 days').waitFor()
 
   await passMidnight()
@@ -52,21 +49,17 @@ t.test('what a team costs, by day, pass, model and member', { skip }, async t =>
   const days = await section.locator('details .table tr').allInnerTexts()
   t.equal(days.length, 3, 'a head and two days')
   t.match(days[1], /\t7\t12,345\t/)
-  t.same([faults, strangers], [[], []])
 })
 
-t.test('the pipeline is paused, and its budget is set', { skip }, async t => {
+test('the pipeline is paused, and its budget is set', async (t, { open }) => {
   const team = await newTeam()
-  const { page, faults } = await openTab(browser!, base)
-  await signIn(page, team.adminKey)
-  await visit(page, `orgs/${team.org}/settings`)
-  await page.getByRole('button', { name: 'Pause' }).click()
+  const page = await open(team.adminKey, `orgs/${team.org}/settings`)
+  await press(page, 'Pause')
   await page.getByText('Paused: what members say waits.').waitFor()
   await page.getByLabel('Tokens a day').fill('5000')
-  await page.getByRole('button', { name: 'Set the budget' }).click()
+  await press(page, 'Set the budget')
   await page.getByText('The pipeline is changed.').last().waitFor()
   await settled(page)
   const { body } = await team.admin.get(`/v1/orgs/${team.org}`)
   t.match(body.pipeline, { state: 'paused', daily_token_budget: 5000 })
-  t.same(faults, [])
 })

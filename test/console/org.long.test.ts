@@ -1,39 +1,24 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import {
-  barriersOf,
-  noBrowser,
-  openBrowser,
-  openTab,
-  picture,
-  settled,
-  signIn,
-  visit,
-} from '#test/console/browser.ts'
+import { barriersOf, picture, press, settled, visit } from '#test/console/browser.ts'
+import { startConsole } from '#test/console/console.ts'
 import { fillTeam } from '#test/console/stories.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
-const skip = noBrowser
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
+const { backend, base, story } = await startConsole(t)
 const { org, path, adminKey, admin, waiting } = await fillTeam(backend, base)
-const browser = skip ? null : await openBrowser(t)
-const tab = browser && (await openTab(browser, base))
-if (tab) await signIn(tab.page, adminKey)
 
 const at = (name: string): string => `orgs/${org}/${name}`
 
-t.test('organizations: they are listed, and a new one tells its key once', { skip }, async t => {
-  const { page } = tab!
+story('organizations: they are listed, and a new one tells its key once', async (t, { open }) => {
+  const page = await open(adminKey)
   await settled(page)
-  await page.getByRole('button', { name: 'New organization' }).click()
+  await press(page, 'New organization')
   await page.getByRole('dialog').getByLabel('Name').fill('Acme Research')
-  await page.getByRole('button', { name: 'Create' }).click()
+  await press(page, 'Create')
   t.match(await page.locator('.secret').innerText(), /^mk_/)
-  await page.getByRole('button', { name: 'I have kept it' }).click()
+  await press(page, 'I have kept it')
   await page.getByText('No members yet').waitFor()
   await visit(page, 'orgs')
   await page.getByRole('link', { name: /Acme Research/ }).waitFor()
@@ -41,8 +26,7 @@ t.test('organizations: they are listed, and a new one tells its key once', { ski
   t.equal((await admin.get('/v1/orgs')).body.orgs.length, 2)
 })
 
-t.test('review: decided, tagged and undone by keys alone', { skip }, async t => {
-  const { page } = tab!
+story('review: decided, tagged and undone by keys alone', async (t, { page }) => {
   const standing = async (id: string) =>
     (await admin.get(`${path}/memories`)).body.items.find(
       ({ mem_id }: { mem_id: string }) => mem_id === id,
@@ -88,16 +72,15 @@ t.test('review: decided, tagged and undone by keys alone', { skip }, async t => 
   t.not(await page.title(), 'taken')
 })
 
-t.test('tags and roles: made, changed and removed', { skip }, async t => {
-  const { page } = tab!
+story('tags and roles: made, changed and removed', async (t, { page }) => {
   const dialog = page.getByRole('dialog')
   await visit(page, at('tags'))
-  await page.getByRole('button', { name: 'New tag' }).click()
+  await press(page, 'New tag')
   await dialog.getByLabel('Label').fill('finance')
   await dialog
     .getByLabel('Examples', { exact: true })
     .fill('The budget was cut.\nRosa got a raise.')
-  await dialog.getByRole('button', { name: 'Save' }).click()
+  await press(dialog, 'Save')
   await page.getByText('2 examples').waitFor()
   await picture(page, 'tags')
   const { tags } = (await admin.get(`${path}/tags`)).body
@@ -108,58 +91,55 @@ t.test('tags and roles: made, changed and removed', { skip }, async t => {
 
   await visit(page, at('roles'))
   await picture(page, 'roles')
-  await page.getByRole('button', { name: 'Edit Board' }).click()
+  await press(page, 'Edit Board')
   await dialog.getByLabel('Every tag there is and will be').uncheck()
   await dialog.getByLabel('finance').check()
   await picture(page, 'role-form')
-  await dialog.getByRole('button', { name: 'Save' }).click()
+  await press(dialog, 'Save')
   await dialog.waitFor({ state: 'detached' })
   const roles = async () => (await admin.get(`${path}/roles`)).body.roles
   t.match(
     (await roles()).find(({ name }: { name: string }) => name === 'Board'),
     { allowed_tags: ['finance'] },
   )
-  await page.getByRole('button', { name: 'Remove Board' }).click()
-  await dialog.getByRole('button', { name: 'Remove' }).click()
+  await press(page, 'Remove Board')
+  await press(dialog, 'Remove')
   await dialog.waitFor({ state: 'detached' })
   t.equal((await roles()).length, 1)
 })
 
-t.test('tags: one is applied to what is shared, and its progress is shown', { skip }, async t => {
-  const { page } = tab!
+story('tags: one is applied to what is shared, and its progress is shown', async (t, { page }) => {
   const dialog = page.getByRole('dialog')
   await visit(page, at('tags'))
-  await page.getByRole('button', { name: 'Apply jade to shared memories' }).click()
+  await press(page, 'Apply jade to shared memories')
   await dialog.getByText('memories to check').waitFor()
   t.match(await dialog.innerText(), /4 memories to check: 1 model call, about \d+ input tokens/)
   t.same(await barriersOf(page), [])
   await picture(page, 'tag-apply')
-  await dialog.getByRole('button', { name: 'Check 4 memories' }).click()
+  await press(dialog, 'Check 4 memories')
   // The organization has no key for its models: the run waits, and says why.
   await dialog.getByText('Waiting:').waitFor()
   t.match(await dialog.innerText(), /Checked 0 of 4 memories\.\s+0 got the tag/)
   t.equal(await dialog.getByRole('progressbar').count(), 1)
   t.same(await barriersOf(page), [])
   await picture(page, 'tag-apply-running')
-  await dialog.getByRole('button', { name: 'Close' }).click()
+  await press(dialog, 'Close')
   await dialog.waitFor({ state: 'detached' })
 })
 
-t.test(
+story(
   'members: added with roles, given a key, which is shown again and revoked',
-  { skip },
-  async t => {
-    const { page } = tab!
+  async (t, { page }) => {
     const dialog = page.getByRole('dialog')
     await visit(page, at('members'))
-    await page.getByRole('button', { name: 'Add a member' }).click()
+    await press(page, 'Add a member')
     await dialog.getByLabel('Email').fill('ben@example.com')
     await dialog.getByLabel('First name').fill('Ben')
     await dialog.getByLabel('Accounting').check()
-    await dialog.getByRole('button', { name: 'Add' }).click()
-    await page.getByRole('button', { name: 'New key for ben@example.com' }).click()
+    await press(dialog, 'Add')
+    await press(page, 'New key for ben@example.com')
     const key = await page.locator('.secret').innerText()
-    await page.getByRole('button', { name: 'I have kept it' }).click()
+    await press(page, 'I have kept it')
     await settled(page)
     await picture(page, 'members')
     t.equal((await createTestClient(base, key).get('/v1/memory/stats')).status, 200)
@@ -167,23 +147,22 @@ t.test(
     await page.getByLabel('Find by member or key').fill('ben@')
     const row = page.locator('article:has(code)')
     await page.waitForFunction(() => document.querySelectorAll('article code').length === 1)
-    await row.getByRole('button', { name: /^Show the key/ }).click()
+    await press(row, /^Show the key/)
     t.equal(await page.locator('.secret').innerText(), key)
-    await page.getByRole('button', { name: 'I have kept it' }).click()
-    await row.getByRole('button', { name: /^Revoke/ }).click()
-    await dialog.getByRole('button', { name: 'Revoke' }).click()
+    await press(page, 'I have kept it')
+    await press(row, /^Revoke/)
+    await press(dialog, 'Revoke')
     await page.getByText('revoked', { exact: true }).waitFor()
     t.equal((await createTestClient(base, key).get('/v1/memory/stats')).status, 401)
   },
 )
 
-t.test('instructions: rules are added and kept', { skip }, async t => {
-  const { page } = tab!
+story('instructions: rules are added and kept', async (t, { page }) => {
   await visit(page, at('instructions'))
   await page.getByLabel('Your own').fill('Keep decisions and their reasons.')
   await page.getByRole('button', { name: 'Add a rule' }).first().click()
   await page.getByLabel('What it is about').fill('salaries')
-  await page.getByRole('button', { name: 'Save' }).click()
+  await press(page, 'Save')
   await page.getByText('The instructions are saved.').waitFor()
   await settled(page)
   await picture(page, 'instructions')
@@ -193,35 +172,33 @@ t.test('instructions: rules are added and kept', { skip }, async t => {
   })
 })
 
-t.test(
+story(
   'shared memories: seeded, searched, changed, deleted, and brought back',
-  { skip },
-  async t => {
-    const { page } = tab!
+  async (t, { page }) => {
     const dialog = page.getByRole('dialog')
     await visit(page, at('memories'))
     await picture(page, 'shared-memories')
-    await page.getByRole('button', { name: 'Seed a memory' }).click()
+    await press(page, 'Seed a memory')
     await dialog.getByLabel('Text').fill('The canteen is closed on Fridays.')
     t.ok(await page.evaluate(() => document.activeElement?.matches('textarea')), 'ready to write')
     await dialog.getByLabel('suppliers').check()
-    await dialog.getByRole('button', { name: 'Share' }).click()
+    await press(dialog, 'Share')
     const card = page.locator('article', { hasText: 'canteen' })
     await card.getByText('suppliers', { exact: true }).waitFor()
-    await card.getByRole('button', { name: /^Edit/ }).click()
+    await press(card, /^Edit/)
     await dialog.getByLabel('Text').fill('The canteen is open on Fridays.')
     await dialog.getByLabel('suppliers').uncheck()
-    await dialog.getByRole('button', { name: 'Save' }).click()
+    await press(dialog, 'Save')
     await card.getByText('open on Fridays').waitFor()
-    await card.getByRole('button', { name: /^History/ }).click()
+    await press(card, /^History/)
     await dialog.getByText('The canteen is closed on Fridays.').first().waitFor()
     await picture(page, 'history')
-    await dialog.getByRole('button', { name: 'Bring this back' }).click()
+    await press(dialog, 'Bring this back')
     await page.getByText('The memory is as it was.').waitFor()
-    await dialog.getByRole('button', { name: 'Close' }).click()
+    await press(dialog, 'Close')
     await card.getByText('closed on Fridays').waitFor()
-    await card.getByRole('button', { name: /^Delete/ }).click()
-    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await press(card, /^Delete/)
+    await press(dialog, 'Delete')
     await card.waitFor({ state: 'detached' })
     await page.getByLabel('Search').fill('budget')
     await page.getByRole('combobox', { name: 'Tag' }).selectOption('finance')
@@ -233,13 +210,12 @@ t.test(
   },
 )
 
-t.test('audit: who changed what, and what a deleted memory said', { skip }, async t => {
-  const { page } = tab!
+story('audit: who changed what, and what a deleted memory said', async (t, { page }) => {
   await visit(page, at('audit'))
   await picture(page, 'audit')
   await page.getByLabel('What').selectOption('delete')
   await page.waitForFunction(() => document.querySelectorAll('article').length === 1)
-  await page.getByRole('button', { name: /^History/ }).click()
+  await press(page, /^History/)
   await page.getByRole('dialog').getByText('Deleted', { exact: true }).waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Bring this back' }).first().click()
   await page.getByText('The memory is as it was.').waitFor()
@@ -249,8 +225,7 @@ t.test('audit: who changed what, and what a deleted memory said', { skip }, asyn
   t.match(await found(), [{ text: 'The canteen is closed on Fridays.', tags: ['suppliers'] }])
 })
 
-t.test('events: who changed access and policy', { skip }, async t => {
-  const { page } = tab!
+story('events: who changed access and policy', async (t, { page }) => {
   await visit(page, at('events'))
   await page.getByText('Role removed').first().waitFor()
   await picture(page, 'events')
@@ -259,11 +234,9 @@ t.test('events: who changed access and policy', { skip }, async t => {
   t.match(text, /by owner@/)
 })
 
-t.test(
+story(
   'passes: what was extracted, tagged, reconciled, and what was kept back',
-  { skip },
-  async t => {
-    const { page } = tab!
+  async (t, { page }) => {
     await visit(page, at('passes'))
     await picture(page, 'passes')
     const text = await page.locator('main').innerText()
@@ -272,34 +245,32 @@ t.test(
   },
 )
 
-t.test('settings: changed, and the organization removed after typing so', { skip }, async t => {
-  const { page } = tab!
+story('settings: changed, and the organization removed after typing so', async (t, { page }) => {
   await visit(page, at('settings'))
   await page.getByLabel('Name').fill('Acme Works')
-  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await press(page, 'Save', { exact: true })
   await page.getByText('The settings are saved.').waitFor()
   await settled(page)
   await picture(page, 'settings')
   t.equal((await admin.get(path)).body.name, 'Acme Works')
   const download = page.waitForEvent('download')
-  await page.getByRole('button', { name: 'Download export' }).click()
+  await press(page, 'Download export')
   const lines = readFileSync(await (await download).path(), 'utf8')
     .trim()
     .split('\n')
   t.match(JSON.parse(lines[0]!), { type: 'organization', org_id: org, name: 'Acme Works' })
   t.match(JSON.parse(lines.at(-1)!), { type: 'end', lines: lines.length - 1 })
-  await page.getByRole('button', { name: 'Remove' }).click()
+  await press(page, 'Remove')
   const dialog = page.getByRole('dialog')
-  await dialog.getByRole('button', { name: 'Remove' }).click()
+  await press(dialog, 'Remove')
   t.equal(await dialog.count(), 1, 'not before it is typed')
   await dialog.getByLabel(/^Type/).fill('remove')
-  await dialog.getByRole('button', { name: 'Remove' }).click()
+  await press(dialog, 'Remove')
   await page.getByText('The organization is removed.').waitFor()
   t.equal((await admin.get(path)).status, 404)
 })
 
-t.test('service: queues and figures, for the operator', { skip }, async t => {
-  const { page } = tab!
+story('service: queues and figures, for the operator', async (t, { page }) => {
   await visit(page, 'service')
   await picture(page, 'service')
   const text = await page.locator('main').innerText()
@@ -311,8 +282,7 @@ t.test('service: queues and figures, for the operator', { skip }, async t => {
   )
 })
 
-t.test('service: tenants are found, and lead to their work', { skip }, async t => {
-  const { page } = tab!
+story('service: tenants are found, and lead to their work', async (t, { page }) => {
   const email = 'rosa.of.the.orchard@example.com'
   const owner = createTestClient(base, await buildKey(backend, email))
   await owner.post('/v1/memory/ingest', { messages: [{ role: 'user', content: 'a quiet word' }] })
@@ -337,17 +307,10 @@ t.test('service: tenants are found, and lead to their work', { skip }, async t =
   await picture(page, 'service-operations')
 })
 
-t.test('service: usage of all tenants, drawn and in numbers', { skip }, async t => {
-  const { page } = tab!
+story('service: usage of all tenants, drawn and in numbers', async (t, { page }) => {
   await visit(page, 'service/usage')
   await page.locator('.chart canvas').first().waitFor()
   await picture(page, 'service-usage')
   t.equal(await page.locator('.chart canvas').count(), 3)
   t.match(await page.locator('main').innerText(), /Requests\s+\d+/)
-})
-
-t.test('all of it without a fault, and without a request to anybody else', { skip }, t => {
-  t.same(tab!.faults, [])
-  t.same(tab!.strangers, [])
-  t.end()
 })

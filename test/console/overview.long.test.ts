@@ -1,43 +1,27 @@
 import t from 'tap'
-import {
-  look,
-  noBrowser,
-  openBrowser,
-  openTab,
-  picture,
-  signIn,
-  settled,
-  visit,
-} from '#test/console/browser.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { look, picture, press, settled, visit } from '#test/console/browser.ts'
+import { startConsole } from '#test/console/console.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
 import { startModelProvider } from '#test/support/model-provider.ts'
 import { billedEvents } from '#test/support/observe.ts'
 import { tracedCalls } from '#test/support/traced-calls.ts'
 import { passMidnight } from '#test/support/wait-until.ts'
 
-const skip = noBrowser
 const provider = await startModelProvider(t)
-const backend = await createTestBackend(t, { env: provider.env })
-await startJobWorkers(backend)
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
-const browser = skip ? null : await openBrowser(t)
+const { backend, key, api, test } = await startConsole(t, provider.env)
 
-t.test('overview: an empty vault says how to fill it', { skip }, async t => {
-  const { page, faults } = await openTab(browser!, api.base)
-  await signIn(page, key)
+test('overview: an empty vault says how to fill it', async (t, { open }) => {
+  const page = await open(key)
   await page.getByText('Nothing is remembered yet').waitFor()
   await picture(page, 'overview-empty')
   t.equal(
     await page.getByRole('link', { name: 'Connect a client' }).getAttribute('href'),
     '#/connect',
   )
-  t.same(faults, [])
 })
 
-t.test('overview: memories over time, the latest ones and the use of today', { skip }, async t => {
+test('overview: memories over time, the latest ones and the use of today', async (t, { open }) => {
   const said = [
     ['2026-01-05T10:00:00Z', 'user', 'We planted the pear tree.'],
     ['2026-01-06T10:00:00Z', 'user', 'The pear tree has been watered.'],
@@ -52,8 +36,7 @@ t.test('overview: memories over time, the latest ones and the use of today', { s
   await passMidnight()
   await api.post('/v1/memory/ingest?wait=true', { messages })
   await backend.usage.flush()
-  const { page, faults } = await openTab(browser!, api.base)
-  await signIn(page, key)
+  const page = await open(key)
   const chart = page.getByRole('img', { name: /by day/ })
   await settled(page)
   await picture(page, 'overview-filled')
@@ -73,16 +56,14 @@ t.test('overview: memories over time, the latest ones and the use of today', { s
   await page.getByText('The pear tree has been watered.').waitFor()
   await settled(page)
   t.equal(await page.locator('article').count(), 1, 'the timeline of that day')
-  t.same(faults, [])
 })
 
-t.test('overview: what was recalled today, with how many messages', { skip }, async t => {
+test('overview: what was recalled today, with how many messages', async (t, { open }) => {
   await passMidnight()
   const own = await buildKey(backend)
   await insertMemories(backend, own, [{ text: 'The bicycle is orange.' }])
   const call = tracedCalls({ provider, base: api.base }, own)
-  const { page, faults } = await openTab(browser!, api.base)
-  await signIn(page, own)
+  const page = await open(own)
   await page.getByText('No memory was recalled today').waitFor()
   for (const content of ['Which bicycle is orange?', 'What colour has the bicycle?']) {
     const messages = [{ role: 'user', content }]
@@ -96,50 +77,45 @@ t.test('overview: what was recalled today, with how many messages', { skip }, as
   await rows.first().waitFor()
   t.match(await rows.allInnerTexts(), [/The bicycle is orange\.\s+For 2 messages, last/])
   await look(t, page, 'overview-recalled')
-  t.same(faults, [])
 })
 
-t.test(
-  'pages that are looked at again bill no retrieval, until something changes',
-  { skip },
-  async t => {
-    const own = await buildKey(backend)
-    const client = createTestClient(api.base, own)
-    const { key: ofCarla } = (await client.post('/v1/keys', { external_id: 'carla' })).body
-    const many = Array.from({ length: 8 }, (_, i) => ({ text: `I live in town ${i}.` }))
-    for (const each of [own, ofCarla]) await insertMemories(backend, each, many)
-    const billed = async (): Promise<number> => {
-      await backend.usage.flush()
-      const events = [
-        ...(await billedEvents(backend, own)),
-        ...(await billedEvents(backend, ofCarla)),
-      ]
-      return events.reduce((sum, { memoryTokens }) => sum + (memoryTokens ?? 0), 0)
-    }
-    const { page, faults } = await openTab(browser!, api.base)
-    const seen = async (): Promise<void> => {
-      await visit(page, 'overview')
-      await page.locator('.latest li').nth(4).waitFor()
-      await visit(page, 'people')
-      await page.getByRole('link', { name: 'Open carla' }).click()
-      await page.locator('.latest li').nth(4).waitFor()
-      await settled(page)
-    }
-    await signIn(page, own)
-    await seen()
-    const first = await billed()
-    t.ok(first > 0)
-    await seen()
-    t.equal(await billed(), first)
-    await page.getByRole('button', { name: 'Show more' }).click()
-    await page.locator('.latest li').nth(7).waitFor()
-    t.equal(await page.locator('.latest li').count(), 8, 'the rest')
-
-    const second = await billed()
-    await insertMemories(backend, own, [{ text: 'A ninth town.' }])
+test('pages that are looked at again bill no retrieval, until something changes', async (t, {
+  open,
+}) => {
+  const own = await buildKey(backend)
+  const client = createTestClient(api.base, own)
+  const { key: ofCarla } = (await client.post('/v1/keys', { external_id: 'carla' })).body
+  const many = Array.from({ length: 8 }, (_, i) => ({ text: `I live in town ${i}.` }))
+  for (const each of [own, ofCarla]) await insertMemories(backend, each, many)
+  const billed = async (): Promise<number> => {
+    await backend.usage.flush()
+    const events = [
+      ...(await billedEvents(backend, own)),
+      ...(await billedEvents(backend, ofCarla)),
+    ]
+    return events.reduce((sum, { memoryTokens }) => sum + (memoryTokens ?? 0), 0)
+  }
+  const page = await open(own)
+  const seen = async (): Promise<void> => {
     await visit(page, 'overview')
-    await page.locator('.latest li').first().getByText('A ninth town.').waitFor()
-    t.ok((await billed()) > second)
-    t.same(faults, [])
-  },
-)
+    await page.locator('.latest li').nth(4).waitFor()
+    await visit(page, 'people')
+    await page.getByRole('link', { name: 'Open carla' }).click()
+    await page.locator('.latest li').nth(4).waitFor()
+    await settled(page)
+  }
+  await seen()
+  const first = await billed()
+  t.ok(first > 0)
+  await seen()
+  t.equal(await billed(), first)
+  await press(page, 'Show more')
+  await page.locator('.latest li').nth(7).waitFor()
+  t.equal(await page.locator('.latest li').count(), 8, 'the rest')
+
+  const second = await billed()
+  await insertMemories(backend, own, [{ text: 'A ninth town.' }])
+  await visit(page, 'overview')
+  await page.locator('.latest li').first().getByText('A ninth town.').waitFor()
+  t.ok((await billed()) > second)
+})

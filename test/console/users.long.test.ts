@@ -1,35 +1,20 @@
 import t from 'tap'
-import {
-  look,
-  noBrowser,
-  openBrowser,
-  openTab,
-  picture,
-  settled,
-  signIn,
-  visit,
-} from '#test/console/browser.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { look, picture, press, settled, visit } from '#test/console/browser.ts'
+import { startConsole } from '#test/console/console.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
-const skip = noBrowser
-const backend = await createTestBackend(t)
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
-const browser = skip ? null : await openBrowser(t)
+const { backend, key, api, test } = await startConsole(t)
 
-t.test('keys: of a user, found by the id, and replaced', { skip }, async t => {
+test('keys: of a user, found by the id, and replaced', async (t, { open }) => {
   await api.post('/v1/keys', { external_id: 'bob' })
-  const { page, faults } = await openTab(browser!, api.base)
-  await signIn(page, key)
-  await visit(page, 'keys')
-  await page.getByRole('button', { name: /^New key/ }).click()
+  const page = await open(key, 'keys')
+  await press(page, /^New key/)
   await page.getByRole('dialog').getByLabel('Your id of the user').fill('ada@example.com')
-  await page.getByRole('button', { name: 'Create' }).click()
+  await press(page, 'Create')
   const minted = await page.locator('.secret').innerText()
-  await page.getByRole('button', { name: 'I have kept it' }).click()
+  await press(page, 'I have kept it')
   t.equal((await api.post('/v1/keys', { external_id: 'ada@example.com' })).body.key, minted)
 
   await page.getByLabel('Keys of the user').fill('ada@example.com')
@@ -37,33 +22,29 @@ t.test('keys: of a user, found by the id, and replaced', { skip }, async t => {
   await waitUntil('one row is left', async () => (await rows.count()) === 1)
   t.match(await rows.first().innerText(), /user ada@example\.com/)
   await picture(page, 'keys-by-user')
-  await page.getByRole('button', { name: /^Replace the key/ }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Replace' }).click()
+  await press(page, /^Replace the key/)
+  await press(page.getByRole('dialog'), 'Replace')
   await page.getByText('The new key').waitFor()
   const replaced = await page.locator('.secret').innerText()
-  await page.getByRole('button', { name: 'I have kept it' }).click()
+  await press(page, 'I have kept it')
   t.equal((await createTestClient(api.base, minted).get('/v1/memory/stats')).status, 401)
   t.equal((await createTestClient(api.base, replaced).get('/v1/memory/stats')).status, 200)
   await waitUntil('the ended key is listed too', async () => (await rows.count()) === 2)
   await visit(page, 'overview')
   await visit(page, 'keys')
   t.match(await page.locator('ol li').first().innerText(), /Key replaced.+of user ada@example\.com/)
-  t.same(faults, [])
 })
 
-t.test('policy: requests make users, or do not any more', { skip }, async t => {
-  const { page, faults } = await openTab(browser!, api.base)
-  await signIn(page, key)
-  await visit(page, 'policy')
+test('policy: requests make users, or do not any more', async (t, { open }) => {
+  const page = await open(key, 'policy')
   await page.getByLabel('Requests make users that are new').uncheck()
-  await page.getByRole('button', { name: 'Save' }).click()
+  await press(page, 'Save')
   const policy = async () => (await api.get('/v1/account/policy')).body
   await waitUntil('it is decided', async () => !(await policy()).create_users)
   t.match(await policy(), { redaction: { mode: 'off' }, retention_days: null })
-  t.same(faults, [])
 })
 
-t.test('people: the profile and the timeline of a user, by your id', { skip }, async t => {
+test('people: the profile and the timeline of a user, by your id', async (t, { open }) => {
   const owner = await buildKey(backend)
   const client = createTestClient(api.base, owner)
   const { key: ofCarla } = (await client.post('/v1/keys', { external_id: 'carla/7' })).body
@@ -71,9 +52,7 @@ t.test('people: the profile and the timeline of a user, by your id', { skip }, a
     { text: 'I live in Porto now.', at: Date.parse('2026-03-01T10:00:00Z') },
     { text: 'The tram was late again.', at: Date.parse('2026-03-05T10:00:00Z') },
   ])
-  const { page, faults } = await openTab(browser!, api.base)
-  await signIn(page, owner)
-  await visit(page, 'people')
+  const page = await open(owner, 'people')
   await look(t, page, 'people')
   await page.getByRole('link', { name: 'Open carla/7' }).click()
   await page.getByRole('heading', { name: 'carla/7' }).waitFor()
@@ -90,5 +69,4 @@ t.test('people: the profile and the timeline of a user, by your id', { skip }, a
   await page.getByText('The account has no user of this id').waitFor()
   const keys = (await client.get('/v1/keys?external_id=dora')).body.items
   t.same(keys, [], 'looking at an unknown id makes no user')
-  t.same(faults, [])
 })

@@ -1,58 +1,46 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { chatCompletion } from '#test/support/chat-stream.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
 import { respondJson } from '#test/support/model-provider/answers.ts'
 import { startModelProvider } from '#test/support/model-provider.ts'
-import {
-  barriersOf,
-  noBrowser,
-  openBrowser,
-  openTab,
-  picture,
-  settled,
-  signIn,
-  visit,
-} from '#test/console/browser.ts'
+import { barriersOf, picture, press, settled, signIn, visit } from '#test/console/browser.ts'
+import { startConsole } from '#test/console/console.ts'
 import { fillVault } from '#test/console/stories.ts'
 
-const skip = noBrowser
 const provider = await startModelProvider(t)
-const backend = await createTestBackend(t, { env: provider.env })
-await startJobWorkers(backend)
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
-if (!skip) await fillVault(backend, api, key)
-const browser = skip ? null : await openBrowser(t)
-const tab = browser && (await openTab(browser, api.base))
+const { backend, key, api, test, story } = await startConsole(t, provider.env)
+await fillVault(backend, api, key)
 
-t.test('a key that opens nothing is told, one that does is kept for the tab', { skip }, async t => {
-  const { page } = tab!
-  await page.goto('/console')
-  await picture(page, 'door')
-  await page.getByLabel('Key').fill('mk_00000000000000000000000000000000')
-  await page.getByRole('button', { name: 'Open' }).click()
-  await page.getByRole('alert').getByText('No vault and no team opens with this key').waitFor()
-  await signIn(page, key)
-  await page.reload()
-  await page.getByRole('button', { name: 'Sign out' }).waitFor()
-  t.notMatch(page.url(), key, 'never in an address')
-  t.same(await page.context().cookies(), [])
-  t.notMatch(await page.evaluate(() => JSON.stringify(Object.entries(localStorage))), key.slice(3))
-})
+story(
+  'a key that opens nothing is told, one that does is kept for the tab',
+  async (t, { page }) => {
+    await page.goto('/console')
+    await picture(page, 'door')
+    await page.getByLabel('Key').fill('mk_00000000000000000000000000000000')
+    await press(page, 'Open')
+    await page.getByRole('alert').getByText('No vault and no team opens with this key').waitFor()
+    await signIn(page, key)
+    await page.reload()
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    t.notMatch(page.url(), key, 'never in an address')
+    t.same(await page.context().cookies(), [])
+    t.notMatch(
+      await page.evaluate(() => JSON.stringify(Object.entries(localStorage))),
+      key.slice(3),
+    )
+  },
+)
 
-t.test('overview: how much there is, and what waits', { skip }, async t => {
-  const { page } = tab!
+story('overview: how much there is, and what waits', async (t, { page }) => {
   await settled(page)
   await picture(page, 'overview')
   t.match(await page.locator('main').innerText(), /Memories\s+12/)
   t.match(await page.locator('main').innerText(), /3 memories, \d+ tokens/)
 })
 
-t.test('search: best first, with the reasons and the words marked', { skip }, async t => {
-  const { page } = tab!
+story('search: best first, with the reasons and the words marked', async (t, { page }) => {
   await visit(page, 'search')
   await page.getByLabel('Question').fill('does my cat fear thunder?')
   await page.keyboard.press('Enter')
@@ -65,13 +53,12 @@ t.test('search: best first, with the reasons and the words marked', { skip }, as
   t.ok((await first.locator('mark').allInnerTexts()).includes('thunder'))
   await page.getByText('Options').click()
   await page.getByLabel('Importance').selectOption('7')
-  await page.getByRole('button', { name: 'Search', exact: true }).click()
+  await press(page, 'Search', { exact: true })
   await page.locator('.results .chip-raw').first().waitFor({ state: 'detached' })
   t.notMatch(await page.locator('.results').innerText(), /\bRaw\b/, 'reflections alone')
 })
 
-t.test('answers: which memories one was given with, and why', { skip }, async t => {
-  const { page } = tab!
+story('answers: which memories one was given with, and why', async (t, { page }) => {
   const [id] = await insertMemories(backend, key, [{ text: 'The bicycle is orange.' }])
   provider.respondAlways(respondJson(chatCompletion('Orange.')))
   const response = await fetch(`${api.base}/v1/chat/completions`, {
@@ -99,19 +86,17 @@ t.test('answers: which memories one was given with, and why', { skip }, async t 
   await api.post('/v1/memory/delete-ids', { ids: [id] })
   await page.getByRole('link', { name: 'All answers' }).click()
   await page.getByLabel('Trace of an answer').fill(trace)
-  await page.getByRole('button', { name: 'Open', exact: true }).click()
+  await press(page, 'Open', { exact: true })
   await page.getByText(`Deleted since, or not to be seen with this key: ${id}`).waitFor()
   t.notMatch(await page.locator('main').innerText(), /bicycle/)
 })
 
-t.test(
+story(
   'what the model sees: the block itself, its tokens, or why there is none',
-  { skip },
-  async t => {
-    const { page } = tab!
+  async (t, { page }) => {
     await visit(page, 'prompt')
     await page.getByLabel('Message of the user').fill('Does my cat fear thunder?')
-    await page.getByRole('button', { name: 'Show' }).click()
+    await press(page, 'Show')
     const block = page.locator('.prompt-block')
     await block.waitFor()
     await picture(page, 'prompt')
@@ -135,20 +120,19 @@ t.test(
     t.match(figures, new RegExp(`Tokens\\s+${body.memory_tokens}\\s`))
     t.match(figures, /Confidence\s+\d+ %/)
     await page.getByLabel('Message of the user').fill('Thank you!')
-    await page.getByRole('button', { name: 'Show' }).click()
+    await press(page, 'Show')
     await page.getByText('The message asks nothing').waitFor()
     t.equal(await block.count(), 0)
   },
 )
 
-t.test('timeline: filters, whole texts, and texts that look like markup', { skip }, async t => {
-  const { page } = tab!
+story('timeline: filters, whole texts, and texts that look like markup', async (t, { page }) => {
   await visit(page, 'timeline')
   await picture(page, 'timeline')
   t.equal(await page.locator('article').count(), 10)
   t.match(await page.locator('main').innerText(), /<img src=x onerror=/)
   t.not(await page.title(), 'taken')
-  await page.getByRole('button', { name: 'Show the whole text' }).click()
+  await press(page, 'Show the whole text')
   await page.getByLabel('Text contains').fill('lisbon')
   await page.waitForFunction(() => document.querySelectorAll('article').length === 2)
   await page.getByLabel('Tier').selectOption('2')
@@ -158,14 +142,13 @@ t.test('timeline: filters, whole texts, and texts that look like markup', { skip
   t.pass()
 })
 
-t.test('timeline: a memory is edited, and after a question deleted', { skip }, async t => {
-  const { page } = tab!
+story('timeline: a memory is edited, and after a question deleted', async (t, { page }) => {
   await visit(page, 'overview')
   await visit(page, 'timeline')
   const dentist = page.locator('article', { hasText: 'dentist' })
-  await dentist.getByRole('button', { name: /^Edit/ }).click()
+  await press(dentist, /^Edit/)
   await page.getByRole('dialog').getByLabel('Text').fill('The dentist is on Friday at ten.')
-  await page.getByRole('button', { name: 'Save' }).click()
+  await press(page, 'Save')
   await page.getByText('The memory is changed.').waitFor()
   t.equal((await api.get('/v1/memory/list?search=Friday')).body.items.length, 1)
 
@@ -174,9 +157,9 @@ t.test('timeline: a memory is edited, and after a question deleted', { skip }, a
     document.activeElement?.getAttribute('aria-label')?.startsWith('Edit: '),
   )
   const end = async (value: string) => {
-    await dentist.getByRole('button', { name: /^Edit/ }).click()
+    await press(dentist, /^Edit/)
     await page.getByRole('dialog').getByLabel('Expires').fill(value)
-    await page.getByRole('button', { name: 'Save' }).click()
+    await press(page, 'Save')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     return (await api.get('/v1/memory/list?search=Friday')).body.items[0].expires_at
   }
@@ -185,37 +168,35 @@ t.test('timeline: a memory is edited, and after a question deleted', { skip }, a
   await picture(page, 'expires')
   t.equal(await end(''), undefined)
   t.equal(await dentist.getByText(/^Expires/).count(), 0)
-  await dentist.getByRole('button', { name: /^Delete/ }).click()
+  await press(dentist, /^Delete/)
   await page.getByRole('dialog').getByText('cannot be brought back').waitFor()
   await picture(page, 'delete')
   await page.keyboard.press('Escape')
   t.equal(await dentist.count(), 1)
-  await dentist.getByRole('button', { name: /^Delete/ }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await press(dentist, /^Delete/)
+  await press(page.getByRole('dialog'), 'Delete')
   await dentist.waitFor({ state: 'detached' })
   t.equal((await api.get('/v1/memory/list?search=Friday')).body.items.length, 0)
 })
 
-t.test('reflections: lineage leads up and down', { skip }, async t => {
-  const { page } = tab!
+story('reflections: lineage leads up and down', async (t, { page }) => {
   await visit(page, 'reflections')
   await picture(page, 'reflections')
   await page.locator('article', { hasText: 'afraid of thunder' }).getByText('Lineage').click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('4 sources, 1 deleted since').waitFor()
   await picture(page, 'lineage')
-  await dialog.getByRole('button', { name: /A person who makes a home/ }).click()
+  await press(dialog, /A person who makes a home/)
   await dialog.getByText('A high-level reflection is the top.').waitFor()
-  await dialog.getByRole('button', { name: /lives in Lisbon/ }).click()
-  await dialog.getByRole('button', { name: /We moved to Lisbon/ }).click()
+  await press(dialog, /lives in Lisbon/)
+  await press(dialog, /We moved to Lisbon/)
   await dialog.getByText('Covered by').waitFor()
   t.match(await dialog.locator('.lineage-here').innerText(), /We moved to Lisbon/)
-  await dialog.getByRole('button', { name: 'Close' }).click()
+  await press(dialog, 'Close')
   t.equal(await dialog.count(), 0)
 })
 
-t.test('profile: what was said of a person, as quotes with their time', { skip }, async t => {
-  const { page } = tab!
+story('profile: what was said of a person, as quotes with their time', async (t, { page }) => {
   await visit(page, 'profile')
   const moved = page.locator('main li', { hasText: 'We moved to Lisbon' })
   await moved.first().waitFor()
@@ -224,16 +205,15 @@ t.test('profile: what was said of a person, as quotes with their time', { skip }
   await picture(page, 'profile')
 })
 
-t.test('sessions: one is opened, taken along and cleared', { skip }, async t => {
-  const { page } = tab!
+story('sessions: one is opened, taken along and cleared', async (t, { page }) => {
   await visit(page, 'sessions')
   t.match(await page.locator('main li', { hasText: 'trip-1' }).innerText(), /2 memories/)
   await picture(page, 'sessions-all')
-  await page.getByRole('button', { name: 'Open trip-1' }).click()
+  await press(page, 'Open trip-1')
   await page.getByText('Let us plan the trip to Porto.').waitFor()
   await picture(page, 'sessions')
   const download = page.waitForEvent('download')
-  await page.getByRole('button', { name: 'Export' }).click()
+  await press(page, 'Export')
   const lines = readFileSync(await (await download).path(), 'utf8')
     .trim()
     .split('\n')
@@ -241,43 +221,40 @@ t.test('sessions: one is opened, taken along and cleared', { skip }, async t => 
     lines.map(line => (JSON.parse(line) as { session_id: string }).session_id),
     ['trip-1', 'trip-1'],
   )
-  await page.getByRole('button', { name: 'Clear' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Clear' }).click()
+  await press(page, 'Clear')
+  await press(page.getByRole('dialog'), 'Clear')
   await page.getByText('Nothing in this session').waitFor()
-  await page.getByRole('button', { name: 'All sessions' }).click()
+  await press(page, 'All sessions')
   await page.getByText('No session yet').waitFor()
 })
 
-t.test('files: a file is uploaded with its faults told, the vault exported', { skip }, async t => {
-  const { page } = tab!
+story('files: a file is uploaded with its faults told, the vault exported', async (t, { page }) => {
   const file = `${t.testdir()}/chat.jsonl`
   const texts = Array.from({ length: 2_300 }, (_, i) => JSON.stringify({ content: `Fact ${i}` }))
   texts[2_100] = '{"role":"user"}'
   writeFileSync(file, texts.join('\n'))
   await visit(page, 'files')
   await page.getByLabel('File', { exact: true }).setInputFiles(file)
-  await page.getByRole('button', { name: 'Upload', exact: true }).click()
+  await press(page, 'Upload', { exact: true })
   await page.getByText('2,300 lines: 2,299 stored').waitFor({ timeout: 60_000 })
   await picture(page, 'files')
   t.match(await page.locator('main').innerText(), /Line 2,101: /, 'counted through the parts')
   const download = page.waitForEvent('download')
-  await page.getByRole('button', { name: 'Download export' }).click()
+  await press(page, 'Download export')
   const lines = readFileSync(await (await download).path(), 'utf8')
     .trim()
     .split('\n')
   t.equal(lines.length, 2_299 + 9)
 })
 
-t.test('operations: what was done, with its outcome', { skip }, async t => {
-  const { page } = tab!
+story('operations: what was done, with its outcome', async (t, { page }) => {
   await visit(page, 'operations')
   await picture(page, 'operations')
   await page.locator('article', { hasText: 'upload' }).first().getByText('Outcome (200)').click()
   t.match(await page.locator('pre').first().innerText(), /"stored": 299/)
 })
 
-t.test('usage: sums and a chart', { skip }, async t => {
-  const { page } = tab!
+story('usage: sums and a chart', async (t, { page }) => {
   await backend.usage.flush()
   await visit(page, 'usage')
   await page.locator('canvas').first().waitFor()
@@ -286,19 +263,17 @@ t.test('usage: sums and a chart', { skip }, async t => {
   t.match(await page.getByRole('img').first().getAttribute('aria-label'), /Requests: \d+ in all/)
 })
 
-t.test(
+story(
   'keys: a new one is shown once, and a rotated one goes on in this tab',
-  { skip },
-  async t => {
-    const { page } = tab!
+  async (t, { page }) => {
     await visit(page, 'keys')
     await picture(page, 'keys')
-    await page.getByRole('button', { name: /^New key/ }).click()
+    await press(page, /^New key/)
     await page.getByRole('dialog').getByLabel('Name').fill('Phone')
-    await page.getByRole('button', { name: 'Create' }).click()
+    await press(page, 'Create')
     const minted = await page.locator('.secret').innerText()
     t.equal((await createTestClient(api.base, minted).get('/v1/memory/stats')).body.memories, 0)
-    await page.getByRole('button', { name: 'I have kept it' }).click()
+    await press(page, 'I have kept it')
     const phone = page.getByRole('listitem').filter({ hasText: minted.slice(-4) })
     await phone.filter({ hasText: 'Phone' }).waitFor()
     await visit(page, 'overview')
@@ -308,12 +283,12 @@ t.test(
       new RegExp(`Key created\\s+mk_.*…${minted.slice(-4)}`),
     )
 
-    await page.getByRole('button', { name: 'Rotate this key' }).click()
-    await page.getByRole('button', { name: 'Rotate', exact: true }).click()
+    await press(page, 'Rotate this key')
+    await press(page, 'Rotate', { exact: true })
     await page.getByText('Your new key').waitFor()
     await picture(page, 'secret')
     const rotated = await page.locator('.secret').innerText()
-    await page.getByRole('button', { name: 'I have kept it' }).click()
+    await press(page, 'I have kept it')
     await visit(page, 'overview')
     t.match(await page.locator('main').innerText(), /Memories\s+2,308/)
     t.equal((await api.get('/v1/memory/stats')).status, 401)
@@ -321,8 +296,7 @@ t.test(
   },
 )
 
-t.test('keys: another is revoked, after a question, and its vault erased', { skip }, async t => {
-  const other = await openTab(browser!, api.base)
+test('keys: another is revoked, after a question, and its vault erased', async (t, { open }) => {
   const own = await buildKey(backend)
   const client = createTestClient(api.base, own)
   const [phone, laptop] = await Promise.all(
@@ -330,70 +304,54 @@ t.test('keys: another is revoked, after a question, and its vault erased', { ski
   )
   const messages = [{ role: 'user', content: 'only on the laptop' }]
   await createTestClient(api.base, laptop).post('/v1/memory/ingest?wait=true', { messages })
-  await signIn(other.page, own)
-  await visit(other.page, 'keys')
-  const { page } = other
+  const page = await open(own, 'keys')
   t.equal(await page.getByRole('button', { name: /^Revoke the key/ }).count(), 2, 'not its own')
-  await page.getByRole('button', { name: /^Revoke the key Phone/ }).click()
+  await press(page, /^Revoke the key Phone/)
   await picture(page, 'revoke')
-  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+  await press(page.getByRole('dialog'), 'Revoke')
   await page.getByText('The key is revoked.').waitFor()
   t.equal((await createTestClient(api.base, phone).get('/v1/memory/stats')).status, 401)
 
-  await page.getByRole('button', { name: /^Revoke the key Laptop/ }).click()
+  await press(page, /^Revoke the key Laptop/)
   await page.getByLabel('Erase its vault too').check()
   await page
     .getByRole('dialog')
     .getByLabel(/Type erase/)
     .fill('erase')
-  await page.getByRole('dialog').getByRole('button', { name: 'Revoke and erase' }).click()
+  await press(page.getByRole('dialog'), 'Revoke and erase')
   await page.getByText('its vault erased').waitFor()
   const exported = JSON.stringify((await client.get('/v1/account/export')).body)
   t.notMatch(exported, 'only on the laptop')
-  t.same(other.faults, [])
 })
 
-t.test('a read-only key offers nothing that it may not do', { skip }, async t => {
-  const other = await openTab(browser!, api.base)
-  const minted = await buildKey(backend)
-  await signIn(other.page, `${minted}:read`)
-  await settled(other.page)
-  await other.page.getByText('Nothing is remembered yet').waitFor()
-  await visit(other.page, 'files')
-  t.equal(await other.page.getByRole('button', { name: 'Upload', exact: true }).count(), 0)
-  t.same(other.faults, [])
+test('a read-only key offers nothing that it may not do', async (t, { open }) => {
+  const page = await open(`${await buildKey(backend)}:read`)
+  await settled(page)
+  await page.getByText('Nothing is remembered yet').waitFor()
+  await visit(page, 'files')
+  t.equal(await page.getByRole('button', { name: 'Upload', exact: true }).count(), 0)
 })
 
-t.test('the key of a user shows its vault, and nothing of the account', { skip }, async t => {
-  const other = await openTab(browser!, api.base)
+test('the key of a user shows its vault, and nothing of the account', async (t, { open }) => {
   const owner = createTestClient(api.base, await buildKey(backend))
   const user = (await owner.post('/v1/keys', { name: 'of a user' })).body.key
-  await signIn(other.page, user)
-  await visit(other.page, 'keys')
-  await picture(other.page, 'keys-of-a-user')
-  const text = await other.page.locator('main').innerText()
+  const page = await open(user, 'keys')
+  await picture(page, 'keys-of-a-user')
+  const text = await page.locator('main').innerText()
   t.match(text, /It opens this vault alone/)
   t.notMatch(text, /Provider keys|What was done to the account/)
-  t.equal(await other.page.getByRole('button', { name: 'Rotate this key' }).count(), 1)
-  t.equal(await other.page.getByRole('alert').count(), 0)
-  t.equal(await other.page.getByRole('link', { name: 'Policy' }).count(), 0)
-  t.same(other.faults, [])
+  t.equal(await page.getByRole('button', { name: 'Rotate this key' }).count(), 1)
+  t.equal(await page.getByRole('alert').count(), 0)
+  t.equal(await page.getByRole('link', { name: 'Policy' }).count(), 0)
 })
 
-t.test('a key that ends signs out and says why', { skip }, async t => {
-  const other = await openTab(browser!, api.base)
+test('a key that ends signs out and says why', async (t, { open }) => {
   const ending = await buildKey(backend)
-  await signIn(other.page, ending)
+  const page = await open(ending)
   await createTestClient(api.base, ending).post('/v1/keys/rotate')
-  await visit(other.page, 'search')
-  await other.page.getByLabel('Question').fill('anything')
-  await other.page.keyboard.press('Enter')
-  await other.page.getByText('The credential is no longer valid.').waitFor()
-  t.equal(await other.page.evaluate(() => sessionStorage.length), 0)
-})
-
-t.test('all of it without a fault, and without a request to anybody else', { skip }, t => {
-  t.same(tab!.faults, [])
-  t.same(tab!.strangers, [])
-  t.end()
+  await visit(page, 'search')
+  await page.getByLabel('Question').fill('anything')
+  await page.keyboard.press('Enter')
+  await page.getByText('The credential is no longer valid.').waitFor()
+  t.equal(await page.evaluate(() => sessionStorage.length), 0)
 })

@@ -3,14 +3,12 @@ import { operatorEmail } from '#shared/access/operator.ts'
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
 import { failOperations } from '#shared/operations/operations.postgres.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
-import { noBrowser, openBrowser, openTab, picture, settled } from '#test/console/browser.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { cutUpdates } from '#test/support/alter.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
 
-const skip = noBrowser
 // No worker runs: jobs stay where they are put.
 const backend = await createTestBackend(t)
 const { query } = backend.postgres
@@ -211,17 +209,3 @@ t.test(
     t.equal((await submit(`${jobPath(id)}/cancel`, {}, { origin: base })).status, 303)
   },
 )
-
-t.test('a browser runs a job from its page and loads nothing from elsewhere', { skip }, async t => {
-  const id = await ingest()
-  const { page, faults, strangers } = await openTab(await openBrowser(t), base)
-  await page.setExtraHTTPHeaders({ authorization })
-  await page.goto(jobPath(id))
-  await settled(page)
-  await picture(page, 'queue-job')
-  await page.getByRole('button', { name: 'Cancel with its operation' }).click()
-  await page.getByRole('status').waitFor()
-  t.equal(await stateOfOperation(id), 'cancelled')
-  t.same(faults, [])
-  t.same(strangers, [])
-})

@@ -1,13 +1,8 @@
 import t from 'tap'
-import { noBrowser, openBrowser, openTab, settled } from '#test/console/browser.ts'
 import { startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 
-const skip = noBrowser
-// The limits of a service in use: looking at the console must fit into them.
-const backend = await createTestBackend(t, { env: { RATE_LIMITS: 'on' } })
-const api = await startTestApi(t, backend)
-const browser = skip ? null : await openBrowser(t)
+const api = await startTestApi(t, await createTestBackend(t))
 
 const get = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(api.base + path, { headers })
@@ -56,43 +51,4 @@ t.test('404: nothing of the service beside it', async t => {
   const others = ['lib/shared/core/config.ts', 'files.ts', 'app', 'app/../files.ts', 'constructor']
   for (const path of others) t.equal((await get(`/console/${path}`)).status, 404, path)
   t.equal((await fetch(`${api.base}/console`, { method: 'POST' })).status, 405)
-})
-
-t.test(
-  'what signing in and charts load is less than 160 kB, and looked at again next to nothing',
-  { skip },
-  async t => {
-    const tab = await openTab(browser!, api.base)
-    await tab.page.goto('/console')
-    await settled(tab.page)
-    const door = await tab.bytes()
-    // The largest part that is loaded when it is asked for.
-    await tab.page.evaluate(`import('/console/lib/uplot.js').then(() => undefined)`)
-    await settled(tab.page)
-    const all = await tab.bytes()
-    t.ok(door > 20_000 && all < 160_000, `${door} bytes to sign in, ${all} in all`)
-    await tab.page.reload()
-    await settled(tab.page)
-    t.ok((await tab.bytes()) - all < 2_000, 'the files are known by their tags')
-    t.equal((await fetch(`${api.base}/console`)).status, 200, 'and cost no address its points')
-  },
-)
-
-t.test('the reference is as dark as the browser', { skip }, async t => {
-  const { page } = await openTab(browser!, api.base)
-  for (const colorScheme of ['dark', 'light'] as const) {
-    await page.emulateMedia({ colorScheme })
-    await page.goto('/docs')
-    await page.getByText('/v1/memory/search').first().waitFor({ timeout: 60_000 })
-    const color = await page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
-    t.equal(color === 'rgb(28, 32, 34)', colorScheme === 'dark', `${colorScheme}: ${String(color)}`)
-  }
-})
-
-t.test('the reference asks nobody else either', { skip }, async t => {
-  const { page, strangers } = await openTab(browser!, api.base)
-  await page.goto('/docs')
-  await page.getByText('/v1/memory/search').first().waitFor({ timeout: 60_000 })
-  await settled(page)
-  t.same(strangers, [])
 })

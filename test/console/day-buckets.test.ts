@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import t from 'tap'
 import { bucketDays } from '#api/console/app/vault/day-buckets.ts'
 
@@ -50,4 +51,29 @@ t.test('before 1970 too, and nothing for an empty vault', async t => {
     raw: 1,
   })
   t.same(bucketDays([]).buckets, [])
+})
+
+t.test('a UTC day has its own name in every time zone', async t => {
+  // West of Greenwich a UTC day begins on the local day before it. Formatters keep the zone of their process.
+  const program = `
+    import { formatShortDay, formatUtcDay } from '#api/console/app/format.ts'
+    import { bucketDays } from '#api/console/app/vault/day-buckets.ts'
+    const labelsOf = (...days) =>
+      bucketDays(days.map(day => ({ day, raw: 1, reflections: 0 }))).buckets.map(({ label }) => label)
+    console.log(JSON.stringify([
+      formatShortDay('2026-01-30'),
+      formatUtcDay('2026-01-30'),
+      formatUtcDay(Date.parse('2026-01-30')),
+      labelsOf('2026-01-30', '2026-01-31'),
+      labelsOf('2026-01-05', '2026-12-01')[0],
+    ]))`
+  const env = { ...process.env, TZ: 'America/Los_Angeles' }
+  const printed = execFileSync(process.execPath, ['--input-type=module', '-e', program], { env })
+  t.same(JSON.parse(printed.toString()), [
+    '29 Jan 2026',
+    '30 Jan 2026',
+    '30 Jan 2026',
+    ['30 Jan 2026', '31 Jan 2026'],
+    'Week of 5 Jan 2026',
+  ])
 })

@@ -1,0 +1,57 @@
+import t from 'tap'
+import { operatorEmail } from '#shared/access/operator.ts'
+import { picture, press, settled } from '#test/console/browser.ts'
+import { consoleTests } from '#test/console/console.ts'
+import { buildAdmin } from '#test/support/admin.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+
+// The limits of a service in use: looking at the console must fit into them.
+const backend = await createTestBackend(t, { env: { RATE_LIMITS: 'on' } })
+const { base } = await startTestApi(t, backend)
+const { test } = consoleTests(t, base)
+
+test('what signing in and charts load is less than 160 kB, and looked at again next to nothing', async (t, {
+  page,
+  bytes,
+}) => {
+  await page.goto('/console')
+  await settled(page)
+  const door = await bytes()
+  // The largest part that is loaded when it is asked for.
+  await page.evaluate(`import('/console/lib/uplot.js').then(() => undefined)`)
+  await settled(page)
+  const all = await bytes()
+  t.ok(door > 20_000 && all < 160_000, `${door} bytes to sign in, ${all} in all`)
+  await page.reload()
+  await settled(page)
+  t.ok((await bytes()) - all < 2_000, 'the files are known by their tags')
+  t.equal((await fetch(`${base}/console`)).status, 200, 'and cost no address its points')
+})
+
+test('the reference is as dark as the browser', async (t, { page }) => {
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.goto('/docs')
+    await page.getByText('/v1/memory/search').first().waitFor()
+    const color = await page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+    t.equal(color === 'rgb(28, 32, 34)', colorScheme === 'dark', `${colorScheme}: ${String(color)}`)
+    await settled(page)
+  }
+})
+
+test('an operator cancels a job from its page', async (t, { page }) => {
+  const { key } = await buildAdmin(backend, operatorEmail(backend.config))
+  const client = createTestClient(base, await buildKey(backend))
+  // No worker runs: the job stays where it is put.
+  const messages = [{ role: 'user', content: 'Saxifrage grows on the wall.' }]
+  const { operation_id: id } = (await client.post('/v1/memory/ingest', { messages })).body
+  const authorization = `Basic ${Buffer.from(`anyone:${key}`).toString('base64')}`
+  await page.setExtraHTTPHeaders({ authorization })
+  await page.goto(`/admin/queues/ingest/jobs/${id}`)
+  await settled(page)
+  await picture(page, 'queue-job')
+  await press(page, 'Cancel with its operation')
+  await page.getByRole('status').waitFor()
+  t.equal((await client.get(`/v1/operations/${id}`)).body.state, 'cancelled')
+})
