@@ -233,3 +233,10 @@ export async function storeUrlInClear(
 ): Promise<void> {
   await postgres.query('update webhooks set url = $2 where id = $1', [webhook, url])
 }
+
+/** Lets the time pass after which the jobs under way are taken for those of a dead worker. */
+export async function missHeartbeats({ postgres }: Postgres): Promise<void> {
+  await postgres.query(
+    `update pgboss.job set heartbeat_on = heartbeat_on - interval '1 minute' where state = 'active'`,
+  )
+}
