@@ -129,12 +129,11 @@ t.test('200: a model is counted with its provider where its name tells it', asyn
   })
 })
 
-t.test('400: a period that ends before it starts, dates that are none', async t => {
+t.test('400: a period that ends before it starts', async t => {
   t.match(await api.get('/v1/account/usage?start=2026-02-01&end=2026-01-01'), {
     status: 400,
     body: { error: /lies after/, hint: /Swap/ },
   })
-  t.equal((await api.get('/v1/account/usage?start=yesterday')).status, 400)
 })
 
 t.test('402: a balance that is used up stops reading and storing', async t => {
@@ -207,15 +206,12 @@ t.test('200 again: a provider key that was deleted, under the same Idempotency-K
   t.equal((await remove('two')).status, 200, 'what was refused gave its key back')
 })
 
-t.test('404 and 403: unknown providers, narrowed keys', async t => {
+t.test('404: a provider that nobody knows', async t => {
   const path = '/v1/account/provider-keys'
   t.match(await api.send('PUT', `${path}/nobody`, { body: { key: 'x' } }), {
     status: 404,
     body: { hint: /openai/ },
   })
-  for (const suffix of ['read', 'write', 'off']) {
-    t.equal((await createTestClient(api.base, `${key}:${suffix}`).get(path)).status, 403)
-  }
 })
 
 t.test('200: the admin of an email reaches the account of that email, and only that', async t => {

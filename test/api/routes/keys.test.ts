@@ -48,15 +48,3 @@ t.test('the raw key is stored nowhere', async t => {
   const { body } = await api.post('/v1/keys')
   t.notMatch(await tableText(backend, 'memory_keys'), body.key.slice(3))
 })
-
-t.test('400: a name that is no text', async t => {
-  t.match(await api.post('/v1/keys', { name: 7 }), { status: 400, body: { error: /name/ } })
-  t.match(await api.post('/v1/keys', { nam: 'x' }), { status: 400, body: { hint: /name/ } })
-})
-
-t.test('403: a narrowed key may not create keys', async t => {
-  for (const suffix of ['read', 'write', 'off']) {
-    const { status } = await createTestClient(api.base, `${key}:${suffix}`).post('/v1/keys')
-    t.equal(status, 403)
-  }
-})

@@ -258,11 +258,10 @@ t.test('200: names that cannot be names are left out', async t => {
   t.equal((await list(client)).body.default, 'openai/fine', 'the first there is')
 })
 
-t.test('200: every key of an account may ask, however narrowed; 401 without one', async t => {
+t.test('200: every key of an account may ask, however narrowed', async t => {
   const client = await ownerOf(t, {})
   const key = await buildKey(backend)
   for (const suffix of ['', ':read', ':write', ':off']) {
     t.equal((await list(createTestClient(client.base, key + suffix))).status, 200)
   }
-  t.equal((await list(createTestClient(client.base))).status, 401)
 })

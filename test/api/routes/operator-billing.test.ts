@@ -27,29 +27,9 @@ const line = {
   body: '{"content":"a line"}',
 }
 
-t.test('401, 403, 404: only the operator, only an account that is there', async t => {
-  const { path, client, adminKey } = await newTenant()
-  const body = { balance: 5 }
-  t.equal((await createTestClient(base).send('PATCH', path, { body })).status, 401)
-  t.equal((await client.send('PATCH', path, { body })).status, 401)
-  t.equal((await createTestClient(base, adminKey).send('PATCH', path, { body })).status, 403)
-  for (const id of [crypto.randomUUID(), 'nonsense']) {
-    const { status } = await operator.send('PATCH', `/v1/operator/tenants/${id}`, { body })
-    t.equal(status, 404, id)
-  }
-})
-
 t.test('400, 409: changes that say nothing, or two things', async t => {
   const { change } = await newTenant()
-  for (const body of [
-    {},
-    { balance: 5, add_balance: 5 },
-    { balance: -1 },
-    { balance: '5' },
-    { add_balance: 0 },
-    { payment_method: '' },
-    { balnce: 5 },
-  ]) {
+  for (const body of [{}, { balance: 5, add_balance: 5 }]) {
     t.equal((await change(body)).status, 400, JSON.stringify(body))
   }
   t.match(await change({ add_balance: 5 }), { status: 409, body: { error: /unlimited/ } })

@@ -38,11 +38,9 @@ const tell = async (client: TestClient, content: string): Promise<string> => {
 }
 const accountOf = async (email: string): Promise<string> => accountIdOf(backend, email)
 
-t.test('401, 403: whoever does not run the service', async t => {
-  const { key, memoryKey } = await buildAdmin(backend)
+t.test('403: whoever does not run the service', async t => {
+  const { key } = await buildAdmin(backend)
   for (const path of paths) {
-    t.equal((await createTestClient(base).get(path)).status, 401, path)
-    t.equal((await createTestClient(base, memoryKey).get(path)).status, 401, path)
     const refused = await createTestClient(base, key).get(path)
     t.equal(refused.status, 403, path)
     t.equal(refused.headers.get('www-authenticate'), null, 'no browser asks for a password')

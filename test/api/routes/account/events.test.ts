@@ -243,17 +243,12 @@ t.test('200: pages follow one another, filtered or not', async t => {
   t.equal((await eventsOf(client, '?since=2020-01-01')).length, 9)
 })
 
-t.test('400, 401, 403: what is wrong with the question, and who may not ask', async t => {
-  const { client, memoryKey } = await newOwner()
+t.test('400: a cursor is good for its own question alone', async t => {
+  const { client } = await newOwner()
   const { client: other } = await newOwner()
-  for (const asked of ['limit=501', 'action=key.lost', 'since=soon', 'cursor=nonsense']) {
-    t.equal((await client.get(`${path}?${asked}`)).status, 400, asked)
-  }
   const { next_cursor: cursor } = (await client.get(`${path}?limit=1`)).body
   t.equal((await client.get(`${path}?limit=1&action=key.minted&cursor=${cursor}`)).status, 400)
   t.equal((await other.get(`${path}?limit=1&cursor=${cursor}`)).status, 400)
-  t.equal((await createTestClient(base).get(path)).status, 401)
-  t.equal((await createTestClient(base, `${memoryKey}:read`).get(path)).status, 403)
 })
 
 t.test('what is done at once makes one chain, and no row of it can be changed', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { buildAdmin, buildOrg } from '#test/support/admin.ts'
+import { buildOrg } from '#test/support/admin.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { exportAccountItems, type AccountExportItem } from '#shared/accounts/export-account.ts'
@@ -126,10 +126,4 @@ t.test('200: what is cleared or removed meanwhile ends there, and the rest follo
     if (type === 'organization') t.ok((await admin.send('DELETE', orgPath)).status < 300)
   }
   t.equal(items.at(-1)!.type, 'account_event', 'the events follow')
-})
-
-t.test('401, 403: whoever does not speak for the account', async t => {
-  const { memoryKey } = await buildAdmin(backend)
-  t.equal((await createTestClient(base).get(path)).status, 401)
-  t.equal((await createTestClient(base, `${memoryKey}:read`).get(path)).status, 403)
 })

@@ -88,26 +88,6 @@ t.test('200: nothing is looked for until the account decides', async t => {
   )
 })
 
-t.test('400: unknown modes and kinds, none at all, one twice', async t => {
-  const { client } = await user({ mode: 'off' })
-  for (const redaction of [
-    { mode: 'hide' },
-    { mode: 'redact', kinds: [] },
-    { mode: 'redact', kinds: ['ssn'] },
-    { mode: 'redact', kinds: ['iban', 'iban'] },
-    {},
-  ]) {
-    t.equal((await decide(client, redaction)).status, 400)
-  }
-})
-
-t.test('403: a narrowed key does not decide', async t => {
-  const { key } = await user({ mode: 'off' })
-  const narrowed = createTestClient(base, `${key}:read`)
-  t.equal((await narrowed.get(path)).status, 403)
-  t.equal((await decide(narrowed, { mode: 'off' })).status, 403)
-})
-
 t.test('redact: nothing private is stored, whichever way it comes', async t => {
   const { key, client, texts } = await user({ mode: 'redact' })
   const words = `the token is ${secret} and the account ${iban}`
@@ -311,12 +291,4 @@ t.test('what the extractor makes of blocked words is not shared', async t => {
   const shared = () => storedDocuments(backend, team.vault)
   await waitUntil('the fact is shared', async () => (await shared()).length > 0)
   t.match(await shared(), [{ text: 'the rent is paid monthly' }])
-})
-
-t.test('404: the policy of an organization of somebody else', async t => {
-  const team = await buildTeam(backend)
-  const stranger = createTestClient(base, (await buildTeam(backend)).adminKey)
-  t.equal((await stranger.get(`/v1/orgs/${team.org}/policy`)).status, 404)
-  const body = { redaction: { mode: 'off' } }
-  t.equal((await stranger.send('PUT', `/v1/orgs/${team.org}/policy`, { body })).status, 404)
 })

@@ -97,16 +97,6 @@ t.test(
   },
 )
 
-t.test('400: a retention that is none; 403: not with a narrowed key', besides, async t => {
-  const mine = await fresh()
-  for (const days of [0, 36_501, -1, 1.5, '30', true, [30]]) {
-    t.equal((await decide(mine, days)).status, 400, JSON.stringify(days))
-  }
-  const narrow = createTestClient(base, `${mine.key}:write`)
-  t.equal((await decide(narrow, 1)).status, 403)
-  t.match((await mine.get(path)).body, { retention_days: null })
-})
-
 t.test('200: what is stored from now on ends by it, by every way in', besides, async t => {
   const mine = await fresh()
   await decided(mine, 30)

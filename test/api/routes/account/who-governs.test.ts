@@ -13,7 +13,7 @@ const owner = createTestClient(base, memoryKey)
 const minted = (await owner.post('/v1/keys', { name: 'of a user' })).body.key as string
 const further = (await createTestClient(base, minted).post('/v1/keys')).body.key as string
 const { path: orgPath, admin: otherAdmin } = await buildOrg(backend, base)
-const member = await otherAdmin.post(`${orgPath}/keys`, { team_member_id: 'ada' })
+await otherAdmin.post(`${orgPath}/keys`, { team_member_id: 'ada' })
 const { users } = (await otherAdmin.get(`${orgPath}/users`)).body
 const standard = await otherAdmin.post(`${orgPath}/users/${users[0].user_id}/memory-key`)
 
@@ -36,11 +36,7 @@ async function statusesFor(client: TestClient): Promise<[string, number][]> {
 }
 
 const refused: Record<string, string> = {
-  'minted by the owner key': minted,
   'minted by a minted key': further,
-  'owner key that may only read': `${memoryKey}:read`,
-  'owner key that may only write': `${memoryKey}:write`,
-  'key of a member': member.body.memory_key,
   'standard key of a user of an organization': standard.body.memory_key,
 }
 
@@ -63,15 +59,6 @@ for (const [name, key] of Object.entries(refused)) {
     }
   })
 }
-
-t.test('401: no key, and one that nobody made', async t => {
-  for (const client of [
-    createTestClient(base),
-    createTestClient(base, 'mk_0123456789abcdef0123456789abcdef'),
-  ]) {
-    for (const [route, status] of await statusesFor(client)) t.equal(status, 401, route)
-  }
-})
 
 t.test('the owner key and an admin of the email are let in', async t => {
   for (const client of [owner, createTestClient(base, adminKey)]) {

@@ -135,35 +135,14 @@ t.test('409: a key does not end itself', async t => {
   t.equal((await client.get('/v1/memory/stats')).status, 401)
 })
 
-t.test('404: keys of others, of members, of nobody, and what is no id', async t => {
-  const client = createTestClient(base, await buildKey(backend))
-  const stranger = await minted(createTestClient(base, await buildKey(backend)), 'theirs')
+t.test('404: keys of members, as those of nobody', async t => {
   const { admin, path: org, key: adminKey } = await buildOrg(backend, base)
   const member = (await admin.post(`${org}/keys`, { team_member_id: 'ann' })).body
   const owner = createTestClient(base, adminKey)
-  const answers = [
-    await revoke(client, stranger.id),
-    await revoke(client, crypto.randomUUID()),
-    await revoke(client, 'nonsense'),
-    await revoke(owner, member.id),
-  ]
-  for (const answer of answers) {
-    t.match(answer, { status: 404, body: answers[0]!.body })
-  }
-  t.equal((await stranger.client.get('/v1/memory/stats')).status, 200)
+  const { body } = await revoke(owner, crypto.randomUUID())
+  t.match(await revoke(owner, member.id), { status: 404, body })
   const names = (await listed(owner)).map(({ masked_key }) => masked_key)
   t.notOk(names.includes(maskKey(member.key_id)), 'keys of members are not listed')
-})
-
-t.test('403: narrowed keys and keys of members neither list nor revoke', async t => {
-  const key = await buildKey(backend)
-  const phone = await minted(createTestClient(base, key), 'Phone')
-  const { admin, path: org } = await buildOrg(backend, base)
-  const member = (await admin.post(`${org}/keys`, { team_member_id: 'ann' })).body.key_id
-  for (const who of [`${key}:read`, `${key}:write`, `${key}:off`, member]) {
-    t.equal((await createTestClient(base, who).get(path)).status, 403)
-    t.equal((await revoke(createTestClient(base, who), phone.id)).status, 403)
-  }
 })
 
 t.test('200: with erase the vault goes too, from both stores', async t => {

@@ -232,27 +232,13 @@ t.test('400: what seems to mean a session, and does not name it, clears nothing'
   const body = (sent: string) => mine.send('DELETE', '/v1/memory', { body: sent })
   for (const [answer, message] of [
     [await clear(mine, { 'x-session-id': '' }), /X-Session-ID is empty/],
-    [await clear(mine, { 'x-session-id': 'x'.repeat(257) }), /X-Session-ID/],
     [await clear(mine, {}, '?session_id='), /session_id/],
-    [await clear(mine, {}, '?sessionId=trip'), /sessionId/],
     [await clear(mine, inSession, '?session_id=other'), /session_id/],
     [await body('{"session_id":"trip"}'), /no body/],
     [await clear(mine, inSession, '?reset=true'), /reset/],
-    [await clear(mine, {}, '?reset=yes'), /reset/],
-    [await clear(mine, {}, '?reset=true&reset=false'), /reset/],
-    [await clear(mine, {}, '?force=true'), /force/],
   ] as const) {
     t.match(answer, { status: 400, body: { error: message } })
   }
   t.same(await found(mine, 'kitten'), ['a grey kitten'])
   t.equal((await body('{}')).status, 200, 'an empty body means nothing')
-})
-
-t.test('401, 403: no key; a read-only or switched-off one', async t => {
-  const mine = await fresh()
-  t.equal((await clear(createTestClient(api.base))).status, 401)
-  for (const suffix of ['read', 'off']) {
-    t.equal((await clear(createTestClient(api.base, `${mine.key}:${suffix}`))).status, 403)
-  }
-  t.equal((await clear(createTestClient(api.base, `${mine.key}:write`))).status, 200)
 })

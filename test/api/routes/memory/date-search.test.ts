@@ -15,7 +15,7 @@ import {
   readVaultScope,
   type StoredMemoryFixture,
 } from '#test/support/stored-memories.ts'
-import { clearSessionOf, setBalance } from '#test/support/alter.ts'
+import { clearSessionOf } from '#test/support/alter.ts'
 
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, {
@@ -350,45 +350,14 @@ t.test('200: another vault sees nothing of it', async t => {
   t.same((await ask({ from: '2000-01-01' }, {}, stranger)).body.memories, [])
 })
 
-t.test('400: bounds are named', async t => {
+t.test('400: a date that is none, a span that ends before it begins', async t => {
   const from = '2025-03-01'
   for (const [body, message] of [
-    [{}, /from is required/],
-    [{ from: 'yesterday' }, /from/],
     [{ from: '2025-13-01' }, /from/],
     [{ from, to: '2025-02-28' }, /from lies after to/],
     [{ from: '2999-01-01' }, /from lies after to/],
-    [{ from, to: 5 }, /to/],
-    [{ from, query: '' }, /query/],
-    [{ from, query: 'x'.repeat(32_001) }, /query.*32000/],
-    [{ from, tiers: [] }, /tiers/],
-    [{ from, tiers: [4] }, /tiers/],
-    [{ from, tiers: [1, 1] }, /tiers/],
-    [{ from, importance: 0 }, /importance.*1/],
-    [{ from, importance: 11 }, /importance.*10/],
-    [{ from, max_tokens: 'many' }, /max_tokens/],
-    [{ from, order: 'best' }, /order/],
-    [{ from, until: '2025-03-02' }, /until/],
   ] as const) {
     t.match(await ask(body), { status: 400, body: { error: message } }, JSON.stringify(body))
-  }
-})
-
-t.test('402: a used-up balance', async t => {
-  const ownKey = await buildKey(backend)
-  const { vault } = await readVaultScope(backend, ownKey)
-  await setBalance(backend, { vault }, 0)
-  t.equal((await ask({ from: '2025-03-01' }, {}, createTestClient(api.base, ownKey))).status, 402)
-})
-
-t.test('403: a write-only or switched-off key does not read; a read-only one does', async t => {
-  for (const [suffix, status] of [
-    ['write', 403],
-    ['off', 403],
-    ['read', 200],
-  ] as const) {
-    const client = createTestClient(api.base, `${key}:${suffix}`)
-    t.equal((await ask({ from: '2025-03-01' }, {}, client)).status, status)
   }
 })
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import {
   createKeyedClient,
@@ -130,19 +130,14 @@ t.test('200: an Idempotency-Key answers the first answer again', async t => {
   t.equal((await importFile(client, lines, '?on_conflict=replace', header)).status, 400)
 })
 
-t.test('400: no lines, odd parameters, an unknown embedding model', async t => {
+t.test('400: no lines, an unknown embedding model', async t => {
   const client = await newClient()
   t.equal((await importFile(client, '')).status, 400)
-  t.equal((await importFile(client, storyLines(), '?on_conflict=merge')).status, 400)
-  t.equal((await importFile(client, storyLines(), '?dry_run=perhaps')).status, 400)
   t.equal((await importFile(client, storyLines(), '', { 'x-embedding-model': 'x' })).status, 400)
 })
 
-t.test('401, 402, 403: no key, no card, a key that may not store', async t => {
+t.test('402: no card', async t => {
   const client = await newClient()
-  t.equal((await importFile(createTestClient(base), storyLines())).status, 401)
-  const reading = { authorization: `Bearer ${client.key}:read` }
-  t.equal((await importFile(client, storyLines(), '', reading)).status, 403)
   await setPaymentMethod(backend, (await client.caller()).account, null)
   const { status, body } = await importFile(client, storyLines())
   t.equal(status, 402)
@@ -162,13 +157,9 @@ t.test('200: lines of an upload say which endpoint takes them', async t => {
   ])
 })
 
-t.test('413, 415: too many lines, another type', async t => {
+t.test('413: too many lines', async t => {
   const client = await newClient()
   const many = Array.from({ length: 10_001 }, () => '{}').join('\n')
   t.equal((await importFile(client, many)).status, 413)
   t.equal((await importFile(client, many, '?dry_run=true')).status, 413)
-  t.equal(
-    (await importFile(client, storyLines(), '', { 'content-type': 'application/json' })).status,
-    415,
-  )
 })

@@ -146,35 +146,6 @@ t.test('400: nothing to store is neither stored nor billed', async t => {
   t.same([await countRows(backend, 'usage_events'), await countRows(backend, 'operations')], before)
 })
 
-t.test('400: what is wrong is named', async t => {
-  for (const [body, message] of [
-    [{}, /messages is missing|messages/],
-    [{ messages: 'hello' }, /messages must be a list/],
-    [{ messages: [{ role: 'pirate', content: 'x' }] }, /messages\[0\]\.role/],
-    [{ messages: [{ role: 'user', content: 7 }] }, /messages\[0\]\.content/],
-    [{ ...exchange, sesion_id: 'a' }, /sesion_id/],
-    [{ ...exchange, session_id: 'x'.repeat(257) }, /session_id/],
-    [{ ...exchange, embeddings: 'nobody/model' }, /embeddings/],
-    [[], /body/],
-  ] as const) {
-    const answer = await post('/v1/memory/ingest', body)
-    t.equal(answer.status, 400, JSON.stringify(body).slice(0, 80))
-    t.match(answer.body.error, message)
-  }
-  const { body } = await post('/v1/memory/ingest', { ...exchange, sesion_id: 'a' })
-  t.match(body.hint, /session_id/)
-})
-
-t.test('403: a read-only or switched-off key does not store', async t => {
-  for (const suffix of ['read', 'off']) {
-    const { status, body } = await post('/v1/memory/ingest', exchange, {
-      authorization: `Bearer ${key}:${suffix}`,
-    })
-    t.equal(status, 403)
-    t.match(body.error, new RegExp(`:${suffix}`))
-  }
-})
-
 t.test('202: jobs of a busy vault stand behind those of a quiet one', async t => {
   // Nobody takes jobs on this one.
   const idle = await createTestBackend(t)

@@ -7,7 +7,7 @@ import {
   insertStoredMemories,
   readVaultScope,
 } from '#test/support/stored-memories.ts'
-import { clearSessionOf, raiseEpochOf, removeDocuments, setBalance } from '#test/support/alter.ts'
+import { clearSessionOf, raiseEpochOf, removeDocuments } from '#test/support/alter.ts'
 
 const backend = await createTestBackend(t)
 const key = await buildKey(backend)
@@ -216,13 +216,6 @@ t.test('200: bills the tokens of the sources, and nothing where there are none',
   )
 })
 
-t.test('200: a read-only key inspects; 403: a write-only one does not', async t => {
-  t.equal((await inspect(high, createTestClient(api.base, `${key}:read`))).status, 200)
-  for (const suffix of ['write', 'off']) {
-    t.equal((await inspect(high, createTestClient(api.base, `${key}:${suffix}`))).status, 403)
-  }
-})
-
 t.test('404: unknown and foreign ids look alike', async t => {
   const stranger = createTestClient(api.base, await buildKey(backend))
   const unknown = await inspect(mintId())
@@ -239,22 +232,4 @@ t.test('404: a cleared vault remembers nothing', async t => {
   t.equal((await inspect(id, client)).status, 200)
   await raiseEpochOf(backend, own.vault)
   t.equal((await inspect(id, client)).status, 404)
-})
-
-t.test('400: the id is a UUID', async t => {
-  for (const odd of ['nonsense', '', 5, null, { $ne: null }, [high]]) {
-    t.match(await inspect(odd), { status: 400, body: { error: /memory_id/ } })
-  }
-  t.match(await api.post('/v1/memory/inspect', {}), { status: 400, body: { error: /required/ } })
-  t.match(await api.post('/v1/memory/inspect', { memory_id: high, limit: 3 }), {
-    status: 400,
-    body: { error: /limit/ },
-  })
-})
-
-t.test('402: a used-up balance', async t => {
-  const ownKey = await buildKey(backend)
-  const { vault } = await readVaultScope(backend, ownKey)
-  await setBalance(backend, { vault }, 0)
-  t.equal((await inspect(high, createTestClient(api.base, ownKey))).status, 402)
 })

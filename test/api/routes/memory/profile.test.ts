@@ -160,21 +160,15 @@ t.test('a session has a profile of its own', async t => {
   t.same(brief(body.items), ['place: I live in Faro.'])
 })
 
-t.test('400 and 403: what is asked wrongly, and keys that may not read', async t => {
-  const { client, key } = await fresh()
+t.test('400: kinds that are none', async t => {
+  const { client } = await fresh()
   for (const [query, error, hint] of [
     ['kinds=names', /kinds has no names/, /did you mean name\?/],
     ['kinds=zebra', /kinds has no zebra/, /known kinds: instruction, name/],
-    ['kind=name', /unknown query parameter kind/, /did you mean kinds\?/],
-    ['as_of=1735689600', /looks like seconds/, /./],
-    ['limit=0', /limit/, /./],
   ] as const) {
     const { status, body } = await client.get(`/v1/memory/profile?${query}`)
     t.equal(status, 400, query)
     t.match(body.error, error)
-    if (body.hint) t.match(body.hint, hint)
+    t.match(body.hint, hint)
   }
-  t.equal((await createTestClient(base, `${key}:read`).get('/v1/memory/profile')).status, 200)
-  t.equal((await createTestClient(base, `${key}:write`).get('/v1/memory/profile')).status, 403)
-  t.equal((await createTestClient(base).get('/v1/memory/profile')).status, 401)
 })

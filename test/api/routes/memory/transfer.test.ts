@@ -190,37 +190,19 @@ t.test('200: bills storage of what was copied, once, to the key that asked', asy
   t.equal(await balanceOf(backend, { account }), 1000 - tokens)
 })
 
-t.test('401: no key, an unknown key', async t => {
-  const destination = await buildKey(backend)
-  t.match(
-    await createTestClient(api.base).post('/v1/memory/transfer', { destination_key: destination }),
-    {
-      status: 401,
-      body: { error: String },
-    },
-  )
-  t.equal((await transfer(`mk_${'x'.repeat(32)}`, destination)).status, 401)
-  const source = await toldKey()
+t.test('401: a key that has ended', async t => {
+  const [source, destination] = [await toldKey(), await buildKey(backend)]
   const { account, keyHash } = await resolveCaller(backend, source)
   await revokeKey(backend.postgres.query, account, keyHash)
   t.equal((await transfer(source, destination)).status, 401)
 })
 
-t.test('403: a source that may not read; 200: one that may only read', async t => {
+t.test('200: a source that may only read', async t => {
   const [source, destination] = [await toldKey(), await buildKey(backend)]
-  t.equal((await transfer(`${source}:off`, destination)).status, 403)
-  t.equal((await transfer(`${source}:write`, destination)).status, 403)
   t.match(await transfer(`${source}:read`, `${destination}:write`), {
     status: 200,
     body: { copied: 3, source_key: mask(source), destination_key: mask(destination) },
   })
-})
-
-t.test('402: the balance is used up', async t => {
-  const source = await toldKey()
-  const { account } = await resolveCaller(backend, source)
-  await setBalance(backend, { account }, 0)
-  t.equal((await transfer(source, await buildKey(backend))).status, 402)
 })
 
 t.test('400: every destination that is none', async t => {
@@ -258,17 +240,6 @@ t.test('200: true previews, false and nothing write', async t => {
     const { status, body } = await transfer(source, await buildKey(backend), { dry_run })
     t.match({ status, body }, { status: 200, body: { dry_run: false, copied: 3 } })
   }
-})
-
-t.test('400: what is no model, or not known', async t => {
-  const [source, destination] = [await toldKey(), await buildKey(backend)]
-  t.match(await transfer(source, destination, { dryrun: true }), {
-    status: 400,
-    body: { hint: /dry_run/ },
-  })
-  t.equal((await transfer(source, destination, { embeddings: 'nonsense' })).status, 400)
-  t.equal((await transfer(source, destination, {}, { 'x-embedding-model': 'no/such' })).status, 400)
-  t.same(await readDocuments(backend, destination), [])
 })
 
 t.test('413: 10,001 core memories are refused, 10,000 are copied', async t => {

@@ -250,19 +250,6 @@ t.test('200, then cut: an organization that is removed meanwhile is not a whole 
   })
 })
 
-t.test('400, 401, 404: odd parameters, a Memory Key, another’s organization', async t => {
-  const { admin, path, email } = await buildOrg(backend, base)
-  const other = await buildOrg(backend, base)
-  t.equal((await admin.get(`${path}/export?limit=1`)).status, 400)
-  t.equal(
-    (await createTestClient(base, await buildKey(backend, email)).get(`${path}/export`)).status,
-    401,
-  )
-  const theirs = await other.admin.get(`${path}/export`)
-  t.equal(theirs.status, 404)
-  t.same(theirs.body, (await other.admin.get('/v1/orgs/nonsense/export')).body)
-})
-
 t.test('the verify command tells whether a downloaded file is whole', async t => {
   const { admin, path, org, email } = await furnished()
   const dir = t.testdir()

@@ -100,23 +100,14 @@ t.test('writes at once: each field is what one of them wrote', async t => {
   t.ok(anti_rules.every((rule: { match: string }) => rule.match === `m${n}`))
 })
 
-t.test('400', async t => {
+t.test('400: rules that hold no words', async t => {
   const { admin, path } = await buildOrg(backend, base)
   const bad: [unknown, RegExp][] = [
-    [{ default_on: 'yes' }, /default_on/],
-    [{ custom: { text: 'x' } }, /custom/],
-    [{ custom: 'x'.repeat(20_001) }, /custom/],
-    [{ anti_rules: {} }, /anti_rules/],
-    [{ anti_rules: [{}] }, /anti_rules\[0\]\.match/],
-    [{ anti_rules: [{ match: '' }] }, /anti_rules\[0\]\.match/],
     [
       { anti_rules: [{ match: 'x' }, { match: ' \n\t ' }] },
       /anti_rules\[1\]\.match holds no words/,
     ],
     [{ exec_rules: [{ match: '\u200B\u00AD' }] }, /exec_rules\[0\]\.match holds no words/],
-    [{ exec_rules: [{ match: 'x', id: 'x' }] }, /exec_rules\[0\]\.id/],
-    [{ exec_rules: [{ match: 'x', rule: 'x' }] }, /rule/],
-    [{ base: 'mine' }, /base/],
   ]
   for (const [body, error] of bad) {
     t.match(await admin.send('PUT', `${path}/instructions`, { body }), {

@@ -231,17 +231,3 @@ t.test('a long run is more than one job', async t => {
   t.equal(await work(), undefined)
   t.match((await acme.admin.get(path)).body, { state: 'done', examined: 45 })
 })
-
-t.test('404: of another admin, and of no tag', async t => {
-  const [acme, other] = [await newTeam(['legal']), await newTeam()]
-  const path = await tagOf(acme, 'legal')
-  for (const body of [{}, { dry_run: true }]) {
-    t.equal((await other.admin.post(path, body)).status, 404)
-    t.equal(
-      (await acme.admin.post(path.replace(/tags\/[^/]+/, `tags/${acme.org}`), body)).status,
-      404,
-    )
-  }
-  t.equal((await other.admin.get(path)).status, 404)
-  t.equal((await createTestClient(base, acme.key).post(path, {})).status, 401)
-})

@@ -234,22 +234,13 @@ t.test('what members say while they are removed is gone with them', async t => {
 })
 
 t.test('400 and 404', async t => {
-  const bad: [unknown, RegExp][] = [
-    [{}, /email/],
-    [{ email: 'x' }, /email/],
-    [{ email: 'a@example.com\r\nbcc: b@example.com' }, /email/],
-    [{ email: 'z@example.com', first_name: 7 }, /first_name/],
-    [{ email: 'z@example.com', role_ids: ['x'] }, /role_ids\[0\]/],
-    [{ email: 'z@example.com', role_ids: roles[0] }, /role_ids/],
-    [{ email: 'z@example.com', user_id: unknown }, /user_id/],
-  ]
+  const bad: [unknown, RegExp][] = [[{ email: 'a@example.com\r\nbcc: b@example.com' }, /email/]]
   for (const [body, error] of bad) {
     t.match(await admin.post(`${path}/users`, body), { status: 400, body: { error } })
   }
   for (const body of [
     { role_ids: [] },
     { team_member_id: 'a', key_id: 'b', role_ids: [] },
-    { team_member_id: 'a' },
     { team_member_id: ' ', role_ids: [] },
   ]) {
     t.equal((await admin.post(`${path}/role-assignments`, body)).status, 400)
@@ -263,10 +254,4 @@ t.test('400 and 404', async t => {
   t.notMatch(names, /z@example|zed/, 'nobody was created')
   const noKey = { status: 404, body: { error: 'No such key' } }
   t.match(await admin.post(`${path}/role-assignments`, { key_id: unknown, role_ids: [] }), noKey)
-  for (const id of [unknown, 'x']) {
-    const noUser = { status: 404, body: { error: 'No such user' } }
-    t.match(await admin.send('PATCH', `${path}/users/${id}`, { body: {} }), noUser)
-    t.match(await admin.send('DELETE', `${path}/users/${id}`), noUser)
-    t.match(await admin.post(`${path}/users/${id}/memory-key`), noUser)
-  }
 })

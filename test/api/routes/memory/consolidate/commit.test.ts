@@ -299,40 +299,13 @@ t.test('402: without balance nothing is committed, but a replay is free', async 
   })
 })
 
-t.test('403: a key that does not store; one that only stores commits', async t => {
-  const vault = await lentVault()
-  for (const suffix of ['read', 'off']) {
-    const headers = { authorization: `Bearer ${vault.key}:${suffix}` }
-    t.match(await commit(vault, vault.batch, entries, headers), {
-      status: 403,
-      body: { error: new RegExp(`:${suffix}`) },
-    })
-  }
-  const headers = { authorization: `Bearer ${vault.key}:write` }
-  t.equal((await commit(vault, vault.batch, entries, headers)).status, 200)
-})
-
 t.test('400: what is wrong is named, and the batch stays lent', async t => {
   const vault = await lentVault()
   const [good] = entries
-  for (const [body, error] of [
-    [{ entries }, /batch_id is required/],
-    [{ batch_id: vault.batch }, /entries is required/],
-    [{ batch_id: vault.batch, entries: [] }, /entries must have at least 1 item/],
-    [{ batch_id: vault.batch, entries: Array(101).fill(good) }, /entries must have at most 100/],
-    [{ batch_id: vault.batch, entries: [{ ...good, text: '' }] }, /entries\[0\]\.text/],
-    [{ batch_id: vault.batch, entries: [good, { ...good, text: ' \n ' }] }, /entries\[1\]\.text/],
-    [{ batch_id: vault.batch, entries: [{ ...good, text: 'x'.repeat(8_001) }] }, /8000 characters/],
-    [{ batch_id: vault.batch, entries: [{ ...good, importance: 0 }] }, /importance.*at least 1/],
-    [{ batch_id: vault.batch, entries: [{ ...good, importance: 11 }] }, /importance.*at most 10/],
-    [{ batch_id: vault.batch, entries: [{ ...good, importance: 5.5 }] }, /whole number/],
-    [{ batch_id: vault.batch, entries: [{ text: 'x' }] }, /importance is required/],
-    [{ batch_id: vault.batch, entries: [{ ...good, id: 'x' }] }, /unknown field entries\[0\]\.id/],
-    [{ batch_id: vault.batch, entries, tier: 2 }, /unknown field tier/],
-  ] as const) {
-    const answer = await vault.post('/v1/memory/consolidate/commit', body)
-    t.match(answer, { status: 400, body: { error } }, JSON.stringify(body).slice(-80))
-  }
+  const blank = await commit(vault, vault.batch, [good!, { ...good, text: ' \n ' }])
+  t.match(blank, { status: 400, body: { error: /entries\[1\]\.text/ } })
+  const many = await commit(vault, vault.batch, Array(101).fill(good!))
+  t.match(many, { status: 400, body: { error: /entries must have at most 100/ } })
   t.equal((await commit(vault, vault.batch, Array(100).fill(good))).body.created.length, 100)
 })
 
