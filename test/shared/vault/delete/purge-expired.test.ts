@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import type { Backend } from '#shared/backend.ts'
 import { executeDeletion } from '#shared/vault/delete/delete-memories.ts'
 import { purgeAllExpired } from '#shared/vault/delete/purge-expired.ts'
@@ -44,43 +44,33 @@ async function newVault() {
   return { key, client, vault, debt, texts, listed, nextExpiry, operations }
 }
 
-/** A moment came before the machine had done what is to be done before it. */
-class TooLate extends Error {}
+const hour = 3_600_000
+/** A moment so many hours ahead. */
+const inHours = (hours: number): string => new Date(Date.now() + hours * hour).toISOString()
 
-/** Moments ahead lie so many times as far. */
-let factor = 1
-const soon = (ms: number): string => new Date(Date.now() + factor * ms).toISOString()
-const past = (at: string): Promise<void> => delay(Math.max(0, Date.parse(at) - Date.now()) + 5)
-
-/** What is to be done before a moment. @throws TooLate when it is over only later. */
-async function before<Result>(at: string, done: Promise<Result>): Promise<Result> {
-  const result = await done.catch((error: unknown) => {
-    if (Date.now() >= Date.parse(at)) throw new TooLate()
-    throw error
-  })
-  if (Date.now() >= Date.parse(at)) throw new TooLate()
-  return result
+/** Two hours go by for a vault, and for jobs that are to store into it: what is to end comes so much nearer. */
+async function letHoursPass({ vault }: Vault, ...jobs: IngestJob[]): Promise<void> {
+  for (const memory of jobs.flatMap(({ memories }) => memories)) {
+    if (memory.expiresAt !== undefined) memory.expiresAt -= 2 * hour
+  }
+  await backend.mongo.memories.updateMany({ vault, expires_at: { $exists: true } }, [
+    { $set: { expires_at: { $subtract: ['$expires_at', 2 * hour] } } },
+  ])
+  await query(`update vaults set next_expiry = next_expiry - interval '2 hours' where id = $1`, [
+    vault,
+  ])
+  await query(
+    `update announced_expiries set expires_at = expires_at - interval '2 hours' where vault = $1`,
+    [vault],
+  )
 }
-
-/** A test of moments ahead: once more with later ones where the machine did not get there before them. */
-const timed = (name: string, run: (t: Test) => Promise<void>): unknown =>
-  t.test(name, async t => {
-    for (factor = 2; ; factor *= 3) {
-      try {
-        return await run(t)
-      } catch (error) {
-        if (!(error instanceof TooLate) || factor > 500) throw error
-      }
-    }
-  })
 
 /** Promises an exchange. @returns the job that is to store it. */
 async function promised({ client }: Vault, content: string, end?: string): Promise<IngestJob> {
-  const accepted = client.post('/v1/memory/ingest', {
+  const { body } = await client.post('/v1/memory/ingest', {
     messages: [{ role: 'user', content }],
     ...(end && { expires_at: end }),
   })
-  const { body } = await (end ? before(end, accepted) : accepted)
   const { rows } = await query<{ data: IngestJob }>('select data from pgboss.job where id = $1', [
     body.operation_id,
   ])
@@ -128,15 +118,14 @@ function beforeSettling(happens: () => Promise<unknown>): Backend {
   }
 }
 
-timed('what comes to its end between writing and settling is not seen, nor owed', async t => {
+t.test('what comes to its end between writing and settling is not seen, nor owed', async t => {
   const mine = await newVault()
   // The first of all waits for whatever else is to be opened.
-  const at = soon(1_500)
+  const at = inHours(1)
   const job = await promised(mine, 'the ferry leaves at nine', at)
   let between
   const paused = beforeSettling(async () => {
-    await before(at, Promise.resolve())
-    await past(at)
+    await letHoursPass(mine, job)
     between = await mine.listed()
   })
   await storeAccepted(paused, [job], { again: false })
@@ -147,29 +136,29 @@ timed('what comes to its end between writing and settling is not seen, nor owed'
   t.equal((await mine.operations()).length, 1)
 })
 
-timed('a worker that dies before it settles hides no end', async t => {
+t.test('a worker that dies before it settles hides no end', async t => {
   const mine = await newVault()
-  const at = soon(700)
+  const at = inHours(1)
   const job = await promised(mine, 'the ferry is late', at)
   const dying = beforeStatement('operations.settle', async () => {
     throw new Error('killed')
   })
   const killed = storeAccepted(dying, [job], { again: false }).catch((error: Error) => error)
-  const [failure, next] = await before(at, Promise.all([killed, killed.then(mine.nextExpiry)]))
+  const [failure, next] = await Promise.all([killed, killed.then(mine.nextExpiry)])
   t.match(failure, { message: 'killed' })
   t.equal(next, Date.parse(at))
-  await past(at)
+  await letHoursPass(mine, job)
   t.same(await mine.listed(), [], 'nobody has settled it')
   await store(job, true)
   t.same(await mine.listed(), [])
   t.same(await mine.debt(), [0, 0])
 })
 
-timed('over before it could be stored, it never is; however often that is tried', async t => {
+t.test('over before it could be stored, it never is; however often that is tried', async t => {
   const mine = await newVault()
-  const at = soon(500)
+  const at = inHours(1)
   const job = await promised(mine, 'too late', at)
-  await past(at)
+  await letHoursPass(mine, job)
   await store(job)
   await store(job, true)
   t.same(await mine.texts(), [])
@@ -181,14 +170,14 @@ timed('over before it could be stored, it never is; however often that is tried'
   t.equal(body.state, 'done')
 })
 
-timed('part of it written in time, the rest too late: what was written is counted', async t => {
+t.test('part of it written in time, the rest too late: what was written is counted', async t => {
   const mine = await newVault()
-  const at = soon(600)
+  const at = inHours(1)
   const accepted = mine.client.post('/v1/memory/ingest', {
     messages: ['one', 'two'].map(content => ({ role: 'user', content })),
     expires_at: at,
   })
-  const { body } = await before(at, accepted)
+  const { body } = await accepted
   const { rows } = await query<{ data: IngestJob }>('select data from pgboss.job where id = $1', [
     body.operation_id,
   ])
@@ -198,8 +187,8 @@ timed('part of it written in time, the rest too late: what was written is counte
   })
   const half = { ...job, memories: job.memories.slice(0, 1) }
   const killed = storeAccepted(dying, [half], { again: false }).catch((error: Error) => error)
-  t.match(await before(at, killed), { message: 'killed' })
-  await past(at)
+  t.match(await killed, { message: 'killed' })
+  await letHoursPass(mine, job)
   t.same(await mine.listed(), [])
   await store(job, true)
   t.same(await mine.debt(), [0, 0])
@@ -209,11 +198,11 @@ timed('part of it written in time, the rest too late: what was written is counte
 /** A vault in which something has come to its end, and something else is about to be stored. */
 async function lookedAt() {
   const mine = await newVault()
-  const [first, second] = [soon(500), soon(1_800)]
-  await before(first, store(await promised(mine, 'over first', first)))
+  const [first, second] = [inHours(1), inHours(3)]
+  await store(await promised(mine, 'over first', first))
   const later = await promised(mine, 'over next', second)
-  await past(first)
-  return { mine, second, later }
+  await letHoursPass(mine, later)
+  return { mine, second: Date.parse(second) - 2 * hour, later }
 }
 
 /** Between the look at what is there and saying when the next is over: the third time it is held. */
@@ -222,21 +211,21 @@ const duringLook = (happens: () => Promise<unknown>): Backend => {
   return beforeStatement('vaults.lock', async () => (++held === 3 ? happens() : undefined))
 }
 
-timed('what is stored while the next end is looked for is not missed', async t => {
+t.test('what is stored while the next end is looked for is not missed', async t => {
   const { mine, second, later } = await lookedAt()
   const purged = purgeAllExpired(
     duringLook(() => store(later)),
     mine.vault,
   )
-  await before(second, purged)
-  const [texts, next] = await before(second, Promise.all([mine.texts(), mine.nextExpiry()]))
+  await purged
+  const [texts, next] = await Promise.all([mine.texts(), mine.nextExpiry()])
   t.same(texts, ['over next'])
-  t.equal(next, Date.parse(second))
-  await past(second)
+  t.equal(next, second)
+  await letHoursPass(mine, later)
   t.same(await mine.listed(), [])
 })
 
-timed('nor what is being written then, and is settled later', async t => {
+t.test('nor what is being written then, and is settled later', async t => {
   const { mine, second, later } = await lookedAt()
   const settling = Promise.withResolvers<void>()
   const written = Promise.withResolvers<void>()
@@ -249,9 +238,9 @@ timed('nor what is being written then, and is settled later', async t => {
     storing = storeAccepted(pausing, [later], { again: false })
     return written.promise
   })
-  await before(second, purgeAllExpired(paused, mine.vault))
-  t.equal(await before(second, mine.nextExpiry()), Date.parse(second), 'announced')
-  await past(second)
+  await purgeAllExpired(paused, mine.vault)
+  t.equal(await mine.nextExpiry(), second, 'announced')
+  await letHoursPass(mine, later)
   t.same(await mine.listed(), [], 'and not yet settled')
   settling.resolve()
   await storing
@@ -259,7 +248,7 @@ timed('nor what is being written then, and is settled later', async t => {
   t.same(await mine.debt(), [0, 0])
 })
 
-timed('nor what begins to be written when it is about to be said', async t => {
+t.test('nor what begins to be written when it is about to be said', async t => {
   const { mine, second, later } = await lookedAt()
   let stored: Promise<unknown> | undefined
   // The vault is held by this very transaction: whoever writes has to wait, and goes on beside.
@@ -267,17 +256,17 @@ timed('nor what begins to be written when it is about to be said', async t => {
     stored ??= store(later)
     await delay(100)
   })
-  await before(second, purgeAllExpired(paused, mine.vault))
-  await before(second, stored!)
-  t.equal(await before(second, mine.nextExpiry()), Date.parse(second))
+  await purgeAllExpired(paused, mine.vault)
+  await stored!
+  t.equal(await mine.nextExpiry(), second)
 })
 
-timed('a removal whose process died is finished by the next request', async t => {
+t.test('a removal whose process died is finished by the next request', async t => {
   const mine = await newVault()
-  const at = soon(600)
-  await before(at, store(await promised(mine, 'buried', at)))
+  const at = inHours(1)
+  await store(await promised(mine, 'buried', at))
   await store(await promised(mine, 'stays'))
-  await past(at)
+  await letHoursPass(mine)
   for (const name of ['erasures.standing', 'vaults.change']) {
     const dying = beforeStatement(name, async () => {
       throw new Error('killed')
@@ -298,12 +287,12 @@ timed('a removal whose process died is finished by the next request', async t =>
   t.match(await mine.debt(), [1, Number], 'its job finds nothing left to do')
 })
 
-timed('a memory that was given more time while it was about to go stays', async t => {
+t.test('a memory that was given more time while it was about to go stays', async t => {
   const mine = await newVault()
-  const at = soon(600)
-  await before(at, store(await promised(mine, 'one more day', at)))
+  const at = inHours(1)
+  await store(await promised(mine, 'one more day', at))
   const [document] = await readDocuments(backend, mine.key)
-  await past(at)
+  await letHoursPass(mine)
   // Not by an edit, which comes too late by now: by a clock that differs.
   const paused = beforeStatement('erasures.standing', () =>
     backend.mongo.memories.updateOne(
@@ -316,50 +305,50 @@ timed('a memory that was given more time while it was about to go stays', async 
   t.match(await mine.debt(), [1, Number])
 })
 
-timed('a vault without requests is swept', async t => {
+t.test('a vault without requests is swept', async t => {
   const mine = await newVault()
-  const at = soon(500)
-  await before(at, store(await promised(mine, 'swept away', at)))
-  await past(at)
+  const at = inHours(1)
+  await store(await promised(mine, 'swept away', at))
+  await letHoursPass(mine)
   const { over = 0 } = await sweepAll(backend)
   t.ok(over >= 1)
   t.same(await mine.texts(), [])
   t.equal(await mine.nextExpiry(), undefined)
 })
 
-timed('what was cleared has no end any more', async t => {
+t.test('what was cleared has no end any more', async t => {
   const mine = await newVault()
-  const at = soon(500)
-  await before(at, store(await promised(mine, 'cleared first', at)))
+  const at = inHours(1)
+  await store(await promised(mine, 'cleared first', at))
   const cleared = mine.client.send('DELETE', '/v1/memory', {
     headers: { prefer: 'respond-async' },
   })
-  t.equal((await before(at, cleared)).status, 202)
-  await past(at)
+  t.equal((await cleared).status, 202)
+  await letHoursPass(mine)
   t.same(await mine.listed(), [])
   t.same(await mine.operations(), [])
   t.equal(await mine.nextExpiry(), undefined)
 })
 
-timed('in a session that was cleared it goes, and is due no longer', async t => {
+t.test('in a session that was cleared it goes, and is due no longer', async t => {
   const mine = await newVault()
-  const at = soon(500)
+  const at = inHours(1)
   const inSession = { 'x-session-id': 's' }
   const accepted = mine.client.post(
     '/v1/memory/ingest',
     { messages: [{ role: 'user', content: 'said there' }], expires_at: at },
     inSession,
   )
-  const { body } = await before(at, accepted)
+  const { body } = await accepted
   const { rows } = await query<{ data: IngestJob }>('select data from pgboss.job where id = $1', [
     body.operation_id,
   ])
-  await before(at, store(rows[0]!.data))
+  await store(rows[0]!.data)
   const cleared = mine.client.send('DELETE', '/v1/memory', {
     headers: { ...inSession, prefer: 'respond-async' },
   })
-  await before(at, cleared)
-  await past(at)
+  await cleared
+  await letHoursPass(mine)
   t.same(await mine.listed(), [])
   t.same(await mine.texts(), [])
   t.equal(await mine.nextExpiry(), undefined)
