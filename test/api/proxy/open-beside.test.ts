@@ -26,6 +26,15 @@ async function holdOpenExchanges(): Promise<() => Promise<unknown>> {
   return () => blocker.query('rollback')
 }
 
+/** Ends the connections that wait for the table, as a server that goes away. @returns how many there were */
+async function cutWaitingConnections(): Promise<number> {
+  const { rows } = await blocker.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return rows.length
+}
+
 t.test('the provider is asked before the row is written; the client waits for it', async t => {
   const { headers, stored } = await user()
   provider.respondNext(respondJson(chatCompletion('Noted.')))
@@ -54,8 +63,12 @@ t.test(
   async t => {
     const { headers } = await user()
     provider.respondNext(stallAfter(chatCompletionEvents(['Half'], { end: false })))
+    const asked = provider.requests.length
     const release = await holdOpenExchanges()
-    const response = await call(headers, { stream: true })
+    const answering = call(headers, { stream: true })
+    await waitUntil('the provider is asked', () => provider.requests.length > asked)
+    await waitUntil('the write waits', async () => (await cutWaitingConnections()) > 0)
+    const response = await answering
     t.equal(response.status, 503)
     t.notMatch(await response.text(), /Half/)
     t.equal(await last().outcome, 'left')

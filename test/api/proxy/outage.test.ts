@@ -1,8 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { maskKey } from '#shared/access/key.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig, defaultRecallTimeout } from '#test/support/backend.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { chatCompletion } from '#test/support/chat-stream.ts'
 import { startFaultProxy } from '#test/support/fault-proxy.ts'
 import { respondJson } from '#test/support/model-provider/answers.ts'
@@ -12,7 +11,7 @@ import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
 
 const provider = await startModelProvider(t)
-const config = await createTestConfig(t, { ...provider.env, ...defaultRecallTimeout })
+const config = await createTestConfig(t, { ...provider.env, RECALL_TIMEOUT_MS: '200' })
 const backend = await createTestBackend(t, { config })
 await startJobWorkers(backend, 'ingest')
 
@@ -42,12 +41,9 @@ for (const state of ['freeze', 'shut'] as const) {
     const { ask, stored } = await userAt(base)
     provider.respondAlways(respondJson(chatCompletion('Fine.')))
     gate[state]()
-    const begun = performance.now()
     const { status, headers } = await ask('Where is the blue kettle?')
-    const ms = performance.now() - begun
     t.equal(status, 200)
     t.equal(headers.get('x-memory-status'), 'degraded')
-    t.ok(ms < 30_000, `${ms} ms`)
     await stored(2)
     provider.respondAlways()
     if (state === 'freeze') return
@@ -107,7 +103,8 @@ for (const state of ['freeze', 'shut'] as const) {
     `Postgres is away (${state}): calls that need no memory go on, all others do not`,
     async t => {
       const gate = await startFaultProxy(t, config.databaseUrl)
-      const gated = await createTestBackend(t, { config: { ...config, databaseUrl: gate.url } })
+      const databaseUrl = `${gate.url}${gate.url.includes('?') ? '&' : '?'}query_timeout=1500`
+      const gated = await createTestBackend(t, { config: { ...config, databaseUrl } })
       const { base } = await startTestApi(t, gated)
       const { key } = await userAt(base)
       const unseen = await buildKey(backend)
@@ -119,20 +116,14 @@ for (const state of ['freeze', 'shut'] as const) {
       t.teardown(() => provider.respondAlways())
       const seen = async () => (await call(off)).headers.get('x-memory-status') === 'off'
       await waitUntil('its key is looked up in time', seen)
-      // A key of the last second is not looked up.
-      await delay(1_100)
+      // A key of the last second would not be looked up.
+      gated.verifiedKeys.noteChange()
 
       gate[state]()
-      for (const headers of [
-        off,
-        { 'x-memory-key': key, 'x-memory-mode': 'off', ...providerHeader },
-      ]) {
-        const begun = performance.now()
-        const { status, headers: answered } = await call(headers)
-        const ms = performance.now() - begun
+      const modeOff = { 'x-memory-key': key, 'x-memory-mode': 'off', ...providerHeader }
+      for (const { status, headers } of await Promise.all([off, modeOff].map(call))) {
         t.equal(status, 200)
-        t.equal(answered.get('x-memory-status'), 'degraded')
-        t.ok(ms < 30_000, `${Math.round(ms)} ms`)
+        t.equal(headers.get('x-memory-status'), 'degraded')
       }
       const refused = {
         'with memory': { 'x-memory-key': key, ...providerHeader },

@@ -25,9 +25,10 @@ pg.Client.prototype.query = function (this: PgClient, ...given: unknown[]) {
   return Reflect.apply(query, this, given) as unknown
 } as typeof query
 t.teardown(() => (pg.Client.prototype.query = query))
-commandListeners.push(({ commandName, command }) =>
-  asked.push(`mongo ${commandName} ${String(command[commandName])}`),
-)
+const noteCommand: (typeof commandListeners)[number] = ({ commandName, command }) =>
+  asked.push(`mongo ${commandName} ${String(command[commandName])}`)
+commandListeners.push(noteCommand)
+t.teardown(() => commandListeners.splice(commandListeners.indexOf(noteCommand), 1))
 
 const provider = await startModelProvider(t)
 const backend = await createTestBackend(t, { env: provider.env })

@@ -67,18 +67,18 @@ t.test('bodies made to be slow, deep or large are read or refused', async t => {
   const bodies = {
     'deep arrays': `{"messages":${many('[', 200_000)}${many(']', 200_000)}}`,
     'deep objects': many('{"messages":', 200_000),
-    'a key of megabytes': `{"${many('k', 2e6)}":1,"messages":[{"${many('\\u006b', 3e5)}":1}]}`,
-    'many members': `{${many('"a":1,', 4e5)}"memory":true}`,
-    'many switches': `{${many('"memory":true,', 1e5)}"a":1}`,
-    'many messages': `{"messages":[${many('{"role":"user","content":"x"},', 6e4)}{}]}`,
-    'many messages with switches': `{"messages":[${many('{"memory":true},', 1e5)}{}]}`,
-    'many lists of messages': `{${many('"messages":[{"role":"user","content":"x"}],', 3e4)}"contents":[]}`,
-    'many parts': `{"messages":[{"role":"user","content":[${many('{"type":"tool_result"},', 5e4)}{"type":"text","text":"x"}]}]}`,
-    'escapes only': `{"messages":[{"role":"user","content":"${many('\\\\\\"', 1e6)}"}]}`,
-    'blanks only': `{${many(' ', 4e6)}}`,
-    'an open string': `{"messages":"${many('\\"', 2e6)}`,
-    'a long number': `{"messages":[${many('9', 4e6)}]}`,
-    'an endless picture': `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"${many('A', 4e6)}"}}]}]}`,
+    'a key of megabytes': `{"${many('k', 5e5)}":1,"messages":[{"${many('\\u006b', 1e5)}":1}]}`,
+    'many members': `{${many('"a":1,', 1e5)}"memory":true}`,
+    'many switches': `{${many('"memory":true,', 3e4)}"a":1}`,
+    'many messages': `{"messages":[${many('{"role":"user","content":"x"},', 2e4)}{}]}`,
+    'many messages with switches': `{"messages":[${many('{"memory":true},', 3e4)}{}]}`,
+    'many lists of messages': `{${many('"messages":[{"role":"user","content":"x"}],', 1e4)}"contents":[]}`,
+    'many parts': `{"messages":[{"role":"user","content":[${many('{"type":"tool_result"},', 2e4)}{"type":"text","text":"x"}]}]}`,
+    'escapes only': `{"messages":[{"role":"user","content":"${many('\\\\\\"', 3e5)}"}]}`,
+    'blanks only': `{${many(' ', 1e6)}}`,
+    'an open string': `{"messages":"${many('\\"', 5e5)}`,
+    'a long number': `{"messages":[${many('9', 1e6)}]}`,
+    'an endless picture': `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"${many('A', 2e6)}"}}]}]}`,
   }
   const refused = new Set(['deep arrays', 'deep objects', 'an open string'])
   for (const [name, text] of Object.entries(bodies)) {
@@ -90,7 +90,7 @@ t.test('bodies made to be slow, deep or large are read or refused', async t => {
 })
 
 t.test('of an endless conversation the newest ten thousand messages are read', async t => {
-  const messages = Array.from({ length: 45_000 }, (_, index) => ({
+  const messages = Array.from({ length: 12_000 }, (_, index) => ({
     role: 'user',
     content: `${index}`,
   }))
@@ -99,8 +99,8 @@ t.test('of an endless conversation the newest ten thousand messages are read', a
   )
   for (const read of [turns, newMessages]) {
     t.equal(read.length, 10_000)
-    t.match(read[0], { content: '35000' })
-    t.match(read.at(-1), { content: '44999' })
+    t.match(read[0], { content: '2000' })
+    t.match(read.at(-1), { content: '11999' })
   }
 })
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import fc from 'fast-check'
 import { dialects } from '#api/proxy/dialects/index.ts'
@@ -32,7 +33,8 @@ const says = (content: string): unknown => ({ choices: [{ index: 0, delta: { con
 for (const golden of goldenAnswers) {
   t.test(`${golden.name} is heard, however its bytes are split`, async t => {
     const { bytes, reply } = golden
-    t.same(replyTo(golden, [bytes]), reply, 'in one piece')
+    const whole = replyTo(golden, [bytes])
+    t.same(whole, reply, 'in one piece')
     t.same(
       replyTo(
         golden,
@@ -41,14 +43,14 @@ for (const golden of goldenAnswers) {
       reply,
       'byte by byte',
     )
-    for (let place = 1; place < bytes.length; place += 1 + Math.floor(bytes.length / 1_500)) {
+    for (let place = 1; place < bytes.length; place += 1 + Math.floor(bytes.length / 500)) {
       const split = replyTo(golden, cutAt(bytes, [place]))
       if (split.text !== reply.text) t.same(split, reply, `in two pieces at ${place}`)
     }
     const places = fc.array(fc.nat({ max: bytes.length }), { maxLength: 40 })
-    const holds = fc.property(places, at => {
-      t.same(replyTo(golden, cutAt(bytes, at)), reply)
-    })
+    const holds = fc.property(places, at =>
+      isDeepStrictEqual(replyTo(golden, cutAt(bytes, at)), whole),
+    )
     fc.assert(holds, { numRuns: 20 })
   })
 
@@ -198,14 +200,15 @@ t.test('nothing a provider sends makes a listener throw', async t => {
   )
   const contentType = fc.constantFrom('text/event-stream', 'application/json', '')
   const family = fc.constantFrom<ApiFormat>('openai', 'anthropic', 'google')
-  const holds = fc.property(
+  const isHeard = fc.property(
     family,
     contentType,
     fc.array(bytes, { maxLength: 4 }),
     (name, type, all) => {
-      const reply = heard(name, all, { status: 200, contentType: type })
-      t.ok(typeof reply.text === 'string' && reply.text.isWellFormed())
+      const { text } = heard(name, all, { status: 200, contentType: type })
+      return typeof text === 'string' && text.isWellFormed()
     },
   )
-  fc.assert(holds, { numRuns: 1_000 })
+  fc.assert(isHeard, { numRuns: 500 })
+  t.pass('none did')
 })

@@ -54,7 +54,7 @@ for (const family of Object.keys(blocks) as ApiFormat[]) {
       const request = dialect.parseRequest(Buffer.from(text))
       t.equal(request.serialize({}).toString(), without)
     })
-    fc.assert(holds, { numRuns: 300 })
+    fc.assert(holds, { numRuns: 150 })
   })
 
   t.test(`${family}: taking the block out again gives the client's bytes`, async t => {
@@ -70,7 +70,7 @@ for (const family of Object.keys(blocks) as ApiFormat[]) {
       t.equal(input.toString(), text)
       JSON.parse(output)
     })
-    fc.assert(holds, { numRuns: 300 })
+    fc.assert(holds, { numRuns: 150 })
   })
 
   t.test(`${family}: the block stands before the last words of the user`, async t => {
@@ -85,7 +85,7 @@ for (const family of Object.keys(blocks) as ApiFormat[]) {
       t.strictSame(sent.slice(0, last), given.slice(0, last), 'earlier turns')
       t.match(JSON.stringify(sent[last]), JSON.stringify(context).slice(1, -1), 'its turn')
     })
-    fc.assert(holds, { numRuns: 300 })
+    fc.assert(holds, { numRuns: 150 })
   })
 
   t.test(`${family}: what is said are the turns of the user since the model's`, async t => {
@@ -101,7 +101,7 @@ for (const family of Object.keys(blocks) as ApiFormat[]) {
         .map(({ text }) => ({ role: 'user', content: text }))
       t.strictSame(newMessages, since.at(-1)?.speaker === 'user' ? expected : [])
     })
-    fc.assert(holds, { numRuns: 200 })
+    fc.assert(holds, { numRuns: 100 })
   })
 
   t.test(`${family}: the turns are all there, in order, as memory reads them`, async t => {
@@ -119,7 +119,7 @@ for (const family of Object.keys(blocks) as ApiFormat[]) {
         expected,
       )
     })
-    fc.assert(holds, { numRuns: 200 })
+    fc.assert(holds, { numRuns: 100 })
   })
 
   t.test(`${family}: the model is renamed where it stands`, async t => {

@@ -3,7 +3,6 @@ import { readContentInSteps, readContentParts } from '#api/proxy/dialects/conten
 import { dialects } from '#api/proxy/dialects/index.ts'
 import { validateJson, validateSteps } from '#api/proxy/json/validate.ts'
 import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
-import { leastHold, watchEventLoop } from '#test/support/event-loop.ts'
 
 const mebibyte = 1024 * 1024
 
@@ -79,26 +78,5 @@ t.test('a large request is the same, read in slices and at once', async t => {
     t.equal(shown(sliced), shown(atOnce))
     t.same(sliced.newMessages.length, atOnce.newMessages.length)
     t.ok(sliced.serialize({ context: 'block' }).equals(atOnce.serialize({ context: 'block' })))
-  }
-})
-
-t.test('no turn of the event loop is long while a request of 18 MB is read', async t => {
-  for (const body of [turnsOf(3_601, 5_000), turnsOf(1, 18 * mebibyte)]) {
-    const share = await leastHold(
-      3,
-      least => least < 0.33,
-      async () => {
-        const before = process.threadCpuUsage()
-        const stop = watchEventLoop()
-        const request = await dialects.openai.parseInSlices(body)
-        await request.readAhead()
-        const longest = stop()
-        const { user, system } = process.threadCpuUsage(before)
-        const all = (user + system) / 1_000
-        t.comment(`${all.toFixed(0)} ms of CPU, ${longest.toFixed(0)} ms in the longest turn`)
-        return longest / all
-      },
-    )
-    t.ok(share < 0.33, `${share.toFixed(2)} of it in one turn`)
   }
 })
