@@ -6,13 +6,8 @@ import t, { type Test } from 'tap'
 import { startJobWorkers } from '#test/support/api.ts'
 import { waitUntilSettled } from '#test/support/exchange-journal.ts'
 import { stallAfter, neverRespond } from '#test/support/model-provider/answers.ts'
-import {
-  createAnthropicClient,
-  createGeminiClient,
-  modelNames,
-  createOpenAiClient,
-} from '#test/support/model-provider/clients.ts'
-import { startProxyFixture, proxiedTarget } from '#test/support/model-provider/proxy-fixture.ts'
+import { modelNames } from '#test/support/model-provider/clients.ts'
+import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
 
@@ -129,64 +124,4 @@ t.test('a hundred streams are left in the middle', async t => {
   const replies = documents.filter(({ role }) => role === 'assistant')
   t.equal(replies.length, 140, 'what was heard is stored, once')
   t.ok(replies.every(({ text, interrupted }) => text === 'so far' && interrupted === true))
-})
-
-t.test('the official clients hang up: the provider sees it, the exchange is stored', async t => {
-  const key = await world.newKey()
-  const target = proxiedTarget(world, key)
-  const messages = [{ role: 'user' as const, content: 'My boat is blue.' }]
-  const events = [
-    'event: message_start\ndata: {"type":"message_start","message":{"id":"m","role":"assistant","content":[],"usage":{}}}\n\n',
-    'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n',
-    'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"so far"}}\n\n',
-  ]
-  const part = 'data: {"candidates":[{"content":{"role":"model","parts":[{"text":"so far"}]}}]}\n\n'
-  const leavings: [chunks: string[], leave: () => Promise<void>][] = [
-    [
-      [chunk('so far')],
-      async () => {
-        const stream = await createOpenAiClient(target).chat.completions.create({
-          model: modelNames.openai,
-          messages,
-          stream: true,
-        })
-        for await (const _ of stream) break
-      },
-    ],
-    [
-      events,
-      async () => {
-        const stream = createAnthropicClient(target).messages.stream({
-          model: modelNames.anthropic,
-          max_tokens: 9,
-          messages,
-        })
-        stream.on('text', () => stream.abort())
-        await stream.done().catch(() => {})
-      },
-    ],
-    [
-      [part],
-      async () => {
-        const hangUp = new AbortController()
-        const { stream, response } = await createGeminiClient(target).generateContentStream(
-          'My boat is blue.',
-          { signal: hangUp.signal },
-        )
-        response.catch(() => {})
-        await stream.next()
-        hangUp.abort()
-      },
-    ],
-  ]
-  for (const [index, [chunks, leave]] of leavings.entries()) {
-    provider.respondNext(stallAfter(chunks))
-    await leave()
-    t.equal(await provider.requests.at(-1)!.outcome, 'left')
-    const both = (index + 1) * 2
-    await waitUntil('it is stored', async () => (await readDocuments(backend, key)).length === both)
-  }
-  const texts = (await readDocuments(backend, key)).map(({ text }) => text).toSorted()
-  const three = (text: string) => Array.from({ length: 3 }, () => text)
-  t.same(texts, [...three('My boat is blue.'), ...three('so far')])
 })

@@ -1,13 +1,15 @@
 import t from 'tap'
 import { startJobWorkers } from '#test/support/api.ts'
-import { waitUntilSettled } from '#test/support/exchange-journal.ts'
 import { defaultReply } from '#test/support/model-provider/fixtures.ts'
-import { startProxyFixture, type FamilyName } from '#test/support/model-provider/proxy-fixture.ts'
+import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
 import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
+import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
 
-const world = await startProxyFixture(t)
-const { provider, backend, base } = world
-await startJobWorkers(backend)
+/** Of each dialect: what every switch means, in every place, and that none of them is passed on. */
+
+const { provider, backend, base, newKey } = await startProxyFixture(t)
+await startJobWorkers(backend, 'ingest')
 
 const known = 'The cellar key hangs behind the clock.'
 const said = 'Where does the cellar key hang?'
@@ -100,91 +102,67 @@ const rows: Row[] = [
   },
 ]
 
-const requests: Record<FamilyName, { path: string; body(message: object): object }> = {
-  openai: {
-    path: '/v1/chat/completions',
-    body: message => ({
-      model: 'gpt-4o-mini',
-      messages: [{ role: 'user', content: said, ...message }],
-    }),
-  },
-  anthropic: {
-    path: '/v1/messages',
-    body: message => ({
-      model: 'claude-sonnet-5',
-      max_tokens: 50,
-      messages: [{ role: 'user', content: said, ...message }],
-    }),
-  },
-  google: {
-    path: '/v1/models/gemini-2.5-flash:generateContent',
-    body: message => ({ contents: [{ role: 'user', parts: [{ text: said }], ...message }] }),
-  },
-}
-
-/** What a row should leave in the vault, beside what was there. */
+/** What a row should leave in its session. */
 const kept = { both: [defaultReply, said], user: [said], reply: [defaultReply], nothing: [] }
 
-for (const [family, request] of Object.entries(requests)) {
-  t.test(`${family}: every switch means what the table says, and none is passed on`, async t => {
-    const keys = await Promise.all(rows.map(() => world.newKey()))
-    for (const [
-      index,
-      { how, suffix = '', headers, query, body, message, recalls },
-    ] of rows.entries()) {
-      const key = keys[index]!
+for (const dialect of proxyDialects) {
+  t.test(
+    `${dialect.format}: every switch means what the table says, and none is passed on`,
+    async t => {
+      const key = await newKey()
       await insertMemories(backend, key, [{ text: known }])
-      const response = await fetch(`${base}${request.path}${query ? `?${query}` : ''}`, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          authorization: `Bearer ${key}${suffix}`,
-          ...headers,
-        },
-        body: JSON.stringify({ ...request.body(message ?? {}), ...body }),
-      })
-      const answered = await response.text()
-      t.equal(response.status, 200, `${how}: ${response.status === 200 ? '' : answered}`)
-      const seen = provider.requests.at(-1)!
-      const sent = seen.body.toString()
-      t.equal(sent.includes('behind the clock'), recalls, `${how}: recalls`)
-      if (!recalls) t.equal(sent, JSON.stringify(request.body({})), `${how}: the body as without`)
-      t.notMatch(sent, /"memory|session_id/, `${how}: no switch in the body`)
-      t.notMatch(seen.url, /[?&](memory|mode|store)=/, `${how}: none in the address`)
-      t.notOk(
-        seen.headers.some(([name]) => /^x-memory|^x-session/i.test(name)),
-        `${how}: none in a header`,
-      )
-    }
-    await waitUntilSettled(backend)
-    for (const [index, { how, stores }] of rows.entries()) {
-      const texts = (await readDocuments(backend, keys[index]!)).map(({ text }) => text)
-      t.same(texts.toSorted(), [known, ...kept[stores]].toSorted(), `${how}: stores ${stores}`)
-    }
-  })
+      for (const { how, suffix = '', headers, query, body, message, recalls } of rows) {
+        const response = await callModel(base, key + suffix, dialect, said, {
+          headers: { ...headers, 'x-session-id': how },
+          ...(query && { query }),
+          ...(message && { message }),
+          ...(body && { more: body }),
+        })
+        const answered = await response.text()
+        t.equal(response.status, 200, `${how}: ${response.status === 200 ? '' : answered}`)
+        const seen = provider.requests.at(-1)!
+        const sent = seen.body.toString()
+        t.equal(sent.includes('behind the clock'), recalls, `${how}: recalls`)
+        if (!recalls)
+          t.equal(sent, JSON.stringify(dialect.body(said)), `${how}: the body as without`)
+        t.notMatch(sent, /"memory|session_id/, `${how}: no switch in the body`)
+        t.notMatch(seen.url, /[?&](memory|mode|store)=/, `${how}: none in the address`)
+        t.notOk(
+          seen.headers.some(([name]) => /^x-memory|^x-session/i.test(name)),
+          `${how}: none in a header`,
+        )
+      }
+      await waitUntilIdle(backend)
+      const documents = await readDocuments(backend, key)
+      for (const { how, stores } of rows) {
+        const mine = documents.filter(({ session }) => session === how)
+        t.same(
+          mine.map(({ text }) => text).toSorted(),
+          kept[stores].toSorted(),
+          `${how}: ${stores}`,
+        )
+      }
+    },
+  )
 }
 
 t.test('400: a switch that is none is named, and nothing is asked of the provider', async t => {
-  const key = await world.newKey()
+  const key = await newKey()
   const before = provider.requests.length
-  const tries: [string, Record<string, string>, object][] = [
-    ['', { 'x-memory-mode': 'sometimes' }, {}],
-    ['', { 'x-memory-store': 'yes' }, {}],
-    ['?memory=perhaps', {}, {}],
-    ['?mode=loud', {}, {}],
-    ['', {}, { memory: 'off' }],
-    ['', {}, { memory_mode: 'quiet' }],
-    ['', {}, { session_id: 7 }],
+  const tries: { headers?: Record<string, string>; query?: string; more?: object }[] = [
+    { headers: { 'x-memory-mode': 'sometimes' } },
+    { headers: { 'x-memory-store': 'yes' } },
+    { query: 'memory=perhaps' },
+    { query: 'mode=loud' },
+    { more: { memory: 'off' } },
+    { more: { memory_mode: 'quiet' } },
+    { more: { session_id: 7 } },
   ]
-  for (const [query, headers, body] of tries) {
-    for (const request of Object.values(requests)) {
-      const response = await fetch(`${base}${request.path}${query}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-memory-key': key, ...headers },
-        body: JSON.stringify({ ...request.body({}), ...body }),
-      })
+  for (const wrong of tries) {
+    for (const dialect of proxyDialects) {
+      const response = await callModel(base, key, dialect, said, wrong)
+      t.equal(response.status, 400, JSON.stringify(wrong))
       const { error } = (await response.json()) as { error: { message: string } }
-      t.equal(response.status, 400, `${query} ${JSON.stringify({ ...headers, ...body })}`)
       t.match(error.message, /memory|mode|store|session/i)
     }
   }
