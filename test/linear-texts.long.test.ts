@@ -9,6 +9,8 @@ import { extractJson } from '#shared/org/pipeline/cached-completion.ts'
 import { matchesRule, truncateNote } from '#shared/org/rule-matching.ts'
 import { detectors, redactionKinds, type RedactionKind } from '#shared/privacy/detectors.ts'
 import { redactText } from '#shared/privacy/redact.ts'
+import { findStatements } from '#shared/search/profile/find-statements.ts'
+import { selectQuestions } from '#shared/search/query/select-questions.ts'
 import { parseTimeExpressions } from '#shared/search/query/parse-time-expressions.ts'
 import { hashText } from '#shared/search/columns/text-hash.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
@@ -39,8 +41,11 @@ const readers: Record<string, (text: string) => unknown> = {
   'an embedding': embed,
   'parts to embed': splitText,
   'times in a query': text => parseTimeExpressions(text, now),
-  'texts of a conversation': text => excludeTexts([text, text]).has(0, () => text),
-  'a rule': text => matchesRule({ match: 'rent', note: '' }, text),
+  'texts of a conversation': text =>
+    excludeTexts(text.match(/[^]{1,3000}/g)!).has(0, () => text.slice(0, 3_000)),
+  'statements of a person': findStatements,
+  questions: selectQuestions,
+  'a rule': text => matchesRule({ match: 'salaryman of the year', note: '' }, text),
   'a note': truncateNote,
   'an answer of a model': extractJson,
 }
@@ -62,6 +67,12 @@ const parts = [
   'in May ',
   '2026-11-20 ',
   "it's ",
+  'I live in ',
+  "my sister's name is ",
+  'we changed from ',
+  'always ',
+  'A. ',
+  'salaryman of the ',
 ]
 
 for (const [name, read] of Object.entries(readers)) {

@@ -4,7 +4,6 @@ import { runInNewContext } from 'node:vm'
 
 type CollectGarbage = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void
 
-const lookEveryMs = 5_000
 /** Share of the last interval in which the event loop was busy. */
 const idleUtilization = 0.1
 
@@ -14,9 +13,10 @@ const idleUtilization = 0.1
  * and a worker process; it holds the event loop for about 0.2 s, once, and waits until no request is being served:
  * the event loop is idle, too, while a thread cuts the 18 MB of one.
  *
+ * @param lookEveryMs for how long it must have been idle
  * @returns a promise for its end, which does not keep the process alive
  */
-export function releaseStartMemory(isServing: () => boolean): Promise<void> {
+export function releaseStartMemory(isServing: () => boolean, lookEveryMs = 5_000): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   let last = performance.eventLoopUtilization()
   const timer = setInterval(() => {

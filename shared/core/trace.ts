@@ -8,10 +8,11 @@ import {
   trace,
   type Attributes,
   type Span,
+  type Tracer,
 } from '@opentelemetry/api'
 
-// Without an SDK in the process every span is a no-op; the service itself ships none.
-const tracer = trace.getTracer('memory-vault')
+/** Without an SDK in the process every span is a no-op; the service itself ships none. */
+const activeTracer = (): Tracer => trace.getTracer('memory-vault')
 const noProvider = new ProxyTracerProvider().getDelegate()
 const noSpan = trace.wrapSpanContext(INVALID_SPAN_CONTEXT)
 
@@ -29,7 +30,7 @@ export const withSpan = <Result>(
   work: (span: Span) => Promise<Result>,
 ): Promise<Result> =>
   isTraced()
-    ? tracer.startActiveSpan(name, { attributes }, span => endSpanAfter(span, work))
+    ? activeTracer().startActiveSpan(name, { attributes }, span => endSpanAfter(span, work))
     : work(noSpan)
 
 /** Runs a request in a span of the trace its `traceparent` names, or of a new one. */
@@ -41,7 +42,9 @@ export function withRequestSpan<Result>(
   if (!isTraced()) return work(noSpan)
   const parent = propagation.extract(ROOT_CONTEXT, headers)
   const options = { kind: SpanKind.SERVER, attributes }
-  return tracer.startActiveSpan('request', options, parent, span => endSpanAfter(span, work))
+  return activeTracer().startActiveSpan('request', options, parent, span =>
+    endSpanAfter(span, work),
+  )
 }
 
 async function endSpanAfter<Result>(

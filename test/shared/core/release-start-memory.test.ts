@@ -10,7 +10,7 @@ t.test(
     const released = releaseStartMemory(() => {
       seen.looks++
       return seen.isServing
-    }).then(() => (seen.isReleased = true))
+    }, 20).then(() => (seen.isReleased = true))
     // The interval of the look does not hold a process that ends.
     const held = setInterval(() => {}, 1_000)
     t.teardown(() => clearInterval(held))

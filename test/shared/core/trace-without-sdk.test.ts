@@ -23,6 +23,7 @@ t.test('without an SDK work runs in no span, and ends as it ends', async t => {
 
 t.test('an SDK that is registered after this module was loaded gets all spans', async t => {
   const exporter = new InMemorySpanExporter()
+  t.teardown(() => trace.disable())
   trace.setGlobalTracerProvider(
     new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }),
   )

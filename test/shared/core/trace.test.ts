@@ -14,6 +14,7 @@ import { startModelProvider } from '#test/support/model-provider.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
 const exporter = new InMemorySpanExporter()
+t.teardown(() => [trace, context, propagation].forEach(api => api.disable()))
 trace.setGlobalTracerProvider(
   new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }),
 )

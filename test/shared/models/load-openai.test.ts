@@ -1,17 +1,23 @@
 import { registerHooks } from 'node:module'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { createEmbedders } from '#shared/models/embedders.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 
 const modules = { loaded: 0, areLoading: true }
 const hooks = registerHooks({
+  // Modules of its own: other files of this process may have loaded them.
+  resolve(specifier, context, next) {
+    const found = next(specifier, context)
+    const isFresh = /\/(?:shared\/models|node_modules\/openai)\//.test(found.url)
+    return isFresh ? { ...found, url: `${found.url}?fresh` } : found
+  },
   load(url, context, next) {
     if (/\/openai[/-]/.test(url)) modules.loaded++
     return next(url, context)
   },
 })
 t.teardown(() => hooks.deregister())
+const { createEmbedders } = await import('#shared/models/embedders.ts')
 
 t.test('what the default model needs is loaded in parts, before its first use', async t => {
   await createEmbedders({ embeddingModel: 'local', providers: {} }).load()

@@ -117,7 +117,10 @@ t.test(
     const file = join(t.testdir(), 'ends.json')
     const run = (...args: string[]) => {
       const env = processEnvironment(backend.config)
-      const ran = spawnSync('node', ['scripts/verify-audit.ts', ...args], { env, encoding: 'utf8' })
+      const ran = spawnSync(process.execPath, ['scripts/verify-audit.ts', ...args], {
+        env,
+        encoding: 'utf8',
+      })
       return { status: ran.status, said: ran.stdout + ran.stderr }
     }
     t.match(run('--org', org, '--save', file), { status: 0, said: /whole +6 events/ })
@@ -174,7 +177,7 @@ t.test('an organization that was erased with its account is not missing', async 
   const folder = t.testdir()
   const [erased, removed] = [await audited(), await audited()]
   const run = (...args: string[]) =>
-    spawnSync('node', ['scripts/verify-audit.ts', ...args], {
+    spawnSync(process.execPath, ['scripts/verify-audit.ts', ...args], {
       env: processEnvironment(backend.config),
       encoding: 'utf8',
     })

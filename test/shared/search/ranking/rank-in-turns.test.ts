@@ -16,7 +16,7 @@ import { countTurns, startStepClock } from '#test/support/step-clock.ts'
 t.setTimeout(0)
 
 const dimension = 256
-const rowCount = 50_000
+const rowCount = 16_384
 const now = Date.UTC(2026, 10, 20, 15)
 const words = Array.from({ length: 300 }, (_, n) => `word${(n * 7_919).toString(36)}`)
 const idOf = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
@@ -50,8 +50,8 @@ const memoryOf = (n: number, more: Partial<EmbeddedMemory> = {}): EmbeddedMemory
 })
 
 const index = createVaultIndex({ dimension, termsOf, packLater: true })
-for (let first = 0; first < rowCount; first += 1_000)
-  index.put(Array.from({ length: 1_000 }, (_, i) => memoryOf(first + i)))
+for (let first = 0; first < rowCount; first += 1_024)
+  index.put(Array.from({ length: 1_024 }, (_, i) => memoryOf(first + i)))
 index.trim()
 
 const search = {
@@ -82,8 +82,8 @@ function countSteps(
 
 t.test('a search has the more steps the more there is to search, and for', async t => {
   const half = createVaultIndex({ dimension, termsOf, packLater: true })
-  for (let first = 0; first < rowCount / 2; first += 1_000)
-    half.put(Array.from({ length: 1_000 }, (_, i) => memoryOf(first + i)))
+  for (let first = 0; first < rowCount / 2; first += 1_024)
+    half.put(Array.from({ length: 1_024 }, (_, i) => memoryOf(first + i)))
   half.trim()
   const [ofHalf, ofAll, ofOne] = [
     countSteps([half], partsOf(7)),

@@ -42,7 +42,7 @@ t.test(
   async t => {
     const email = 'Write to ada@example.com or call +49 30 1234567, she is at home. '
     const said = [
-      { role: 'user', text: repeated(email, 8 * mebibyte), at: 7 },
+      { role: 'user', text: repeated(email, mebibyte), at: 7 },
       { role: 'user', text: 'Nothing private.', speaker: 'ada@example.com' },
     ] as const
     const { turns, stop } = countTurns()
@@ -75,10 +75,10 @@ t.test('heavy texts do not hold the event loop', async t => {
   stopClock(t)
   const prose = 'My cat is called Ada, she was born in May and hates thunder. '
   for (const [name, text] of [
-    ['3 MiB of x', repeated('x', 3 * mebibyte)],
-    ['8 MiB of English', repeated(prose, 8 * mebibyte)],
-    ['1 MiB of short lines', repeated('a\n', 1 * mebibyte)],
-    ['a grapheme of 1 MiB', `e${repeated('\u0301', mebibyte)}`],
+    ['1 MiB of x', repeated('x', mebibyte)],
+    ['1 MiB of English', repeated(prose, mebibyte)],
+    ['256 KiB of short lines', repeated('a\n', mebibyte / 4)],
+    ['a grapheme of 256 KiB', `e${repeated('\u0301', mebibyte / 4)}`],
   ] as const) {
     const { turns, stop } = countTurns()
     const chunked = await chunkMessagesAside(redact, user(text))

@@ -3,7 +3,6 @@ import t from 'tap'
 import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
 import { excludeTexts } from '#shared/vault/read/already-in-conversation.ts'
 import { hashText } from '#shared/search/columns/text-hash.ts'
-import { judgeGrowth } from '#test/support/growth.ts'
 
 const containsText = (texts: readonly string[]) => {
   const exclusion = excludeTexts(texts)
@@ -91,10 +90,5 @@ t.test(
       essay.slice(index * 10, index * 10 + 3_000),
     )
     t.equal(readFor(long), rows.length)
-    const fault = judgeGrowth(
-      length => essay.repeat(Math.ceil(length / essay.length)),
-      text => readFor(text.match(/[^]{1,3000}/g)!, rows.slice(0, 10)),
-    )
-    t.equal(fault, undefined)
   },
 )

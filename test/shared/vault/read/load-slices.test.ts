@@ -14,7 +14,7 @@ import { countTurns, startStepClock } from '#test/support/step-clock.ts'
 
 t.setTimeout(0)
 
-const rowsMax = 1_000
+const rowsMax = 200
 const dimension = 1_536
 
 const backend = await createTestBackend(t)
