@@ -1,11 +1,16 @@
 // Preloaded into a process of the service, which then kills itself, as `kill -9` does, at a step of one piece of work.
 // `KILL_AT` is `<before|after> <n> <command> <id>`: the n-th `commit` of a transaction with the id among its values, or
-// the n-th command of MongoDB of that name (only `before`) with the id in it.
+// the n-th command of MongoDB of that name (only `before`) with the id in it. Ids of which any will do stand between `|`.
 import pg from 'pg'
 import { commandListeners } from '#shared/storage/mongo/connect.ts'
 
-const [when, nth, command, id = ''] = (process.env['KILL_AT'] ?? '').split(' ')
+const [when, nth, command, ids = ''] = (process.env['KILL_AT'] ?? '').split(' ')
 let seen = 0
+
+const isOfWork = (sent: unknown): boolean => {
+  const text = JSON.stringify(sent) ?? ''
+  return ids.split('|').some(id => text.includes(id))
+}
 
 const isStep = (): boolean => ++seen === Number(nth)
 
@@ -18,7 +23,7 @@ const killProcess = (): never => {
 if (command === 'commit') killAtCommit()
 else {
   commandListeners.push(({ commandName, command: sent }) => {
-    if (commandName === command && JSON.stringify(sent).includes(id) && isStep()) killProcess()
+    if (commandName === command && isOfWork(sent) && isStep()) killProcess()
   })
 }
 
@@ -32,7 +37,7 @@ function killAtCommit(): void {
     const [statement] = args
     if (statement !== 'commit') {
       if (statement === 'begin') ofWork.delete(this)
-      else if (JSON.stringify(statement)?.includes(id)) ofWork.add(this)
+      else if (isOfWork(statement)) ofWork.add(this)
       return query.apply(this, args)
     }
     const isLast = ofWork.has(this) && isStep()

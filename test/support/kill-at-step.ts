@@ -12,6 +12,8 @@ export type Work = {
   killed: 'api' | 'worker'
   /** Workers run from the start in the process of the test. Without, they start when the last process is dead. */
   working?: true
+  /** A dead worker is noticed by its heartbeats; without, the time that takes is passed in the database. */
+  hasHeartbeats?: true
   /** Begins the work. */
   begin(t: Test, open: OpenScene): Promise<BegunWork>
 }
@@ -24,12 +26,14 @@ type BegunWork = {
 }
 
 type Step = {
+  /** In place of the whole process, what runs a part of its work. */
+  program?: string
   /** Where the process kills itself, as crashing-process.ts has it. Without it, it is killed when `during` is over. */
   at?: string
   /** What comes before its process is started. */
   before?: () => Promise<void>
   /** What is asked of an API, by its URL, or awaited of a worker; with `at` its answer is lost. */
-  during?: (base: string) => Promise<unknown>
+  during?: (base: string) => Promise<unknown> | void
 }
 
 /** Databases, and an API that is not killed. */
@@ -44,15 +48,15 @@ type OpenScene = (env?: Record<string, string>) => Promise<Scene>
 
 /** Runs a table of works: each is begun, its processes are killed, and others finish it. */
 export function killAtSteps(t: Test, works: Record<string, Work>): void {
-  for (const [promise, { killed, working, begin }] of Object.entries(works)) {
+  for (const [promise, work] of Object.entries(works)) {
     t.test(promise, { buffered: true }, async t => {
       let kill = async (_step: Step): Promise<void> => {}
       let finish = async (): Promise<void> => {}
-      const { steps, afterwards } = await begin(t, async (env = {}) => {
+      const { steps, afterwards } = await work.begin(t, async (env = {}) => {
         const backend = await createTestBackend(t, { env })
         const { base } = await startTestApi(t, backend)
-        kill = step => killOne(t, backend, killed, { env, step })
-        if (working) await startJobWorkers(backend)
+        kill = step => killOne(t, backend, work, { env, step })
+        if (work.working) await startJobWorkers(backend)
         else finish = () => startJobWorkers(backend)
         return { backend, base, newKey: () => buildKey(backend) }
       })
@@ -69,8 +73,11 @@ const programs = { api: 'node api/index.ts', worker: 'node workers/index.ts' }
 async function killOne(
   t: Test,
   backend: Backend,
-  killed: Work['killed'],
-  { env, step: { at, before, during } }: { env: Record<string, string>; step: Step },
+  { killed, hasHeartbeats }: Work,
+  {
+    env,
+    step: { program = programs[killed], at, before, during },
+  }: { env: Record<string, string>; step: Step },
 ): Promise<void> {
   await before?.()
   const crashing = new URL('crashing-process.ts', import.meta.url).href
@@ -79,9 +86,7 @@ async function killOne(
     ...(at && { KILL_AT: at, NODE_OPTIONS: `--import=${crashing}` }),
   })
   const isAwaited = killed === 'api' || !at
-  const doomed = isAwaited
-    ? await startProcess(t, programs[killed], own)
-    : launchProcess(t, programs[killed], own)
+  const doomed = isAwaited ? await startProcess(t, program, own) : launchProcess(t, program, own)
   const asked = during?.('base' in doomed ? (doomed.base as string) : '')
   const isLost = asked?.then(
     () => false,
@@ -96,5 +101,5 @@ async function killOne(
   await waitUntil(`it dies ${at ?? ''}`, () => signal !== undefined)
   t.equal(signal, 'SIGKILL', `it died ${at ?? ''} ${signal ? '' : doomed.output()}`)
   if (at && asked) t.ok(await isLost, 'the answer is lost with the process')
-  if (killed === 'worker') await missHeartbeats(backend)
+  if (killed === 'worker' && !hasHeartbeats) await missHeartbeats(backend)
 }
