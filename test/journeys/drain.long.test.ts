@@ -1,8 +1,10 @@
 import { request } from 'node:http'
 import t from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
+import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { checkJournal, sendExchanges, waitUntilSettled } from '#test/support/exchange-journal.ts'
 import { startWeb, startWorker } from '#test/support/processes.ts'
+import { countRows } from '#test/support/observe.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
 const config = await createTestConfig(t)
@@ -84,4 +86,46 @@ t.test('SIGTERM under load: what was let in is answered, what is answered is sto
   })
   t.equal((await client.get('/v1/memory/stats')).body.memories, accepted)
   await waitUntil('the next worker takes jobs', () => next.output().includes('worker.taking'))
+})
+
+t.test('SIGTERM: the API lets requests under way finish and ends with 0', async t => {
+  const config = await createTestConfig(t)
+  const backend = await createTestBackend(t, { config })
+  const key = await buildKey(backend)
+  const web = await startWeb(t, config)
+  const client = createTestClient(web.base, key)
+  t.equal((await client.get('/health')).status, 200, 'this connection stays open, and idle')
+  const waiting = Array.from({ length: 8 }, (_, n) => {
+    const messages = [{ role: 'user', content: `late ${n}` }]
+    return client.post('/v1/memory/ingest?wait=true', { messages })
+  })
+  await waitUntil('all are accepted', async () => (await countRows(backend, 'operations')) === 8)
+  web.kill('SIGTERM')
+  await waitUntil('it drains', () => web.output().includes('process.draining'))
+  // Not a process of its own, which a busy machine may start later than the API may take to end.
+  await startJobWorkers(backend, 'ingest')
+  const statuses = (await Promise.all(waiting)).map(({ status }) => status)
+  t.same(statuses, Array<number>(8).fill(200), 'those who waited are answered')
+  t.same(await web.exited, { code: 0, signal: null }, web.output())
+  t.match(web.output(), /process\.stopped/)
+})
+
+t.test('SIGTERM: a worker under load hands over what it has not done', async t => {
+  const config = await createTestConfig(t)
+  const backend = await createTestBackend(t, { config })
+  const key = await buildKey(backend)
+  const { base } = await startTestApi(t, backend)
+  const journal = sendExchanges(() => base, key, { lanes: 6 })
+  for (let turn = 0; turn < 3; turn++) {
+    const before = journal.acknowledged.size
+    const worker = await startWorker(t, config)
+    await waitUntil('it has work', () => journal.acknowledged.size > before + 20)
+    worker.kill('SIGTERM')
+    t.same(await worker.exited, { code: 0, signal: null }, worker.output())
+  }
+  await startJobWorkers(backend)
+  await journal.stop()
+  // No heartbeat has to be missed: nothing was left behind.
+  await waitUntilSettled(backend)
+  await checkJournal(t, backend, key, journal)
 })
