@@ -1,17 +1,10 @@
-import { createAnthropic } from '@ai-sdk/anthropic'
-import { createGoogleGenerativeAI } from '@ai-sdk/google'
-import { createOpenAI } from '@ai-sdk/openai'
-import Anthropic from '@anthropic-ai/sdk'
-import { GoogleGenerativeAI } from '@google/generative-ai'
-import { ChatAnthropic } from '@langchain/anthropic'
-import { ChatGoogleGenerativeAI } from '@langchain/google-genai'
-import { ChatOpenAI } from '@langchain/openai'
-import { generateText } from 'ai'
-import OpenAI from 'openai'
 import t from 'tap'
 import { buildKey, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
+import { clientSdks, type ClientSdk } from '#test/support/client-sdks.ts'
+import { createAnthropicClient, createOpenAiClient } from '#test/support/model-provider/clients.ts'
+import type { ClientTarget } from '#test/support/model-provider/proxy-fixture.ts'
 import { startModelProvider } from '#test/support/model-provider.ts'
 import { setBalance } from '#test/support/alter.ts'
 
@@ -27,124 +20,7 @@ const poorKey = await buildKey(backend)
 const { account } = await resolveCaller(backend, poorKey)
 await setBalance(backend, { account }, 0)
 
-type Call = { headers: Record<string, string>; apiKey: string; model: string }
-type Family = 'openai' | 'anthropic' | 'google'
-
-const prompt = 'What is my cat called?'
-const messages = [{ role: 'user' as const, content: prompt }]
-const atOpenai = `${base}/v1`
-
-const sdks: Record<string, [family: Family, call: (call: Call) => Promise<unknown>]> = {
-  openai: [
-    'openai',
-    ({ headers, apiKey, model }) =>
-      new OpenAI({
-        baseURL: atOpenai,
-        apiKey,
-        defaultHeaders: headers,
-        maxRetries: 0,
-      }).chat.completions.create({ model, messages }),
-  ],
-  'openai, responses': [
-    'openai',
-    ({ headers, apiKey, model }) =>
-      new OpenAI({
-        baseURL: atOpenai,
-        apiKey,
-        defaultHeaders: headers,
-        maxRetries: 0,
-      }).responses.create({
-        model,
-        input: prompt,
-      }),
-  ],
-  anthropic: [
-    'anthropic',
-    ({ headers, apiKey, model }) =>
-      new Anthropic({
-        baseURL: base,
-        apiKey,
-        defaultHeaders: headers,
-        maxRetries: 0,
-      }).messages.create({
-        model,
-        max_tokens: 9,
-        messages,
-      }),
-  ],
-  google: [
-    'google',
-    ({ headers, apiKey, model }) =>
-      new GoogleGenerativeAI(apiKey)
-        .getGenerativeModel({ model }, { baseUrl: base, customHeaders: headers })
-        .generateContent(prompt),
-  ],
-  'ai, openai': [
-    'openai',
-    ({ headers, apiKey, model }) =>
-      generateText({
-        model: createOpenAI({ baseURL: atOpenai, apiKey, headers })(model),
-        prompt,
-        maxRetries: 0,
-      }),
-  ],
-  'ai, anthropic': [
-    'anthropic',
-    ({ headers, apiKey, model }) =>
-      generateText({
-        model: createAnthropic({ baseURL: atOpenai, apiKey, headers })(model),
-        prompt,
-        maxRetries: 0,
-      }),
-  ],
-  'ai, google': [
-    'google',
-    ({ headers, apiKey, model }) =>
-      generateText({
-        model: createGoogleGenerativeAI({ baseURL: `${base}/v1beta`, apiKey, headers })(model),
-        prompt,
-        maxRetries: 0,
-      }),
-  ],
-  'langchain, openai': [
-    'openai',
-    ({ headers, apiKey, model }) =>
-      new ChatOpenAI({
-        model,
-        apiKey,
-        maxRetries: 0,
-        configuration: { baseURL: atOpenai, defaultHeaders: headers },
-      }).invoke(prompt),
-  ],
-  'langchain, anthropic': [
-    'anthropic',
-    ({ headers, apiKey, model }) =>
-      new ChatAnthropic({
-        model,
-        apiKey,
-        anthropicApiUrl: base,
-        maxRetries: 0,
-        clientOptions: { defaultHeaders: headers },
-      }).invoke(prompt),
-  ],
-  'langchain, google': [
-    'google',
-    ({ headers, apiKey, model }) =>
-      new ChatGoogleGenerativeAI({
-        model,
-        apiKey,
-        baseUrl: base,
-        maxRetries: 0,
-        customHeaders: headers,
-      }).invoke(prompt),
-  ],
-}
-
-const models: Record<Family, string> = {
-  openai: 'gpt-5',
-  anthropic: 'claude-sonnet-5',
-  google: 'gemini-2.5-flash',
-}
+type Call = { headers: Record<string, string>; apiKey: string }
 
 const own = { 'X-Memory-Key': key }
 const unknownKey = `mk_${'a'.repeat(32)}`
@@ -171,10 +47,6 @@ const errors: Record<string, { call: Partial<Call>; says: RegExp[] }> = {
     call: { headers: { 'X-Memory-Key': poorKey } },
     says: [/balance/],
   },
-  'a model of another maker': {
-    call: { model: 'mistral/mistral-large' },
-    says: [/./],
-  },
   'a switch that does not exist': {
     call: { headers: { ...own, 'X-Memory-Mode': 'perhaps' } },
     says: [/X-Memory-Mode must be one of on, off, read, write/, /Leave it out/],
@@ -193,42 +65,55 @@ const errors: Record<string, { call: Partial<Call>; says: RegExp[] }> = {
   },
 }
 
-const otherMaker: Record<string, RegExp> = {
-  anthropic:
-    /mistral does not speak this format.*\/v1\/messages is for anthropic.*\/v1\/chat\/completions/s,
-  'openai, responses': /mistral does not speak this format.*\/v1\/chat\/completions/s,
-  'ai, openai': /mistral does not speak this format.*\/v1\/chat\/completions/s,
+/** The service, for a client of any family. */
+function targetOf({ headers, apiKey }: Call): ClientTarget {
+  const ofAll = <Value>(value: Value) => ({ openai: value, anthropic: value, google: value })
+  const baseUrl = { openai: `${base}/v1`, anthropic: base, google: base }
+  return { baseUrl, apiKey: ofAll(apiKey), headers: ofAll(headers), fetch }
 }
 
-async function shown(run: (call: Call) => Promise<unknown>, call: Call): Promise<string> {
-  try {
-    await run(call)
-    return 'no error'
-  } catch (error) {
-    return (error as Error).message
-  }
+/** The message of the error that a program gets. */
+const shown = async (asking: Promise<unknown>): Promise<string> => {
+  const failed = (error: unknown) => (error as Error).message
+  return asking.then(() => 'no error', failed)
 }
 
-for (const [sdk, [family, run]] of Object.entries(sdks)) {
-  t.test(`${sdk}: ten errors say what is wrong and what to change`, async t => {
-    for (const [name, { call, says }] of Object.entries(errors)) {
-      const asked = { headers: own, apiKey: 'sk-1', model: models[family], ...call }
-      if (name === 'a model of another maker' && !otherMaker[sdk]) continue
-      const message = await shown(run, asked)
-      for (const words of otherMaker[sdk] && call.model ? [otherMaker[sdk]] : says) {
-        t.match(message, words, `${name}: ${message}`)
-      }
-      t.notMatch(message, /undefined|\[object Object\]|no error/, name)
+const ask = (sdk: ClientSdk, call: Partial<Call>): Promise<string> =>
+  shown(sdk.ask(targetOf({ headers: own, apiKey: 'sk-1', ...call }), 'What is my cat called?'))
+
+for (const [name, sdk] of Object.entries(clientSdks)) {
+  t.test(`${name}: nine errors say what is wrong and what to change`, async t => {
+    for (const [what, { call, says }] of Object.entries(errors)) {
+      const message = await ask(sdk, call)
+      for (const words of says) t.match(message, words, `${what}: ${message}`)
+      t.notMatch(message, /undefined|\[object Object\]|no error/, what)
       t.notMatch(message, key, 'no key is repeated')
     }
   })
 }
 
+t.test('a model of another maker: the error names the path for it', async t => {
+  const target = targetOf({ headers: own, apiKey: 'sk-1' })
+  const model = 'mistral/mistral-large'
+  const messages = [{ role: 'user' as const, content: 'Hi' }]
+  const path = /mistral does not speak this format.*\/v1\/chat\/completions/s
+  const { responses } = createOpenAiClient(target)
+  t.match(await shown(responses.create({ model, input: 'Hi' })), path)
+  const anthropic = createAnthropicClient(target)
+  const message = await shown(anthropic.messages.create({ model, max_tokens: 9, messages }))
+  t.match(message, path)
+  t.match(message, '/v1/messages is for anthropic')
+})
+
 t.test('a provider that is away says so, and what to do', async t => {
   await provider.goDown()
-  for (const [sdk, [family, run]] of Object.entries(sdks)) {
-    const message = await shown(run, { headers: own, apiKey: 'sk-1', model: models[family] })
-    t.match(message, new RegExp(`${family} is out of reach.*try again`, 's'), `${sdk}: ${message}`)
+  for (const [name, sdk] of Object.entries(clientSdks)) {
+    const message = await ask(sdk, {})
+    t.match(
+      message,
+      new RegExp(`${sdk.family} is out of reach.*try again`, 's'),
+      `${name}: ${message}`,
+    )
   }
   await provider.comeUp()
 })

@@ -26,7 +26,7 @@ export type ClientAgent = {
 }
 
 export const system = 'You are terse.'
-const description = 'The weather to come'
+export const description = 'The weather to come'
 export const sky = '{"sky":"clear"}'
 export const parameters = {
   type: 'object' as const,

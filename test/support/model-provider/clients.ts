@@ -11,15 +11,28 @@ export const modelNames = {
 
 /** The official clients, created as documented, for a target and without retries. */
 export const createOpenAiClient = (
-  { baseUrl, apiKey, fetch }: ClientTarget,
+  { baseUrl, apiKey, headers, fetch }: ClientTarget,
   maxRetries = 0,
-): OpenAI => new OpenAI({ baseURL: baseUrl.openai, apiKey: apiKey.openai, fetch, maxRetries })
+): OpenAI =>
+  new OpenAI({
+    baseURL: baseUrl.openai,
+    apiKey: apiKey.openai,
+    defaultHeaders: headers.openai,
+    fetch,
+    maxRetries,
+  })
 
 export const createAnthropicClient = (
-  { baseUrl, apiKey, fetch }: ClientTarget,
+  { baseUrl, apiKey, headers, fetch }: ClientTarget,
   maxRetries = 0,
 ): Anthropic =>
-  new Anthropic({ baseURL: baseUrl.anthropic, apiKey: apiKey.anthropic, fetch, maxRetries })
+  new Anthropic({
+    baseURL: baseUrl.anthropic,
+    apiKey: apiKey.anthropic,
+    defaultHeaders: headers.anthropic,
+    fetch,
+    maxRetries,
+  })
 
 /** Google's client has no `fetch` option. */
 export const createGeminiClient = (

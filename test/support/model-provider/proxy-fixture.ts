@@ -27,7 +27,7 @@ export type ClientTarget = {
   baseUrl: Record<FamilyName, string>
   /** The API key for the client of each family. */
   apiKey: Record<FamilyName, string>
-  /** Additional headers; Google's clients have no other place for a Memory Key. */
+  /** Additional headers of each family; Google's clients have no other place for a Memory Key. */
   headers: Partial<Record<FamilyName, Record<string, string>>>
   fetch: typeof fetch
 }

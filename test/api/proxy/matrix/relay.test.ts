@@ -37,7 +37,7 @@ const storedOf = ({ reply }: GoldenAnswer): string[] => {
 /** The texts of each session, once no exchange is open. */
 async function textsBySession(key: string): Promise<Map<string, string[]>> {
   await waitUntilIdle(backend)
-  const sessions = Map.groupBy(await readDocuments(backend, key), ({ session }) => session!)
+  const sessions = Map.groupBy(await readDocuments(backend, key), ({ session }) => session)
   return new Map(
     [...sessions].map(([session, rows]) => [session, rows.map(({ text }) => text).toSorted()]),
   )
