@@ -106,11 +106,14 @@ function readValues(text: string): unknown[] {
 let current = ''
 const touched = new Map<string, Set<string>>()
 
-/** Follows which test of a file runs. */
+/** Follows which test of a file runs. A test may begin before the end of the one before it is told. */
 export function followTests(title: string, test: Test): void {
   current = title
-  test.on('subtestStart', subtest => followTests(`${title} > ${subtest.name}`, subtest as Test))
-  test.on('subtestEnd', () => (current = title))
+  const titleOf = ({ name }: { name: string }) => `${title} > ${name}`
+  test.on('subtestStart', subtest => followTests(titleOf(subtest), subtest as Test))
+  test.on('subtestEnd', subtest => {
+    if (current === titleOf(subtest)) current = title
+  })
 }
 
 /** What was touched since the last call. */
