@@ -13,10 +13,12 @@ export type StartedService = {
   exit: Promise<number | null>
 }
 
-const { DATABASE_URL: _postgres, MONGODB_URI: _mongodb, ...rest } = process.env
+const ofTests = /^(npm_.*|DATABASE_URL|MONGODB_URI)$/i
 
-/** The environment of this test without its databases. */
-export const environmentWithoutDatabases = rest
+/** The environment of a terminal: that of this test without its databases, and without what its own npm has set. */
+export const environmentWithoutDatabases = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !ofTests.test(name)),
+)
 
 /**
  * Runs the program of `npm start`, or another command that starts it, and waits until it is ready. It
@@ -59,4 +61,17 @@ export const ingestText = (client: TestClient, content: string) =>
 export const searchTexts = async (client: TestClient, query: string): Promise<string[]> => {
   const { body } = await client.post('/v1/memory/search', { query, limit: 5 })
   return body.memories.map((row: { content: string }) => row.content)
+}
+
+/** Checks that a start prints the keys of the first account, and that they open the service. */
+export async function checkPrintedKeys(
+  t: Test,
+  { credentials, output, client }: StartedService,
+): Promise<void> {
+  t.match(output(), `Memory Key  ${credentials.memory_key}`)
+  t.match(output(), `Admin key   ${credentials.admin_key}`)
+  t.notMatch(output(), '<your Memory Key>')
+  t.equal((await ingestText(client, 'The oven was mended')).status, 200)
+  const admin = createTestClient(credentials.base_url, credentials.admin_key)
+  t.equal((await admin.get('/v1/orgs')).status, 200)
 }
