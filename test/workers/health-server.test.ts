@@ -72,14 +72,7 @@ t.test('a worker tells of the jobs it has done, and of its own calls to provider
   t.equal((await ask('/v1/memory/stats', `Bearer ${key}`)).status, 404, 'it is no API')
   t.equal((await ask('/health/live', undefined, 'POST')).status, 405)
 
-  worker.kill('SIGTERM')
-  t.match(await worker.exited, { code: 0 })
-  await t.rejects(ask('/health/live'))
-})
-
-t.test('503: not ready while the release step of this version has not run', async t => {
-  const worker = await startProcess(t, 'node workers/index.ts ingest', env)
-  const base = `http://127.0.0.1:${await portOf(worker)}`
+  t.comment('503: not ready while the release step of this version has not run')
   const { query } = backend.postgres
   await query(`create table put_away as select * from migrations where name like '0001%'`)
   await query(`delete from migrations where name like '0001%'`)
@@ -87,14 +80,15 @@ t.test('503: not ready while the release step of this version has not run', asyn
   t.equal((await fetch(`${base}/health/live`)).status, 200)
   await query('insert into migrations select * from put_away')
   await waitUntil('it is over', async () => (await fetch(`${base}/health/ready`)).status === 200)
+
+  worker.kill('SIGTERM')
+  t.match(await worker.exited, { code: 0 })
+  await t.rejects(ask('/health/live'))
 })
 
 t.test('without METRICS_PORT a worker opens no port; one that is taken is told', async t => {
   const { METRICS_PORT: _, ...without } = env
-  const worker = await startProcess(t, 'node workers/index.ts ingest', without)
-  await waitUntil('it takes jobs', () => worker.output().includes('worker.taking'))
-  t.notMatch(worker.output(), /worker\.watched/)
-
+  const worker = launchProcess(t, 'node workers/index.ts ingest', without)
   const taken = createServer()
   await new Promise<void>(resolve => taken.listen(0, '127.0.0.1', resolve))
   t.teardown(() => taken.close())
@@ -103,6 +97,8 @@ t.test('without METRICS_PORT a worker opens no port; one that is taken is told',
     ...env,
     METRICS_PORT: String(port),
   })
+  await waitUntil('it takes jobs', () => worker.output().includes('worker.taking'))
+  t.notMatch(worker.output(), /worker\.watched/)
   t.match(await late.exited, { code: 1 })
   t.match(late.output(), new RegExp(`^Port ${port} is in use; set METRICS_PORT[^\\n]*\\n$`, 'm'))
 })

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { seededRandom } from '#scripts/bench/generated-vectors.ts'
 import { metadataTerms, parseMetadataFilter, type Metadata } from '#shared/domain/metadata.ts'
 import { MetadataColumn } from '#shared/search/index/metadata-column.ts'
 
@@ -22,6 +23,7 @@ t.test('equal metadata is stored once', async t => {
 })
 
 t.test('a random filter answers as a comparison of every field does', async t => {
+  const random = seededRandom(17)
   const column = new MetadataColumn()
   const values: (string | number | boolean)[] = [
     'x',
@@ -35,13 +37,12 @@ t.test('a random filter answers as a comparison of every field does', async t =>
     'true',
     '',
   ]
-  const pick = <Value>(list: readonly Value[]): Value =>
-    list[Math.floor(Math.random() * list.length)]!
+  const pick = <Value>(list: readonly Value[]): Value => list[Math.floor(random() * list.length)]!
   const records: (Metadata | undefined)[] = Array.from({ length: 400 }, () =>
-    Math.random() < 0.3
+    random() < 0.3
       ? undefined
       : Object.fromEntries(
-          ['a', 'b', 'c'].filter(() => Math.random() < 0.6).map(key => [key, pick(values)]),
+          ['a', 'b', 'c'].filter(() => random() < 0.6).map(key => [key, pick(values)]),
         ),
   )
   records.forEach((metadata, record) => column.set(record, metadata))
@@ -50,8 +51,8 @@ t.test('a random filter answers as a comparison of every field does', async t =>
   for (let round = 0; round < 200; round++) {
     const asked = Object.fromEntries(
       ['a', 'b', 'c']
-        .filter(() => Math.random() < 0.5)
-        .map(key => [key, Math.random() < 0.5 ? pick(values) : [pick(values), pick(values)]]),
+        .filter(() => random() < 0.5)
+        .map(key => [key, random() < 0.5 ? pick(values) : [pick(values), pick(values)]]),
     )
     const filter = parseMetadataFilter(asked)
     if (!filter) continue

@@ -125,7 +125,7 @@ t.test('in any order of things, alone or at once, every memory is consolidated o
       for (const step of steps) await take(client, model, step)
       await debtAgrees(client, model)
     }),
-    { numRuns: 40, endOnFailure: true },
+    { numRuns: 20, endOnFailure: true },
   )
-  t.pass('40 histories')
+  t.pass('20 histories')
 })

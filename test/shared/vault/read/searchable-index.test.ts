@@ -1,5 +1,5 @@
 import type { Document } from 'mongodb'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { Backend } from '#shared/backend.ts'
 import { wholeOrPartialIndex } from '#shared/vault/read/searchable-index.ts'
 import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
@@ -7,7 +7,11 @@ import { toBinaryVector } from '#shared/storage/mongo/documents.ts'
 import type { TestClient } from '#test/support/api.ts'
 import { insertMemories, resolveCaller, type MemoryFixture } from '#test/support/insert-memories.ts'
 import { serverError, type CommandOutcome, type MongoDouble } from '#test/support/mongo-double.ts'
-import { openSearchDeployment, vectorSearches } from '#test/support/search-deployment.ts'
+import {
+  openSearchDeployment,
+  vectorSearches,
+  type SearchDeployment,
+} from '#test/support/search-deployment.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
 const day = 86_400_000
@@ -130,36 +134,31 @@ async function buryNeedles(backend: Backend, key: string): Promise<void> {
   )
 }
 
-for (const [what, hasIndex] of [
-  ['by its search index', true],
-  ['by a scan', false],
-] as const) {
-  t.test(`beyond the budget exact words and named times are found ${what}`, async t => {
-    const env = { IMAGE_CACHE_MB: '1' }
-    const { backend, key, api, double, search, settle } = await openSearchDeployment(t, env)
-    await buryNeedles(backend, key)
-    await settle()
-    if (!hasIndex) search.dropIndexes()
-    t.match(await searched(api, 'Which report number is W-38271K?'), [/W-38271K/])
-    t.match(await searched(api, 'Which report did Ottokar sign?'), [/Ottokar/])
-    const inMarch = await searched(api, 'What happened on 15 March 2021?', 50)
-    t.ok(inMarch.some(text => /eclipse/.test(text)))
-    const { body } = await api.post('/v1/memory/date-search', {
-      from: new Date(Date.UTC(2024, 0, 1)).toISOString(),
-      to: new Date(Date.UTC(2024, 0, 1) + 60 * day).toISOString(),
-      query: 'serial W-38271K',
-    })
-    t.match(body.memories?.[0] ?? body, { content: /W-38271K/ })
-    t.equal(vectorSearches(double).length > 0, true)
+/** Exact words and named times are found in a vault beyond the budget. */
+async function findNeedles(t: Test, { api, double }: SearchDeployment): Promise<void> {
+  t.match(await searched(api, 'Which report number is W-38271K?'), [/W-38271K/])
+  t.match(await searched(api, 'Which report did Ottokar sign?'), [/Ottokar/])
+  const inMarch = await searched(api, 'What happened on 15 March 2021?', 50)
+  t.ok(inMarch.some(text => /eclipse/.test(text)))
+  const { body } = await api.post('/v1/memory/date-search', {
+    from: new Date(Date.UTC(2024, 0, 1)).toISOString(),
+    to: new Date(Date.UTC(2024, 0, 1) + 60 * day).toISOString(),
+    query: 'serial W-38271K',
   })
+  t.match(body.memories?.[0] ?? body, { content: /W-38271K/ })
+  t.ok(vectorSearches(double).length > 0)
 }
 
+const beyond = await openSearchDeployment(t, { IMAGE_CACHE_MB: '1' })
+await buryNeedles(beyond.backend, beyond.key)
+await beyond.settle()
+
+t.test('beyond the budget exact words and named times are found by its search index', t =>
+  findNeedles(t, beyond),
+)
+
 t.test('an index that has too much to do is a 503, never a scan of the vault', async t => {
-  const { backend, key, api, double, settle } = await openSearchDeployment(t, {
-    IMAGE_CACHE_MB: '1',
-  })
-  await insertMemories(backend, key, fillers(1_500))
-  await settle()
+  const { api, double } = beyond
   const { rule } = double
   const cases: [Document, RegExp][] = [
     [serverError(489, 'SearchOverloaded'), /too many searches/],
@@ -181,12 +180,13 @@ t.test('an index that has too much to do is a 503, never a scan of the vault', a
   t.equal((await searched(api, 'shelf', 3)).length, 3)
 })
 
+t.test('beyond the budget exact words and named times are found by a scan', t => {
+  beyond.search.dropIndexes()
+  return findNeedles(t, beyond)
+})
+
 t.test('no right to search, and no search at all, are answered by a scan', async t => {
-  const { backend, key, api, double, settle } = await openSearchDeployment(t, {
-    IMAGE_CACHE_MB: '1',
-  })
-  await insertMemories(backend, key, fillers(1_500))
-  await settle()
+  const { api, double } = beyond
   const { rule } = double
   for (const code of [13, 31_082]) {
     double.rule = (name, command) =>
