@@ -9,6 +9,7 @@ export type SessionCall = {
   units: Unit[]
   sent: string
   status: string | null
+  abstained: string | null
   /** Null where the header is left out. */
   isSafe: boolean | null
   bytes: number
@@ -37,6 +38,7 @@ export const sessionCalls =
       units: family.units(sent),
       sent,
       status: response.headers.get('x-memory-status'),
+      abstained: response.headers.get('x-memory-abstained'),
       isSafe: safe === null ? null : safe === 'true',
       bytes: Number(response.headers.get('x-memory-cache-bytes')),
     }
