@@ -261,7 +261,10 @@ t.test('the verify command tells whether a downloaded file is whole', async t =>
   const verify = (...args: string[]) => {
     // No database is there for it.
     const env = { PATH: process.env.PATH, ...compileCache }
-    const ran = spawnSync('node', ['scripts/verify-audit.ts', ...args], { env, encoding: 'utf8' })
+    const ran = spawnSync(process.execPath, ['scripts/verify-audit.ts', ...args], {
+      env,
+      encoding: 'utf8',
+    })
     return { status: ran.status, said: ran.stdout + ran.stderr }
   }
   const lines = await linesOf(admin, path)
