@@ -36,7 +36,9 @@ export function deleteIds(router: Router, backend: ApiBackend): void {
       const state = isDone ? 'done' : await awaitOperationState(ctx, backend, caller, operation)
       if (state !== 'done') throw notRemovedYet(operation)
       await sendOperationOutcome(ctx, backend, caller, operation)
-      if (hasMore !== undefined) ctx.body = { ...(ctx.body as object), has_more: hasMore }
+      // A 202 tells of the operation alone.
+      if (hasMore !== undefined && ctx.status === 200)
+        ctx.body = { ...(ctx.body as object), has_more: hasMore }
     },
   })
 }

@@ -140,6 +140,9 @@ t.test('200: by metadata, with the ids to delete', async t => {
   t.match({ status, body }, { status: 200, body: { count: 2, has_more: false } })
   t.equal((await idsOf(client, 1)).length, 3)
   t.match((await remove(client, body.ids)).body, { deleted: 2 })
+  const prefer = { prefer: 'respond-async' }
+  const later = await client.post('/v1/memory/delete-ids', { metadata }, prefer)
+  t.match(later, { status: 202, body: { status: 'processing' } })
 })
 
 t.test('200: of another vault nothing is found', async t => {
