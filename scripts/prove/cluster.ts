@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Agent, request } from 'undici'
+import { Agent } from 'undici'
 import { createBenchEnvironment, log } from '#scripts/bench/bench-environment.ts'
 import { startProcess, type RunningProcess } from '#scripts/bench/process.ts'
 import { createCredentials } from '#scripts/create-credentials.ts'
@@ -11,7 +11,7 @@ export type Answer = { status: number; text: string }
 
 export type RequestOptions = {
   method?: string
-  /** Sent as it is when it is a text, else as JSON. */
+  /** Sent as it is when it is a text or bytes, else as JSON. */
   body?: unknown
   type?: string
   headers?: Record<string, string>
@@ -153,8 +153,10 @@ export class Cluster {
   ): Promise<Answer> {
     try {
       // It takes less CPU than fetch, which the processes under proof need.
-      const response = await request(`http://127.0.0.1:${port}${path}`, {
-        dispatcher: this.#agent,
+      const response = await this.#agent.request({
+        origin: `http://127.0.0.1:${port}`,
+        // As it is: a URL would be normalized.
+        path,
         method: method ?? (body === undefined ? 'GET' : 'POST'),
         headers: {
           authorization: `Bearer ${key}`,
@@ -162,7 +164,8 @@ export class Cluster {
           ...headers,
         },
         ...(body !== undefined && {
-          body: typeof body === 'string' ? body : JSON.stringify(body),
+          body:
+            typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
         }),
         signal: signal ?? AbortSignal.timeout(60_000),
       })

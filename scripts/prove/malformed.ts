@@ -2,6 +2,7 @@ import { brokenBodies } from '#scripts/prove/malformed/hostile-values.ts'
 import { malformedRequest } from '#scripts/prove/malformed/malformed-request.ts'
 import { sendRawBytes } from '#scripts/prove/malformed/raw-bytes.ts'
 import { TenantPool } from '#scripts/prove/malformed/tenant-pool.ts'
+import { planOf, routes, sendersOf } from '#scripts/prove/requests/requests.ts'
 import {
   createLimit,
   Faults,
@@ -10,7 +11,6 @@ import {
   type SectionContext,
   type SectionResult,
 } from '#scripts/prove/section.ts'
-import { planOf, routes, sendersOf } from '#scripts/prove/tenants/requests.ts'
 
 const clients = 8
 const hangMs = 30_000
@@ -23,7 +23,7 @@ const settleMs = 120_000
  * hang.
  */
 export async function proveMalformed(context: SectionContext): Promise<SectionResult> {
-  const { cluster, random } = context
+  const { cluster, provider, random } = context
   const faults = new Faults()
   const pool = new TenantPool(context)
   // The first tenants are made before memory is measured.
@@ -64,7 +64,10 @@ export async function proveMalformed(context: SectionContext): Promise<SectionRe
     const plan = planOf(endpoint)
     if (plan.isRare && random() < 0.9) return
     const tenant = await pool.pick(pickOne(sendersOf(endpoint), random))
-    const { path, options } = malformedRequest(endpoint, plan, tenant, context)
+    const { path, options } = malformedRequest(endpoint, plan, tenant, {
+      random,
+      origin: provider.origin,
+    })
     if (plan.makes && pool.isFull(plan.makes)) options.body = pickOne(brokenBodies, random)
     const key = plan.withOwnKey ? await mintKey() : tenant.key
     const startedAt = performance.now()
@@ -73,7 +76,10 @@ export async function proveMalformed(context: SectionContext): Promise<SectionRe
     const { status, text } = await cluster.send(port, key, path, { ...options, signal })
     requests++
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
-    if (plan.makes && status < 300) pool.noteMade(plan.makes)
+    if (status >= 200 && status < 300) {
+      tenant.addNamed(plan, text)
+      if (plan.makes) pool.noteMade(plan.makes)
+    }
     // One of its requests has revoked it.
     if (status === 401 && !options.headers?.authorization) pool.remove(tenant)
     const isSlow = performance.now() - startedAt > hangMs

@@ -1,6 +1,11 @@
 import type { Endpoint } from '#api/contract/document.ts'
-import type { Answer, RequestOptions } from '#scripts/prove/cluster.ts'
-import { createTenants, keptText, memoriesKept } from '#scripts/prove/tenants/create-tenants.ts'
+import type { RequestOptions } from '#scripts/prove/cluster.ts'
+import {
+  createTenants,
+  keptText,
+  memoriesKept,
+  serviceOf,
+} from '#scripts/prove/tenants/create-tenants.ts'
 import {
   createLimit,
   Faults,
@@ -9,10 +14,9 @@ import {
   type SectionContext,
   type SectionResult,
 } from '#scripts/prove/section.ts'
-import { fixedParams, idChoiceOf, type IdChoice } from '#scripts/prove/tenants/id-choice.ts'
-import type { RequestInput, RequestPlan } from '#scripts/prove/tenants/request-plan.ts'
-import { planOf, routes, sendersOf } from '#scripts/prove/tenants/requests.ts'
-import type { Tenant } from '#scripts/prove/tenants/tenant.ts'
+import type { RequestInput, RequestPlan } from '#scripts/prove/requests/request-plan.ts'
+import { buildRequest, planOf, routes, sendersOf } from '#scripts/prove/requests/requests.ts'
+import { partOfKey, type Tenant } from '#scripts/prove/tenants/tenant.ts'
 
 const clients = 8
 /** Share of requests sent by a tenant of another kind than may send them. */
@@ -25,7 +29,7 @@ const settleMs = 120_000
 export async function proveTenants(context: SectionContext): Promise<SectionResult> {
   const { cluster, random } = context
   const faults = new Faults()
-  const tenants = await createTenants(context, 'tenant')
+  const tenants = await createTenants(serviceOf(context), 'tenant')
   const reached = new Set<string>()
   const served = new Set<string>()
   let operations = 0
@@ -55,7 +59,7 @@ export async function proveTenants(context: SectionContext): Promise<SectionResu
     }
     if (answer.status < 200 || answer.status > 299) return
     served.add(endpoint.operation)
-    keepNamed(tenant, plan, answer)
+    tenant.addNamed(plan, answer.text)
   })
   await cluster.settle(settleMs)
   const changed = await countChanged(context, tenants, faults)
@@ -111,42 +115,29 @@ function requestOf(
     tenants.filter(({ account }) => account !== tenant.account),
     random,
   )
-  const pick = (kind: string, own: IdChoice): string =>
-    isMisplaced || random() < foreignShare ? other.any(kind, random) : tenant[own](kind, random)
+  const isForeign = (): boolean => isMisplaced || random() < foreignShare
   const input: RequestInput = {
-    tenant,
     word: tenant.canary,
     foreignWord: other.canary,
     foreignSession: other.session,
-    id: kind => pick(kind, 'any'),
-    ownOrForeign: kind => pick(kind, 'own'),
+    id: (kind, choice = 'any') =>
+      isForeign() ? other.any(kind, random) : tenant[choice](kind, random),
+    destination: () =>
+      isForeign()
+        ? partOfKey(other.any('destination', random), random)
+        : tenant.any('destination', random),
     random,
     origin: provider.origin,
   }
-  const path = endpoint.path.replaceAll(
-    /(?<=\/):(\w+)/g,
-    (_, name: string) => fixedParams[name] ?? pick(name, idChoiceOf(endpoint, name)),
-  )
-  const query = new URLSearchParams(plan.query?.(input)).toString()
-  const body = plan.body?.(input)
+  const { path, options } = buildRequest(endpoint, input)
   return {
     tenant,
     plan,
     key: plan.withOwnKey ? tenant.take('key', random) : tenant.key,
-    path: query ? `${path}?${query}` : path,
-    options: {
-      method: endpoint.method,
-      // What is queued need not be waited for.
-      headers: { prefer: 'respond-async', ...plan.headers?.(input) },
-      ...(body !== undefined && { body }),
-      ...(plan.type && { type: plan.type }),
-    },
+    path,
+    // What is queued need not be waited for.
+    options: { ...options, headers: { prefer: 'respond-async', ...options.headers } },
   }
-}
-
-function keepNamed(tenant: Tenant, { keeps }: RequestPlan, { text }: Answer): void {
-  for (const [kind, id] of keeps?.(JSON.parse(text)) ?? [])
-    if (typeof id === 'string') tenant.add(kind, id)
 }
 
 const aroundWord = (text: string, word: string): string =>

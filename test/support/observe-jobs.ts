@@ -97,10 +97,11 @@ export async function webhookDeliveriesOf(
 }
 
 /** The jobs that were tried more than once, that failed, or that were given up; three at most. */
-export async function troubledJobs({ postgres }: Postgres): Promise<object[]> {
+export async function troubledJobs({ postgres }: Postgres, but: JobName[] = []): Promise<object[]> {
   const { rows } = await postgres.query(
     `select name, state, retry_count, output from pgboss.job
-     where retry_count > 0 or state = 'failed' or name like '%.dead' limit 3`,
+     where (retry_count > 0 or state = 'failed' or name like '%.dead') and name <> all ($1) limit 3`,
+    [but],
   )
   return rows
 }

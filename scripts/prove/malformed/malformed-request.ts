@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { contractDocument, type Endpoint } from '#api/contract/document.ts'
 import type { RequestOptions } from '#scripts/prove/cluster.ts'
 import {
@@ -7,51 +8,68 @@ import {
   hostileParts,
   hostileValues,
 } from '#scripts/prove/malformed/hostile-values.ts'
-import { pickOne, type SectionContext } from '#scripts/prove/section.ts'
-import { fixedParams, idChoiceOf } from '#scripts/prove/tenants/id-choice.ts'
-import type { RequestInput, RequestPlan } from '#scripts/prove/tenants/request-plan.ts'
+import { validValue } from '#scripts/prove/malformed/valid-values.ts'
+import { fillPath, paramOf } from '#scripts/prove/requests/id-choice.ts'
+import type { RequestInput, RequestPlan } from '#scripts/prove/requests/request-plan.ts'
+import { pickOne } from '#scripts/prove/section.ts'
 import type { Tenant } from '#scripts/prove/tenants/tenant.ts'
 
 /** Share of ids of a path that the tenant really has: what is behind them is reached. */
 const realIdShare = 0.7
-const brokenShare = 0.15
 const plainHeadersShare = 0.7
-/** Share of bodies that are valid but for one value. */
-const nearlyValidShare = 0.25
+const zippedShare = 0.1
+/** Kinds of bodies, each with the share of all bodies that are of this kind or of one before it. */
+const bodyKinds = { broken: 0.15, nearlyValid: 0.4, valid: 0.5, ofSchema: 0.6, nearlyOfSchema: 0.8 }
+
+/** `isPlain`: only its path, query and body decide how it is answered. */
+type MalformedRequest = { path: string; options: RequestOptions; isPlain: boolean }
 
 /** A request to an endpoint with at least one value that it does not ask for, mostly. */
 export function malformedRequest(
   endpoint: Endpoint,
   plan: RequestPlan,
   tenant: Tenant,
-  { provider, random }: SectionContext,
-): { path: string; options: RequestOptions } {
+  { random, origin }: { random: () => number; origin: string },
+): MalformedRequest {
   const input: RequestInput = {
-    tenant,
     word: tenant.canary,
     foreignWord: tenant.canary,
     foreignSession: tenant.session,
-    id: kind => tenant.any(kind, random),
-    ownOrForeign: kind => tenant.own(kind, random),
+    id: (kind, choice = 'any') => tenant[choice](kind, random),
+    destination: () => tenant.any('destination', random),
     random,
-    origin: provider.origin,
+    origin,
   }
   const body = endpoint.method === 'GET' ? undefined : bodyOf(endpoint, plan, input)
+  const [headers, hostile] = headersOf(endpoint, plan, input)
+  const [sent, encoding] = body === undefined ? [] : encoded(body, random)
   return {
+    isPlain: !hostile && !encoding,
     path: pathOf(endpoint, tenant, random) + queryOf(endpoint, plan, input),
     options: {
       method: endpoint.method,
-      ...(body !== undefined && { body }),
       ...(plan.type && { type: plan.type }),
-      headers: headersOf(endpoint, plan, input),
+      ...(sent !== undefined && { body: sent }),
+      headers: { ...headers, ...encoding, ...hostile },
     },
   }
 }
 
+type Headers = Record<string, string>
+
+/** Some bodies are compressed, and some only say so. */
+function encoded(
+  body: string,
+  random: () => number,
+): [body: string | Uint8Array, headers?: Headers] {
+  if (random() >= zippedShare) return [body]
+  return [random() < 0.5 ? gzipSync(body) : body, { 'content-encoding': 'gzip' }]
+}
+
 const pathOf = (endpoint: Endpoint, tenant: Tenant, random: () => number): string =>
-  endpoint.path.replaceAll(/(?<=\/):(\w+)/g, (_, name: string) =>
+  fillPath(endpoint, name =>
     random() < realIdShare
-      ? (fixedParams[name] ?? tenant[idChoiceOf(endpoint, name)](name, random))
+      ? paramOf(endpoint, name, (kind, choice) => tenant[choice](kind, random))
       : pickOne(hostileParts, random) || 'x',
   )
 
@@ -67,35 +85,51 @@ function headersOf(
   { headers }: Endpoint,
   plan: RequestPlan,
   input: RequestInput,
-): Record<string, string> {
+): [valid: Headers, hostile?: Headers] {
   const { random } = input
   // What is queued here need not be waited for.
   const valid = { prefer: 'respond-async', ...plan.headers?.(input) }
-  if (random() < plainHeadersShare) return valid
+  if (random() < plainHeadersShare) return [valid]
   const [name, value] = hostileHeader(fieldNames(headers?.$ref), random)
-  return { ...valid, [name]: value }
+  return [valid, { [name]: value }]
 }
 
 function bodyOf({ body }: Endpoint, plan: RequestPlan, input: RequestInput): string {
   const { random } = input
   const kind = random()
-  if (kind < brokenShare) return pickOne(brokenBodies, random)
-  if (kind < brokenShare + nearlyValidShare) return nearlyValidBody(plan, input)
-  const fields = fieldNames(body?.schema.$ref).filter(() => random() < 0.6)
-  return `{${fields.map(name => `${JSON.stringify(name)}:${pickOne(hostileJson, random)}`).join(',')}}`
+  if (kind < bodyKinds.broken) return pickOne(brokenBodies, random)
+  if (kind < bodyKinds.nearlyValid) return nearlyValidBody(plan, input)
+  if (kind < bodyKinds.valid) return textOf(plan.body?.(input) ?? {})
+  const fields = fieldNames(body?.schema.$ref)
+  if (body && kind < bodyKinds.nearlyOfSchema) {
+    const line = (): string => {
+      const value = validValue(body.schema, random)
+      return kind < bodyKinds.ofSchema ? JSON.stringify(value) : spoiledJson(value, random)
+    }
+    return body.lines ? `${line()}\n${line()}\n` : line()
+  }
+  const hostile = fields
+    .filter(() => random() < 0.6)
+    .map(name => `${JSON.stringify(name)}:${pickOne(hostileJson, random)}`)
+  // The same field twice, which no value can have.
+  const twice = random() < 0.1 ? hostile.slice(0, 1) : []
+  return `{${[...hostile, ...twice].join(',')}}`
 }
+
+const textOf = (body: unknown): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
 function nearlyValidBody(plan: RequestPlan, input: RequestInput): string {
   const { random } = input
   const body = plan.body?.(input) ?? {}
-  if (typeof body !== 'string') return spoiledJson(body as Container, random)
+  if (typeof body !== 'string') return spoiledJson(body, random)
   if (!body.startsWith('{')) return body.slice(0, Math.floor(random() * body.length))
   const lines = body.trimEnd().split('\n')
   const index = Math.floor(random() * lines.length)
   return lines.with(index, spoiledJson(JSON.parse(lines[index]!), random)).join('\n')
 }
 
-function spoiledJson(value: Container, random: () => number): string {
+function spoiledJson(value: unknown, random: () => number): string {
+  if (!isContainer(value)) return pickOne(hostileJson, random)
   const copy = structuredClone(value)
   spoil(copy, random)
   return JSON.stringify(copy)
@@ -103,11 +137,12 @@ function spoiledJson(value: Container, random: () => number): string {
 
 type Container = Record<string, unknown>
 
-/** Replaces one value, however deep, by a hostile one; what has no values gets one. */
+/** Replaces one value, however deep, by a hostile one, or takes it away; what has no values gets one. */
 function spoil(container: Container, random: () => number): void {
   const name = pickOne(Object.keys(container), random) ?? 'x'
   const value = container[name]
   if (isContainer(value) && random() < 0.7) spoil(value, random)
+  else if (random() < 0.1) delete container[name]
   else container[name] = pickOne(hostileValues, random)
 }
 

@@ -1,5 +1,5 @@
 import { pickOne, type SectionContext } from '#scripts/prove/section.ts'
-import { createTenants } from '#scripts/prove/tenants/create-tenants.ts'
+import { createTenants, serviceOf } from '#scripts/prove/tenants/create-tenants.ts'
 import type { Tenant, TenantKind } from '#scripts/prove/tenants/tenant.ts'
 
 /** Requests until new tenants are made: some have lost their keys, others have grown. */
@@ -47,7 +47,10 @@ export class TenantPool {
 
   async #renew(): Promise<void> {
     try {
-      this.#tenants = await createTenants(this.#context, `generation-${this.#generations++}`)
+      this.#tenants = await createTenants(
+        serviceOf(this.#context),
+        `generation-${this.#generations++}`,
+      )
       this.#made.clear()
     } finally {
       this.#renewal = null

@@ -1,15 +1,36 @@
+import type { Answer, RequestOptions } from '#scripts/prove/cluster.ts'
 import type { SectionContext } from '#scripts/prove/section.ts'
-import { Tenant, type TenantKind } from '#scripts/prove/tenants/tenant.ts'
+import { Tenant } from '#scripts/prove/tenants/tenant.ts'
 
-const accounts = 4
-const usersPerAccount = 4
-const membersPerOrg = 2
 /** Memories that a vault and an organization keep to the end. */
 export const memoriesKept = 10
 
 /** What the kept memories say; no request makes one that says this. */
 export const keptText = ({ canary }: Tenant, n: number): string =>
   `${canary} keeps note ${n} about the harbour`
+
+/** Where tenants live: a service, and the stand-in for everything outside it. */
+export type TenantService = {
+  send(key: string, path: string, options?: RequestOptions): Promise<Answer>
+  createOwner(account: string): Promise<{ memoryKey: string; adminKey: string }>
+  adminSecret: string
+  origin: string
+}
+
+export const serviceOf = ({ cluster, provider }: SectionContext): TenantService => ({
+  send: (key, path, options) => cluster.send(cluster.ports[0]!, key, path, options),
+  createOwner: account => cluster.createOwner(account),
+  adminSecret: cluster.environment.ADMIN_SECRET!,
+  origin: provider.origin,
+})
+
+type TenantCounts = {
+  accounts: number
+  usersPerAccount: number
+  membersPerOrg: number
+  /** What the words of the tenants are made of: those of two calls are alike where it is. */
+  words: string
+}
 
 // oxlint-disable-next-line typescript/no-explicit-any -- answers of many operations
 type Body = any
@@ -23,23 +44,29 @@ type Send = (key: string, path: string, body?: unknown) => Promise<Body>
  * @throws Error when one of them could not be made
  */
 export async function createTenants(
-  { cluster, provider }: SectionContext,
+  service: TenantService,
   prefix: string,
+  {
+    accounts = 4,
+    usersPerAccount = 4,
+    membersPerOrg = 2,
+    words = prefix,
+  }: Partial<TenantCounts> = {},
 ): Promise<Tenant[]> {
   const send: Send = async (key, path, body) => {
-    const { status, text } = await cluster.send(cluster.ports[0]!, key, path, { body })
+    const { status, text } = await service.send(key, path, { body })
     if (status >= 200 && status < 300) return JSON.parse(text)
     throw new Error(`${path} was answered with ${status} ${text}`)
   }
   const tenants = await Promise.all(
     Array.from({ length: accounts }, async (_, n) => {
       const account = `${prefix}-${n}`
-      const { memoryKey, adminKey } = await cluster.createOwner(account)
-      const owner = new Tenant('owner', memoryKey, account)
-      const admin = new Tenant('admin', adminKey, account)
-      const users = await createUsers(send, owner)
-      await keepAccountThings(send, owner, `${provider.origin}/${owner.canary}`)
-      const members = await createOrganization(send, admin)
+      const { memoryKey, adminKey } = await service.createOwner(account)
+      const owner = new Tenant('owner', memoryKey, account, `${words} ${n}`)
+      const admin = new Tenant('admin', adminKey, account, `${words} ${n}`)
+      const users = await createUsers(send, owner, usersPerAccount, `${words} ${n}`)
+      await keepAccountThings(send, owner, `${service.origin}/${owner.canary}`)
+      const members = await createOrganization(send, admin, membersPerOrg, `${words} ${n}`)
       const all = [owner, admin, ...users, ...members]
       // The key of an owner and the credential of an admin export the whole account.
       for (const { canary } of all) for (const one of [owner, admin]) one.mayRead.add(canary)
@@ -47,7 +74,7 @@ export async function createTenants(
       return all
     }),
   )
-  const operator = new Tenant('operator', cluster.environment.ADMIN_SECRET!, 'operator')
+  const operator = new Tenant('operator', service.adminSecret, 'operator', 'operator')
   const { items } = await send(operator.key, `/v1/operator/tenants?q=${prefix}-`)
   operator.keep('accountId', idsOf(items, 'account_id'))
   return [...tenants.flat(), operator]
@@ -55,24 +82,25 @@ export async function createTenants(
 
 const idsOf = (items: Body[], name: string): string[] => items.map(item => item[name] as string)
 
-async function createUsers(send: Send, owner: Tenant): Promise<Tenant[]> {
-  return await Promise.all(
-    Array.from({ length: usersPerAccount }, async () => {
-      const [own, spare] = await Promise.all([
-        send(owner.key, '/v1/keys', { name: 'user' }),
-        send(owner.key, '/v1/keys', { name: 'a second vault' }),
-      ])
-      owner.keep('memoryKeyId', [own.id, spare.id])
-      const user = createTenant('user', own.key, owner)
-      user.keep('destination', [spare.key])
-      user.keep('key', [own.key])
-      return user
-    }),
-  )
+async function createUsers(
+  send: Send,
+  owner: Tenant,
+  count: number,
+  words: string,
+): Promise<Tenant[]> {
+  const users: Tenant[] = []
+  // One after the other: the keys of accounts that are alike are in the same order.
+  for (let n = 0; n < count; n++) {
+    const own = await send(owner.key, '/v1/keys', { name: 'user' })
+    const spare = await send(owner.key, '/v1/keys', { name: 'a second vault' })
+    owner.keep('memoryKeyId', [own.id, spare.id])
+    const user = new Tenant('user', own.key, owner.account, `${words} ${n}`)
+    user.keep('destination', [spare.key])
+    user.keep('key', [own.key])
+    users.push(user)
+  }
+  return users
 }
-
-const createTenant = (kind: TenantKind, key: string, { account }: Tenant): Tenant =>
-  new Tenant(kind, key, account)
 
 async function keepAccountThings(send: Send, owner: Tenant, url: string): Promise<void> {
   const events = ['key.revoked']
@@ -84,7 +112,12 @@ async function keepAccountThings(send: Send, owner: Tenant, url: string): Promis
 }
 
 /** It has no provider key, and the stand-in is no model that could tell facts: its pipeline finds none. */
-async function createOrganization(send: Send, admin: Tenant): Promise<Tenant[]> {
+async function createOrganization(
+  send: Send,
+  admin: Tenant,
+  memberCount: number,
+  words: string,
+): Promise<Tenant[]> {
   const create = (path: string, body: object): Promise<Body> => send(admin.key, path, body)
   const name = `name of ${admin.canary}`
   const { org_id: org } = await create('/v1/orgs', { name })
@@ -104,14 +137,14 @@ async function createOrganization(send: Send, admin: Tenant): Promise<Tenant[]> 
   admin.keep('reviewerId', [reviewer.reviewer_id])
   admin.keep('memId', idsOf(seeded, 'mem_id'))
   const members: Tenant[] = []
-  for (let n = 0; n < membersPerOrg; n++) {
+  for (let n = 0; n < memberCount; n++) {
     const team_member_id = `member${n}@example.com`
     const key = await create(`${path}/keys`, { team_member_id })
     const role_ids = [role.role_id]
     const user = await create(`${path}/role-assignments`, { team_member_id, role_ids })
     admin.keep('keyId', [key.id])
     admin.keep('userId', [user.user_id])
-    const member = createTenant('member', key.memory_key, admin)
+    const member = new Tenant('member', key.memory_key, admin.account, `${words} ${n}`)
     member.mayRead.add(admin.canary)
     members.push(member)
   }

@@ -1,4 +1,5 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
+import type { RequestPlan } from '#scripts/prove/requests/request-plan.ts'
 import { pickOne } from '#scripts/prove/section.ts'
 
 export type TenantKind = 'user' | 'owner' | 'admin' | 'member' | 'operator'
@@ -6,27 +7,30 @@ export type TenantKind = 'user' | 'owner' | 'admin' | 'member' | 'operator'
 /** Ids of one kind that a tenant made and did not end, at most. */
 const ownMax = 8
 
-let tenants = 0
-
 const canaryPattern = /canary[0-9a-f]{8}/g
 
 /** The holder of a credential. A word that is unique to the tenant stands in every text and name it sends. */
 export class Tenant {
-  readonly canary = `canary${randomUUID().slice(0, 8)}`
+  readonly canary: string
   /** A session that only this tenant has. */
-  readonly session = `session ${++tenants}`
+  readonly session: string
   readonly kind: TenantKind
   readonly key: string
   /** Tenants of one account; they may be told of each other by its owner's and admins' keys. */
   readonly account: string
   /** Words of others that its answers may hold. */
-  readonly mayRead = new Set<string>([this.canary])
+  readonly mayRead: Set<string>
   /** Ids by kind that no request of its own changes or ends. */
   readonly kept = new Map<string, string[]>()
   /** Ids by kind that its requests made, and may change and end. */
   readonly #own = new Map<string, string[]>()
 
-  constructor(kind: TenantKind, key: string, account: string) {
+  /** @param name the same for the same words: what an index ranks by is no chance */
+  constructor(kind: TenantKind, key: string, account: string, name: string) {
+    const unique = createHash('sha256').update(`${kind} ${name}`).digest('hex').slice(0, 8)
+    this.canary = `canary${unique}`
+    this.session = `session ${unique}`
+    this.mayRead = new Set([this.canary])
     this.kind = kind
     this.key = key
     this.account = account
@@ -40,6 +44,12 @@ export class Tenant {
     const ids = this.#own.get(kind) ?? []
     if (!this.kept.get(kind)?.includes(id) && !ids.includes(id)) ids.push(id)
     this.#own.set(kind, ids.slice(-ownMax * 2))
+  }
+
+  /** Adds what an answer that was 2xx names. */
+  addNamed({ keeps }: RequestPlan, text: string): void {
+    for (const [kind, id] of keeps?.(JSON.parse(text)) ?? [])
+      if (typeof id === 'string') this.add(kind, id)
   }
 
   /** Whether it has enough of a kind to make no more. */
@@ -69,8 +79,11 @@ export class Tenant {
 
   /** An id of all it has; a missing one where it has none. */
   any(kind: string, random: () => number): string {
-    const all = [...(this.kept.get(kind) ?? []), ...(this.#own.get(kind) ?? [])]
-    return pickOne(all, random) ?? randomUUID()
+    return pickOne(this.all(kind), random) ?? randomUUID()
+  }
+
+  all(kind: string): string[] {
+    return [...(this.kept.get(kind) ?? []), ...(this.#own.get(kind) ?? [])]
   }
 
   /** Words of other tenants in an answer that this one may not read and has not asked with. */
@@ -80,3 +93,7 @@ export class Tenant {
     )
   }
 }
+
+/** What a tenant may name of somebody else's key to copy to: a part of it, or it without the right to store. */
+export const partOfKey = (key: string, random: () => number): string =>
+  random() < 0.5 ? `${key}:off` : key.slice(0, 20)

@@ -3,7 +3,7 @@ import {
   ownQuestion,
   type RequestInput,
   type RequestPlan,
-} from '#scripts/prove/tenants/request-plan.ts'
+} from '#scripts/prove/requests/request-plan.ts'
 
 /** Memory around a call: the stand-in answers with all that it was sent. */
 const modelCall = (body: (input: RequestInput) => object): RequestPlan => ({

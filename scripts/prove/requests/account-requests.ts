@@ -3,8 +3,9 @@ import {
   email,
   plain,
   named,
+  paged,
   type RequestPlan,
-} from '#scripts/prove/tenants/request-plan.ts'
+} from '#scripts/prove/requests/request-plan.ts'
 
 /** Of an owner for the account, and of the operator. */
 export const accountRequests: Record<string, RequestPlan> = {
@@ -16,7 +17,7 @@ export const accountRequests: Record<string, RequestPlan> = {
       ['key', key],
     ],
   },
-  listKeys: plain,
+  listKeys: paged('keysCursor'),
   revokeKey: { query: ({ random }) => ({ erase: String(random() < 0.5) }) },
   remintKey: named,
   rotateKey: { ...named, withOwnKey: true },
@@ -25,7 +26,7 @@ export const accountRequests: Record<string, RequestPlan> = {
   deleteProviderKey: plain,
   accountPolicy: plain,
   putAccountPolicy: { body: () => ({ redaction: { mode: 'off' }, trace_days: 7 }) },
-  accountEvents: { query: () => ({ limit: '50' }) },
+  accountEvents: paged('eventsCursor', () => ({ limit: '50' })),
   exportAccount: { isRare: true },
   // Of an email that is not the account's.
   eraseAccount: { body: input => ({ email: email(input) }) },

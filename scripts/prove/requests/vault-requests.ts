@@ -5,13 +5,13 @@ import {
   session,
   answered,
   listed,
+  paged,
   scratch,
   plain,
   ownQuestion,
   type Answer,
-  type RequestInput,
   type RequestPlan,
-} from '#scripts/prove/tenants/request-plan.ts'
+} from '#scripts/prove/requests/request-plan.ts'
 
 const lines = 'application/x-ndjson'
 
@@ -51,21 +51,22 @@ export const vaultRequests: Record<string, RequestPlan> = {
       ...(input.random() < 0.5 && { query: question(input) }),
     }),
   },
-  list: {
-    query: ({ random, foreignWord }): Record<string, string> =>
+  list: paged(
+    'listCursor',
+    ({ random, foreignWord }): Record<string, string> =>
       random() < 0.2 ? { limit: '50' } : { search: random() < 0.8 ? 'jots' : foreignWord },
-    keeps: ({ items }) => scratch(items, 'memory_id', 'memory'),
-  },
-  listSessions: plain,
+    ({ items }) => scratch(items, 'memory_id', 'memory'),
+  ),
+  listSessions: paged('sessionsCursor'),
   profile: plain,
   stats: plain,
   statsOfKey: plain,
   warmup: { body: () => ({}) },
   inspect: { body: ({ id }) => ({ memory_id: id('memory') }) },
   edit: {
-    body: input => ({ memory_id: input.ownOrForeign('memory'), text: note(input) }),
+    body: input => ({ memory_id: input.id('memory', 'own'), text: note(input) }),
   },
-  deleteIds: { body: ({ ownOrForeign }) => ({ ids: [ownOrForeign('memory')] }) },
+  deleteIds: { body: ({ id }) => ({ ids: [id('memory', 'own')] }) },
   clearMemory: {
     headers: input => ({ 'x-session-id': session(input) }),
   },
@@ -74,8 +75,8 @@ export const vaultRequests: Record<string, RequestPlan> = {
     keeps: answered('batch', 'batch_id'),
   },
   commit: {
-    body: ({ word, ownOrForeign }) => ({
-      batch_id: ownOrForeign('batch'),
+    body: ({ word, id }) => ({
+      batch_id: id('batch', 'own'),
       entries: [{ text: `${word} concludes that the harbour is old`, importance: 5 }],
     }),
     keeps: ({ created }) => (created as Answer[]).map(({ id }) => ['memory', id]),
@@ -86,7 +87,7 @@ export const vaultRequests: Record<string, RequestPlan> = {
     query: ({ random }) => ({ on_conflict: random() < 0.5 ? 'skip' : 'replace' }),
     body: input =>
       JSON.stringify({
-        id: input.ownOrForeign('memory'),
+        id: input.id('memory', 'own'),
         tier: 1,
         role: 'user',
         content: note(input),
@@ -94,22 +95,23 @@ export const vaultRequests: Record<string, RequestPlan> = {
         session_id: null,
       }),
   },
-  exportVault: plain,
+  exportVault: {
+    query: (input): Record<string, string> =>
+      input.random() < 0.5 ? {} : { session_id: session(input) },
+  },
   reembed: { isRare: true, body: () => ({ embeddings: 'local' }) },
   // Whoever has two whole keys may copy between them: of somebody else's there is a part, or one that may not store.
-  transfer: { isRare: true, body: input => ({ destination_key: destination(input) }) },
+  transfer: { isRare: true, body: input => ({ destination_key: input.destination() }) },
   graft: {
     body: input => ({
-      destination_key: destination(input),
+      destination_key: input.destination(),
       // Its operation tells them later.
       queries: [ownQuestion(input)],
       threshold: 0.1,
       dry_run: input.random() < 0.5,
     }),
   },
-  listOperations: {
-    keeps: listed('id', 'operation_id', 'items'),
-  },
+  listOperations: paged('operationsCursor', undefined, listed('id', 'operation_id', 'items')),
   readOperation: plain,
   cancelOperation: plain,
   usage: { query: () => ({ by_day: 'true' }) },
@@ -127,10 +129,4 @@ export const vaultRequests: Record<string, RequestPlan> = {
   listShared: plain,
   changeSharing: { body: ({ random }) => ({ shares: random() < 0.5 }) },
   withdrawShared: plain,
-}
-
-function destination({ tenant, id, random }: RequestInput): string {
-  const key = id('destination')
-  const isOwn = tenant.kept.get('destination')?.includes(key)
-  return isOwn ? key : random() < 0.5 ? `${key}:off` : key.slice(0, 20)
 }

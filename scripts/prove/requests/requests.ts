@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { contractDocument, type Endpoint } from '#api/contract/document.ts'
-import { accountRequests } from '#scripts/prove/tenants/account-requests.ts'
+import type { RequestOptions } from '#scripts/prove/cluster.ts'
+import { accountRequests } from '#scripts/prove/requests/account-requests.ts'
+import { fillPath, paramOf } from '#scripts/prove/requests/id-choice.ts'
 import {
   note,
   question,
   type RequestInput,
   type RequestPlan,
-} from '#scripts/prove/tenants/request-plan.ts'
-import { modelRequests } from '#scripts/prove/tenants/model-requests.ts'
-import { organizationRequests } from '#scripts/prove/tenants/organization-requests.ts'
+} from '#scripts/prove/requests/request-plan.ts'
+import { modelRequests } from '#scripts/prove/requests/model-requests.ts'
+import { organizationRequests } from '#scripts/prove/requests/organization-requests.ts'
 import type { TenantKind } from '#scripts/prove/tenants/tenant.ts'
-import { vaultRequests } from '#scripts/prove/tenants/vault-requests.ts'
+import { vaultRequests } from '#scripts/prove/requests/vault-requests.ts'
 
 /** One request to every operation of the contract, by its name. */
 export const requestPlans: Record<string, RequestPlan> = {
@@ -40,8 +42,8 @@ const mcpTools: ((input: RequestInput) => [name: string, args: object])[] = [
   ({ id }) => ['trace', { trace_id: id('traceId') }],
   () => ['stats', {}],
   input => ['store', { messages: [{ role: 'user', content: note(input) }] }],
-  input => ['edit', { memory_id: input.ownOrForeign('memory'), text: note(input) }],
-  ({ ownOrForeign }) => ['delete', { ids: [ownOrForeign('memory')] }],
+  input => ['edit', { memory_id: input.id('memory', 'own'), text: note(input) }],
+  ({ id }) => ['delete', { ids: [id('memory', 'own')] }],
   () => ['consolidate_checkout', { tier: 1 }],
 ]
 
@@ -65,3 +67,23 @@ export const routes: readonly Endpoint[] = [...Object.values(contractDocument.en
 
 export const planOf = (endpoint: Endpoint): RequestPlan =>
   endpoint === mcp ? mcpPlan : requestPlans[endpoint.operation]!
+
+/** A valid request to an endpoint. */
+export function buildRequest(
+  endpoint: Endpoint,
+  input: RequestInput,
+): { path: string; options: RequestOptions } {
+  const plan = planOf(endpoint)
+  const path = fillPath(endpoint, name => paramOf(endpoint, name, input.id))
+  const query = new URLSearchParams(plan.query?.(input)).toString()
+  const body = plan.body?.(input)
+  return {
+    path: query ? `${path}?${query}` : path,
+    options: {
+      method: endpoint.method,
+      headers: { ...plan.headers?.(input) },
+      ...(body !== undefined && { body }),
+      ...(plan.type && { type: plan.type }),
+    },
+  }
+}

@@ -6,7 +6,7 @@ import {
   named,
   type RequestInput,
   type RequestPlan,
-} from '#scripts/prove/tenants/request-plan.ts'
+} from '#scripts/prove/requests/request-plan.ts'
 
 const seed = (input: RequestInput) => ({ text: note(input), confidence: 0.3, tags: [] })
 

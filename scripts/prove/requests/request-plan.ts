@@ -1,18 +1,17 @@
-import type { Tenant } from '#scripts/prove/tenants/tenant.ts'
+import type { IdChoice } from '#scripts/prove/requests/id-choice.ts'
 
 /** What the query, headers and body of a request are made from. */
 export type RequestInput = {
-  tenant: Tenant
   /** The unique word of the tenant that sends it. */
   word: string
   /** The word of another tenant: for questions alone, since it may not be stored. */
   foreignWord: string
   /** The session of another tenant. */
   foreignSession: string
-  /** An id of a kind, of the tenant or of another one. */
-  id: (kind: string) => string
-  /** As `id`; where it is the tenant's, it is one that may be changed. */
-  ownOrForeign: (kind: string) => string
+  /** An id of a kind, of the tenant or of another one; the choice is among those of the tenant. */
+  id: (kind: string, choice?: IdChoice) => string
+  /** Where it may copy to: the whole key of another vault of its own, or what it may name of somebody else's. */
+  destination: () => string
   random: () => number
   /** Address of the stand-in for everything outside. */
   origin: string
@@ -49,6 +48,19 @@ export const answered = (kind: string, name: string) => (answer: Answer) =>
   [[kind, answer[name]]] as [string, unknown][]
 export const listed = (kind: string, name: string, list: string) => (answer: Answer) =>
   (answer[list] as Answer[]).map(item => [kind, item[name]] as [string, unknown])
+/** A list of pages: the first one, or the one after a cursor. `keeps` keeps the cursor, too. */
+export const paged = (
+  cursor: string,
+  first: (input: RequestInput) => Record<string, string> = () => ({}),
+  keeps: NonNullable<RequestPlan['keeps']> = () => [],
+): RequestPlan => ({
+  query: (input): Record<string, string> => {
+    const kind = input.random()
+    if (kind < 0.6) return first(input)
+    return { limit: '1', ...(kind < 0.8 && { cursor: input.id(cursor) }) }
+  },
+  keeps: answer => [...keeps(answer), [cursor, answer.next_cursor]],
+})
 /** What tenants may change says so in its text. */
 export const scratch = (items: Answer[], id: string, kind: string): [string, unknown][] =>
   items.filter(({ text }) => / jots | concludes /.test(text)).map(item => [kind, item[id]])
