@@ -2,11 +2,14 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { createCredentials } from '#scripts/create-credentials.ts'
 import { operatorEmail } from '#shared/access/operator.ts'
+import { registry } from '#shared/core/metrics.ts'
 import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { forgetLastMigration } from '#test/support/alter.ts'
 
+// Metrics are those of the process, which has run other files.
+registry.resetMetrics()
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
 const key = await buildKey(backend)
