@@ -83,7 +83,7 @@ type CallOptions = {
   signal?: AbortSignal
 }
 
-/** Sends one user message to the service at `base`, with the provider keys of the account. */
+/** Sends one user message to the service at `base`; without a key the headers have the credentials. */
 export function callModel(
   base: string,
   key: string,
@@ -95,7 +95,11 @@ export function callModel(
   const search = query === undefined ? '' : `${path.includes('?') ? '&' : '?'}${query}`
   return fetch(base + path + search, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers },
+    headers: {
+      'content-type': 'application/json',
+      ...(key !== '' && { authorization: `Bearer ${key}` }),
+      ...headers,
+    },
     body: JSON.stringify({ ...dialect.body(said, { stream, message }), ...more }),
     ...(signal && { signal }),
   })

@@ -16,7 +16,8 @@ export type ProxyFixture = {
   provider: ModelProvider
   /** URL of the service. */
   base: string
-  /** A client with the key that owns the account. */
+  /** The key that owns the account, and a client with it. */
+  ownerKey: string
   owner: TestClient
   /** A Memory Key with an empty vault, in the account with provider keys of all families. */
   newKey(): Promise<string>
@@ -47,8 +48,9 @@ export async function startProxyFixture(
 export async function createProxyAccount(
   backend: Backend,
   base: string,
-): Promise<Pick<ProxyFixture, 'owner' | 'newKey'>> {
-  const owner = createTestClient(base, await buildKey(backend))
+): Promise<Pick<ProxyFixture, 'ownerKey' | 'owner' | 'newKey'>> {
+  const ownerKey = await buildKey(backend)
+  const owner = createTestClient(base, ownerKey)
   for (const name of ['openai', 'anthropic', 'google'] as const) {
     const stored = await owner.send('PUT', `/v1/account/provider-keys/${name}`, {
       body: { key: providerKey(name) },
@@ -56,6 +58,7 @@ export async function createProxyAccount(
     if (stored.status !== 200) throw new Error(`no provider key stored: ${stored.status}`)
   }
   return {
+    ownerKey,
     owner,
     newKey: async () => ((await owner.post('/v1/keys')).body as { key: string }).key,
   }
