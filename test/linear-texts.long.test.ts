@@ -96,7 +96,11 @@ t.test('redaction of hostile texts costs like that of prose', async t => {
   const likeProse = prose.repeat(Math.ceil(length / prose.length))
   // What is found costs more than what is not: digits are summed, letters counted.
   const costMax = 12 * cost(likeProse)
-  /** Side by side, since the machine may have become slower. */
+  /**
+   * Side by side, since the machine may have become slower. A text that costs like prose is called dear only when the
+   * least of three measurements is twelve times too much, three times in a row: with p for one such measurement the
+   * chance is p⁹, and for p = 0.1 and the 5,100 texts here 5 · 10⁻⁶.
+   */
   const isDear = (text: string): boolean => [1, 2, 3].every(() => cost(text) > 12 * cost(likeProse))
   const hostile = new Set([
     ...parts,
