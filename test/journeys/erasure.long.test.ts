@@ -14,7 +14,7 @@ const two = await createTestBackend(t, { config: one.config })
 for (const backend of [one, two]) await startJobWorkers(backend, 'ingest', 'clear', 'delete-ids')
 const bases = [(await startTestApi(t, one)).base, (await startTestApi(t, two)).base] as const
 
-const races = 150
+const races = 60
 const vaults = 15
 
 /** What a vault shows of a session, from both processes, sorted. */
