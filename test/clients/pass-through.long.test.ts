@@ -1,6 +1,6 @@
 import t from 'tap'
 import { toFile, type OpenAI } from 'openai'
-import { respondJson, respondWith, respondError } from '#test/support/model-provider/answers.ts'
+import { respondJson } from '#test/support/model-provider/answers.ts'
 import { createAnthropicClient, createOpenAiClient } from '#test/support/model-provider/clients.ts'
 import { createRecordingFetch } from '#test/support/model-provider/recording-fetch.ts'
 import {
@@ -62,95 +62,6 @@ for (const [path, program] of Object.entries(programs)) {
     t.same(await readDocuments(backend, key), [], 'nothing is remembered')
   })
 }
-
-t.test('200: a model named with its provider, in a form and in JSON', async t => {
-  const key = await world.newKey()
-  const client = createOpenAiClient(proxiedTarget(world, key))
-  await client.audio.transcriptions.create({
-    model: 'openai/whisper-1',
-    file: await toFile(sound, 'a.mp3'),
-  })
-  t.match(provider.requests.at(-1)!.url, '/openai/v1/audio/transcriptions')
-  const form = provider.requests.at(-1)!.body.toString('latin1')
-  t.match(form, /name="model"\r\n\r\nwhisper-1\r\n/)
-  t.ok(provider.requests.at(-1)!.body.includes(sound), 'the file is whole')
-  await client.embeddings.create({ model: 'openai/text-embedding-3-small', input: 'x' })
-  t.equal(JSON.parse(provider.requests.at(-1)!.body.toString()).model, 'text-embedding-3-small')
-})
-
-t.test('200: speech of a megabyte arrives byte for byte', async t => {
-  const pieces = Array.from({ length: 16 }, (_, index) => sound.subarray(index, index + 65_536))
-  provider.respondNext(respondWith(pieces, { headers: { 'content-type': 'audio/mpeg' } }))
-  const client = createOpenAiClient(proxiedTarget(world, await world.newKey()))
-  const speech = await client.audio.speech.create({ model: 'tts-1', voice: 'alloy', input: 'Hi' })
-  t.equal(speech.headers.get('content-type'), 'audio/mpeg')
-  t.ok(Buffer.from(await speech.arrayBuffer()).equals(Buffer.concat(pieces)))
-})
-
-t.test('429: the provider refuses', async t => {
-  const key = await world.newKey()
-  for (const [path, program] of Object.entries(programs)) {
-    provider.respondNext(respondError('openai', 429, { 'retry-after': '5' }))
-    const ear = createRecordingFetch([base])
-    const error = await program(createOpenAiClient(proxiedTarget(world, key, ear.fetch))).catch(
-      (error: unknown) => error,
-    )
-    t.match(error, { status: 429 }, path)
-    const heard = ear.recorded[0]!
-    t.equal(heard.headers.get('retry-after'), '5')
-    t.equal(heard.headers.get('x-request-id'), 'req_openai_1')
-  }
-})
-
-t.test('4xx: what cannot be passed on is refused with a reason', async t => {
-  const key = await world.newKey()
-  const before = provider.requests.length
-  const form = (fields: Record<string, string | Blob>): FormData => {
-    const data = new FormData()
-    for (const [name, value] of Object.entries(fields)) data.append(name, value)
-    return data
-  }
-  const json = { 'content-type': 'application/json' }
-  const tries: [path: string, body: FormData | string, headers: object, status: RegExp][] = [
-    ['/v1/audio/transcriptions', form({ file: new Blob([sound]) }), {}, /^400$/],
-    ['/v1/audio/transcriptions', '{"model":"whisper-1"}', json, /^4(00|15)$/],
-    ['/v1/embeddings', '{"input":"x"}', json, /^400$/],
-    ['/v1/embeddings', '{"model":', json, /^400$/],
-    ['/v1/images/generations', '{"model":"nobody/x"}', json, /^400$/],
-  ]
-  for (const [path, body, headers, status] of tries) {
-    const response = await fetch(base + path, {
-      method: 'POST',
-      headers: { 'x-memory-key': key, ...headers },
-      body,
-    })
-    t.match(String(response.status), status, path)
-    t.match(await response.json(), { error: { message: String } })
-  }
-  t.equal(provider.requests.filter(({ method }) => method === 'POST').length, before)
-})
-
-t.test('a form without a file is the provider’s to judge, and nobody waits', async t => {
-  const key = await world.newKey()
-  for (const names of [['model'], ['language', 'model']]) {
-    const fields = new FormData()
-    for (const name of names) fields.append(name, name === 'model' ? 'whisper-1' : 'en')
-    provider.respondNext(respondError('openai', 400))
-    const asked = provider.requests.length
-    const response = await fetch(`${base}/v1/audio/transcriptions`, {
-      method: 'POST',
-      headers: { 'x-memory-key': key },
-      body: fields,
-      signal: AbortSignal.timeout(60_000),
-    })
-    t.equal(response.status, 400)
-    t.equal(await response.text(), provider.requests.at(-1)!.response.body.toString())
-    t.equal(provider.requests.length, asked + 1)
-    t.match(provider.requests.at(-1)!.body.toString(), 'whisper-1')
-  }
-  const client = createOpenAiClient(proxiedTarget(world, key))
-  await client.embeddings.create({ model: 'text-embedding-3-small', input: 'x' })
-})
 
 t.test('200: the list of models is the catalogue, whichever official client asks', async t => {
   const key = await world.newKey()

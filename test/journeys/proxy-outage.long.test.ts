@@ -1,14 +1,12 @@
 import t from 'tap'
 import { waitUntilSettled } from '#test/support/exchange-journal.ts'
 import { startFaultProxy } from '#test/support/fault-proxy.ts'
-import { startTestApi } from '#test/support/api.ts'
 import { createTestBackend, createTestConfig, defaultRecallTimeout } from '#test/support/backend.ts'
 import { modelNames } from '#test/support/model-provider/clients.ts'
 import { defaultReply } from '#test/support/model-provider/fixtures.ts'
 import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
 import { startModelProvider } from '#test/support/model-provider.ts'
 import { startWeb, startWorker } from '#test/support/processes.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
 
 t.setTimeout(0)
@@ -58,23 +56,4 @@ t.test('200: MongoDB is out of reach: calls pass, the turns are stored afterward
   }
   const texts = (await readDocuments(backend, key)).map(({ text }) => text)
   t.same(texts.toSorted(), [...said, ...said.map(() => defaultReply)].toSorted(), 'each once')
-})
-
-t.test('503: Postgres is out of reach: no key is accepted, no provider is asked', async t => {
-  const provider = await startModelProvider(t)
-  const real = await createTestConfig(t, { ...provider.env, ...defaultRecallTimeout })
-  const gate = await startFaultProxy(t, real.databaseUrl)
-  const backend = await createTestBackend(t, { config: { ...real, databaseUrl: gate.url } })
-  const { base } = await startTestApi(t, backend)
-  const { newKey } = await createProxyAccount(backend, base)
-  const key = await newKey()
-  gate.shut()
-  const asked = provider.requests.length
-  const { status, headers, text } = await say(base, key, 'Hello?')
-  t.equal(status, 503)
-  t.match(headers.get('retry-after'), /^\d+$/)
-  t.match(JSON.parse(text), { error: { message: /out of reach/ } })
-  t.equal(provider.requests.length, asked)
-  gate.open()
-  await waitUntil('it serves again', async () => (await say(base, key, 'Hello.')).status === 200)
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { providerRoutes, routePattern } from '#api/proxy/provider-routes.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import { respondJson, respondWith } from '#test/support/model-provider/answers.ts'
+import { respondError, respondJson, respondWith } from '#test/support/model-provider/answers.ts'
 import { startModelProvider } from '#test/support/model-provider.ts'
 import { findHeader } from '#test/support/recording-server.ts'
 import { parseTables, readPage, readSection } from '#test/support/readme.ts'
@@ -76,6 +76,24 @@ t.test('no Memory Key goes along in a path, and no path leads elsewhere', async 
     t.equal(status, 404, path)
   }
   t.equal(provider.requests.length, before)
+})
+
+t.test('a form without a file is the provider’s to judge, and nobody waits', async t => {
+  for (const names of [['model'], ['language', 'model']]) {
+    const fields = new FormData()
+    for (const name of names) fields.append(name, name === 'model' ? 'whisper-1' : 'en')
+    provider.respondNext(respondError('openai', 400))
+    const asked = provider.requests.length
+    const response = await fetch(`${base}/v1/audio/transcriptions`, {
+      method: 'POST',
+      headers: own,
+      body: fields,
+    })
+    t.equal(response.status, 400)
+    t.equal(await response.text(), last().response.body.toString())
+    t.equal(provider.requests.length, asked + 1)
+    t.match(last().body.toString(), 'whisper-1')
+  }
 })
 
 t.test('the provider of a request without a model', async t => {
