@@ -3,6 +3,7 @@ import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { tableText } from '#test/support/observe.ts'
+import { isSinceStart } from '#test/support/recent.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
@@ -14,7 +15,7 @@ t.test('201: a new key with an empty vault of its own in the same account', asyn
   const { status, body } = await api.post('/v1/keys', { name: 'Phone' })
   t.equal(status, 201)
   t.match(body, { key: /^mk_[0-9A-Za-z]{32}$/, name: 'Phone' })
-  t.ok(Math.abs(Date.now() - Date.parse(body.created_at)) < 60_000)
+  t.ok(isSinceStart(body.created_at))
 
   const phone = createTestClient(api.base, body.key)
   t.equal((await phone.get('/v1/memory/stats')).body.memories, 0)

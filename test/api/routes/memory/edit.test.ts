@@ -9,6 +9,7 @@ import {
   startJobWorkers,
   type TestClient,
 } from '#test/support/api.ts'
+import { makeJobsDue } from '#test/support/alter-jobs.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import {
@@ -272,7 +273,10 @@ t.test('200: an edit whose settling failed is settled by its job, exactly once',
     t.equal((await edit(id, 'a second wording', {}, client)).status, 500)
     t.equal((await documentOf(id, own))!.text, 'a second wording', 'written, and not settled')
   })
-  await waitUntil('settled', async () => (await readBilledUsage(backend, own, 'edit')).length > 0)
+  await waitUntil('settled', async () => {
+    await makeJobsDue(backend, 'edit-settle')
+    return (await readBilledUsage(backend, own, 'edit')).length > 0
+  })
   t.same(await found(client, 'wording'), ['a second wording'])
   t.same(await found(createTestClient(elsewhere.base, ownKey), 'wording'), ['a second wording'])
   t.same((await debtOf(own)).slice(0, 2), [1, countTokens('a second wording')])

@@ -9,6 +9,7 @@ import {
 import { createTestBackend } from '#test/support/backend.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import { isSinceStart } from '#test/support/recent.ts'
 
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
@@ -59,7 +60,7 @@ t.test('200: the sessions of a vault with what they hold, the latest first', asy
     has_more: false,
     next_cursor: null,
   })
-  t.ok(Math.abs(Date.parse(body.items[0].stored_at) - Date.now()) < 60_000)
+  t.ok(isSinceStart(body.items[0].stored_at))
 })
 
 t.test('200: nothing of another vault of the account, nor of another account', async t => {

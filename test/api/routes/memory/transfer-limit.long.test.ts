@@ -1,0 +1,33 @@
+import t from 'tap'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
+
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const api = await startTestApi(t, backend)
+const transfer = (source: string, destination_key: string, body: object = {}) =>
+  createTestClient(api.base, source).post('/v1/memory/transfer', { destination_key, ...body })
+
+t.test('413: 10,001 core memories are refused, 10,000 are copied', async t => {
+  const [source, destination] = [await buildKey(backend), await buildKey(backend)]
+  const row = (n: number) => ({ text: `memory number ${n}`, tokens: 3 })
+  await insertMemories(
+    backend,
+    source,
+    Array.from({ length: 10_000 }, (_, n) => row(n)),
+  )
+  await insertMemories(backend, source, [row(0)], { session: 'apart' })
+  const whole = await transfer(source, destination)
+  t.match(whole, { status: 200, body: { copied: 10_000, failed: 0, estimated_tokens: 30_000 } })
+
+  await insertMemories(backend, source, [row(10_000)])
+  const other = await buildKey(backend)
+  for (const dry_run of [false, true]) {
+    t.match(await transfer(source, other, { dry_run }), {
+      status: 413,
+      body: { error: /10000/, hint: /graft/ },
+    })
+  }
+  t.same(await readDocuments(backend, other), [])
+})
