@@ -57,7 +57,7 @@ test('account: exported, then erased, with a receipt that needs no key', async (
   await page.getByRole('heading', { name: 'Receipt of an erasure' }).waitFor()
   t.equal((await api.get('/v1/memory/stats')).status, 401)
   t.equal(await page.evaluate(() => sessionStorage.length), 0)
-  await page.getByText('Erased', { exact: true }).first().waitFor({ timeout: 180_000 })
+  await page.getByText('Erased', { exact: true }).first().waitFor()
   await page.getByText('The signature is valid').waitFor()
   t.match(await page.locator('main').innerText(), /memories\s+[36]/)
   await look(t, page, 'receipt')

@@ -25,27 +25,24 @@ export type Watched = {
 /** The browser of this process; it ends with it. */
 let browser: Promise<Browser> | undefined
 
-export type Look = { width?: number; height?: number; theme?: 'light' | 'dark' }
+const wide = { width: 1280, height: 900 }
+export const phone = { width: 360, height: 740 }
 
 /** A tab with nothing kept from others, closed at the end of the test. */
-export async function openTab(
-  t: Test,
-  base: string,
-  { width = 1280, height = 900, theme = 'light' }: Look = {},
-): Promise<Watched> {
+export async function openTab(t: Test, base: string): Promise<Watched> {
   browser ??= chromium.launch({ executablePath, args: ['--no-sandbox'], timeout: 120_000 })
   const context = await (
     await browser
   ).newContext({
-    viewport: { width, height },
-    colorScheme: theme,
+    viewport: wide,
     baseURL: base,
     acceptDownloads: true,
     reducedMotion: 'reduce',
   })
   t.teardown(() => context.close())
   const page = await context.newPage()
-  page.setDefaultTimeout(60_000)
+  // It only tells a hang.
+  page.setDefaultTimeout(180_000)
   const faults: string[] = []
   const strangers: string[] = []
   const sizes: Promise<number>[] = []
@@ -115,10 +112,12 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 /** What is in the way of people who cannot see the page, or not well: a line each, serious ones only. */
 export async function barriersOf(page: Page): Promise<string[]> {
-  // Evaluated from outside the page, so that its policy can stay as it is.
-  await page.evaluate(axe)
+  // Evaluated from outside the page, so that its policy can stay as it is; once a document.
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe)
   return page.evaluate(async () => {
-    const { violations } = await (window as unknown as AxeWindow).axe.run(document)
+    const { violations } = await (window as unknown as AxeWindow).axe.run(document, {
+      resultTypes: ['violations'],
+    })
     return violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
       .flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`))
@@ -127,7 +126,10 @@ export async function barriersOf(page: Page): Promise<string[]> {
 
 type AxeWindow = {
   axe: {
-    run(of: Document): Promise<{
+    run(
+      of: Document,
+      options: { resultTypes: string[] },
+    ): Promise<{
       violations: { id: string; impact: string; nodes: { target: string[] }[] }[]
     }>
   }
@@ -150,20 +152,24 @@ const cutOff = (page: Page): Promise<string[]> =>
   )
 
 /**
- * Looks at a page once it is there: no serious barrier, and at 360 pixels no scrolling sideways. Leaves
- * it as wide as a desk.
+ * Looks at a page once it is there, in both themes: no serious barrier, and on a phone no scrolling sideways.
+ * Leaves it light and wide.
  */
 export async function look(t: Test, page: Page, name: string): Promise<void> {
   // An empty page has no barriers.
   await page.getByRole('heading', { level: 1 }).first().waitFor()
-  await settled(page)
-  t.same(await barriersOf(page), [], `${name} at 1280 pixels`)
-  await picture(page, name)
-  await page.setViewportSize({ width: 360, height: 740 })
-  t.equal(await overflowOf(page), 0, `${name} at 360 pixels`)
-  t.same(await cutOff(page), [], `${name}: everything can be reached at 360 pixels`)
-  await picture(page, `${name}-narrow`)
-  await page.setViewportSize({ width: 1280, height: 900 })
+  for (const colorScheme of ['dark', 'light'] as const) {
+    const of = `${colorScheme}-${name}`
+    await page.emulateMedia({ colorScheme })
+    await settled(page)
+    t.same(await barriersOf(page), [], of)
+    await picture(page, of)
+    await page.setViewportSize(phone)
+    t.equal(await overflowOf(page), 0, `${of} on a phone`)
+    t.same(await cutOff(page), [], `${of} on a phone: everything can be reached`)
+    await picture(page, `${of}-narrow`)
+    await page.setViewportSize(wide)
+  }
 }
 
 /** Keeps a picture where `SCREENSHOTS` says, for people to look at. */

@@ -1,13 +1,6 @@
 import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
-import {
-  noBrowser,
-  openTab,
-  signIn,
-  visit,
-  type Look,
-  type Watched,
-} from '#test/console/browser.ts'
+import { noBrowser, openTab, signIn, visit, type Watched } from '#test/console/browser.ts'
 import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 
@@ -33,8 +26,8 @@ export async function startConsole(t: Test, env: Record<string, string> = {}) {
  */
 export function consoleTests(t: Test, base: string) {
   let tabOfStory: ConsoleTab | undefined
-  const open = async (t: Test, look?: Look): Promise<ConsoleTab> => {
-    const tab = await openTab(t, base, look)
+  const open = async (t: Test): Promise<ConsoleTab> => {
+    const tab = await openTab(t, base)
     const open = async (key: string, address?: string): Promise<Page> => {
       await signIn(tab.page, key)
       if (address) await visit(tab.page, address)
@@ -48,8 +41,8 @@ export function consoleTests(t: Test, base: string) {
   }
   return {
     /** A test in a tab of its own. */
-    test: (name: string, test: ConsoleTest, look?: Look) =>
-      t.test(name, { skip: noBrowser }, async t => run(t, await open(t, look), test)),
+    test: (name: string, test: ConsoleTest) =>
+      t.test(name, { skip: noBrowser }, async t => run(t, await open(t), test)),
     /** A test that goes on in the tab of the one before it. */
     story: (name: string, test: ConsoleTest) =>
       t.test(name, { skip: noBrowser }, async child =>

@@ -236,7 +236,7 @@ story('files: a file is uploaded with its faults told, the vault exported', asyn
   await visit(page, 'files')
   await page.getByLabel('File', { exact: true }).setInputFiles(file)
   await press(page, 'Upload', { exact: true })
-  await page.getByText('2,300 lines: 2,299 stored').waitFor({ timeout: 60_000 })
+  await page.getByText('2,300 lines: 2,299 stored').waitFor()
   await picture(page, 'files')
   t.match(await page.locator('main').innerText(), /Line 2,101: /, 'counted through the parts')
   const download = page.waitForEvent('download')
