@@ -21,7 +21,7 @@ t.jobs = 3
 const besides = { buffered: true }
 
 /** Seconds: on a busy machine a short life is over before it is looked at, then a longer one is tried. */
-const lives = [8, 30, 150]
+const lives = [4, 20, 150]
 
 const soon = (ms: number): string => new Date(Date.now() + ms).toISOString()
 const past = (at: string): Promise<void> => delay(Math.max(0, Date.parse(at) - Date.now()) + 5)
@@ -37,6 +37,7 @@ async function say(base: string, key: string, content: string, headers = {}) {
 
 t.test(
   '200: a call says for how long it is remembered, and the provider is not sent that',
+  besides,
   async t => {
     const { backend, base, provider, newKey } = await startProxyFixture(t)
     await startJobWorkers(backend)
@@ -75,6 +76,7 @@ t.test(
 
 t.test(
   '503: while it cannot be removed it is invisible, and calls go on without memory',
+  besides,
   async t => {
     const provider = await startModelProvider(t)
     const real = await createTestConfig(t, { ...provider.env, ...defaultRecallTimeout })
