@@ -252,9 +252,9 @@ export async function countSessions({ postgres }: Postgres, vault: string): Prom
 export async function auditEventsOf(
   { postgres }: Postgres,
   org: string,
-): Promise<{ memory: string; action: string }[]> {
-  const { rows } = await postgres.query<{ memory: string; action: string }>(
-    'select memory, action from audit_events where org = $1 order by created_at, id',
+): Promise<{ memory: string; action: string; actor: string }[]> {
+  const { rows } = await postgres.query<{ memory: string; action: string; actor: string }>(
+    'select memory, action, actor from audit_events where org = $1 order by created_at, id',
     [org],
   )
   return rows

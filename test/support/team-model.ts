@@ -40,6 +40,8 @@ export type TeamModel = {
       | ((call: ModelCall) => ScriptedAnswer | null | Promise<ScriptedAnswer | null>)
     )[]
   ): void
+  /** Forgets calls and the answers that were set; for `t.beforeEach`. */
+  reset(): void
   /** Fails every call with this status; null ends that. */
   failAll(status: number | null): void
   /** How long every answer takes. */
@@ -102,6 +104,11 @@ export async function startTeamModel(t: Test): Promise<TeamModel> {
     calls,
     count: pass => calls.filter(call => call.pass === pass).length,
     scriptAnswers: (pass, ...answers) => void scripts.set(pass, answers),
+    reset: () => {
+      calls.length = 0
+      scripts.clear()
+      failing = null
+    },
     failAll: status => void (failing = status),
     delayAll: ms => void (delayMs = ms),
   }

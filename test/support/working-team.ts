@@ -8,6 +8,10 @@ import {
   type SharedMemory,
 } from '#shared/org/shared-memories.mongo.ts'
 import { findTurn, type TurnRow } from '#shared/org/org-turns.postgres.ts'
+import { extractFacts } from '#shared/org/pipeline/extract-facts.ts'
+import { reconcileFacts } from '#shared/org/pipeline/reconcile-facts.ts'
+import { tagFacts } from '#shared/org/pipeline/tag-facts.ts'
+import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
 import { createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, type Team } from '#test/support/team.ts'
@@ -89,4 +93,46 @@ export async function startTeamService(
     }
   }
   return { backend, base, model, newTeam, finished }
+}
+
+/** The passes of turns by hand, where no worker takes jobs: things can change between them. */
+export function createPasses({ backend, base }: TeamService) {
+  const { query } = backend.postgres
+  const { signal } = new AbortController()
+  type Pass = (on: Backend, job: OrgExtractJob, stop: AbortSignal) => Promise<unknown>
+  const after =
+    (pass: Pass) =>
+    async (job: OrgExtractJob): Promise<TurnRow> => {
+      await pass(backend, job, signal)
+      return (await findTurn(query, job.turn))!
+    }
+  const [extract, tag, reconcile] = [after(extractFacts), after(tagFacts), after(reconcileFacts)]
+  return {
+    extract,
+    tag,
+    reconcile,
+    async run(job: OrgExtractJob): Promise<TurnRow> {
+      await extract(job)
+      await tag(job)
+      return reconcile(job)
+    },
+    /** Ingests an exchange of a member. @returns the jobs of its turns, in the order they were said. */
+    async said(
+      key: string,
+      content: string | object[],
+      session?: string,
+    ): Promise<[OrgExtractJob, ...OrgExtractJob[]]> {
+      const { body } = await createTestClient(base, key).post('/v1/memory/ingest', {
+        messages: typeof content === 'string' ? [{ role: 'user', content }] : content,
+        ...(session !== undefined && { session_id: session }),
+      })
+      const { rows } = await query<{ data: OrgExtractJob }>(
+        `select data from pgboss.job
+         where name = 'org-extract' and (id = $1::uuid or data->>'operation' = $1::text)
+         order by data ? 'operation', id`,
+        [body.operation_id],
+      )
+      return rows.map(({ data }) => data) as [OrgExtractJob, ...OrgExtractJob[]]
+    },
+  }
 }

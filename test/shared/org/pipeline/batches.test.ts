@@ -48,10 +48,7 @@ const callsOf = (): Record<string, number> =>
     (['extract', 'tag', 'reconcile'] as const).map(pass => [pass, model.count(pass)]),
   )
 
-t.beforeEach(() => {
-  model.calls.length = 0
-  for (const pass of ['extract', 'tag', 'reconcile'] as const) model.scriptAnswers(pass)
-})
+t.beforeEach(model.reset)
 
 t.test('exchanges of one session within seconds: one call a pass, each its own day', async t => {
   const acme = await newTeam(['launch'])

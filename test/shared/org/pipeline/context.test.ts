@@ -10,10 +10,7 @@ const { base, backend, model, newTeam, finished } = await startTeamService(t)
 const turnsDone = (): Promise<void> =>
   waitUntil('the turns are done', async () => (await countOpenTurns(backend)) === 0)
 
-t.beforeEach(() => {
-  model.calls.length = 0
-  for (const pass of ['extract', 'tag', 'reconcile', 'chat'] as const) model.scriptAnswers(pass)
-})
+t.beforeEach(model.reset)
 
 /** Ingests one exchange in a session and waits until its passes are done. */
 async function saysIn(

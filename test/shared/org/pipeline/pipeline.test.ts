@@ -1,63 +1,13 @@
 import t, { type Test } from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
-import {
-  sharedMemoryFilter,
-  sharedMemoryFromDocument,
-  type SharedMemory,
-} from '#shared/org/shared-memories.mongo.ts'
-import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
-import { startTeamModel } from '#test/support/team-model.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { createTestClient } from '#test/support/api.ts'
+import { seedTeamMemories, type Team } from '#test/support/team.ts'
+import { auditEventsOf } from '#test/support/observe.ts'
+import { startTeamService } from '#test/support/working-team.ts'
 
-const model = await startTeamModel(t)
-const backend = await createTestBackend(t, { env: model.env })
+const { backend, base, model, newTeam, finished } = await startTeamService(t)
 const { query } = backend.postgres
-const { base } = await startTestApi(t, backend)
-await startJobWorkers(backend)
-
-type Teams = Team & { says(text: string, as?: string): Promise<string>; key: string }
-
-/** A team with a provider key, tags and a member. */
-async function team(tags: readonly string[] = [], provider = 'openai'): Promise<Teams> {
-  const built = await buildTeam(backend)
-  const { org, account } = built
-  await query('update orgs set processor_provider = $2 where id = $1', [org, provider])
-  for (const name of ['openai', 'anthropic', 'google'] as const) {
-    await storeProviderKey(
-      { query, seal: backend.seal },
-      { account, actor: 'test' },
-      name,
-      `sk-of-${name}-0123456789`,
-    )
-  }
-  for (const label of tags) await tag(org, label)
-  await built.defineRole('Everything', ['*'])
-  const key = await built.addMember('ada@example.com', ['Everything'])
-  return {
-    ...built,
-    key,
-    async says(text, as = key) {
-      const messages = [
-        { role: 'user', content: text },
-        { role: 'assistant', content: 'I see.' },
-      ]
-      const { body } = await createTestClient(base, as).post('/v1/memory/ingest', { messages })
-      return body.operation_id as string
-    },
-  }
-}
-
-async function tag(org: string, label: string, samples: string[] = []): Promise<string> {
-  const id = mintId()
-  await query(
-    `insert into org_tags (id, org, label, question, examples) values ($1, $2, $3, $4, $5)`,
-    [id, org, label, `Is this about ${label}?`, samples],
-  )
-  return id
-}
 
 const instruct = (org: string, defaultOn: boolean, custom: string) =>
   query(
@@ -72,55 +22,29 @@ const rule = (org: string, kind: 'anti' | 'exec', match: string, note = '') =>
     [mintId(), org, kind, match, note],
   )
 
-type Passes = Record<'pass1' | 'pass2' | 'pass3', { text: string; [field: string]: unknown }[]>
+const auditOf = async ({ org }: Team): Promise<string[]> =>
+  (await auditEventsOf(backend, org)).map(({ action, actor }) => `${action} by ${actor}`)
 
-/** What became of a turn, once it is finished. */
-async function finished(turn: string): Promise<Passes> {
-  const find = () =>
-    query<Passes & { finished_at: Date | null }>('select * from org_turns where id = $1', [turn])
-  await waitUntil(`the turn ${turn} is finished`, async () => {
-    const { rows } = await find()
-    return Boolean(rows[0]?.finished_at)
-  })
-  return (await find()).rows[0]!
-}
+const textsOf = (rows: readonly { text: string }[] | null): string[] =>
+  rows!.map(({ text }) => text)
 
-async function sharedBy({ vault, epoch }: Team): Promise<SharedMemory[]> {
-  const filter = sharedMemoryFilter({ vault, epoch })
-  const rows = await backend.mongo.memories.find(filter).sort({ _id: 1 }).toArray()
-  return rows.map(sharedMemoryFromDocument)
-}
-
-async function auditOf({ org }: Team): Promise<string[]> {
-  const { rows } = await query<{ said: string }>(
-    `select action || ' by ' || actor as said from audit_events where org = $1 order by created_at, id`,
-    [org],
-  )
-  return rows.map(({ said }) => said)
-}
-
-const textsOf = (rows: readonly { text: string }[]): string[] => rows.map(({ text }) => text)
-
-t.beforeEach(() => {
-  model.calls.length = 0
-  for (const pass of ['extract', 'tag', 'reconcile'] as const) model.scriptAnswers(pass)
-})
+t.beforeEach(model.reset)
 
 t.test('what a member says becomes shared memory, tagged and recalled', async t => {
-  const acme = await team(['finance', 'launch'])
-  const passes = await finished(await acme.says('Fact: launch: on May 5 #launch\nFact: floor: 3'))
+  const acme = await newTeam(['finance', 'launch'])
+  const passes = await acme.share('Fact: launch: on May 5 #launch\nFact: floor: 3')
   t.match(passes.pass1, [{ text: 'launch: on May 5 #launch', note: false }, { text: 'floor: 3' }])
   t.match(passes.pass2, [
     { tags: ['launch'], confidence: 0.9 },
     { tags: [], confidence: 0.9 },
   ])
   t.match(passes.pass3, [{ action: 'ADD' }, { action: 'ADD' }])
-  const [first, second] = await sharedBy(acme)
+  const [first, second] = await acme.memories()
   t.match(first, { author: 'ada@example.com', reviewed: false, tags: ['launch'] })
   t.match(second, { text: 'floor: 3', tags: [], confidence: 0.9 })
   t.same(
     [first!.id, second!.id],
-    passes.pass3.map(({ mem_id }) => mem_id),
+    passes.pass3!.map(({ mem_id }) => mem_id),
   )
   t.same(await auditOf(acme), ['create by ada@example.com', 'create by ada@example.com'])
   t.same(
@@ -130,11 +54,11 @@ t.test('what a member says becomes shared memory, tagged and recalled', async t 
 })
 
 t.test('the next turn says it again, corrects it, or adds to it', async t => {
-  const acme = await team()
-  await finished(await acme.says('Fact: launch: on May 5'))
-  const again = await finished(await acme.says('Fact: launch: on May 5'))
-  const { pass3 } = await finished(await acme.says('Fact: launch: on June 7\nFact: floor: 3'))
-  const [launch, floor] = await sharedBy(acme)
+  const acme = await newTeam()
+  await acme.share('Fact: launch: on May 5')
+  const again = await acme.share('Fact: launch: on May 5')
+  const { pass3 } = await acme.share('Fact: launch: on June 7\nFact: floor: 3')
+  const [launch, floor] = await acme.memories()
   t.match(again.pass3, [{ action: 'NONE', mem_id: launch!.id }])
   t.match(pass3, [
     { action: 'UPDATE', mem_id: launch!.id },
@@ -149,8 +73,8 @@ t.test('the next turn says it again, corrects it, or adds to it', async t => {
 })
 
 t.test('a turn without facts ends there', async t => {
-  const acme = await team(['finance'])
-  t.match(await finished(await acme.says('The weather is good today')), {
+  const acme = await newTeam(['finance'])
+  t.match(await acme.share('The weather is good today'), {
     pass1: [],
     pass2: [],
     pass3: [],
@@ -166,7 +90,7 @@ t.test('a turn without facts ends there', async t => {
 t.test(
   'nothing of keys that are no member’s, of the model alone, or of what is kept out',
   async t => {
-    const acme = await team()
+    const acme = await newTeam()
     const messages = [{ role: 'user', content: 'Fact: secret: 1', memory: false }]
     const answer = { role: 'assistant', content: 'Fact: secret: 2' }
     await createTestClient(base, acme.key).post('/v1/memory/ingest', {
@@ -182,8 +106,8 @@ t.test(
 )
 
 t.test('a tag that may apply counts, and a person looks at it', async t => {
-  const acme = await team(['finance', 'people'])
-  const { pass2 } = await finished(await acme.says('Fact: bonus: maybe ?people'))
+  const acme = await newTeam(['finance', 'people'])
+  const { pass2 } = await acme.share('Fact: bonus: maybe ?people')
   t.match(pass2, [{ tags: ['people'], confidence: 0.5 }])
   const admin = createTestClient(base, acme.adminKey)
   const { body } = await admin.get(`/v1/orgs/${acme.org}/memories/review`)
@@ -193,9 +117,9 @@ t.test('a tag that may apply counts, and a person looks at it', async t => {
 t.test(
   'anti-rules: what they match is never sent, never stored, whatever the model says',
   async t => {
-    const acme = await team()
+    const acme = await newTeam()
     await rule(acme.org, 'anti', 'salary')
-    const sent = await finished(await acme.says('Fact: pay: her SALARY is 100'))
+    const sent = await acme.share('Fact: pay: her SALARY is 100')
     t.same(sent.pass1, [])
     t.equal(model.count('extract'), 0, 'the model is not even shown it')
 
@@ -204,10 +128,10 @@ t.test(
       { turn: 0, text: 'The floor is 3', note: false, confidence: 1 },
     ]
     model.scriptAnswers('extract', JSON.stringify({ facts }))
-    const { pass1 } = await finished(await acme.says('The pay of Ada, and the floor'))
+    const { pass1 } = await acme.share('The pay of Ada, and the floor')
     t.same(textsOf(pass1), ['The floor is 3'])
     t.match(model.calls[0]!.instructions, /"match":"salary"/)
-    t.notMatch(textsOf(await sharedBy(acme)).join(), /100/)
+    t.notMatch(textsOf(await acme.memories()).join(), /100/)
 
     model.scriptAnswers('reconcile', ({ userPrompt }) =>
       JSON.stringify({
@@ -216,34 +140,32 @@ t.test(
         ],
       }),
     )
-    await finished(await acme.says('Fact: The floor: 4'))
-    t.notMatch(textsOf(await sharedBy(acme)).join(), /Salary 9/)
+    await acme.share('Fact: The floor: 4')
+    t.notMatch(textsOf(await acme.memories()).join(), /Salary 9/)
   },
 )
 
 t.test('exec-rules: what they match is kept as a short note', async t => {
-  const acme = await team()
+  const acme = await newTeam()
   await rule(acme.org, 'exec', 'merger', 'say only that it came up')
-  const { pass1 } = await finished(
-    await acme.says(`Fact: merger: Acme buys Initech for ${'9'.repeat(300)} million`),
+  const { pass1 } = await acme.share(
+    `Fact: merger: Acme buys Initech for ${'9'.repeat(300)} million`,
   )
   t.same(pass1, [{ text: 'Came up: merger', confidence: 0.9, note: true }])
-  const noted = await finished(await acme.says('Note: The board talks about a merger.'))
+  const noted = await acme.share('Note: The board talks about a merger.')
   t.match(noted.pass1, [{ text: 'The board talks about a merger.', note: true }])
   // The words it is from count as well as its own.
   const facts = [{ turn: 0, text: 'Initech costs 5', note: false, confidence: 1 }]
   model.scriptAnswers('extract', JSON.stringify({ facts }))
-  t.match((await finished(await acme.says('after the Merger it costs 5'))).pass1, [
-    { text: 'Came up: merger' },
-  ])
+  t.match((await acme.share('after the Merger it costs 5')).pass1, [{ text: 'Came up: merger' }])
 })
 
 t.test('instructions: the base, the organization’s own, both or neither', async t => {
-  const acme = await team()
+  const acme = await newTeam()
   const custom = `Keep "recipes" {always}\n</instructions> ${'é'.repeat(10_000)}`
   const told = async (): Promise<string | undefined> => {
     model.calls.length = 0
-    await finished(await acme.says('The weather is good today'))
+    await acme.share('The weather is good today')
     return model.calls[0]?.instructions
   }
   t.match(await told(), /What is worth sharing/)
@@ -257,23 +179,27 @@ t.test('instructions: the base, the organization’s own, both or neither', asyn
   t.equal(await told(), undefined, 'an organization that asks for nothing is asked nothing')
 })
 
-const providers: [string, string][] = [
+const providers = [
   ['anthropic', 'claude-large'],
   ['google', 'gemini-large'],
-]
+] as const
 for (const [provider, name] of providers) {
   t.test(`${provider}: the same three passes, with the owner’s key`, async t => {
-    const acme = await team(['launch'], provider)
-    await query('update orgs set extract_model = $2, classify_model = $2 where id = $1', [
-      acme.org,
-      `${provider}/${name}`,
-    ])
-    await finished(await acme.says('Fact: launch: on May 5 #launch'))
-    const { pass3 } = await finished(await acme.says('Fact: launch: on May 6 #launch'))
+    const acme = await newTeam(['launch'])
+    const owner = { account: acme.account, actor: 'test' }
+    const key = `sk-of-${provider}-0123456789`
+    await storeProviderKey({ query, seal: backend.seal }, owner, provider, key)
+    await query(
+      `update orgs set processor_provider = $2, extract_model = $3, classify_model = $3
+       where id = $1`,
+      [acme.org, provider, `${provider}/${name}`],
+    )
+    await acme.share('Fact: launch: on May 5 #launch')
+    const { pass3 } = await acme.share('Fact: launch: on May 6 #launch')
     t.match(pass3, [{ action: 'UPDATE' }])
     t.same(
       [...new Set(model.calls.map(({ dialect, key, model: of }) => `${dialect} ${of} ${key}`))],
-      [`${provider} ${name} sk-of-${provider}-0123456789`],
+      [`${provider} ${name} ${key}`],
     )
     const { rows } = await query(
       `select kind, model, sum(input_tokens)::int as input, sum(memory_tokens)::int as memory
@@ -289,7 +215,7 @@ for (const [provider, name] of providers) {
 }
 
 t.test('what an admin changes meanwhile is not overwritten', async t => {
-  const acme = await team()
+  const acme = await newTeam()
   const [id] = await seedTeamMemories(backend, acme, [
     { text: 'launch: on May 5', reviewed: false },
   ])
@@ -303,7 +229,7 @@ t.test('what an admin changes meanwhile is not overwritten', async t => {
       decisions: [{ fact: 0, action: 'UPDATE', memory, text: 'launch: on May 6' }],
     })
   })
-  const { pass3 } = await finished(await acme.says('Fact: launch: on May 6'))
+  const { pass3 } = await acme.share('Fact: launch: on May 6')
   // The decision was made on what is no longer there: it is made anew, on what the admin wrote.
   t.equal(model.count('reconcile'), 2)
   t.match(model.calls.at(-1)!.userPrompt.memories, [{ memory: 'm1', text: 'launch: cancelled' }])
@@ -313,11 +239,11 @@ t.test('what an admin changes meanwhile is not overwritten', async t => {
 t.test(
   'a model that is away for a while: the turn waits, and what was asked is not asked again',
   async t => {
-    const acme = await team(['launch'])
+    const acme = await newTeam(['launch'])
     const away = { status: 503 }
     // The SDK tries twice, and so does the job.
     model.scriptAnswers('tag', away, away, away)
-    const { pass3 } = await finished(await acme.says('Fact: launch: on May 5 #launch'))
+    const { pass3 } = await acme.share('Fact: launch: on May 5 #launch')
     t.match(pass3, [{ action: 'ADD' }])
     t.same([model.count('extract'), model.count('tag')], [1, 4])
     t.same(await auditOf(acme), ['create by ada@example.com'])
@@ -325,22 +251,24 @@ t.test(
 )
 
 t.test('turns of members who say the same at once are processed one after the other', async t => {
-  const acme = await team()
+  const acme = await newTeam()
   const members = await Promise.all(['bob', 'cat', 'dan', 'eve'].map(name => acme.addMember(name)))
-  const turns = await Promise.all(members.map(key => acme.says('Fact: launch: on May 5', key)))
-  const passes = await Promise.all(turns.map(finished))
-  t.same(textsOf(await sharedBy(acme)), ['launch: on May 5'])
-  t.same(passes.map(({ pass3 }) => pass3[0]!.action).sort(), ['ADD', 'NONE', 'NONE', 'NONE'])
+  const turns = await Promise.all(
+    members.map(key => acme.say('Fact: launch: on May 5', { as: key })),
+  )
+  const passes = await Promise.all(turns.map(turn => finished(turn)))
+  t.same(textsOf(await acme.memories()), ['launch: on May 5'])
+  t.same(passes.map(({ pass3 }) => pass3![0]!.action).sort(), ['ADD', 'NONE', 'NONE', 'NONE'])
 })
 
 t.test('an update never changes who may see a memory', async t => {
-  const acme = await team(['finance'])
+  const acme = await newTeam(['finance'])
   const [open] = await seedTeamMemories(backend, acme, [
     { text: 'budget: to be told', reviewed: false },
   ])
-  const { pass3 } = await finished(await acme.says('Fact: budget: 5 million #finance'))
+  const { pass3 } = await acme.share('Fact: budget: 5 million #finance')
   t.match(pass3, [{ action: 'ADD' }])
-  const rows = await sharedBy(acme)
+  const rows = await acme.memories()
   t.match(
     rows.find(({ id }) => id === open),
     { text: 'budget: to be told', tags: [] },
@@ -352,12 +280,12 @@ t.test('an update never changes who may see a memory', async t => {
 })
 
 t.test('a tag that is deleted on the way opens nothing', async (t: Test) => {
-  const acme = await team(['finance'])
+  const acme = await newTeam(['finance'])
   model.scriptAnswers('tag', async ({ userPrompt }) => {
     await query('delete from org_tags where org = $1', [acme.org])
     const [{ id }] = userPrompt.questions
     return JSON.stringify({ facts: [{ fact: 0, answers: { [id]: 1 } }] })
   })
-  await finished(await acme.says('Fact: budget: 5 million'))
-  t.match(await sharedBy(acme), [{ tags: ['finance'] }])
+  await acme.share('Fact: budget: 5 million')
+  t.match(await acme.memories(), [{ tags: ['finance'] }])
 })

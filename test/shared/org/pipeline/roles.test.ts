@@ -1,47 +1,25 @@
 import t from 'tap'
-import { mintId } from '#shared/core/ids.ts'
-import { storeProviderKey } from '#shared/access/provider-key.ts'
 import {
   pendingPartition,
   sharedMemoryFilter,
   sharedMemoryFromDocument,
   type SharedMemory,
 } from '#shared/org/shared-memories.mongo.ts'
-import { tagFacts } from '#shared/org/pipeline/tag-facts.ts'
-import { extractFacts } from '#shared/org/pipeline/extract-facts.ts'
-import { reconcileFacts } from '#shared/org/pipeline/reconcile-facts.ts'
-import { findTurn, type Decision } from '#shared/org/org-turns.postgres.ts'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
-import { startTeamModel } from '#test/support/team-model.ts'
+import { type Decision } from '#shared/org/org-turns.postgres.ts'
+import { createTestClient } from '#test/support/api.ts'
+import { seedTeamMemories, type Team } from '#test/support/team.ts'
 import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
+import { createPasses, startTeamService } from '#test/support/working-team.ts'
 
 // No worker runs: passes are run by hand, so that roles can change between them.
-const model = await startTeamModel(t)
-const backend = await createTestBackend(t, { env: model.env })
-const { query } = backend.postgres
-const { base } = await startTestApi(t, backend)
-const never = new AbortController().signal
+const service = await startTeamService(t, { working: false })
+const { backend, base, model, newTeam } = service
+const { extract, tag, reconcile, said } = createPasses(service)
 
-t.beforeEach(() => {
-  model.calls.length = 0
-  for (const pass of ['extract', 'tag', 'reconcile'] as const) model.scriptAnswers(pass)
-})
+t.beforeEach(model.reset)
 
 async function teamWith(...labels: string[]): Promise<Team> {
-  const team = await buildTeam(backend)
-  const { account, org } = team
-  const key = 'sk-0123456789abcdef'
-  await storeProviderKey({ query, seal: backend.seal }, { account, actor: 'test' }, 'openai', key)
-  for (const label of labels) {
-    await query(`insert into org_tags (id, org, label, question) values ($1, $2, $3, $4)`, [
-      mintId(),
-      org,
-      label,
-      `Is this about ${label}?`,
-    ])
-  }
+  const team = await newTeam(labels)
   await team.defineRole('Money', ['finance'])
   await team.defineRole('All', ['*'])
   return team
@@ -49,22 +27,13 @@ async function teamWith(...labels: string[]): Promise<Team> {
 
 /** What a member said, found and tagged; what to do about it is not decided yet. */
 async function tagged(key: string, content: string): Promise<OrgExtractJob> {
-  const messages = [{ role: 'user', content }]
-  const { body } = await createTestClient(base, key).post('/v1/memory/ingest', { messages })
-  const { rows } = await query<{ data: OrgExtractJob }>(
-    `select data from pgboss.job where name = 'org-extract' and id = $1`,
-    [body.operation_id],
-  )
-  const job = rows[0]!.data
-  await extractFacts(backend, job, never)
-  await tagFacts(backend, job, never)
+  const [job] = await said(key, content)
+  await extract(job)
+  await tag(job)
   return job
 }
 
-async function decided(job: OrgExtractJob): Promise<Decision[]> {
-  await reconcileFacts(backend, job, never)
-  return (await findTurn(query, job.turn))!.pass3!
-}
+const decided = async (job: OrgExtractJob): Promise<Decision[]> => (await reconcile(job)).pass3!
 
 const saysNow = async (key: string, content: string): Promise<Decision[]> =>
   decided(await tagged(key, content))

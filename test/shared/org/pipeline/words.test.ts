@@ -1,44 +1,16 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { storeProviderKey } from '#shared/access/provider-key.ts'
-import {
-  sharedMemoryFilter,
-  sharedMemoryFromDocument,
-  type SharedMemory,
-} from '#shared/org/shared-memories.mongo.ts'
-import { tagFacts } from '#shared/org/pipeline/tag-facts.ts'
-import { extractFacts } from '#shared/org/pipeline/extract-facts.ts'
-import { reconcileFacts } from '#shared/org/pipeline/reconcile-facts.ts'
-import { findTurn, type TurnRow } from '#shared/org/org-turns.postgres.ts'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { buildTeam, type Team } from '#test/support/team.ts'
-import { startTeamModel } from '#test/support/team-model.ts'
-import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
+import { createTestClient } from '#test/support/api.ts'
+import type { Team } from '#test/support/team.ts'
+import { createPasses, startTeamService } from '#test/support/working-team.ts'
 
 // No worker runs: passes are run by hand, so that rules can change between them.
-const model = await startTeamModel(t)
-const backend = await createTestBackend(t, { env: model.env })
+const service = await startTeamService(t, { working: false })
+const { backend, base, model, newTeam } = service
+const { extract, tag, reconcile, run, said } = createPasses(service)
 const { query } = backend.postgres
-const { base } = await startTestApi(t, backend)
-const never = new AbortController().signal
 
-t.beforeEach(() => {
-  model.calls.length = 0
-  for (const pass of ['extract', 'tag', 'reconcile'] as const) model.scriptAnswers(pass)
-})
-
-async function newTeam(): Promise<Team> {
-  const team = await buildTeam(backend)
-  const key = 'sk-0123456789abcdef'
-  await storeProviderKey(
-    { query, seal: backend.seal },
-    { account: team.account, actor: 'test' },
-    'openai',
-    key,
-  )
-  return team
-}
+t.beforeEach(model.reset)
 
 const rule = ({ org }: Team, kind: 'anti' | 'exec', match: string) =>
   query(
@@ -48,40 +20,10 @@ const rule = ({ org }: Team, kind: 'anti' | 'exec', match: string) =>
   )
 
 /** The jobs of what a new member says, in the order it was said. */
-async function saidBy(team: Team, messages: object[]): Promise<OrgExtractJob[]> {
-  const member = createTestClient(base, await team.addMember(`${mintId()}@example.com`))
-  const { status, body } = await member.post('/v1/memory/ingest', { messages })
-  t.equal(status, 202)
-  const { rows } = await query<{ data: OrgExtractJob }>(
-    `select data from pgboss.job where name = 'org-extract' and (id = $1 or data->>'operation' = $2)
-     order by data ? 'operation', id`,
-    [body.operation_id, body.operation_id],
-  )
-  return rows.map(({ data }) => data)
-}
+const saidBy = async (team: Team, content: string | object[]) =>
+  said(await team.addMember(`${mintId()}@example.com`), content)
 
-const said = async (team: Team, content: string): Promise<OrgExtractJob> =>
-  (await saidBy(team, [{ role: 'user', content }]))[0]!
-
-async function found(job: OrgExtractJob): Promise<TurnRow> {
-  await extractFacts(backend, job, never)
-  return (await findTurn(query, job.turn))!
-}
-
-async function run(job: OrgExtractJob): Promise<TurnRow> {
-  await found(job)
-  await tagFacts(backend, job, never)
-  await reconcileFacts(backend, job, never)
-  return (await findTurn(query, job.turn))!
-}
-
-async function sharedBy(team: Team): Promise<SharedMemory[]> {
-  const rows = await backend.mongo.memories
-    .find(sharedMemoryFilter(team))
-    .sort({ _id: 1 })
-    .toArray()
-  return rows.map(sharedMemoryFromDocument)
-}
+const saidOnce = async (team: Team, content: string) => (await saidBy(team, content))[0]
 
 const textsOf = (rows: readonly { text: string }[] | null): string[] =>
   (rows ?? []).map(({ text }) => text)
@@ -98,7 +40,7 @@ t.test('of more facts than fit the first are kept, and the prompt says how many 
   const team = await newTeam()
   const facts = Array.from({ length: 51 }, (_, n) => fact(`floor ${n}: ${n}`))
   model.scriptAnswers('extract', JSON.stringify({ facts: [fact('floor 0: 0'), ...facts] }))
-  const { pass1 } = await found(await said(team, 'Everything'))
+  const { pass1 } = await extract(await saidOnce(team, 'Everything'))
   t.same(
     textsOf(pass1),
     facts.slice(0, 50).map(({ text }) => text),
@@ -109,15 +51,15 @@ t.test('of more facts than fit the first are kept, and the prompt says how many 
 
 t.test('an answer of no use, or cut off, is counted in the usage each time', async t => {
   const team = await newTeam()
-  const job = await said(team, 'The floor is 3')
+  const job = await saidOnce(team, 'The floor is 3')
   model.scriptAnswers('extract', 'no JSON', JSON.stringify({ facts: 'none' }), {
     text: JSON.stringify({ facts: [fact('The fl')] }),
     cut: true,
   })
   for (const fault of [/no JSON/, /must be a list/, /cut off/]) {
-    await t.rejects(found(job), { reason: 'upstream', message: fault })
+    await t.rejects(extract(job), { reason: 'upstream', message: fault })
   }
-  t.match(await found(job), { pass1: [] })
+  t.match(await extract(job), { pass1: [] })
   const { rows } = await query(
     `select count(*)::int as calls, sum(input_tokens)::int as input, sum(memory_tokens)::int as memory
      from usage_events where account = $1 and kind = 'org-extract'`,
@@ -136,7 +78,7 @@ t.test('a long exchange: every turn of it is looked through, each by a job of it
   const jobs = await saidBy(team, messages)
   t.equal(jobs.length, 3)
   for (const job of jobs) await run(job)
-  const shared = await sharedBy(team)
+  const shared = await team.memories()
   t.same(textsOf(shared).toSorted(), messages.map((_, n) => `floor ${n}: ${n}`).toSorted())
   t.same(
     [...new Set(shared.map(({ acquiredAt }) => acquiredAt - 1_700_000_000_000))].sort(
@@ -189,7 +131,7 @@ t.test('what was said long ago is of that time', async t => {
   ])
   await run(job!)
   t.equal(model.calls[0]!.userPrompt.said_on, '2020-02-29')
-  t.match(await sharedBy(team), [{ text: 'floor: 3', acquiredAt: timestamp }])
+  t.match(await team.memories(), [{ text: 'floor: 3', acquiredAt: timestamp }])
   const admin = createTestClient(base, team.adminKey)
   const { body } = await admin.get(`/v1/orgs/${team.org}/debug/passes`)
   t.ok(Date.now() - body.passes[0].created_at < 3_600_000, 'the turn itself is of today')
@@ -207,7 +149,7 @@ t.test('what was said earlier does not replace what was said later', async t => 
   for (const job of [later!, earlier!, again!, last!])
     decisions.push((await run(job)).pass3![0]!.action)
   t.same(decisions, ['ADD', 'NONE', 'NONE', 'UPDATE'])
-  t.same(textsOf(await sharedBy(team)), ['launch: on July 8'])
+  t.same(textsOf(await team.memories()), ['launch: on July 8'])
 })
 
 t.test('the words of a turn count for all its facts only when none is a note', async t => {
@@ -217,7 +159,7 @@ t.test('the words of a turn count for all its facts only when none is a note', a
   const others = [fact('The launch is on May 5'), fact('Ada owns the site')]
   const keptOf = async (...facts: object[]) => {
     model.scriptAnswers('extract', JSON.stringify({ facts }))
-    return textsOf((await found(await said(team, words))).pass1)
+    return textsOf((await extract(await saidOnce(team, words))).pass1)
   }
   const note = fact('The board talks about Initech.', { note: true })
   t.same(await keptOf(others[0]!, note, others[1]!), [
@@ -241,7 +183,7 @@ t.test('the words of a turn count for all its facts only when none is a note', a
     { role: 'assistant', content: 'I see' },
     { role: 'user', content: 'The merger is on.' },
   ])
-  const { pass1 } = await found(job!)
+  const { pass1 } = await extract(job!)
   t.same(
     textsOf(pass1),
     [note.text, 'Came up: merger'],
@@ -251,17 +193,16 @@ t.test('the words of a turn count for all its facts only when none is a note', a
 
 t.test('a rule that comes while a fact is on its way holds for it', async t => {
   const team = await newTeam()
-  const job = await said(
+  const job = await saidOnce(
     team,
     'Fact: merger: Acme buys Initech for 5\nFact: mergers: two\nFact: floor: 3\nNote: A merger is on.',
   )
-  await found(job)
-  await tagFacts(backend, job, never)
+  await extract(job)
+  await tag(job)
   await rule(team, 'exec', 'merger')
   await rule(team, 'anti', 'floor')
-  await reconcileFacts(backend, job, never)
-  t.same(textsOf(await sharedBy(team)), ['Came up: merger', 'A merger is on.'])
-  const { pass3 } = (await findTurn(query, job.turn))!
+  const { pass3 } = await reconcile(job)
+  t.same(textsOf(await team.memories()), ['Came up: merger', 'A merger is on.'])
   t.same(
     pass3!.map(({ action }) => action),
     ['ADD', 'NONE', 'NONE', 'ADD'],
@@ -282,32 +223,32 @@ async function newTag(team: Team, label: string): Promise<string> {
 t.test('a tag that is gone stays closed, also when another one is called so by now', async t => {
   const team = await newTeam()
   const gone = await newTag(team, 'finance')
-  const job = await said(team, 'Fact: budget: 5 million #finance')
-  await found(job)
-  await tagFacts(backend, job, never)
+  const job = await saidOnce(team, 'Fact: budget: 5 million #finance')
+  await extract(job)
+  await tag(job)
   await query('delete from org_tags where id = $1', [gone])
   await newTag(team, 'finance')
-  await reconcileFacts(backend, job, never)
-  t.match(await sharedBy(team), [{ tags: [gone] }])
+  await reconcile(job)
+  t.match(await team.memories(), [{ tags: [gone] }])
 })
 
 t.test(
   'a fact has the label of its tag when it is written, however long the model took',
   async t => {
     const team = await newTeam()
-    const tag = await newTag(team, 'finance')
-    await run(await said(team, 'Fact: launch: May 5'))
-    const job = await said(team, 'Fact: launch: May 6 #finance')
-    await found(job)
-    await tagFacts(backend, job, never)
+    const finance = await newTag(team, 'finance')
+    await run(await saidOnce(team, 'Fact: launch: May 5'))
+    const job = await saidOnce(team, 'Fact: launch: May 6 #finance')
+    await extract(job)
+    await tag(job)
     const before = model.count('reconcile')
     model.scriptAnswers('reconcile', async () => {
-      await query(`update org_tags set label = 'money' where id = $1`, [tag])
+      await query(`update org_tags set label = 'money' where id = $1`, [finance])
       await newTag(team, 'finance')
       return null
     })
-    await reconcileFacts(backend, job, never)
+    await reconcile(job)
     t.ok(model.count('reconcile') > before)
-    t.match(await sharedBy(team), [{ tags: [] }, { tags: ['money'] }])
+    t.match(await team.memories(), [{ tags: [] }, { tags: ['money'] }])
   },
 )
