@@ -7,7 +7,7 @@ import { startMongodb } from '#scripts/services/mongodb.ts'
 import { startPostgres } from '#scripts/services/postgres.ts'
 import type { Backend } from '#shared/backend.ts'
 import { createLog } from '#shared/core/log.ts'
-import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
+import { buildKey, createTestClient, type TestAnswer, type TestClient } from '#test/support/api.ts'
 import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { startFaultProxy } from '#test/support/fault-proxy.ts'
 import { checkJournal, sendExchanges, waitUntilSettled } from '#test/support/exchange-journal.ts'
@@ -108,110 +108,86 @@ t.test('Postgres is killed under load: every promise is kept', besides, async t 
   await checkJournal(t, backend, key, journal)
 })
 
-t.test(
-  'Postgres is out of reach: 503 with Retry-After, then all is well again',
-  besides,
-  async t => {
-    const real = await createTestConfig(t)
-    const gate = await startFaultProxy(t, real.databaseUrl)
-    const backend = await createTestBackend(t, { config: real })
+t.test('a store is out of reach', besides, async t => {
+  const real = await createTestConfig(t)
+  const postgres = await startFaultProxy(t, real.databaseUrl)
+  const mongodb = await startFaultProxy(t, real.mongodbUri)
+  const backend = await createTestBackend(t, { config: real })
+  const config = { ...real, databaseUrl: postgres.url, mongodbUri: mongodb.url }
+  const [web, worker] = await Promise.all([startWeb(t, config), startWorker(t, config)])
+  const newClient = async (content: string) => {
     const key = await buildKey(backend)
-    const config = { ...real, databaseUrl: gate.url }
-    const [web, worker] = await Promise.all([startWeb(t, config), startWorker(t, config)])
     const client = createTestClient(web.base, key)
-    t.equal((await client.post('/v1/memory/ingest?wait=true', said('before'))).status, 200)
+    t.equal((await client.post('/v1/memory/ingest?wait=true', said(content))).status, 200)
+    return { key, client }
+  }
+  /** Answers of what needs the store that is away. */
+  const checkRefused = (answers: TestAnswer[], how: string, error: RegExp) => {
+    for (const { status, headers, body } of answers) {
+      t.equal(status, 503, how)
+      t.match(headers.get('retry-after'), /^\d+$/)
+      t.match(body, { error })
+    }
+  }
+  const waitUntilServed = (client: TestClient) =>
+    waitUntil('it serves again', async () => (await client.get('/v1/memory/stats')).status === 200)
 
-    const requests = () => [
-      client.post('/v1/memory/ingest', said('meanwhile')),
-      client.post('/v1/memory/search', { query: 'before', limit: 1 }),
-      client.get('/v1/memory/stats'),
-      client.post('/v1/keys'),
-    ]
+  await t.test('Postgres: 503 with Retry-After, then all is well again', async t => {
+    const { key, client } = await newClient('before')
     for (const how of ['shut', 'freeze'] as const) {
-      gate[how]()
+      postgres[how]()
       const begun = Date.now()
-      for (const { status, headers, body } of await Promise.all(requests())) {
-        t.equal(status, 503, how)
-        t.match(headers.get('retry-after'), /^\d+$/)
-        t.match(body, { error: /database is out of reach/ })
-      }
+      const answers = await Promise.all([
+        client.post('/v1/memory/ingest', said('meanwhile')),
+        client.post('/v1/memory/search', { query: 'before', limit: 1 }),
+        client.get('/v1/memory/stats'),
+        client.post('/v1/keys'),
+      ])
+      checkRefused(answers, how, /database is out of reach/)
       t.ok(Date.now() - begun < hangMs, `${how}: answered after ${Date.now() - begun} ms`)
       t.equal((await client.get('/health')).status, 200, 'it is alive, and says so')
-      gate.open()
-      await waitUntil(
-        'it serves again',
-        async () => (await client.get('/v1/memory/stats')).status === 200,
-      )
+      postgres.open()
+      await waitUntilServed(client)
       const stored = await client.post('/v1/memory/ingest?wait=true', said(`after ${how}`))
       t.equal(stored.status, 200, 'so does the worker')
     }
     await waitUntilSettled(backend)
-    t.same((await textsOf(backend, key)).filter(text => text !== 'meanwhile').sort(), [
-      'after freeze',
-      'after shut',
-      'before',
-    ])
-    t.notMatch(web.output() + worker.output(), /process\.crashed/)
-  },
-)
+    const texts = (await textsOf(backend, key)).filter(text => text !== 'meanwhile')
+    t.same(texts.sort(), ['after freeze', 'after shut', 'before'])
+  })
 
-t.test(
-  'MongoDB is out of reach: writes are accepted, reads say 503, then all is well',
-  besides,
-  async t => {
-    const real = await createTestConfig(t)
-    const gate = await startFaultProxy(t, real.mongodbUri)
-    const backend = await createTestBackend(t, { config: real })
-    const keys = await Promise.all([1, 2, 3].map(() => buildKey(backend)))
-    const config = { ...real, mongodbUri: gate.url }
-    const [web, worker] = await Promise.all([startWeb(t, config), startWorker(t, config)])
-    const [client, ...others] = keys.map(key => createTestClient(web.base, key)) as [
-      TestClient,
-      ...TestClient[],
+  await t.test('MongoDB: writes are accepted, reads say 503, then all is well', async t => {
+    const [{ key, client }, ...others] = [
+      await newClient('the kettle is red'),
+      await newClient('the kettle is red'),
+      await newClient('the kettle is red'),
     ]
     const question = { query: 'kettle', limit: 1 }
-    const all = { query: 'promised', limit: 5 }
-    for (const one of [client, ...others]) {
-      t.equal(
-        (await one.post('/v1/memory/ingest?wait=true', said('the kettle is red'))).status,
-        200,
-      )
-    }
     t.equal((await client.post('/v1/memory/search', question)).body.totalMemories, 1)
-
     const promised: string[] = []
     for (const how of ['shut', 'freeze'] as const) {
-      const other = others.pop()!
-      gate[how]()
+      const other = others.pop()!.client
+      mongodb[how]()
       const begun = Date.now()
-      const held = client.post('/v1/memory/search', question)
-      t.match(
-        await held,
-        { status: 200, body: { totalMemories: 1 } },
-        `${how}: a vault that is held`,
-      )
+      const held = { status: 200, body: { totalMemories: 1 } }
+      const answer = await client.post('/v1/memory/search', question)
+      t.match(answer, held, `${how}: a vault that is held`)
       const text = `promised while ${how}`
       t.equal((await client.post('/v1/memory/ingest', said(text))).status, 202, how)
       promised.push(text)
       const reads = [other.post('/v1/memory/search', question), client.get('/v1/memory/stats')]
-      for (const { status, headers, body } of await Promise.all(reads)) {
-        t.equal(status, 503, how)
-        t.match(headers.get('retry-after'), /^\d+$/)
-        t.match(body, { error: /memory store is out of reach/ })
-      }
+      checkRefused(await Promise.all(reads), how, /memory store is out of reach/)
       t.ok(Date.now() - begun < hangMs, `${how}: answered after ${Date.now() - begun} ms`)
-      gate.open()
-      await waitUntil(
-        'it serves again',
-        async () => (await client.get('/v1/memory/stats')).status === 200,
-      )
+      mongodb.open()
+      await waitUntilServed(client)
       t.equal((await other.post('/v1/memory/search', question)).body.totalMemories, 1)
       await waitUntilSettled(backend)
       // The search reads what was stored meanwhile: from here on the web process holds all of it.
+      const all = { query: 'promised', limit: 5 }
       const { body: found } = await client.post('/v1/memory/search', all)
       t.equal(found.totalMemories, 1 + promised.length, `${how}: what was promised is stored`)
     }
-    t.same((await textsOf(backend, keys[0]!)).sort(), [...promised, 'the kettle is red'].sort())
-    t.notMatch(web.output() + worker.output(), /process\.crashed/)
-  },
-)
+    t.same((await textsOf(backend, key)).sort(), [...promised, 'the kettle is red'].sort())
+  })
+  t.notMatch(web.output() + worker.output(), /process\.crashed/)
+})
