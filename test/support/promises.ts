@@ -33,7 +33,7 @@ export function* listPromises(): Generator<string> {
     const { method, path, answers, errors, sends } = endpoint
     const told = Object.entries(answers).flatMap(([status, { schema }]) => [
       status,
-      ...listFields(schema, status),
+      ...listFields(schema, status, [anything]),
     ])
     const parts = [...told, ...errors, ...partsOf(endpoint), ...sends.map(name => `sends ${name}`)]
     for (const part of new Set(parts)) yield `${method} ${path} ${part}`
@@ -41,24 +41,28 @@ export function* listPromises(): Generator<string> {
 }
 
 function* partsOf({ query, headers, body }: Endpoint): Generator<string> {
-  if (body) yield* listFields(body.schema, 'body')
-  if (query) yield* listFields(query, 'query')
+  if (body) yield* listFields(body.schema, 'body', [anything])
+  if (query) yield* listFields(query, 'query', [anything])
   if (headers) for (const name in walk.properties(headers)) yield `takes ${name}`
 }
 
-/** The fields of a schema at every level; with a value, those that it has. */
-function* listFields(schema: JsonSchema, at: string, value: unknown = anything): Generator<string> {
-  const elements = value === anything ? [anything] : Array.isArray(value) ? value : []
+/** The fields of a schema at every level that one of the values has. */
+function* listFields(schema: JsonSchema, at: string, values: unknown[]): Generator<string> {
+  if (values.length === 0) return
   for (const { properties, items } of walk.branches(schema)) {
-    for (const element of items ? elements : []) yield* listFields(items!, `${at}[]`, element)
+    if (items) yield* listFields(items, `${at}[]`, values.flatMap(elementsOf))
     for (const [name, property] of Object.entries(properties)) {
-      const field: unknown = value === anything ? anything : Object(value)[name]
-      if (field === undefined) continue
-      yield `${at}.${name}`
-      yield* listFields(property, `${at}.${name}`, field)
+      const fields = values
+        .map(value => (value === anything ? anything : Object(value)[name]) as unknown)
+        .filter(field => field !== undefined)
+      if (fields.length > 0) yield `${at}.${name}`
+      yield* listFields(property, `${at}.${name}`, fields)
     }
   }
 }
+
+const elementsOf = (value: unknown): unknown[] =>
+  value === anything ? [anything] : Array.isArray(value) ? value : []
 
 /** What an exchange touches. A refused request proves its status alone. */
 function listTouched(exchange: Exchange): string[] {
@@ -71,12 +75,12 @@ function listTouched(exchange: Exchange): string[] {
   const parts = [String(status)]
   const answer = answers[status]
   if (answer) {
-    const valuesOf = (text: string, { schema }: Content, at: string) =>
-      readValues(text).flatMap(value => [...listFields(schema, at, value)])
+    const fieldsIn = (text: string, { schema }: Content, at: string) =>
+      listFields(schema, at, readValues(text))
     const taken = headers ? walk.properties(headers) : {}
     parts.push(
-      ...valuesOf(exchange.answer, answer, String(status)),
-      ...(body ? valuesOf(exchange.body, body, 'body') : []),
+      ...fieldsIn(exchange.answer, answer, String(status)),
+      ...(body ? fieldsIn(exchange.body, body, 'body') : []),
       ...(query ? [...url.searchParams.keys()].map(name => `query.${name}`) : []),
       ...exchange.headers.filter(name => name in taken).map(name => `takes ${name}`),
       ...exchange.sends.filter(name => sends.includes(name)).map(name => `sends ${name}`),
