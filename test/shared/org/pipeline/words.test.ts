@@ -116,7 +116,7 @@ t.test('what is left out is reported; what is cancelled is cancelled whole', asy
     20_000,
   )
   const { operation } = jobs.at(-1)!
-  t.equal(operation, jobs[0]!.turn)
+  t.equal(operation, jobs[0].turn)
   await query(`update operations set state = 'cancelled' where id = $1`, [operation])
   for (const job of jobs) t.match(await run(job), { pass1: [], finished: true })
   t.equal(model.calls.length, 0)
@@ -129,7 +129,7 @@ t.test('what was said long ago is of that time', async t => {
     { role: 'user', content: 'Fact: floor: 3', timestamp },
     { role: 'assistant', content: 'I see', timestamp: timestamp + 60_000 },
   ])
-  await run(job!)
+  await run(job)
   t.equal(model.calls[0]!.userPrompt.said_on, '2020-02-29')
   t.match(await team.memories(), [{ text: 'floor: 3', acquiredAt: timestamp }])
   const admin = createTestClient(base, team.adminKey)
@@ -146,7 +146,7 @@ t.test('what was said earlier does not replace what was said later', async t => 
   const [again] = await at('Fact: launch: on June 7', 1_000)
   const [last] = await at('Fact: launch: on July 8', 4_000)
   const decisions = []
-  for (const job of [later!, earlier!, again!, last!])
+  for (const job of [later, earlier, again, last])
     decisions.push((await run(job)).pass3![0]!.action)
   t.same(decisions, ['ADD', 'NONE', 'NONE', 'UPDATE'])
   t.same(textsOf(await team.memories()), ['launch: on July 8'])
@@ -183,7 +183,7 @@ t.test('the words of a turn count for all its facts only when none is a note', a
     { role: 'assistant', content: 'I see' },
     { role: 'user', content: 'The merger is on.' },
   ])
-  const { pass1 } = await extract(job!)
+  const { pass1 } = await extract(job)
   t.same(
     textsOf(pass1),
     [note.text, 'Came up: merger'],

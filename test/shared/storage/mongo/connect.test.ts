@@ -166,14 +166,14 @@ t.test('an election is out of reach, with its cause, in reads and writes', async
     store => store.count(scope, { session: null, sessionEpoch: 0 }, 's'),
     store => store.discard(scope, ['a']),
   ]
-  const failed = electionErrors.flatMap(error =>
+  const failed = electionErrors.flatMap(answer =>
     works.map(async work => {
       const double = await startMongoDouble(t)
       const store = new MemoryStore(await open(t, double.url))
-      double.rule = name => (/^(insert|find|aggregate|delete)$/.test(name) ? error : undefined)
+      double.rule = name => (/^(insert|find|aggregate|delete)$/.test(name) ? answer : undefined)
       const [failure] = await Promise.allSettled([work(store)])
-      t.match(failure, { status: 'rejected', reason: refusal }, error['codeName'])
-      t.match(failure, { reason: { cause: { code: error['code'] } } })
+      t.match(failure, { status: 'rejected', reason: refusal }, answer['codeName'])
+      t.match(failure, { reason: { cause: { code: answer['code'] } } })
     }),
   )
   // At once: before the driver repeats a command it waits for half a second.
