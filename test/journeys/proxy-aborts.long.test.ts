@@ -33,9 +33,8 @@ const sockets = (): number =>
   process.getActiveResourcesInfo().filter(name => name === 'TCPSocketWrap').length
 
 /** Starts calls, hangs up on each once the provider works on it, and waits for the provider to see it. */
-async function abortMany(key: string, count: number, stream: boolean): Promise<number[]> {
+async function abortMany(key: string, count: number, stream: boolean): Promise<void> {
   const before = provider.requests.length
-  const gaps: number[] = []
   const one = async (index: number): Promise<void> => {
     const hangUp = new AbortController()
     const asked = fetch(`${base}/v1/chat/completions`, {
@@ -64,16 +63,13 @@ async function abortMany(key: string, count: number, stream: boolean): Promise<n
       await waitUntil('the provider is asked', isAsked)
       if (!mine()) throw new Error(`call ${before + index} was refused: ${refusal}`)
     }
-    const at = performance.now()
     hangUp.abort()
-    await mine()!.outcome
-    gaps.push((mine()!.disconnectedAt ?? Infinity) - at)
+    if ((await mine()!.outcome) !== 'left') throw new Error('the provider was not left')
   }
   const lanes = Array.from({ length: 20 }, async (_, lane) => {
     for (let index = lane; index < count; index += 20) await one(index)
   })
   await Promise.all(lanes)
-  return gaps
 }
 
 async function storm(t: Test, key: string, stream: boolean): Promise<void> {
@@ -82,16 +78,12 @@ async function storm(t: Test, key: string, stream: boolean): Promise<void> {
   await abortMany(key, 40, stream)
   await waitUntilSettled(backend)
   const before = { sockets: sockets(), heap: await heapBytes() }
-  const gaps = (await abortMany(key, 100, stream)).toSorted((one, other) => one - other)
+  await abortMany(key, 100, stream)
   provider.respondAlways()
-  t.equal(gaps.length, 100)
-  t.comment(
-    `seen by the provider after ${gaps[50]!.toFixed(0)} ms (p50), ${gaps[99]!.toFixed(0)} ms (max)`,
-  )
-  t.ok(gaps[99]! < 30_000, 'the provider sees every one within seconds')
   await waitUntilSettled(backend)
   provider.clearRequests()
   await waitUntil('the sockets are closed', () => sockets() <= before.sockets + 2)
+  // The collector decides when: only what is never let go of fails.
   await waitUntil('nothing is kept of them', async () => {
     const grown = ((await heapBytes()) - before.heap) / 2 ** 20
     t.comment(`${grown.toFixed(1)} MiB of heap more, ${sockets() - before.sockets} sockets`)
