@@ -1,5 +1,15 @@
 import type { Backend } from '#shared/backend.ts'
-import type { TestAnswer, TestClient } from '#test/support/api.ts'
+import { buildKey, createTestClient, type TestAnswer, type TestClient } from '#test/support/api.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
+
+export type Vault = TestClient & { vault: string; key: string }
+
+/** A client with an empty vault in a new account. */
+export async function buildVault(backend: Backend, base: string): Promise<Vault> {
+  const key = await buildKey(backend)
+  const { scope } = await resolveCaller(backend, key)
+  return { ...createTestClient(base, key), vault: scope.vault, key }
+}
 
 /** Stores each text as an exchange, one per day starting in 2024, and waits until all are stored. */
 export async function ingestTexts(

@@ -96,8 +96,6 @@ t.test('200: pages of tenants meet each of them once', async t => {
   } while (cursor)
   t.equal(seen.length, accounts)
   t.equal(new Set(seen).size, seen.length)
-  t.equal((await operator.get('/v1/operator/tenants?cursor=nonsense')).status, 400)
-  t.equal((await operator.get('/v1/operator/tenants?limit=101')).status, 400)
 })
 
 t.test('200: usage by day, the same before and after the days are rolled up', async t => {
@@ -126,7 +124,6 @@ t.test('200: usage by day, the same before and after the days are rolled up', as
   ])
   t.ok(before.usage.by_day[3].requests >= 2)
   t.match(before.tenant, { last_30_days: { requests: 3, output_tokens: 6 }, last_active: day(1) })
-  t.equal((await operator.get('/v1/operator/usage?days=401')).status, 400)
 })
 
 t.test('200: work of all accounts, by state, kind and account', async t => {

@@ -73,7 +73,7 @@ t.test('the steps and later turns of a conversation do not count again', async t
 })
 
 t.test('since a moment; nothing of other vaults; nothing is billed', async t => {
-  const { key, client, ask, recalled } = await begin()
+  const { key, ask, recalled } = await begin()
   await insertMemories(backend, key, [bicycle])
   const old = await ask(chat(user('Which bicycle is orange?')))
   // The call is billed after its answer.
@@ -87,11 +87,6 @@ t.test('since a moment; nothing of other vaults; nothing is billed', async t => 
   t.same(await recalled(), [], 'a day by default')
   const tomorrow = new Date(Date.now() + 2 * 24 * 3_600_000).toISOString().slice(0, 10)
   t.same(await recalled(`?since=${tomorrow}`), [])
-  for (const query of ['limit=0', 'limit=51', 'since=soon']) {
-    t.equal((await client.get(`${path}?${query}`)).status, 400, query)
-  }
-  t.equal((await createTestClient(base, `${key}:write`).get(path)).status, 403)
-  t.equal((await createTestClient(base).get(path)).status, 401)
 })
 
 t.test('a deleted one has no words, and without texts by policy none has', async t => {

@@ -83,7 +83,6 @@ t.test('the latest first, page by page', async t => {
   t.match(first, { has_more: true, items: { length: 3 } })
   const rest = (await client.get(`/v1/traces?limit=3&cursor=${first.next_cursor}`)).body
   t.same([...ids(first.items), ...ids(rest.items)], traces)
-  t.equal((await client.get('/v1/traces?limit=0')).status, 400)
   t.equal((await (await begin()).client.get(`/v1/traces?cursor=${first.next_cursor}`)).status, 400)
 })
 

@@ -142,7 +142,6 @@ t.test('200: the log comes in pages, newest first', async t => {
     cursor = `&cursor=${body.next_cursor}`
   }
   t.same(seen, ids)
-  t.equal((await client.get(`${at}/deliveries?cursor=made-up`)).status, 400)
 })
 
 t.test('a send that is cut off is no try, and is repeated', async t => {

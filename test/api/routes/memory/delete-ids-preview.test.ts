@@ -177,11 +177,10 @@ t.test('dry_run works in body and query alike, and never deletes by mistake', as
   t.match((await send('?dry_run=false')).body, { deleted: 1 })
 })
 
-t.test('an exhausted balance keeps no one from it, a read-only key does', async t => {
+t.test('an exhausted balance keeps no one from it', async t => {
   const { key, client } = await fresh()
   const ids = await insertMemories(backend, key, [{ text: 'still there' }])
   const { vault } = await readVaultScope(backend, key)
   await setBalance(backend, { vault }, 0)
   t.match(await preview(client, ids), { status: 200, body: { count: 1 } })
-  t.equal((await preview(createTestClient(base, `${key}:read`), ids)).status, 403)
 })

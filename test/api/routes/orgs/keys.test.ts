@@ -89,8 +89,6 @@ t.test('200: a masked listing, searched by what is known of keys in clear', asyn
   t.strictSame(await found('%_\\'), [cat.id], 'nothing in it is a pattern')
   t.strictSame(await found(''), [bob.id, cat.id])
   t.strictSame(await found('nobody'), [])
-  t.equal((await admin.get(`${path}/keys?q=${'x'.repeat(321)}`)).status, 400)
-  t.equal((await admin.get(`${path}/keys?p=1`)).status, 400)
 
   const user = { email: 'dee@example.com', first_name: 'Désirée', last_name: 'Okafor' }
   await admin.post(`${path}/users`, user)

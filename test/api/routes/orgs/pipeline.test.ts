@@ -138,8 +138,6 @@ t.test('paused, and over its budget, what was said waits', async t => {
   await acme.admin.send('PATCH', path, { body: { daily_token_budget: null } })
   await finished(next)
   t.match(await pipelineOf(acme), { state: 'running', daily_token_budget: null })
-  const refused = await acme.admin.send('PATCH', path, { body: { daily_token_budget: -1 } })
-  t.equal(refused.status, 400)
 })
 
 t.test('turns that were given up are given back by the admin', async t => {

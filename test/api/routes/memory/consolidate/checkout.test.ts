@@ -1,22 +1,17 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import {
   readUsageEvents,
   checkOut,
   commit,
+  buildVault,
+  type Vault,
   ingestTexts,
   expireLease,
 } from '#test/support/consolidation.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
 import { falsifyDebt, setBalance } from '#test/support/alter.ts'
 import { loseAnswers } from '#test/support/alter-jobs.ts'
 import { balanceOf } from '#test/support/observe.ts'
@@ -26,14 +21,7 @@ const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.ba
 await startJobWorkers(backend)
 const api = await startTestApi(t, backend, await buildKey(backend))
 
-type Vault = TestClient & { vault: string; key: string }
-
-/** A client with an empty vault of its own. */
-async function newVault(): Promise<Vault> {
-  const key = await buildKey(backend)
-  const { scope } = await resolveCaller(backend, key)
-  return { ...createTestClient(api.base, key), vault: scope.vault, key }
-}
+const newVault = () => buildVault(backend, api.base)
 
 const textsOf = ({ body }: { body: { memories: { text: string }[] } }): string[] =>
   body.memories.map(({ text }) => text)

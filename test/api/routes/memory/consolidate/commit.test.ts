@@ -3,24 +3,19 @@ import { mintId } from '#shared/core/ids.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { raiseEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
+import { buildKey, startTestApi, startJobWorkers, type TestClient } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import {
   readUsageEvents,
   checkOut,
   commit,
+  buildVault,
+  type Vault,
   ingestTexts,
   expireLease,
 } from '#test/support/consolidation.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
 import { removeDocuments, setBalance } from '#test/support/alter.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
 
@@ -29,13 +24,7 @@ const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.ba
 await startJobWorkers(backend)
 const api = await startTestApi(t, backend, await buildKey(backend))
 
-type Vault = TestClient & { vault: string; key: string }
-
-async function newVault(): Promise<Vault> {
-  const key = await buildKey(backend)
-  const { scope } = await resolveCaller(backend, key)
-  return { ...createTestClient(api.base, key), vault: scope.vault, key }
-}
+const newVault = () => buildVault(backend, api.base)
 
 const entries = [
   { text: 'The user adopted a grey kitten and named her Ada.', importance: 6 },
