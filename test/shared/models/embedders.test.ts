@@ -160,9 +160,7 @@ t.test('a caller who gives up ends the call', async t => {
   )
   const embedder = await embedders.get('ollama/nomic-embed-text')
   provider.hang()
-  const begun = Date.now()
   await t.rejects(embedder.embedTexts(['slow'], AbortSignal.timeout(100)), { message: /abort/i })
-  t.ok(Date.now() - begun < 30_000)
 })
 
 t.test('a provider that was down at the first use is asked again', async t => {
