@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { jobNames } from '#shared/domain/jobs.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
@@ -151,29 +151,41 @@ t.test('the release step runs any number of times, and at the same time', async 
   t.equal(new Set(applied).size, applied.length, 'each file once, whoever was first')
 })
 
+/** Commands that end at once and say why, in sentences. */
+async function checkRefused(
+  t: Test,
+  what: string,
+  env: Record<string, string>,
+  { commands, says, codes = [1] }: { commands: string[]; says: RegExp[]; codes?: number[] },
+): Promise<void> {
+  const launch = async (command: string): Promise<void> => {
+    const { exited, output } = launchProcess(t, `node ${command}`, env)
+    t.ok(codes.includes((await exited).code!), `${command}, ${what}: ${output()}`)
+    for (const said of says) t.match(output(), said)
+    t.notMatch(output(), /secret-password|\n\s+at /)
+  }
+  await Promise.all(commands.map(launch))
+}
+
 t.test('what is wrong with the environment is said at once, in sentences', async t => {
   const broken = { ...env, PORT: 'eighty', MASTER_KEY: 'short', DATABASE_URL: 'mysql://x' }
-  for (const command of ['node api/index.ts', 'node workers/index.ts', 'node scripts/migrate.ts']) {
-    const { exited, output } = launchProcess(t, command, broken)
-    t.ok([1, 2].includes((await exited).code!), `${command}: ${output()}`)
-    t.match(output(), /PORT must be a whole number/)
-    t.match(output(), /MASTER_KEY must be 32 bytes/)
-    t.match(output(), /DATABASE_URL must be a URL/)
-    t.notMatch(output(), /\n\s+at /, `${command} shows no stack`)
-  }
-  const url = new URL(config.databaseUrl)
-  const nobody = Object.assign(new URL(url), { username: 'nobody', password: 'secret-password' })
-  for (const [what, wrong, said] of [
+  await checkRefused(t, 'with three faults', broken, {
+    commands: ['api/index.ts', 'workers/index.ts', 'scripts/migrate.ts'],
+    codes: [1, 2],
+    says: [
+      /PORT must be a whole number/,
+      /MASTER_KEY must be 32 bytes/,
+      /DATABASE_URL must be a URL/,
+    ],
+  })
+  const at = (changes: object) => Object.assign(new URL(config.databaseUrl), changes).href
+  for (const [what, DATABASE_URL, said] of [
     ['away', 'postgresql://u:secret-password@127.0.0.1:1/x', /out of reach\n.*DATABASE_URL/],
-    ['not there', Object.assign(new URL(url), { pathname: '/not_there' }).href, /DATABASE_URL/],
-    ['of nobody', nobody.href, /nobody.*DATABASE_URL/],
+    ['not there', at({ pathname: '/not_there' }), /DATABASE_URL/],
+    ['of nobody', at({ username: 'nobody', password: 'secret-password' }), /nobody.*DATABASE_URL/],
   ] as const) {
-    for (const command of ['node api/index.ts', 'node scripts/migrate.ts']) {
-      const { exited, output } = launchProcess(t, command, { ...env, DATABASE_URL: wrong })
-      t.equal((await exited).code, 1, `${command}: the database is ${what}: ${output()}`)
-      t.match(output(), said)
-      t.notMatch(output(), /secret-password|\n\s+at /)
-    }
+    const commands = ['api/index.ts', 'scripts/migrate.ts']
+    await checkRefused(t, what, { ...env, DATABASE_URL }, { commands, says: [said] })
   }
 })
 
@@ -189,15 +201,9 @@ t.test('before the release step a process says so', async t => {
     ['empty', bare.href],
     ['without a queue', fresh.databaseUrl],
   ] as const) {
-    for (const command of ['node api/index.ts', 'node workers/index.ts']) {
-      const { exited, output } = launchProcess(
-        t,
-        command,
-        processEnvironment({ ...fresh, databaseUrl }),
-      )
-      t.equal((await exited).code, 1, `${command}: the database is ${what}: ${output()}`)
-      t.match(output(), /npm run migrate/)
-      t.notMatch(output(), /\n\s+at /)
-    }
+    await checkRefused(t, what, processEnvironment({ ...fresh, databaseUrl }), {
+      commands: ['api/index.ts', 'workers/index.ts'],
+      says: [/npm run migrate/],
+    })
   }
 })
