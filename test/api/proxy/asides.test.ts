@@ -1,22 +1,16 @@
 import t from 'tap'
 import { startJobWorkers } from '#test/support/api.ts'
 import { insertMemories, readDocuments } from '#test/support/insert-memories.ts'
-import { modelNames } from '#test/support/model-provider/clients.ts'
 import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
 import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
 
 const { backend, base, provider, newKey } = await startProxyFixture(t)
 await startJobWorkers(backend)
 
 async function ask(key: string, headers: Record<string, string>) {
-  const response = await fetch(`${base}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers },
-    body: JSON.stringify({
-      model: modelNames.openai,
-      messages: [{ role: 'user', content: 'Which editor do I use?' }],
-    }),
-  })
+  const [openai] = proxyDialects
+  const response = await callModel(base, key, openai!, 'Which editor do I use?', { headers })
   const text = await response.text()
   const sent = provider.requests.at(-1)!.body.toString()
   return { code: response.status, status: response.headers.get('x-memory-status'), text, sent }

@@ -6,6 +6,7 @@ import { chatCompletion } from '#test/support/chat-stream.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
 import { respondJson } from '#test/support/model-provider/answers.ts'
 import { providerKey, startModelProvider } from '#test/support/model-provider.ts'
+import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
 
 /** What a call is told has a bound in memories and one in tokens, and never breaks the call. */
 
@@ -30,20 +31,9 @@ const question = 'Where does my telescope stand, in which observatory?'
 
 async function call(headers: Record<string, string> = {}, more: object = {}) {
   const before = provider.requests.length
-  const response = await fetch(`${base}/v1/chat/completions`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      'x-memory-key': `${key}:read`,
-      'x-provider-key': providerKey('openai'),
-      ...headers,
-    },
-    body: JSON.stringify({
-      model: 'openai/gpt-4o-mini',
-      messages: [{ role: 'user', content: question }],
-      ...more,
-    }),
-  })
+  const named = { 'x-provider-key': providerKey('openai'), ...headers }
+  const options = { headers: named, more }
+  const response = await callModel(base, `${key}:read`, proxyDialects[0]!, question, options)
   await response.text()
   const sent = provider.requests.slice(before).map(({ body }) => body.toString())
   const injected = Number(response.headers.get('x-memory-tokens-injected'))

@@ -2,10 +2,10 @@ import t from 'tap'
 import { createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { waitUntilSettled } from '#test/support/exchange-journal.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
-import { modelNames } from '#test/support/model-provider/clients.ts'
 import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
 import { ageRows } from '#test/support/alter.ts'
 import { countRows } from '#test/support/observe.ts'
+import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
 
@@ -17,12 +17,10 @@ await startJobWorkers(backend, 'ingest')
 const headerOf = (value: unknown): string =>
   Buffer.from(JSON.stringify(value), 'utf8').toString('latin1')
 
+const openai = proxyDialects[0]!
+
 async function say(key: string, content: string, headers: Record<string, string> = {}) {
-  const response = await fetch(`${base}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers },
-    body: JSON.stringify({ model: modelNames.openai, messages: [{ role: 'user', content }] }),
-  })
+  const response = await callModel(base, key, openai, content, { headers })
   return { status: response.status, text: await response.text() }
 }
 
@@ -79,18 +77,9 @@ t.test('200: a call whose process died before the answer keeps its fields', asyn
   const held = Promise.withResolvers<void>()
   provider.respondNext(() => held.promise)
   const control = new AbortController()
-  const asked = fetch(`${base}/v1/chat/completions`, {
-    method: 'POST',
+  const asked = callModel(base, key, openai, 'My boat is called Iris.', {
     signal: control.signal,
-    headers: {
-      'content-type': 'application/json',
-      authorization: `Bearer ${key}`,
-      'x-memory-metadata': headerOf({ run_id: 7, draft: true }),
-    },
-    body: JSON.stringify({
-      model: modelNames.openai,
-      messages: [{ role: 'user', content: 'My boat is called Iris.' }],
-    }),
+    headers: { 'x-memory-metadata': headerOf({ run_id: 7, draft: true }) },
   }).catch(() => undefined)
   await waitUntil('opened', async () => (await countRows(backend, 'open_exchanges')) === 1)
   // The call is still under way: its row is renewed every half a minute, perhaps between the two.
