@@ -11,7 +11,7 @@ import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
 
 const provider = await startModelProvider(t)
-const config = await createTestConfig(t, { ...provider.env, RECALL_TIMEOUT_MS: '200' })
+const config = await createTestConfig(t, { ...provider.env, RECALL_TIMEOUT_MS: '500' })
 const backend = await createTestBackend(t, { config })
 await startJobWorkers(backend, 'ingest')
 
