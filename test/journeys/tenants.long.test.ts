@@ -13,7 +13,7 @@ import { createTestBackend } from '#test/support/backend.ts'
 import { checkText, createTestService } from '#test/support/tenants.ts'
 
 /** Requests to each route by each kind of tenant: the table has up to four forms of a request. */
-const rounds = 5
+const rounds = 4
 
 const provider = new ModelProvider()
 const backend = await createTestBackend(t, {

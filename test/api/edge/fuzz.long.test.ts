@@ -11,7 +11,7 @@ import { waitUntil } from '#test/support/wait-until.ts'
 
 /** `FUZZ_SEED` repeats a run, `FUZZ_ROUNDS` is how many requests each route gets. */
 const seed = Number(process.env.FUZZ_SEED ?? randomInt(2 ** 31))
-const rounds = Number(process.env.FUZZ_ROUNDS ?? 60)
+const rounds = Number(process.env.FUZZ_ROUNDS ?? 40)
 
 t.setTimeout(0)
 const provider = new ModelProvider()
