@@ -1,28 +1,17 @@
 import t from 'tap'
 import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
-import { createVaultIndex } from '#shared/search/index/vault-index.ts'
 import { rank } from '#shared/search/ranking/rank.ts'
-import { termsOf } from '#shared/search/words/index-terms.ts'
+import { indexOf, now } from '#test/support/ranked.ts'
 
 /* A question about a time of which nothing is remembered gets nothing else instead. */
 
-const now = Date.UTC(2026, 10, 20, 15)
 const day = 86_400_000
-const { dimension, calibration } = localEmbedder()
+const { calibration } = localEmbedder()
 
 /** Ranks memories, each so many days old, as `prepare` does. */
 function search(memories: readonly [text: string, daysAgo: number][], text: string) {
-  const index = createVaultIndex({ dimension, termsOf })
-  index.put(
-    memories.map(([text, daysAgo], i) => ({
-      id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,
-      tier: 1 as const,
-      role: 'user' as const,
-      at: now - daysAgo * day + i,
-      tokens: Math.ceil(text.length / 4),
-      vector: embed(text),
-      text,
-    })),
+  const index = indexOf(
+    memories.map(([text, daysAgo], i) => ({ text, at: now - daysAgo * day + i })),
   )
   let isTimeEmpty = false
   const onEmptyTime = () => (isTimeEmpty = true)

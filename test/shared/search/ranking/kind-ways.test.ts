@@ -1,39 +1,22 @@
 import t from 'tap'
-import type { Memory } from '#shared/domain/memory.ts'
-import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
-import { createVaultIndex } from '#shared/search/index/vault-index.ts'
-import { selectQuestions } from '#shared/search/query/select-questions.ts'
+import { localEmbedder } from '#shared/models/local-embedder.ts'
 import { rankQuestions } from '#shared/search/ranking/rank.ts'
-import { termsOf } from '#shared/search/words/index-terms.ts'
+import { indexOf, now, questionsOf, type Row } from '#test/support/ranked.ts'
 
-const now = Date.UTC(2026, 10, 20, 15)
 const DAY_MS = 86_400_000
-const { dimension, calibration } = localEmbedder()
+const { calibration } = localEmbedder()
 
-type Row = Partial<Memory> & { text: string; daysAgo: number }
+type DatedRow = Row & { daysAgo: number }
 
 function ask(
-  rows: readonly Row[],
+  rows: readonly DatedRow[],
   message: string,
   options: { limit?: number; floor?: boolean } = {},
 ) {
-  const index = createVaultIndex({ dimension, termsOf })
-  index.put(
-    rows.map(({ daysAgo, ...row }, i) => ({
-      id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,
-      tier: 1 as const,
-      role: 'user' as const,
-      at: now - daysAgo * DAY_MS + i,
-      tokens: Math.ceil(row.text.length / 4),
-      vector: embed(row.text),
-      ...row,
-    })),
+  const index = indexOf(
+    rows.map(({ daysAgo, ...row }, i) => ({ at: now - daysAgo * DAY_MS + i, ...row })),
   )
-  const questions = selectQuestions(message).map(one => ({
-    ...one,
-    vector: one.kind === 'name' ? null : embed(one.text),
-  }))
-  const found = rankQuestions([index], questions, {
+  const found = rankQuestions([index], questionsOf(message), {
     now,
     limit: 30,
     floor: true,
@@ -44,7 +27,7 @@ function ask(
 }
 
 t.test('what is known of a person: reflections and the newest statements, no questions', t => {
-  const rows: Row[] = [
+  const rows: DatedRow[] = [
     { text: 'I moved to Ghent with my two daughters.', daysAgo: 40 },
     { text: 'Which trams run at night?', daysAgo: 20 },
     { text: 'The night trams run on the lines one and two.', daysAgo: 20, role: 'assistant' },
@@ -69,7 +52,7 @@ t.test('what is known of a person: reflections and the newest statements, no que
 })
 
 t.test('how often something was: rows of many days before more of one day', t => {
-  const rows: Row[] = [
+  const rows: DatedRow[] = [
     ...Array.from({ length: 12 }, (_, i) => ({
       text: `I swam ${i + 3} lengths in the pool and my swimming felt good.`,
       daysAgo: 9,
@@ -86,7 +69,7 @@ t.test('how often something was: rows of many days before more of one day', t =>
 })
 
 t.test('advice: what a person likes comes before what they only mention', t => {
-  const rows: Row[] = [
+  const rows: DatedRow[] = [
     { text: 'The restaurant at the corner has a new sign.', daysAgo: 3 },
     { text: 'I prefer a restaurant with vegetarian dishes.', daysAgo: 200 },
     { text: 'We passed a restaurant on the way to the opera.', daysAgo: 2 },
@@ -96,7 +79,7 @@ t.test('advice: what a person likes comes before what they only mention', t => {
 })
 
 t.test('of the pieces of a long message the best is found, pieces far apart are not folded', t => {
-  const piece = (words: string, i: number): Row => ({
+  const piece = (words: string, i: number): DatedRow => ({
     text: `${words} ${'Some more of the manual follows here. '.repeat(30)}`,
     daysAgo: 5 - i / 1e12,
     tokens: 400,

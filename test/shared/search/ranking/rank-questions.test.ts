@@ -1,12 +1,9 @@
 import t from 'tap'
-import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
-import { createVaultIndex } from '#shared/search/index/vault-index.ts'
-import { selectQuestions } from '#shared/search/query/select-questions.ts'
+import { localEmbedder } from '#shared/models/local-embedder.ts'
 import { rankQuestions } from '#shared/search/ranking/rank.ts'
-import { termsOf } from '#shared/search/words/index-terms.ts'
+import { indexOf, now, questionsOf } from '#test/support/ranked.ts'
 
-const now = Date.UTC(2026, 10, 20, 15)
-const { dimension, calibration } = localEmbedder()
+const { calibration } = localEmbedder()
 
 const told = [
   'My cat is called Ada and she hates thunder.',
@@ -16,28 +13,12 @@ const told = [
   'My train to Utrecht leaves at ten past seven.',
 ]
 
-const index = createVaultIndex({ dimension, termsOf })
-index.put(
-  told.map((text, i) => ({
-    id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,
-    tier: 1,
-    role: 'user',
-    at: now - (9 - i) * 86_400_000,
-    tokens: 10,
-    text,
-    vector: embed(text),
-  })),
-)
+const index = indexOf(told.map((text, i) => ({ text, at: now - (9 - i) * 86_400_000 })))
 
 const ask = (message: string, floor = true): string[] =>
-  rankQuestions(
-    [index],
-    selectQuestions(message).map(one => ({
-      ...one,
-      vector: one.kind === 'name' ? null : embed(one.text),
-    })),
-    { now, limit: 30, floor, calibration },
-  ).map(({ memory }) => memory.text)
+  rankQuestions([index], questionsOf(message), { now, limit: 30, floor, calibration }).map(
+    ({ memory }) => memory.text,
+  )
 
 t.test('every part of a message finds what it finds alone', t => {
   const questions = [

@@ -1,29 +1,16 @@
 import t from 'tap'
-import type { Memory } from '#shared/domain/memory.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
-import { createVaultIndex } from '#shared/search/index/vault-index.ts'
 import { answerConfidence } from '#shared/search/ranking/confidence.ts'
 import { rank } from '#shared/search/ranking/rank.ts'
-import { termsOf } from '#shared/search/words/index-terms.ts'
+import { indexOf, now, type Row } from '#test/support/ranked.ts'
 
-const now = Date.UTC(2026, 10, 20, 15)
 const embedder = localEmbedder()
-const { dimension, calibration } = embedder
+const { calibration } = embedder
 
 /** Rows a day apart. */
-async function search(rows: readonly (Partial<Memory> & { text: string })[], text: string) {
-  const index = createVaultIndex({ dimension, termsOf })
-  const vectors = await embedder.embedTexts(rows.map(row => row.text))
-  index.put(
-    rows.map((row, i) => ({
-      id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,
-      tier: 1 as const,
-      role: 'user' as const,
-      at: now - (rows.length - i) * 86_400_000,
-      tokens: Math.ceil(row.text.length / 4),
-      vector: vectors[i]!,
-      ...row,
-    })),
+async function search(rows: readonly Row[], text: string) {
+  const index = indexOf(
+    rows.map((row, i) => ({ at: now - (rows.length - i) * 86_400_000, ...row })),
   )
   const vector = await embedder.embedQuery(text)
   return rank([index], { text, vector, now, limit: 30, floor: true, calibration })

@@ -1,27 +1,13 @@
 import t from 'tap'
-import type { Memory } from '#shared/domain/memory.ts'
 import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
-import { createVaultIndex } from '#shared/search/index/vault-index.ts'
 import { rank } from '#shared/search/ranking/rank.ts'
-import { termsOf } from '#shared/search/words/index-terms.ts'
+import { indexOf, now, type Row } from '#test/support/ranked.ts'
 
-const now = Date.UTC(2026, 10, 20, 15)
-const { dimension, calibration } = localEmbedder()
+const { calibration } = localEmbedder()
 
 /** Rows a minute apart, a day old. */
-function search(rows: readonly (Partial<Memory> & { text: string })[], text: string, floor = true) {
-  const index = createVaultIndex({ dimension, termsOf })
-  index.put(
-    rows.map((row, i) => ({
-      id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,
-      tier: 1 as const,
-      role: 'user' as const,
-      at: now - 86_400_000 + i * 60_000,
-      tokens: Math.ceil(row.text.length / 4),
-      vector: embed(row.text),
-      ...row,
-    })),
-  )
+function search(rows: readonly Row[], text: string, floor = true) {
+  const index = indexOf(rows)
   const found = rank([index], { text, vector: embed(text), now, limit: 30, floor, calibration })
   return found.map(({ memory }) => memory.text)
 }
