@@ -3,9 +3,12 @@ import { contractDocument } from '#api/contract/document.ts'
 import { requestPlans } from '#scripts/prove/requests/requests.ts'
 import { Tenant } from '#scripts/prove/tenants/tenant.ts'
 
-t.test('every operation of the contract has a request that tenants, fuzz and proofs send', async t => {
-  t.same(Object.keys(requestPlans).toSorted(), Object.keys(contractDocument.endpoints).toSorted())
-})
+t.test(
+  'every operation of the contract has a request that tenants, fuzz and proofs send',
+  async t => {
+    t.same(Object.keys(requestPlans).toSorted(), Object.keys(contractDocument.endpoints).toSorted())
+  },
+)
 
 t.test('a word of somebody else is foreign, unless it was asked with or may be read', async t => {
   const [tenant, other, colleague] = [0, 1, 2].map(
