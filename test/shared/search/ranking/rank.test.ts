@@ -1,37 +1,23 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
-import type { EmbeddedMemory } from '#shared/domain/memory.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import { rank, type SearchQuery } from '#shared/search/ranking/rank.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
+import { indexOf as buildIndex, now, type Row } from '#test/support/ranked.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-const now = Date.UTC(2026, 10, 20, 15)
 const { dimension, calibration } = localEmbedder()
 
-type Row = Partial<Omit<EmbeddedMemory, 'vector'>> & { text: string }
-
 /** An index of rows; by default they are an hour apart and the last one is a day old. */
-function indexOf(rows: readonly (Row | string)[]): VaultIndex {
-  const index = createVaultIndex({ dimension, termsOf })
-  index.put(
-    rows.map((row, i): EmbeddedMemory => {
-      const given = typeof row === 'string' ? { text: row } : row
-      return {
-        id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,
-        tier: 1,
-        role: 'user',
-        at: now - DAY_MS - (rows.length - i) * HOUR_MS,
-        tokens: Math.ceil(given.text.length / 4),
-        vector: embed(given.text),
-        ...given,
-      }
-    }),
+const indexOf = (rows: readonly (Row | string)[]): VaultIndex =>
+  buildIndex(
+    rows.map((row, i) => ({
+      at: now - DAY_MS - (rows.length - i) * HOUR_MS,
+      ...(typeof row === 'string' ? { text: row } : row),
+    })),
   )
-  return index
-}
 
 function ask(indexes: VaultIndex | VaultIndex[], text: string, options: Partial<SearchQuery> = {}) {
   const vector = embed(text)
