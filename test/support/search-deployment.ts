@@ -4,6 +4,7 @@ import { releaseMongo } from '#scripts/release.ts'
 import type { Backend } from '#shared/backend.ts'
 import type { Config } from '#shared/core/config.ts'
 import { openMongo } from '#shared/storage/mongo/connect.ts'
+import { withConnectDeadlines } from '#test/setup/connect-deadlines.ts'
 import { buildKey, startTestApi, type TestClient } from '#test/support/api.ts'
 import type { AtlasDouble } from '#test/support/atlas-double.ts'
 import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
@@ -36,7 +37,7 @@ export async function openSearchDeployment(
   t.teardown(() => Promise.all([client.close(), mongo.close()]))
   const search = createSearchDouble(mongo, client.db())
   const double = await startMongoDouble(t, { engine: real.mongodbUri, rule: search.rule })
-  const config = { ...real, mongodbUri: double.url }
+  const config = { ...real, mongodbUri: withConnectDeadlines(double.url) }
   const release = async (): Promise<LoggedEvent[]> => {
     const logged: LoggedEvent[] = []
     const record = (level: string) => (entry: unknown, event: string) =>
