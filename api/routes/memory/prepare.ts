@@ -33,7 +33,7 @@ export function prepare(router: Router, backend: ApiBackend): void {
           tiers: body.tiers,
           importance: body.importance,
           metadata: parseMetadataFilter(body.metadata),
-          minRelevance: body.min_relevance,
+          minScore: body.min_relevance,
           asOf: parseAsOf(body.as_of),
         })
       recordRead(backend, caller, { kind: 'prepare', tokens: recalledTokens, session })

@@ -31,11 +31,13 @@ export function search(router: Router, backend: ApiBackend): void {
         tiers,
         importance,
         metadata: parseMetadataFilter(body.metadata),
-        minRelevance: body.min_relevance,
+        minScore: body.min_relevance,
         asOf,
       }
+      let matchingMemories = 0
       const results = await recall(backend, caller, {
         ...question,
+        onMatchCount: count => (matchingMemories += count),
         sessions: [session],
         embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, parameters.embeddings),
         relevantOnly: false,
@@ -53,6 +55,7 @@ export function search(router: Router, backend: ApiBackend): void {
         sessionId: session,
         memoryKey: caller.maskedKey,
         totalMemories: results.length,
+        matchingMemories,
         tokenCount: tokens,
         windowBreakdown: windows,
         tierBreakdown,

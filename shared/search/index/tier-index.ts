@@ -10,6 +10,7 @@ import {
   removeValues,
   trimToLength,
 } from '#shared/search/columns/column.ts'
+import { readPieceKey } from '#shared/search/index/piece-key.ts'
 import { SlotStore } from '#shared/search/index/slot-store.ts'
 import { VectorMatrix, type NearestRows } from '#shared/search/vectors/vector-matrix.ts'
 import type { ReadonlyWordIndex } from '#shared/search/words/word-index.ts'
@@ -131,6 +132,12 @@ export class TierIndex {
 
   speaker(row: number): string | undefined {
     return this.#slotStore.records.speaker(this.#slotByRow[row]!)
+  }
+
+  /** The message that a row is a piece of, and which piece; undefined for one that was stored whole. */
+  piece(row: number): { message: number; number: number } | undefined {
+    const key = this.#slotStore.records.piece(this.#slotByRow[row]!)
+    return key === undefined ? undefined : readPieceKey(key)
   }
 
   /** Whether it is a reflection, or a fact that an organization shares: not a turn of a conversation. */

@@ -1,4 +1,4 @@
-import { readQuestion } from '#shared/domain/turn/read-text.ts'
+import { readQuestion } from '#shared/domain/turn/read-question.ts'
 import { isAsking } from '#shared/search/query/asking-words.ts'
 import { isSmallTalk } from '#shared/search/query/small-talk.ts'
 import { splitSentences } from '#shared/search/query/split-sentences.ts'

@@ -45,7 +45,8 @@ export type StagedFile = {
  * Reads a file as it arrives and stages it in chunks, one per tier at a time: memory use does not grow with
  * the file. Faulty lines are counted, reported and left out.
  *
- * @throws Refusal `too-large` when a limit is exceeded, `invalid` when the file has no line or is cut off.
+ * @throws Refusal `too-large` when a limit is exceeded, `invalid` when the file has no line that can be stored, or is
+ *   cut off.
  */
 export async function stageFile(
   query: Query,
@@ -63,8 +64,10 @@ export async function stageFile(
   }
   const openChunks = new Map<number, OpenChunk>()
   const seenKeys = new Set<string>()
+  const firstErrors: LineError[] = []
   let n = 0
   let lines = 0
+  let failed = 0
   const stage = async (tier: number, chunk: OpenChunk): Promise<void> => {
     openChunks.delete(tier)
     await stageBulkChunk(query, file, { ...chunk, n: n++, tier, sessions: [...chunk.sessions] })
@@ -80,13 +83,17 @@ export async function stageFile(
     openChunks.set(tier, chunk)
     chunk.lines++
     chunk.bytes += bytes.length
-    if ('error' in read) addFailure(chunk, read)
-    else addLine(chunk, read)
+    if ('error' in read) {
+      failed++
+      addFailure(chunk, read)
+      if (firstErrors.length < reportedErrorsMax) firstErrors.push(read)
+    } else addLine(chunk, read)
     if (!('error' in read) && isLineExpired(read)) addRemark(chunk, expiredRemark(read))
     if (chunk.lines === chunkLines || chunk.bytes >= chunkBytes) await stage(tier, chunk)
   }
   for (const [tier, chunk] of openChunks) await stage(tier, chunk)
   requireLines(lines)
+  if (failed === lines) throw noGoodLineRefusal(firstErrors)
   return { lines, hash: hash.digest() }
 }
 
@@ -131,6 +138,13 @@ export function requireLines(lines: number): void {
   if (lines > 0) return
   throw new Refusal('invalid', 'The file has no lines', 'Send one JSON object per line')
 }
+
+const noGoodLineRefusal = (errors: readonly LineError[]): Refusal =>
+  new Refusal(
+    'invalid',
+    'No line of the file can be stored',
+    errors.map(({ line, error }) => `line ${line}: ${error}`).join('; '),
+  )
 
 /**
  * The checked line, or what is wrong with it.

@@ -704,7 +704,7 @@ class AsyncVault(AsyncVaultBase):
             tokens
         :param context_limit: how many memories at most; outweighs `density`; in 1,500 tokens, or 50
             for each memory
-        :param min_relevance: lowest `relevance`, as searches show it, of a memory in the block
+        :param min_relevance: lowest `score`, as searches show it, of a memory in the block
         :param metadata: only memories with such metadata
         :param as_of: prepares as at that moment: later memories are unknown, and ages are counted
             from it; what is deleted today stays deleted; a day counts whole
@@ -747,17 +747,20 @@ class AsyncVault(AsyncVaultBase):
         model: Optional[str] = None,
         expires_at: Optional[types.Moment] = None,
         metadata: Optional[types.Metadata] = None,
+        memory_store: Optional[bool] = None,
+        memory_store_response: Optional[bool] = None,
         share: Optional[bool] = None,
         embeddings: Optional[types.EmbeddingModel] = None,
         wait: Optional[bool] = None,
         sessions: Optional[Literal["core", "apart"]] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
+        memory_share: Optional[Literal["true", "false"]] = None,
         idempotency_key: Optional[str] = None,
     ) -> types.IngestAnswer:
         """Stores an exchange that is over: accepted at once, embedded and stored in the background,
-        under the operation it names. What system and tools say, messages marked `memory: false` and
-        echoes of our own block are left out; when nothing remains the request is refused. Bills
-        storage.
+        under the operation it names. Every text of user and assistant is stored as it was sent.
+        What system and tools say, messages marked `memory: false` and echoes of our own block are
+        not; without any text of user or assistant the request is refused. Bills storage.
 
         `POST /v1/memory/ingest`
 
@@ -766,6 +769,8 @@ class AsyncVault(AsyncVaultBase):
         :param expires_at: in the future: the moment from which the exchange is gone, as if it were
             deleted. It is not told to a team
         :param metadata: of every memory of the exchange
+        :param memory_store: false: what users say is not stored
+        :param memory_store_response: false: what models answer is not stored
         :param share: false: of a member's key, the exchange is stored for the member alone: nothing
             of it becomes shared memory
         :param wait: answers 200 once the exchange can be searched
@@ -773,6 +778,8 @@ class AsyncVault(AsyncVaultBase):
         :param memory_sessions: core: the session id names the conversation only, and what is said
             lives in the core; apart: it has memories of its own, as it has without the header
             unless a program sends such ids of itself (opencode's `ses_…`)
+        :param memory_share: false: of a member's key, the exchange is stored for the member alone:
+            nothing of it becomes shared memory
         """
         return await self._call(
             OPERATIONS["ingest"],
@@ -782,6 +789,7 @@ class AsyncVault(AsyncVaultBase):
             },
             headers={
                 "X-Memory-Sessions": memory_sessions,
+                "X-Memory-Share": memory_share,
             },
             body={
                 "messages": messages,
@@ -789,6 +797,8 @@ class AsyncVault(AsyncVaultBase):
                 "model": model,
                 "expires_at": expires_at,
                 "metadata": metadata,
+                "memory_store": memory_store,
+                "memory_store_response": memory_store_response,
                 "share": share,
                 "embeddings": embeddings,
             },
@@ -815,7 +825,7 @@ class AsyncVault(AsyncVaultBase):
         `POST /v1/memory/search`
 
         :param limit: most memories to answer
-        :param min_relevance: lowest `relevance` that is answered
+        :param min_relevance: lowest `score` that is answered
         :param metadata: only memories with such metadata
         :param as_of: searches as at that moment: later memories are unknown, and words such as
             yesterday and the windows are counted from it; what is deleted today stays deleted; a
@@ -2207,6 +2217,7 @@ class AsyncVault(AsyncVaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2233,9 +2244,9 @@ class AsyncVault(AsyncVaultBase):
         :param model: provider-prefixed
         :param messages: one of them with `memory: false` is not stored
         :param memory: false: this call has no memory
-        :param memory_store: false: what the user says is not stored, nor the answer to it
-        :param memory_store_response: false: what the model answers is not stored; true: it is, even
-            where what the user says is not
+        :param memory_store: false: what the user says is not stored
+        :param memory_store_response: false: what the model answers is not stored
+        :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
@@ -2285,6 +2296,7 @@ class AsyncVault(AsyncVaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2311,6 +2323,7 @@ class AsyncVault(AsyncVaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2340,9 +2353,9 @@ class AsyncVault(AsyncVaultBase):
         :param input: an item with `memory: false` is not stored
         :param background: true: the answer is fetched later and is not stored
         :param memory: false: this call has no memory
-        :param memory_store: false: what the user says is not stored, nor the answer to it
-        :param memory_store_response: false: what the model answers is not stored; true: it is, even
-            where what the user says is not
+        :param memory_store: false: what the user says is not stored
+        :param memory_store_response: false: what the model answers is not stored
+        :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
@@ -2392,6 +2405,7 @@ class AsyncVault(AsyncVaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2418,6 +2432,7 @@ class AsyncVault(AsyncVaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2445,9 +2460,9 @@ class AsyncVault(AsyncVaultBase):
         :param messages: one of them with `memory: false` is not stored
         :param system: text, or blocks with their cache marks
         :param memory: false: this call has no memory
-        :param memory_store: false: what the user says is not stored, nor the answer to it
-        :param memory_store_response: false: what the model answers is not stored; true: it is, even
-            where what the user says is not
+        :param memory_store: false: what the user says is not stored
+        :param memory_store_response: false: what the model answers is not stored
+        :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
@@ -2499,6 +2514,7 @@ class AsyncVault(AsyncVaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2521,6 +2537,7 @@ class AsyncVault(AsyncVaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2546,9 +2563,9 @@ class AsyncVault(AsyncVaultBase):
         :param model: a model name without its provider
         :param contents: one of them with `memory: false` is not stored
         :param memory: false: this call has no memory
-        :param memory_store: false: what the user says is not stored, nor the answer to it
-        :param memory_store_response: false: what the model answers is not stored; true: it is, even
-            where what the user says is not
+        :param memory_store: false: what the user says is not stored
+        :param memory_store_response: false: what the model answers is not stored
+        :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
@@ -2596,6 +2613,7 @@ class AsyncVault(AsyncVaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2618,6 +2636,7 @@ class AsyncVault(AsyncVaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2644,9 +2663,9 @@ class AsyncVault(AsyncVaultBase):
         :param model: a model name without its provider
         :param contents: one of them with `memory: false` is not stored
         :param memory: false: this call has no memory
-        :param memory_store: false: what the user says is not stored, nor the answer to it
-        :param memory_store_response: false: what the model answers is not stored; true: it is, even
-            where what the user says is not
+        :param memory_store: false: what the user says is not stored
+        :param memory_store_response: false: what the model answers is not stored
+        :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
@@ -2694,6 +2713,7 @@ class AsyncVault(AsyncVaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2716,6 +2736,7 @@ class AsyncVault(AsyncVaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2741,9 +2762,9 @@ class AsyncVault(AsyncVaultBase):
         :param model: a model name without its provider
         :param contents: one of them with `memory: false` is not stored
         :param memory: false: this call has no memory
-        :param memory_store: false: what the user says is not stored, nor the answer to it
-        :param memory_store_response: false: what the model answers is not stored; true: it is, even
-            where what the user says is not
+        :param memory_store: false: what the user says is not stored
+        :param memory_store_response: false: what the model answers is not stored
+        :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
@@ -2791,6 +2812,7 @@ class AsyncVault(AsyncVaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2813,6 +2835,7 @@ class AsyncVault(AsyncVaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2839,9 +2862,9 @@ class AsyncVault(AsyncVaultBase):
         :param model: a model name without its provider
         :param contents: one of them with `memory: false` is not stored
         :param memory: false: this call has no memory
-        :param memory_store: false: what the user says is not stored, nor the answer to it
-        :param memory_store_response: false: what the model answers is not stored; true: it is, even
-            where what the user says is not
+        :param memory_store: false: what the user says is not stored
+        :param memory_store_response: false: what the model answers is not stored
+        :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
@@ -2889,6 +2912,7 @@ class AsyncVault(AsyncVaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2919,6 +2943,8 @@ class AsyncVault(AsyncVaultBase):
         create_users: Optional[bool] = None,
         traces: Optional[types.TraceMode] = None,
         trace_days: Optional[int] = None,
+        verbatim: Optional[bool] = None,
+        store_response: Optional[types.StoreResponse] = None,
     ) -> types.AccountPolicy:
         """Decides what is kept out, from the next request on; what is stored already stays. It
         applies to everything that is stored with any key of the account: exchanges, model calls,
@@ -2936,6 +2962,8 @@ class AsyncVault(AsyncVaultBase):
         :param create_users: true until it is changed; left as it is when missing
         :param traces: `texts` until it is changed; left as it is when missing
         :param trace_days: left as it is when missing; fewer days end traces that are there, too
+        :param verbatim: false until it is changed; left as it is when missing
+        :param store_response: left as it is when missing
         """
         return await self._call(
             OPERATIONS["put_account_policy"],
@@ -2945,6 +2973,8 @@ class AsyncVault(AsyncVaultBase):
                 "create_users": create_users,
                 "traces": traces,
                 "trace_days": trace_days,
+                "verbatim": verbatim,
+                "store_response": store_response,
             },
         )
 
