@@ -1,5 +1,5 @@
 import type { Message, Turn } from '#shared/domain/message-content.ts'
-import { readQuestion } from '#shared/domain/turn/read-text.ts'
+import { readQuestion } from '#shared/domain/turn/read-question.ts'
 import { excludeTexts, type TextExclusion } from '#shared/vault/read/already-in-conversation.ts'
 import { backgroundTurns, recentTurns } from '#shared/vault/read/recent-turns.ts'
 
