@@ -918,8 +918,8 @@ export interface PrepareAnswer {
   memories: BlockLine[]
   /** how likely the answer is in the block */
   confidence: number
-  /** why there is no block; `nothing_then`: nothing is remembered of the time that is named */
-  abstained: 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | null
+  /** why there is no block; `nothing_then`: nothing is remembered of the time that is named; `off`: the key may not read */
+  abstained: 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'off' | null
   /** tokens of the whole block */
   memory_tokens: number
   /** tokens of the memories in it */

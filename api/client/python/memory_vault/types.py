@@ -151,8 +151,8 @@ class ModelsAnswer(TypedDict):
     providers: List[ProviderModels]
     # provider-prefixed
     models: List[str]
-    # provider-prefixed; null when no model is reached
-    default: Union[str, None]
+    # provider-prefixed; empty when no model is reached
+    default: str
     # when the newest of the lists came
     catalog_updated: str
     object: Literal["list"]
@@ -993,8 +993,9 @@ class PrepareAnswer(TypedDict):
     memories: List[BlockLine]
     # how likely the answer is in the block
     confidence: float
-    # why there is no block; `nothing_then`: nothing is remembered of the time that is named
-    abstained: Literal["asks_nothing", "nothing_relevant", "nothing_then", None]
+    # why there is no block; `nothing_then`: nothing is remembered of the time that is named; `off`:
+    # the key may not read
+    abstained: Literal["asks_nothing", "nothing_relevant", "nothing_then", "off", None]
     # tokens of the whole block
     memory_tokens: int
     # tokens of the memories in it
@@ -1342,7 +1343,7 @@ DateSearchAnswer = TypedDict(
         "from": str,
         "to": str,
         "order": Literal["newest_first", "oldest_first"],
-        "returned": Union["Period", None],
+        "returned": "Period",
         "truncated": bool,
         "count": int,
         "token_count": int,
@@ -2832,7 +2833,8 @@ class ChangeSharedMemoryBody(TypedDict, total=False):
     text: str
     # all of them
     tags: Tags
-    reviewed: bool
+    # a flag: 1 is true
+    reviewed: Union[bool, Literal[0], Literal[1]]
 
 
 class AuditEvent(TypedDict):
@@ -2943,7 +2945,7 @@ class _ReviewMemoryBodyRequired(TypedDict):
 
 # POST /v1/orgs/:orgId/memories/:memId/review
 class ReviewMemoryBody(_ReviewMemoryBodyRequired, total=False):
-    # with approve only: of those that the organization or the memory has
+    # with approve: of those that the organization or the memory has; otherwise they are not used
     tags: Tags
 
 

@@ -869,8 +869,8 @@ class Vault(VaultBase):
 
         :param tier: without it all tiers together
         :param cursor: `next_cursor` of the page before, with the same filters
-        :param sort: by importance: the weightiest first, equals in the `order` of time, unrated
-            last
+        :param sort: by importance: the weightiest first, with `oldest_first` the lightest; equals
+            in the `order` of time, unrated last
         :param min_importance: leaves raw memories out
         :param to: a day counts whole
         :param as_of: lists and counts what was known at that moment: later memories are left out;
@@ -1012,13 +1012,15 @@ class Vault(VaultBase):
         idempotency_key: Optional[str] = None,
     ) -> types.DateSearchAnswer:
         """Reads a span of time: all of it in order, or, with a query, ranked by it. Reflections
-        belong to the time they are about, and stand at the end of it. An answer over the token
-        budget is cut, and goes on where it ended: newest first with `to` = `returned.from`, oldest
-        first with `from` = `returned.to`, as they are; in order every row comes exactly once. A
-        ranked answer takes the best rows of the span, at most 500; what it leaves out inside its
-        own span, a larger `max_tokens` brings up to that number, and narrower spans beyond it.
-        Bills retrieval of the rows returned. With a member's key it also tells what the member may
-        see of the shared memory, which is raw and without importance.
+        belong to the time they are about, and follow it: oldest first they stand at its end, newest
+        first at its beginning. An answer over the token budget is cut, and goes on where it ended:
+        newest first with `to` = `returned.from`, oldest first with `from` = `returned.to`; in order
+        every row comes exactly once. A page ends between two milliseconds, so it may exceed its
+        budget by the other rows of the last one: many lines of a file with one date come on one
+        page. A ranked answer takes the best rows of the span, at most 500; what it leaves out
+        inside its own span, a larger `max_tokens` brings up to that number, and narrower spans
+        beyond it. Bills retrieval of the rows returned. With a member's key it also tells what the
+        member may see of the shared memory, which is raw and without importance.
 
         `POST /v1/memory/date-search`
 
@@ -3224,7 +3226,7 @@ class Vault(VaultBase):
         *,
         text: Optional[str] = None,
         tags: Optional[types.Tags] = None,
-        reviewed: Optional[bool] = None,
+        reviewed: Optional[Union[bool, Literal[0], Literal[1]]] = None,
         idempotency_key: Optional[str] = None,
     ) -> types.SharedMemory:
         """Changes a shared memory; a new text is embedded, and nothing is changed when that fails.
@@ -3234,6 +3236,7 @@ class Vault(VaultBase):
         :param org_id: an organization
         :param mem_id: a shared memory
         :param tags: all of them
+        :param reviewed: a flag: 1 is true
         """
         return self._call(
             OPERATIONS["change_shared_memory"],
@@ -3423,7 +3426,8 @@ class Vault(VaultBase):
 
         :param org_id: an organization
         :param mem_id: a shared memory
-        :param tags: with approve only: of those that the organization or the memory has
+        :param tags: with approve: of those that the organization or the memory has; otherwise they
+            are not used
         """
         return self._call(
             OPERATIONS["review_memory"],
