@@ -2,7 +2,7 @@ import { MetadataColumn } from '#shared/search/index/metadata-column.ts'
 import type { Metadata, MetadataFilter } from '#shared/domain/metadata.ts'
 import { ensureCapacity, selectRows, trimToLength } from '#shared/search/columns/column.ts'
 import { SparseColumn } from '#shared/search/index/sparse-column.ts'
-import { pieceKey } from '#shared/search/index/piece-key.ts'
+import { pieceKey, readPieceKey, type MessagePiece } from '#shared/search/index/piece-key.ts'
 import { hashText } from '#shared/search/columns/text-hash.ts'
 import { TagAuthorColumn } from '#shared/search/index/tag-author-column.ts'
 import { TextColumn } from '#shared/search/index/text-column.ts'
@@ -103,9 +103,10 @@ export class MemoryColumns {
     return this.#columns.expiry.get(record)
   }
 
-  /** Which piece of which message it is, as `pieceKey` writes it; undefined when the message is whole. */
-  piece(record: number): number | undefined {
-    return this.#columns.pieces.get(record)
+  /** Which piece of which message it is; undefined when the message is whole. */
+  piece(record: number): MessagePiece | undefined {
+    const key = this.#columns.pieces.get(record)
+    return key === undefined ? undefined : readPieceKey(key)
   }
 
   metadata(record: number): Metadata | undefined {

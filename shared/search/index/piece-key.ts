@@ -12,8 +12,10 @@ export const pieceKey = (piece: Memory['piece']): number | undefined =>
     Math.min(piece.number, piecesMax - 2) +
     1
 
-/** The message of a piece, as a number, and which piece it is, from 0. */
-export function readPieceKey(key: number): { message: number; number: number } {
+/** A message, as a number, and which of its pieces, from 0. */
+export type MessagePiece = { message: number; number: number }
+
+export function readPieceKey(key: number): MessagePiece {
   const rest = key % piecesMax
   return { message: (key - rest) / piecesMax, number: rest - 1 }
 }

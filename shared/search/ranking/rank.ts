@@ -16,6 +16,7 @@ import { rankByKind, isAboutPerson } from '#shared/search/ranking/kind-ways.ts'
 import { floorOf, isRareName, kindWeights } from '#shared/search/ranking/question-floors.ts'
 import { questionKind } from '#shared/search/query/question-kinds.ts'
 import { buildSearchRanges, type SearchRange } from '#shared/search/ranking/search-range.ts'
+import { asksOfNames, namedSubjects } from '#shared/search/query/named-subjects.ts'
 import { parseSearchQuery, parseStatement } from '#shared/search/query/parse-query.ts'
 import { splitSentences } from '#shared/search/query/split-sentences.ts'
 import type { Question } from '#shared/search/query/select-questions.ts'
@@ -34,6 +35,7 @@ import { certainEvidence, createEvidence } from '#shared/search/ranking/answer-e
 import { scoreOf } from '#shared/search/ranking/explain-hit.ts'
 import {
   filterRelevant,
+  rowsThatName,
   isRelated,
   relevanceStrength,
 } from '#shared/search/ranking/relevance-floor.ts'
@@ -179,9 +181,14 @@ function* rankRanges(
     const isWeighed =
       search.floor && (kind === 'asking' || (isAlone && splitSentences(text).length === 1))
     const evidenceOf = isWeighed ? createEvidence(query) : undefined
+    const names = kind === 'name' || isBeside ? [] : namedSubjects(text)
+    const isNamed = asksOfNames(text, names, parsedQuery) ? rowsThatName(names) : undefined
     const all = yield* rankRows(ranges, query, search)
     const relevant = search.floor
-      ? withoutFiller(filterRelevant(all, query, floorOf(text, kind, asks), evidenceOf), query)
+      ? withoutFiller(
+          filterRelevant(all, query, { floor: floorOf(text, kind, asks), evidenceOf, isNamed }),
+          query,
+        )
       : all.filter(row => search.everyRow === true || isRelated(row))
     const weight = kind === 'statement' && !asks ? 1 : kindWeights[kind]
     const toRanked = (row: ScoredRow): RankedRow => ({
