@@ -20,7 +20,11 @@ const backgroundCharacters = 2_000
 export function readConversationQuestion(messages: readonly Message[]): ConversationQuestion {
   const turns = recentTurns(messages)
   const index = questionTurnIndex(turns)
-  const excludedTexts = excludeTexts(turns.toSpliced(index, 1).map(({ text }) => text))
+  const excludedTexts = excludeTexts(
+    turns
+      .toSpliced(index, 1)
+      .flatMap(({ text, sent }) => (sent === undefined ? text : [text, sent])),
+  )
   return { ...retrievalTexts(turns, index), excludedTexts }
 }
 

@@ -37,3 +37,16 @@ t.test(
     t.equal(await waitOf(team.key, 'a'), 10, 'quiet again')
   },
 )
+
+t.test('the words that are extracted from are those that are stored', async t => {
+  const team = await newTeam()
+  const content = '<project_notes>\nAtlas launches in May.\n</project_notes>\nContext: see above.'
+  const { body } = await createTestClient(base, team.key).post('/v1/memory/ingest', {
+    messages: [{ role: 'user', content }],
+  })
+  const { rows } = await backend.postgres.query<{ messages: object }>(
+    `select data->'messages' as messages from pgboss.job where name = 'org-extract' and id = $1`,
+    [body.operation_id],
+  )
+  t.same(rows[0]!.messages, [{ role: 'user', text: content }])
+})
