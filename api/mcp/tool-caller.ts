@@ -40,17 +40,22 @@ type Connection = {
 }
 
 /** Sends each argument where the endpoint of the tool takes it. */
-function sendTool({ endpoint, name }: Tool, args: Arguments, { headers, send }: Connection) {
+async function sendTool(
+  { endpoint, name }: Tool,
+  args: Arguments,
+  { headers, send }: Connection,
+): Promise<ToolResponse> {
   const { session_id: session, ...others } = args
   const byHeader = needsSessionHeader(endpoint) && typeof session === 'string'
   const queryFields = new Set(queryFieldNames(endpoint))
   // A tool call ends with its response, so `store` always waits.
   const query = new URLSearchParams(name === 'store' ? { wait: 'true' } : {})
   const body: Arguments = {}
+  const bodyFields = new Set(endpoint.body ? fieldsOf(endpoint.body.schema).names : [])
   for (const [field, value] of Object.entries(byHeader ? others : args)) {
-    // What the endpoint does not take it refuses, wherever it stands.
-    if (queryFields.has(field) || !endpoint.body) query.set(field, toQueryText(value))
-    else body[field] = value
+    if (queryFields.has(field)) query.set(field, toQueryText(value))
+    else if (bodyFields.has(field)) body[field] = value
+    else return { status: 400, body: unknownArgument(field, [...queryFields, ...bodyFields]) }
   }
   const search = query.size > 0 ? `?${query.toString()}` : ''
   return send(`${endpoint.path}${search}`, {
@@ -63,6 +68,12 @@ function sendTool({ endpoint, name }: Tool, args: Arguments, { headers, send }: 
     ...(endpoint.body && { body: JSON.stringify(body) }),
   })
 }
+
+/** A model that is told of an argument which no endpoint takes can correct its call; a client could not. */
+const unknownArgument = (field: string, known: string[]) => ({
+  error: `unknown field ${field.slice(0, 64)}`,
+  hint: `known fields: ${known.join(', ')}`,
+})
 
 /** A model's null is an argument that it left out. */
 const withDefaults = ({ inputSchema }: Tool, given: Arguments): Arguments => ({

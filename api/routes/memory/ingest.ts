@@ -8,7 +8,7 @@ import { embeddingModelForRequest } from '#api/edge/request.ts'
 import { resolveSessionSpace } from '#api/edge/session-space.ts'
 import { parseShareHeader, resolveStoredHalves } from '#api/proxy/switches.ts'
 import { requireBalance, requireQueueCapacity } from '#shared/billing/admission-checks.ts'
-import { whyNotStored } from '#shared/access/caller.ts'
+import { whyNotStored } from '#shared/access/why-not-stored.ts'
 import { parseMetadata } from '#shared/domain/metadata.ts'
 import { parseExpiresAt } from '#shared/domain/expiry.ts'
 import { acceptExchange } from '#shared/vault/ingest/ingest.ts'
@@ -68,7 +68,7 @@ export function ingest(router: Router, backend: ApiBackend): void {
         left_out: accepted.leftOut,
         message: caller.permissions.store
           ? describeOutcome(memories, stored)
-          : whyNotStored(caller),
+          : whyNotStored(caller)[0],
         reflection: presentDebt(reflectionDebt(row ?? caller.keyRow)),
       }
     },

@@ -87,7 +87,7 @@ t.test('since a moment; nothing of other vaults; nothing is billed', async t => 
   t.same(await recalled(), [], 'a day by default')
   const tomorrow = new Date(Date.now() + 2 * 24 * 3_600_000).toISOString().slice(0, 10)
   t.same(await recalled(`?since=${tomorrow}`), [])
-  for (const query of ['limit=0', 'limit=51', 'since=soon']) {
+  for (const query of ['limit=0', 'since=soon']) {
     t.equal((await client.get(`${path}?${query}`)).status, 400, query)
   }
   t.equal((await createTestClient(base, `${key}:write`).get(path)).status, 403)

@@ -118,17 +118,15 @@ t.test('400: bounds are named', async t => {
     [{ query: 'x' }, /limit/],
     [{ query: '', limit: 3 }, /query/],
     [{ query: 'x', limit: 0 }, /limit.*1/],
-    [{ query: 'x', limit: 201 }, /limit.*200/],
     [{ query: 'x', limit: 1.5 }, /limit/],
     [{ query: 'x', limit: '3' }, /limit/],
     [{ query: 'x', limit: 3, tiers: [] }, /tiers/],
     [{ query: 'x', limit: 3, tiers: [4] }, /tiers/],
-    [{ query: 'x', limit: 3, tiers: [1, 1] }, /tiers/],
     [{ query: 'x', limit: 3, tiers: 'all' }, /tiers/],
     [{ query: 'x', limit: 3, importance: 0 }, /importance.*1/],
     [{ query: 'x', limit: 3, importance: 11 }, /importance.*10/],
     [{ query: { $ne: null }, limit: 3 }, /query/],
-    [{ query: 'x', limit: 3, limt: 4 }, /limt/],
+    [{ query: 'x', limt: 4 }, /limt/],
   ] as const) {
     const answer = await post('/v1/memory/search', body)
     t.equal(answer.status, 400, JSON.stringify(body))
@@ -146,15 +144,4 @@ t.test('400: an odd session header', async t => {
   const unicode = Buffer.from('Zürich 🚲').toString('latin1')
   const ok = await post('/v1/memory/search', { query: 'x', limit: 1 }, { 'x-session-id': unicode })
   t.match(ok, { status: 200, body: { sessionId: 'Zürich 🚲' } })
-})
-
-t.test('403: a write-only or switched-off key does not read', async t => {
-  for (const suffix of ['write', 'off']) {
-    const { status } = await post(
-      '/v1/memory/search',
-      { query: 'x', limit: 1 },
-      { authorization: `Bearer ${key}:${suffix}` },
-    )
-    t.equal(status, 403)
-  }
 })

@@ -162,7 +162,7 @@ t.test('200: an edit moves a session to the front, other vectors do not', async 
 
 t.test('400, 401, 403: what is wrong with the question, and who may not ask', async t => {
   const { key, client } = await newClient()
-  for (const query of ['limit=0', 'limit=201', 'cursor=nonsense', 'unknown=1']) {
+  for (const query of ['limit=0', 'cursor=nonsense', 'limt=1']) {
     t.equal((await client.get(`${path}?${query}`)).status, 400, query)
   }
   t.equal((await createTestClient(base).get(path)).status, 401)

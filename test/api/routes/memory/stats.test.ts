@@ -80,10 +80,10 @@ t.test('200: warmup loads the vault, and a session on its own', async t => {
   t.equal(named.body.memories_loaded, 0)
 })
 
-t.test('400: warmup refuses what it does not know', async t => {
-  t.match(await api.post('/v1/memory/warmup', { foo: 1 }), {
+t.test('400: warmup refuses two sessions, and a near miss', async t => {
+  t.match(await api.post('/v1/memory/warmup', { sesion_id: 'a' }), {
     status: 400,
-    body: { error: 'unknown field foo' },
+    body: { error: 'unknown field sesion_id' },
   })
   const other = await api.post('/v1/memory/warmup', { session_id: 'a' }, { 'x-session-id': 'b' })
   t.equal(other.status, 400)

@@ -127,7 +127,7 @@ t.test('200: pages are complete, in order, and hold to their filters', async t =
   const spelled = await pagesOf(`&tag=${encodeURIComponent(` ${decomposed} `)}`)
   t.equal(spelled.length, 1, 'a tag is found in the bytes it was written with')
   t.equal((await own.get(`${list}?cursor=abc`)).status, 400)
-  t.equal((await own.get(`${list}?limit=201`)).status, 400)
+  t.equal((await own.get(`${list}?limit=0`)).status, 400)
   t.equal((await own.get(`${list}?tag[$ne]=x`)).status, 400)
 })
 

