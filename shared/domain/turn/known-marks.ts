@@ -88,7 +88,13 @@ export const knownMarks: readonly KnownMark[] = [
   {
     program: 'Gemini CLI',
     source: 'google-gemini/gemini-cli, packages/core/src/utils/environmentContext.ts',
-    elements: ['session_context>\nThis is the Gemini CLI.', 'hook_context>', 'loaded_context>'],
+    elements: [
+      'session_context>\nThis is the Gemini CLI.',
+      'hook_context>',
+      'loaded_context>\n<global_context>',
+      'loaded_context>\n<extension_context>',
+      'loaded_context>\n<project_context>',
+    ],
     texts: [
       {
         name: 'session-context',
@@ -110,7 +116,6 @@ export const knownMarks: readonly KnownMark[] = [
       'attached_files',
       'current_file',
       'linter_errors',
-      'edit_history',
       'custom_instructions',
       'cursor_rules_context',
       'user_rules',
@@ -135,7 +140,6 @@ export const knownMarks: readonly KnownMark[] = [
       'reminderInstructions',
       'environment_info',
       'workspace_info',
-      'repoContext',
     ],
     around: ['userRequest'],
   },

@@ -56,7 +56,8 @@ const classifierFor =
   (from: MarkedText): ElementClassifier =>
   ({ rawName, name, start, end }, { startsLine, spansLines, endsLine }) => {
     const known = findKnownElement(from, rawName, start)
-    if (!known) return undefined
+    // What stands in an element of no program is part of that, whatever its name.
+    if (!known) return startsLine && spansLines ? { kind: 'code' } : undefined
     const isDistinctive = name.includes('-') || from.isModel
     const isBlock = isDistinctive
       ? (startsLine || spansLines) && from.text[start - 1] !== '`'

@@ -5,8 +5,8 @@ import { knownSpans } from '#shared/domain/turn/find-known-mark.ts'
 export type Segment = ElementUse & { start: number; end: number }
 
 /** What an element of a text is. */
-export type ElementUse =
-  /** A person's (or the model's) own, or fenced code. */
+type ElementUse =
+  /** A person's (or the model's) own; fenced code, or an element that stays as it is. */
   | { kind: 'words' | 'code' }
   /** An unknown element: it is not asked with beside words, and is otherwise all that was said. */
   | { kind: 'paste' }
@@ -14,7 +14,7 @@ export type ElementUse =
   | { kind: 'left-out'; mark: string }
 
 /** Where an element stands. */
-export type ElementPlace = { startsLine: boolean; spansLines: boolean; endsLine: boolean }
+type ElementPlace = { startsLine: boolean; spansLines: boolean; endsLine: boolean }
 
 /** @returns undefined for an element that is part of the words around it; `words`: only its tags are left out. */
 export type ElementClassifier = (

@@ -15,7 +15,7 @@ export type StoredHalves = {
 export const bothHalves: StoredHalves = { input: true, response: true, responseWithInput: false }
 
 /** Why a message that a client sent to be stored is not: a switch or mark of its own, or an echo of our block. */
-export type ExclusionReason = 'input' | 'response' | 'private' | 'echo'
+type ExclusionReason = 'input' | 'response' | 'private' | 'echo'
 
 export type SentMessages = {
   /** The messages at their places, with what is stored of each as its content: all of it, or nothing. */

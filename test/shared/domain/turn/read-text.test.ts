@@ -82,6 +82,7 @@ t.test('shapes, templates and names that no program owns stay', async t => {
     'You are an assistant. User question: where does Ada live?',
     '{"question": "where does Ada live now?"}',
     '<user_info>\nAda lives in Oslo.\n</user_info>\nRemember it.',
+    '<usage>\n  <total_tokens>512</total_tokens>\n</usage>\nIs that much?',
     '<task>\nPaint the fence.\n</task>\n\n\n\nSoon.',
     'The user has attached great value to quiet rooms.\n<context>none</context> Remember it.',
   ])
