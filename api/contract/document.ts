@@ -37,6 +37,8 @@ export type Endpoint = {
   needs: KeyRight[]
   /** Without that right it does nothing and says so with its usual status. */
   quiet?: true
+  /** Not part of the contract of the hosted service. */
+  ours?: true
   params?: Reference
   query?: Reference
   /** Names in lower case, as Node reads them. */

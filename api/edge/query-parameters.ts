@@ -40,10 +40,12 @@ export function checkParameters(
 
 /** What a parameter was meant to be, of what the endpoint itself takes. */
 function meantHint(name: string, known: string[], inBody: string[]): string | undefined {
+  // As forms write a field of a field: `tag[$ne]`.
+  const [base = ''] = name.split('[')
   if (inBody.includes(name)) return `send ${name} in the body`
-  const nearest = suggestName(name, known)
+  const nearest = suggestName(base, known)
   if (nearest) return `did you mean ${nearest}?`
-  const nearestInBody = suggestName(name, inBody)
+  const nearestInBody = suggestName(base, inBody)
   return nearestInBody && `did you mean ${nearestInBody}, in the body?`
 }
 

@@ -2,6 +2,7 @@ import { fieldsOf, type Endpoint } from '#api/contract/document.ts'
 import { defaultsOf } from '#api/mcp/arguments.ts'
 import type { Tool } from '#api/mcp/tools.ts'
 import { findTracePath, type ToolResponse } from '#api/mcp/trace-path.ts'
+import { suggestName } from '#shared/core/suggest-name.ts'
 
 type Arguments = Record<string, unknown>
 
@@ -70,10 +71,13 @@ async function sendTool(
 }
 
 /** A model that is told of an argument which no endpoint takes can correct its call; a client could not. */
-const unknownArgument = (field: string, known: string[]) => ({
-  error: `unknown field ${field.slice(0, 64)}`,
-  hint: `known fields: ${known.join(', ')}`,
-})
+function unknownArgument(field: string, known: string[]) {
+  const meant = suggestName(field, known)
+  return {
+    error: `unknown field ${field.slice(0, 64)}`,
+    hint: meant ? `did you mean ${meant}?` : `known fields: ${known.join(', ')}`,
+  }
+}
 
 /** A model's null is an argument that it left out. */
 const withDefaults = ({ inputSchema }: Tool, given: Arguments): Arguments => ({

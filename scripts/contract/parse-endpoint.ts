@@ -70,6 +70,7 @@ export function parseEndpoint(chapter: Section, $defs: Definitions): Endpoint {
     auth,
     needs,
     ...(quiet && { quiet }),
+    ...(chapter.modifiers.includes('ours') && { ours: true }),
     ...(params && { params }),
     ...(query && { query }),
     ...(headers && { headers }),

@@ -196,7 +196,7 @@ t.test(
     const seconds = (performance.now() - begun) / 1_000
     t.comment(`${sent} requests in ${seconds.toFixed(1)} s, slowest ${slowest.toFixed(0)} ms`)
     t.comment(`answers by status: ${JSON.stringify(statuses)}`)
-    t.ok((statuses[200] ?? 0) > 100 && (statuses[202] ?? 0) > 100, 'some of it was good')
+    t.ok((statuses[200] ?? 0) > 100 && (statuses[202] ?? 0) > 10, 'some of it was good')
   },
 )
 
