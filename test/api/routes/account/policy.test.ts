@@ -92,13 +92,12 @@ t.test('200: nothing is looked for until the account decides', async t => {
   )
 })
 
-t.test('400: unknown modes and kinds, none at all, one twice', async t => {
+t.test('400: unknown modes and kinds, none at all', async t => {
   const { client } = await user({ mode: 'off' })
   for (const redaction of [
     { mode: 'hide' },
     { mode: 'redact', kinds: [] },
     { mode: 'redact', kinds: ['ssn'] },
-    { mode: 'redact', kinds: ['iban', 'iban'] },
     {},
   ]) {
     t.equal((await decide(client, redaction)).status, 400)
