@@ -2265,6 +2265,8 @@ export interface ErrorBody {
   error: string
   /** what to change */
   hint?: string
+  /** of a file of which no line can be stored: the first faulty lines */
+  errors?: LineError[]
 }
 /** A refusal on OpenAI's paths, in the shape that its clients show. */
 export interface OpenAiErrorBody {

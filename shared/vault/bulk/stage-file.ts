@@ -7,7 +7,7 @@ import {
 } from '#shared/domain/file-types.ts'
 import { lineTooLong, splitLines, type LineLimits } from '#shared/vault/bulk/split-lines.ts'
 import { isLineExpired } from '#shared/vault/bulk/upload-lines.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { FileRefusal, Refusal } from '#shared/core/errors.ts'
 import { createJsonCounter, parsedBodyBounds } from '#shared/core/json-bounds.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { stageBulkChunk, type NewBulkChunk } from '#shared/vault/bulk/files.postgres.ts'
@@ -93,7 +93,7 @@ export async function stageFile(
   }
   for (const [tier, chunk] of openChunks) await stage(tier, chunk)
   requireLines(lines)
-  if (failed === lines) throw noGoodLineRefusal(firstErrors)
+  if (failed === lines) throw new FileRefusal(firstErrors)
   return { lines, hash: hash.digest() }
 }
 
@@ -138,13 +138,6 @@ export function requireLines(lines: number): void {
   if (lines > 0) return
   throw new Refusal('invalid', 'The file has no lines', 'Send one JSON object per line')
 }
-
-const noGoodLineRefusal = (errors: readonly LineError[]): Refusal =>
-  new Refusal(
-    'invalid',
-    'No line of the file can be stored',
-    errors.map(({ line, error }) => `line ${line}: ${error}`).join('; '),
-  )
 
 /**
  * The checked line, or what is wrong with it.

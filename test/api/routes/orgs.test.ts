@@ -81,7 +81,7 @@ t.test('400: what cannot be an organization', async t => {
     [{ name: 'x', processor_provider: 'antropic' }, /processor_provider/, /anthropic/],
     [{ name: 'x', processor_provider: 'OpenAI' }, /processor_provider/, /openai/],
     [{ name: null, processor_provider: 'openai' }, /name/],
-    [{ name: 'x', owner_email: 'me@example.com' }, /owner_email/],
+    [{ name: 'x', extract_modle: 'a' }, /extract_modle/],
     [{ name: 'x', extract_model: '' }, /extract_model/],
   ]
   for (const [body, error, hint] of cases) {

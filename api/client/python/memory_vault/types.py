@@ -2482,6 +2482,8 @@ class _ErrorBodyRequired(TypedDict):
 class ErrorBody(_ErrorBodyRequired, total=False):
     # what to change
     hint: str
+    # of a file of which no line can be stored: the first faulty lines
+    errors: List[LineError]
 
 
 class OpenAiErrorBodyError(TypedDict):

@@ -364,15 +364,13 @@ t.test('400: bounds are named', async t => {
     [{ from, to: '2025-02-28' }, /from lies after to/],
     [{ from, to: 5 }, /to/],
     [{ from, query: '' }, /query/],
-    [{ from, query: 'x'.repeat(32_001) }, /query.*32000/],
     [{ from, tiers: [] }, /tiers/],
     [{ from, tiers: [4] }, /tiers/],
-    [{ from, tiers: [1, 1] }, /tiers/],
     [{ from, importance: 0 }, /importance.*1/],
     [{ from, importance: 11 }, /importance.*10/],
     [{ from, max_tokens: 'many' }, /max_tokens/],
     [{ from, order: 'best' }, /order/],
-    [{ from, until: '2025-03-02' }, /until/],
+    [{ from, oder: 'oldest_first' }, /oder/],
   ] as const) {
     t.match(await ask(body), { status: 400, body: { error: message } }, JSON.stringify(body))
   }

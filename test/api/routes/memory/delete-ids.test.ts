@@ -280,7 +280,7 @@ t.test('400: bounds are named', async t => {
     [{ ids: [17] }, /ids\[0\]/],
     [{ ids: ['nonsense'] }, /ids\[0\]/],
     [{ ids: [{ $ne: null }] }, /ids\[0\]/],
-    [{ ids: [mintId()], id: 1 }, /id/],
+    [{ ids: [mintId()], dryrun: true }, /dryrun/],
   ] as const) {
     const answer = await api.post('/v1/memory/delete-ids', body)
     t.equal(answer.status, 400, JSON.stringify(body).slice(0, 80))

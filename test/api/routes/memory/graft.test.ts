@@ -196,7 +196,7 @@ t.test('400: queries and threshold', async t => {
     [{ threshold: -0.1 }, /threshold/],
     [{ threshold: 1.1 }, /threshold/],
     [{ threshold: '0.6' }, /threshold/],
-    [{ limit: 5 }, /limit/],
+    [{ threshhold: 0.5 }, /threshhold/],
     [{ destination_key: source }, /same vault/],
     [{ destination_key: `${destination}:read` }, /:read/],
     [{ destination_key: `${destination}:off` }, /:off/],

@@ -246,10 +246,6 @@ t.test('400: the id is a UUID', async t => {
     t.match(await inspect(odd), { status: 400, body: { error: /memory_id/ } })
   }
   t.match(await api.post('/v1/memory/inspect', {}), { status: 400, body: { error: /required/ } })
-  t.match(await api.post('/v1/memory/inspect', { memory_id: high, limit: 3 }), {
-    status: 400,
-    body: { error: /limit/ },
-  })
 })
 
 t.test('402: a used-up balance', async t => {

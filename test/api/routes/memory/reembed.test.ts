@@ -124,7 +124,7 @@ t.test('400: no model, an unknown one, what is no boolean', async t => {
     { embeddings: 'nobody' },
     { embeddings: 'openai/not-configured' },
     { embeddings: one, drop_previous: 'yes' },
-    { embeddings: one, drop: true },
+    { embedings: one },
   ]) {
     t.match(await reembed(key, body), { status: 400, body: { error: String } })
   }

@@ -115,8 +115,8 @@ t.test('400', async t => {
     ],
     [{ exec_rules: [{ match: '\u200B\u00AD' }] }, /exec_rules\[0\]\.match holds no words/],
     [{ exec_rules: [{ match: 'x', id: 'x' }] }, /exec_rules\[0\]\.id/],
-    [{ exec_rules: [{ match: 'x', rule: 'x' }] }, /rule/],
-    [{ base: 'mine' }, /base/],
+    [{ exec_rules: [{ match: 'x', notes: 'x' }] }, /notes/],
+    [{ custm: 'mine' }, /custm/],
   ]
   for (const [body, error] of bad) {
     t.match(await admin.send('PUT', `${path}/instructions`, { body }), {

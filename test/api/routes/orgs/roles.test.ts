@@ -76,7 +76,7 @@ t.test('400 and 404', async t => {
     [{ name: 'x', allowed_tags: ['a\u0007'] }, /allowed_tags\[0\]/],
     [{ name: 'x', allowed_tags: ['x'.repeat(101)] }, /allowed_tags\[0\]/],
     [{ name: 'x', allowed_tags: Array.from({ length: 101 }, () => 'x') }, /allowed_tags/],
-    [{ name: 'x', tags: [] }, /tags/],
+    [{ name: 'x', alowed_tags: [] }, /alowed_tags/],
   ]
   for (const [body, error] of bad) {
     t.match(await admin.post(`${path}/roles`, body), { status: 400, body: { error } })

@@ -193,7 +193,7 @@ t.test('400 and 404', async t => {
     [{ label: 'x', examples: 'a' }, /examples/],
     [{ label: 'x', examples: [''] }, /examples\[0\]/],
     [{ label: 'x', negatives: Array.from({ length: 101 }, () => 'x') }, /negatives/],
-    [{ label: 'x', colour: 'red' }, /colour/],
+    [{ label: 'x', exampels: ['a'] }, /exampels/],
   ]
   for (const [body, error] of bad) {
     t.match(await admin.post(`${path}/tags`, body), { status: 400, body: { error } })

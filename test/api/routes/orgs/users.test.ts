@@ -241,7 +241,7 @@ t.test('400 and 404', async t => {
     [{ email: 'z@example.com', first_name: 7 }, /first_name/],
     [{ email: 'z@example.com', role_ids: ['x'] }, /role_ids\[0\]/],
     [{ email: 'z@example.com', role_ids: roles[0] }, /role_ids/],
-    [{ email: 'z@example.com', user_id: unknown }, /user_id/],
+    [{ email: 'z@example.com', role_id: [unknown] }, /role_id/],
   ]
   for (const [body, error] of bad) {
     t.match(await admin.post(`${path}/users`, body), { status: 400, body: { error } })
