@@ -41,12 +41,16 @@ export type EndpointResponse<Name extends Route> = Name extends LinesRoute
   ? string
   : Endpoints[Name]['answers'][keyof Endpoints[Name]['answers']]
 
-type ErrorAnswer = { error?: ErrorBody['error'] | { message?: string } | null; hint?: string }
+type ErrorAnswer = Partial<Pick<ErrorBody, 'hint' | 'errors'>> & {
+  error?: ErrorBody['error'] | { message?: string } | null
+}
 
 /** The service answered with an error. */
 export class VaultError extends Error {
   readonly status: number
   readonly hint: string | undefined
+  /** Of a file of which no line can be stored: the first faulty lines. */
+  readonly errors: ErrorBody['errors']
   /** `X-Request-Id`: the logs of the service name the request by it. */
   readonly requestId: string | undefined
   /** `Retry-After`, in seconds: when to ask again. */
@@ -58,7 +62,7 @@ export class VaultError extends Error {
   constructor(
     route: string,
     status: number,
-    { error, hint }: ErrorAnswer,
+    { error, hint, errors }: ErrorAnswer,
     headers: Headers = new Headers(),
   ) {
     const message = typeof error === 'object' ? error?.message : error
@@ -66,6 +70,7 @@ export class VaultError extends Error {
     this.name = 'VaultError'
     this.status = status
     this.hint = hint
+    this.errors = errors
     this.requestId = headers.get('x-request-id') ?? undefined
     this.retryAfter = readSeconds(headers.get('retry-after'))
   }

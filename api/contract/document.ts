@@ -35,6 +35,10 @@ export type Endpoint = {
   /** Any one of these opens the endpoint; none: it is open. */
   auth: Credential[]
   needs: KeyRight[]
+  /** Without that right it does nothing and says so with its usual status. */
+  quiet?: true
+  /** Not part of the contract of the hosted service. */
+  ours?: true
   params?: Reference
   query?: Reference
   /** Names in lower case, as Node reads them. */
@@ -89,6 +93,7 @@ export function shapeOf<T>(definition: string, part: EndpointPart): Shape<T> {
       name: partLabels[part],
       coerce: part !== 'body' && part !== 'answer',
       nullIsAbsent: part === 'body',
+      ignoresUnknown: part === 'body',
     },
   )
   shapes.set(key, made)

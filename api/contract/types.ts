@@ -62,6 +62,8 @@ export type RedactionKind = 'secret' | 'card' | 'iban' | 'national-id' | 'email'
 export type RetentionDays = number | null
 /** What is kept of a model call beside its exchange. `off`: nothing, and what is there is deleted; `ids`: traces are shown without texts, and no call can be replayed; `texts`: with the texts that the vault still has. A trace itself never holds a word of a memory or a request. */
 export type TraceMode = 'off' | 'ids' | 'texts'
+/** When an answer is stored. `always`: unless a switch says otherwise; `with_input`: only where the input that it answers is stored, too. */
+export type StoreResponse = 'always' | 'with_input'
 /** `key.revoked`: at once, or at the end of the grace of a rotation. `vault.cleared`: everything of a vault, not a session alone. `key.reminted`: the owner put it in the place of a lost one. `key.revealed`: an admin read a member key, or the owner that of a user. `role.assigned`: a user has other roles. */
 export type AccountAction =
   | 'key.minted'
@@ -141,8 +143,8 @@ export interface ModelsAnswer {
   providers: ProviderModels[]
   /** provider-prefixed */
   models: string[]
-  /** provider-prefixed; null when no model is reached */
-  default: string | null
+  /** provider-prefixed; empty when no model is reached */
+  default: string
   /** when the newest of the lists came */
   catalog_updated: string
   object: 'list'
@@ -287,6 +289,13 @@ export interface ExportedVector {
   /** unit length */
   values: number[]
 }
+/** Which part of a long message a memory is. */
+export interface MessagePiece {
+  /** the same for all pieces of the message: the id that its first piece was stored under */
+  message: string
+  /** 0 for the first piece */
+  number: number
+}
 /** A memory with everything that makes it one, so that it can be restored elsewhere. */
 export interface ExportLine {
   id: string
@@ -301,6 +310,7 @@ export interface ExportLine {
   name?: string
   metadata?: Metadata
   importance?: Importance
+  piece?: MessagePiece
   covers?: Period
   /** reflections only: the batch it came from */
   batch_id?: string
@@ -663,7 +673,7 @@ export interface GraftCandidate {
   role: string
   timestamp: EpochMs
   estimated_tokens: number
-  /** similarity to its best query */
+  /** as a search for its best query shows it */
   score: number
 }
 export interface TransferDone {
@@ -894,7 +904,7 @@ export interface PrepareBody {
   embeddings?: EmbeddingModel
   tiers?: Tier[]
   importance?: Importance
-  /** lowest `relevance`, as searches show it, of a memory in the block */
+  /** lowest `score`, as searches show it, of a memory in the block */
   min_relevance?: number
   metadata?: MetadataFilter
   as_of?: Moment
@@ -908,8 +918,8 @@ export interface PrepareAnswer {
   memories: BlockLine[]
   /** how likely the answer is in the block */
   confidence: number
-  /** why there is no block; `nothing_then`: nothing is remembered of the time that is named */
-  abstained: 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | null
+  /** why there is no block; `nothing_then`: nothing is remembered of the time that is named; `off`: the key may not read */
+  abstained: 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'off' | null
   /** tokens of the whole block */
   memory_tokens: number
   /** tokens of the memories in it */
@@ -922,7 +932,11 @@ export interface PrepareAnswer {
 }
 export interface BlockLine {
   memory_id: string
-  /** what the memory was ranked by, as searches show it */
+  /** as searches show it */
+  score: number
+  /** as searches show it */
+  similarity?: number
+  /** another name of `score` */
   relevance: number
   /** what it was found by */
   why: MatchReason[]
@@ -945,22 +959,26 @@ export interface IngestBody {
   model?: string
   expires_at?: Moment
   metadata?: Metadata
+  /** false: what users say is not stored */
+  memory_store?: boolean
+  /** false: what models answer is not stored */
+  memory_store_response?: boolean
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   share: boolean
   embeddings?: EmbeddingModel
 }
 /** POST /v1/memory/ingest */
 export interface IngestAnswer {
-  /** it will be stored, whatever happens */
-  accepted: true
-  /** false once it can be searched */
+  /** true: it will be stored, whatever happens; false: nothing of it is to be stored */
+  accepted: boolean
+  /** false once it can be searched, and where nothing is stored */
   queued: boolean
   operation_id: string
   /** tokens of the user's turns */
   retrieval_tokens: number
   /** tokens of the assistant's turns */
   response_tokens: number
-  /** pieces of text that are not stored, by reason: `reminder`, `command`, `context`, `template`, `tool` and `thinking` are a program's text, `step` is text beside calls of tools, `aside` a call that a program made for itself, `private` the answer to a message that is not kept */
+  /** messages that are not stored, by reason: `private` is marked `memory: false`, `input` and `response` are kept out by a switch or the policy of the account, `echo` lost echoes of our own block */
   left_out: {
     [k: string]: number
   }
@@ -972,9 +990,11 @@ export interface RecalledMemory {
   tier: Tier
   role: string
   content: string
-  /** similarity; of a row found by words, times or its neighbours alone a share of those */
+  /** how well the row fits, by meaning, words, names and times; rows are in its order. 0.4 to 0.5 broad, 0.5 to 0.65 balanced, 0.65 and up strict; 1: the text is the query */
   score: number
-  /** what the row was ranked by; from about 0.5 on it is worth telling a model */
+  /** cosine of the vectors, as the embedding model has it */
+  similarity?: number
+  /** another name of `score` */
   relevance: number
   /** what it was found by */
   why: MatchReason[]
@@ -1002,7 +1022,7 @@ export interface SearchBody {
   limit: number
   tiers?: Tier[]
   importance?: Importance
-  /** lowest `relevance` that is answered */
+  /** lowest `score` that is answered */
   min_relevance?: number
   metadata?: MetadataFilter
   as_of?: Moment
@@ -1019,6 +1039,8 @@ export interface SearchAnswer {
   memoryKey: string
   /** rows of this answer; so the three counts below */
   totalMemories: number
+  /** memories that match, in this answer or not: those with words of the query, and the most similar ones; in a vault too large for an index in memory at least so many */
+  matchingMemories: number
   tokenCount: number
   windowBreakdown: WindowCounts
   tierBreakdown: TierCounts
@@ -1065,7 +1087,7 @@ export interface ListQuery {
   limit: number
   /** `next_cursor` of the page before, with the same filters */
   cursor?: string
-  /** by importance: the weightiest first, equals in the `order` of time, unrated last */
+  /** by importance: the weightiest first, with `oldest_first` the lightest; equals in the `order` of time, unrated last */
   sort: 'date' | 'importance'
   order: 'newest_first' | 'oldest_first'
   /** leaves raw memories out */
@@ -1197,7 +1219,9 @@ export interface DatedMemory {
   token_count: number
   /** where a query was asked, as in a search */
   score?: number
-  /** where a query was asked: what the row was ranked by */
+  /** where a query was asked, as in a search */
+  similarity?: number
+  /** another name of `score` */
   relevance?: number
   /** where a query was asked: what it was found by */
   why?: ('words' | 'similarity' | 'name' | 'time' | 'reply')[]
@@ -1237,8 +1261,7 @@ export interface DateSearchAnswer {
   /** its end */
   to: string
   order: 'newest_first' | 'oldest_first'
-  /** the span of the rows; null when there are none. The end to go on from is written in nanoseconds, which count the rows of one millisecond */
-  returned: Period | null
+  returned: Period
   /** more is there: ask again from where `returned` ends */
   truncated: boolean
   count: number
@@ -1960,10 +1983,12 @@ export interface MemorySwitches {
   /** false: this call has no memory */
   memory?: boolean | null
   memory_mode?: 'on' | 'off' | 'read' | 'write' | null
-  /** false: what the user says is not stored, nor the answer to it */
+  /** false: what the user says is not stored */
   memory_store?: boolean | null
-  /** false: what the model answers is not stored; true: it is, even where what the user says is not */
+  /** false: what the model answers is not stored */
   memory_store_response?: boolean | null
+  /** true: as `X-Memory-Verbatim` */
+  memory_verbatim?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   memory_share?: boolean | null
   /** as `X-Memory-User`; the limits of the owner key count the call */
@@ -1979,7 +2004,7 @@ export interface SwitchQuery {
   /** off: this call has no memory */
   memory?: 'on' | 'off'
   mode?: 'on' | 'off' | 'read' | 'write'
-  /** false: what the user says is not stored, nor the answer to it */
+  /** false: what the user says is not stored */
   store?: boolean
   /** as `X-Memory-Sessions` */
   sessions?: 'core' | 'apart'
@@ -2022,10 +2047,12 @@ export interface ChatBody {
   /** false: this call has no memory */
   memory?: boolean | null
   memory_mode?: 'on' | 'off' | 'read' | 'write' | null
-  /** false: what the user says is not stored, nor the answer to it */
+  /** false: what the user says is not stored */
   memory_store?: boolean | null
-  /** false: what the model answers is not stored; true: it is, even where what the user says is not */
+  /** false: what the model answers is not stored */
   memory_store_response?: boolean | null
+  /** true: as `X-Memory-Verbatim` */
+  memory_verbatim?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   memory_share?: boolean | null
   /** as `X-Memory-User`; the limits of the owner key count the call */
@@ -2066,10 +2093,12 @@ export interface ResponsesBody {
   /** false: this call has no memory */
   memory?: boolean | null
   memory_mode?: 'on' | 'off' | 'read' | 'write' | null
-  /** false: what the user says is not stored, nor the answer to it */
+  /** false: what the user says is not stored */
   memory_store?: boolean | null
-  /** false: what the model answers is not stored; true: it is, even where what the user says is not */
+  /** false: what the model answers is not stored */
   memory_store_response?: boolean | null
+  /** true: as `X-Memory-Verbatim` */
+  memory_verbatim?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   memory_share?: boolean | null
   /** as `X-Memory-User`; the limits of the owner key count the call */
@@ -2115,10 +2144,12 @@ export interface AnthropicMessagesBody {
   /** false: this call has no memory */
   memory?: boolean | null
   memory_mode?: 'on' | 'off' | 'read' | 'write' | null
-  /** false: what the user says is not stored, nor the answer to it */
+  /** false: what the user says is not stored */
   memory_store?: boolean | null
-  /** false: what the model answers is not stored; true: it is, even where what the user says is not */
+  /** false: what the model answers is not stored */
   memory_store_response?: boolean | null
+  /** true: as `X-Memory-Verbatim` */
+  memory_verbatim?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   memory_share?: boolean | null
   /** as `X-Memory-User`; the limits of the owner key count the call */
@@ -2150,10 +2181,12 @@ export interface GeminiBody {
   /** false: this call has no memory */
   memory?: boolean | null
   memory_mode?: 'on' | 'off' | 'read' | 'write' | null
-  /** false: what the user says is not stored, nor the answer to it */
+  /** false: what the user says is not stored */
   memory_store?: boolean | null
-  /** false: what the model answers is not stored; true: it is, even where what the user says is not */
+  /** false: what the model answers is not stored */
   memory_store_response?: boolean | null
+  /** true: as `X-Memory-Verbatim` */
+  memory_verbatim?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   memory_share?: boolean | null
   /** as `X-Memory-User`; the limits of the owner key count the call */
@@ -2232,6 +2265,8 @@ export interface ErrorBody {
   error: string
   /** what to change */
   hint?: string
+  /** of a file of which no line can be stored: the first faulty lines */
+  errors?: LineError[]
 }
 /** A refusal on OpenAI's paths, in the shape that its clients show. */
 export interface OpenAiErrorBody {
@@ -2333,10 +2368,12 @@ export interface RequestHeaders {
   'x-provider-key'?: string
   /** which halves of memory are used */
   'x-memory-mode'?: 'on' | 'off' | 'read' | 'write'
-  /** false: what the user says is not stored, and the answer to it only with `X-Memory-Store-Response: true` */
+  /** false: what the user says is not stored; the answer is, unless its own switch or the policy of the account says otherwise */
   'x-memory-store'?: 'true' | 'false'
-  /** false: what the model answers is not stored; true: it is, even where what the user says is not */
+  /** false: what the model answers is not stored */
   'x-memory-store-response'?: 'true' | 'false'
+  /** true: a model call is stored as it was sent, with what programs have written into it, text beside calls of tools, and calls that a program makes for itself */
+  'x-memory-verbatim'?: 'true' | 'false'
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   'x-memory-share'?: 'true' | 'false'
   /** how many memories the model is told at most */
@@ -2378,7 +2415,7 @@ export interface AnswerHeaders {
   'x-memory-abstained'?: 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'already_told'
   /** `ok`: the model was told something; `none`: nothing is told for this turn, `X-Memory-Abstained` says why; `off`: not asked for; `degraded`: recalling failed or was slow, and the call went on without; or the database is away, and a call with memory off went on by a key of the last minute; `aside`: a program made the call for itself (a title, tags, a summary, a subagent, a test of the quota), which has no memory. Followed by `; sessions=core` when the call's session id names the conversation only */
   'x-memory-status'?: string
-  /** what of the user's last message is a program's text, neither asked with nor stored: reasons and numbers of pieces, such as `reminder=2, context=1` */
+  /** what known programs have written into the user's turn, neither asked with nor stored: each mark with the number of its pieces and their length, a dictionary of RFC 9651 such as `system-reminder=2;characters=812`. What is left out of an answer (thoughts and calls of tools in its text) is not known yet */
   'x-memory-left-out'?: string
   /** true: what a provider's prompt cache holds of the request before this one is as good as without memory; false: it is not, or that request is not known. Left out where memory may not be read and the model has spoken before: then nothing is looked up */
   'x-memory-cache-safe'?: 'true' | 'false'
@@ -2386,6 +2423,10 @@ export interface AnswerHeaders {
   'x-memory-cache-bytes'?: number
   /** the trace of the call, for `GET /v1/traces/:traceId`; left out where memory is not read, and where the policy of the account has no traces */
   'x-memory-trace'?: string
+  /** unknown fields of the body, or of lines, and unknown query parameters, which were not used, such as `colour, entries[].colour`: the first 20, percent-encoded where they are no plain ASCII */
+  'x-memory-ignored-fields'?: string
+  /** what was above its bound, and the bound that was taken, such as `limit=200` */
+  'x-memory-clamped'?: string
   /** requests that the window nearest its end takes: 100 in 10 s or 1,000 in 60 s for a key, 60 in 60 s for an address without a valid key */
   'ratelimit-limit'?: number
   /** requests left in that window */
@@ -2428,6 +2469,9 @@ export interface AccountPolicy {
   traces: TraceMode
   /** days that a trace is kept; 7 until it is changed */
   trace_days: number
+  /** whether model calls are stored as they were sent, with what programs have written into them, as with `X-Memory-Verbatim: true` */
+  verbatim: boolean
+  store_response: StoreResponse
   /** answering a change of the retention: brings what is there in line with it */
   operation_id?: string
 }
@@ -2440,6 +2484,9 @@ export interface PutAccountPolicyBody {
   traces?: TraceMode
   /** left as it is when missing; fewer days end traces that are there, too */
   trace_days?: number
+  /** false until it is changed; left as it is when missing */
+  verbatim?: boolean
+  store_response?: StoreResponse
 }
 /** PUT /v1/orgs/:orgId/policy */
 export interface PutOrgPolicyBody {
@@ -2658,7 +2705,8 @@ export interface ListSharedMemoriesAnswer {
 export interface ChangeSharedMemoryBody {
   text?: string
   tags?: Tags
-  reviewed?: boolean
+  /** a flag: 1 is true */
+  reviewed?: boolean | 0 | 1
 }
 /** DELETE /v1/orgs/:orgId/memories/:memId */
 export interface DeleteSharedMemoryQuery {
@@ -3017,7 +3065,7 @@ export interface Trace {
   splices: TraceSplice[]
   /** switches, taken out of the client's body */
   removed: TraceRemoval[]
-  /** as `X-Memory-Left-Out`: pieces of the user's last message by reason */
+  /** as `X-Memory-Left-Out`: pieces of the user's turn by their marks */
   left_out: {
     [k: string]: number
   }
@@ -3080,7 +3128,7 @@ export interface ReplayTraceAnswer {
   changed: string[]
   /** memories that were deleted, have expired, or are hidden from this key */
   gone: string[]
-  /** what of the user's last message was asked with; the rest is what `left_out` counts */
+  /** what of the user's last message is a person's; the rest is what `left_out` counts */
   words: string
 }
 export interface Webhook {
@@ -3353,7 +3401,7 @@ export interface Endpoints {
   /** Stores an exchange that is over: accepted at once, embedded and stored in the background, under the operation it names. */
   'POST /v1/memory/ingest': {
     query: IngestQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-share' | 'idempotency-key' | 'x-memory-user'>
     body: IngestBody
     defaults: 'wait' | 'share'
     answers: { 200: IngestAnswer; 202: IngestAnswer }
@@ -3697,21 +3745,21 @@ export interface Endpoints {
   /** Calls a model of any provider that speaks OpenAI's chat format. */
   'POST /v1/chat/completions': {
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
     body: ChatBody
     answers: { 200: ChatAnswer }
   }
   /** Calls a model in the format of OpenAI's Responses, of a provider that serves them: openai, openrouter, xai, groq, ollama, vllm. */
   'POST /v1/responses': {
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
     body: ResponsesBody
     answers: { 200: ResponsesAnswer }
   }
   /** Calls a model in Anthropic's format. */
   'POST /v1/messages': {
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'anthropic-version' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'anthropic-version' | 'x-memory-user'>
     body: AnthropicMessagesBody
     answers: { 200: AnthropicMessagesAnswer }
   }
@@ -3719,7 +3767,7 @@ export interface Endpoints {
   'POST /v1/models/:model:generateContent': {
     params: Pick<PathParameters, 'model'>
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
     body: GeminiBody
     answers: { 200: GeminiAnswer }
   }
@@ -3727,7 +3775,7 @@ export interface Endpoints {
   'POST /v1/models/:model:streamGenerateContent': {
     params: Pick<PathParameters, 'model'>
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
     body: GeminiBody
     answers: { 200: StreamGenerateContentAnswer }
   }
@@ -3735,7 +3783,7 @@ export interface Endpoints {
   'POST /v1beta/models/:model:generateContent': {
     params: Pick<PathParameters, 'model'>
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
     body: GeminiBody
     answers: { 200: GeminiAnswer }
   }
@@ -3743,7 +3791,7 @@ export interface Endpoints {
   'POST /v1beta/models/:model:streamGenerateContent': {
     params: Pick<PathParameters, 'model'>
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
     body: GeminiBody
     answers: { 200: StreamGenerateContentBetaAnswer }
   }

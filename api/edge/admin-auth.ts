@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { parseBearer, requireOneAuthorization } from '#api/edge/memory-key-auth.ts'
-import { findAdminByCredential, type Admin } from '#shared/access/admin.ts'
+import { findAdminByCredential, isOurCredential, type Admin } from '#shared/access/admin.ts'
 import { findReviewerByCredential, type Reviewer } from '#shared/org/reviewers.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -9,7 +9,8 @@ import { Refusal } from '#shared/core/errors.ts'
 type AdminBackend = Pick<ApiBackend, 'postgres' | 'config' | 'rateLimiter'>
 
 /**
- * The admin of a request, by `Authorization: Bearer`, `X-Admin-Key` or `X-Dashboard-Key`. The email is
+ * The admin of a request, by `Authorization: Bearer`, `X-Admin-Key` or `X-Dashboard-Key`. A bearer token that is none
+ * of ours, such as a dashboard's, does not count beside one of these headers. The email is
  * that of the credential: an `X-Admin-Email` header is ignored.
  *
  * @param authorization in place of the header
@@ -36,9 +37,10 @@ async function authenticate<Found extends Admin>(
 ): Promise<Found | undefined> {
   requireOneAuthorization(ctx)
   const { config, rateLimiter } = backend
-  const credential =
-    parseBearer(authorization) ??
-    (ctx.get('x-admin-key').trim() || ctx.get('x-dashboard-key').trim())
+  const bearer = parseBearer(authorization)
+  const header = ctx.get('x-admin-key').trim() || ctx.get('x-dashboard-key').trim()
+  const isOurs = bearer !== undefined && (header === '' || isOurCredential(config, bearer))
+  const credential = isOurs ? bearer : header
   if (!credential || isMemoryKey(credential)) return undefined
   const hash = hashKey(config.keyPepper, credential)
   rateLimiter.rejectIfLimited(ctx, hash)

@@ -18,17 +18,17 @@ const mebibyte = 1024 * 1024
 export const bodyLimits = { small: 2 * mebibyte, large: 20 * mebibyte } as const
 
 /**
- * Reads a JSON body; no body is an empty object. What it holds is counted in its bytes, and a large one waits
+ * Reads a JSON body, whatever its content type; no body is an empty object. What it holds is counted in its bytes, and a large one waits
  * until it may be parsed beside others.
  *
- * @throws Refusal `unsupported` for another content type, charset or encoding; `too-large`; `invalid`
+ * @throws Refusal `unsupported` for a multipart form, another charset or encoding; `too-large`; `invalid`
  *   for broken compression, bytes that are not UTF-8, broken JSON, too many values, or nesting deeper than 64
  *   levels; `unavailable` when too many large bodies wait.
  */
 export async function readJson(ctx: Context, size: keyof typeof bodyLimits): Promise<unknown> {
   const encoding = requireJsonEncoding(ctx)
   if (ctx.request.length === 0 || !hasBody(ctx)) return {}
-  requireMediaType(ctx, ['json', '+json'], jsonHint)
+  rejectMultipart(ctx, jsonHint)
   requireUtf8(ctx)
   const count = createJsonCounter(parsedBodyBounds)
   if (size === 'small') {
@@ -73,9 +73,9 @@ const smallBodyReader: Middleware = koaBody({
 })
 
 /**
- * The bytes of a JSON body, decompressed; their content type may be missing.
+ * The bytes of a JSON body, decompressed, whatever its content type.
  *
- * @throws Refusal `unsupported` for another content type, charset or encoding; `too-large` beyond 20 MiB;
+ * @throws Refusal `unsupported` for a multipart form, another charset or encoding; `too-large` beyond 20 MiB;
  *   `invalid` for bytes that are not UTF-8, too many values, or nesting deeper than 64 levels.
  */
 export async function readJsonBytes(ctx: Context): Promise<Buffer> {
@@ -90,7 +90,7 @@ export async function readJsonBytes(ctx: Context): Promise<Buffer> {
  * The bytes of a JSON body of any length as they arrive, decompressed.
  *
  * @returns them, and their number where it is known before
- * @throws Refusal `unsupported` for another content type, charset or encoding
+ * @throws Refusal `unsupported` for a multipart form, another charset or encoding
  */
 export function streamJsonBytes(ctx: Context): {
   chunks: AsyncIterable<Uint8Array>
@@ -107,14 +107,17 @@ function requireJsonBody(ctx: Context): ContentEncoding {
   // What nearly all clients send needs no parsing.
   const isPlainJson = type === 'application/json' && ctx.headers['content-length'] !== undefined
   if (type !== '' && !isPlainJson) {
-    requireMediaType(ctx, ['json', '+json'], jsonHint)
+    rejectMultipart(ctx, jsonHint)
     requireUtf8(ctx)
   }
+  // What is forwarded is JSON, whatever the client calls it.
+  if (!isPlainJson && ctx.is('json', '+json') === false)
+    ctx.req.headers['content-type'] = 'application/json'
   allowSlowBody(ctx.req)
   return encoding
 }
 
-const jsonHint = 'Send JSON with Content-Type: application/json'
+const jsonHint = 'Send JSON'
 
 const requireJsonEncoding = (ctx: Context): ContentEncoding =>
   requireEncoding(ctx, ['identity', 'gzip', 'deflate'], 'Send the body plain, or with gzip')
@@ -129,6 +132,17 @@ export function requireEncoding<Accepted extends ContentEncoding>(
   const match = accepted.find(name => name === encoding)
   if (match) return match
   throw new Refusal('unsupported', 'This Content-Encoding is not supported', hint)
+}
+
+/**
+ * Refuses a form of parts. What else a body is called does not matter: `fetch` calls a string text, `curl -d` a form,
+ * and whether it is JSON shows when it is parsed.
+ *
+ * @throws Refusal `unsupported` with this hint.
+ */
+export function rejectMultipart(ctx: Context, hint: string): void {
+  if (/^\s*multipart\//i.test(ctx.get('content-type')))
+    throw new Refusal('unsupported', 'This Content-Type is not supported', hint)
 }
 
 /** @throws Refusal `unsupported` with this hint. */

@@ -9,12 +9,14 @@ import {
   unclaimed,
   type RequestClaim,
 } from '#api/edge/request-idempotency.ts'
+import { sendInputNotes } from '#api/edge/input-notes.ts'
 import { setAcceptedHeaders } from '#api/edge/operation-response.ts'
-import { requireKnownParameters } from '#api/edge/query-parameters.ts'
+import { checkParameters } from '#api/edge/query-parameters.ts'
 import { parseQuery } from '#api/edge/request.ts'
 import { contract, type Route } from '#api/contract/contract.ts'
 import { fieldsOf, type Endpoint } from '#api/contract/document.ts'
 import type { Endpoints } from '#api/contract/types.ts'
+import { InputNotes } from '#shared/core/lenient-input.ts'
 import type { Shape } from '#shared/core/shape.ts'
 
 /**
@@ -45,6 +47,8 @@ type EndpointRequest<Name extends Route, Mode extends ClaimMode> = {
   query: PartOf<Name, 'query'>
   /** Undefined where a handler claims by itself: it reads the body as a stream. */
   body: Mode extends 'by-handler' ? undefined : PartOf<Name, 'body'>
+  /** What was left out of query and body, as the headers of the answer tell it. */
+  notes: InputNotes
   /** When the request was taken, by `performance.now()`. */
   startedAt: number
 } & (Mode extends 'by-handler' ? { idempotency: RequestIdempotency } : { claim: RequestClaim })
@@ -73,10 +77,12 @@ export function endpoint<
       keyHash: identity.keyHash,
       route: toStoredRoute(route, ctx.params),
     })
-    requireKnownParameters(ctx, shapes.endpoint)
-    const query = shapes.query && parseQuery(ctx, shapes.query)
-    const body = claims === 'by-handler' ? undefined : await readBody(ctx, shapes)
-    const input = { ...identity, params: ctx.params, query, body, startedAt }
+    const notes = new InputNotes()
+    checkParameters(ctx, shapes.endpoint, notes)
+    const query = shapes.query && parseQuery(ctx, shapes.query, notes)
+    const body = claims === 'by-handler' ? undefined : await readBody(ctx, shapes, notes)
+    sendInputNotes(ctx, notes)
+    const input = { ...identity, params: ctx.params, query, body, notes, startedAt }
     try {
       const claim = claims === 'before' ? await idempotency.claim(body) : unclaimed()
       if (claim.isFirstAttempt) admit?.(identity)
@@ -111,8 +117,12 @@ function noteKeyChange({ verifiedKeys, providerKeys }: ApiBackend): void {
 
 type EndpointParts = { endpoint: Endpoint; query?: Shape<unknown>; body?: Shape<unknown> }
 
-async function readBody(ctx: RouterContext, { endpoint, body }: EndpointParts): Promise<unknown> {
+async function readBody(
+  ctx: RouterContext,
+  { endpoint, body }: EndpointParts,
+  notes: InputNotes,
+): Promise<unknown> {
   if (!body || !endpoint.body) return undefined
   const size = endpoint.body.bytesMax > bodyLimits.small ? 'large' : 'small'
-  return body.check(await readJson(ctx, size))
+  return body.check(await readJson(ctx, size), notes)
 }

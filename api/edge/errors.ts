@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import { bodyEndedEarly } from '#api/edge/body-stream.ts'
-import { Refusal, type RefusalReason } from '#shared/core/errors.ts'
+import { FileRefusal, Refusal, type RefusalReason } from '#shared/core/errors.ts'
 import { errorFamilyOf, presentError, type ErrorReason } from '#api/present/provider-error.ts'
 import { maskKeys } from '#shared/access/key.ts'
 import type { Log } from '#shared/core/log.ts'
@@ -46,7 +46,8 @@ export function handleErrors(log: Log): Middleware {
   }
 }
 
-function sendRefusal(ctx: Context, { reason, message, hint }: Refusal): void {
+function sendRefusal(ctx: Context, refusal: Refusal): void {
+  const { reason, message, hint } = refusal
   const status = statusByReason[reason]
   if ((reason === 'unavailable' || reason === 'limited') && !ctx.response.get('Retry-After')) {
     ctx.set('Retry-After', retryAfterSeconds[reason])
@@ -56,6 +57,7 @@ function sendRefusal(ctx: Context, { reason, message, hint }: Refusal): void {
     ctx.set('WWW-Authenticate', 'Bearer')
   }
   sendError(ctx, status, { reason, error: message, hint })
+  if (refusal instanceof FileRefusal) Object.assign(ctx.body as object, { errors: refusal.errors })
 }
 
 /**

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Context } from 'koa'
-import { requireEncoding, requireMediaType, requireUtf8 } from '#api/edge/body.ts'
+import { rejectMultipart, requireEncoding, requireUtf8 } from '#api/edge/body.ts'
 import { streamBody } from '#api/edge/body-stream.ts'
 import { allowSlowBody } from '#api/edge/body-timeouts.ts'
 
@@ -17,30 +17,15 @@ export const ndjsonLimits = {
   import: { lineBytesMax: 8 * 1024 * 1024, bytesMax: 64 * 1024 * 1024, linesMax: 10_000 },
 } as const
 
-/** What clients call JSON lines. */
-const jsonLinesTypes = [
-  'application/x-ndjson',
-  'application/ndjson',
-  'application/jsonl',
-  'application/x-jsonl',
-  'application/jsonlines',
-  'application/x-jsonlines',
-  'application/json-seq',
-  'text/plain',
-]
-
 /**
- * The decompressed bytes of a body of JSON lines as they arrive.
+ * The decompressed bytes of a body of JSON lines as they arrive, whatever its content type.
  *
- * @throws Refusal `unsupported` for another content type, charset or encoding; what is wrong with the
+ * @throws Refusal `unsupported` for a multipart form, another charset or encoding; what is wrong with the
  *   bytes is thrown while they are read.
  */
 export function readNdjsonBody(ctx: Context): AsyncIterable<Uint8Array> {
   const encoding = requireEncoding(ctx, ['identity', 'gzip'], 'Send the file plain, or with gzip')
-  if (ctx.get('content-type') !== '') {
-    const hint = `Send JSON lines with one of these as Content-Type: ${jsonLinesTypes.join(', ')}`
-    requireMediaType(ctx, jsonLinesTypes, hint)
-  }
+  rejectMultipart(ctx, 'Send the file itself, as JSON lines')
   requireUtf8(ctx)
   allowSlowBody(ctx.req)
   return streamBody(ctx, encoding)

@@ -1,48 +1,62 @@
-import type { Context, Middleware } from 'koa'
-import { contract, type Route } from '#api/contract/contract.ts'
-import { fieldsOf, type Endpoint } from '#api/contract/document.ts'
+import type { Context } from 'koa'
+import { contractDocument, fieldsOf, type Endpoint } from '#api/contract/document.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import type { InputNotes } from '#shared/core/lenient-input.ts'
 import { suggestName } from '#shared/core/suggest-name.ts'
 
 /** Longest part of a parameter's name that a message repeats. */
 const shownLengthMax = 64
 
 /**
- * Refuses query parameters that an endpoint does not know: an ignored one could change what is done.
+ * Refuses query parameters that an endpoint does not know and that could be meant to change what it does: nearly a
+ * parameter or field of its own, a parameter of another endpoint, and any of a request that deletes. Others are noted
+ * and not used.
  *
  * @throws Refusal `invalid` with the nearest name, or the place where the parameter belongs.
  */
-export function requireKnownParameters(
+export function checkParameters(
   ctx: Context,
-  { query, body }: Pick<Endpoint, 'query' | 'body'>,
+  { method, query, body }: Pick<Endpoint, 'method' | 'query' | 'body'>,
+  notes: InputNotes,
 ): void {
   const known = query ? fieldsOf(query) : { names: [], isClosed: true }
   if (!known.isClosed) return
-  const unknown = Object.keys(ctx.query).find(name => !known.names.includes(name))
-  if (unknown === undefined) return
   const inBody = body && !body.lines ? fieldsOf(body.schema).names : []
-  throw new Refusal(
-    'invalid',
-    `unknown query parameter ${unknown.slice(0, shownLengthMax)}`,
-    unknownParameterHint(unknown, known.names, inBody),
-  )
-}
-
-/** The same for a route of the contract that is open to everyone. */
-export const knownParameters =
-  (route: Route): Middleware =>
-  (ctx, next) => {
-    requireKnownParameters(ctx, contract[route].endpoint)
-    return next()
+  for (const name of Object.keys(ctx.query)) {
+    if (known.names.includes(name)) continue
+    const hint = meantHint(name, known.names, inBody)
+    if (hint === undefined && !isMeantElsewhere(name) && method !== 'DELETE') {
+      notes.noteIgnored(name.slice(0, shownLengthMax))
+      continue
+    }
+    const others =
+      known.names.length > 0
+        ? `known parameters: ${known.names.join(', ')}`
+        : 'this endpoint takes no query parameters'
+    const shown = name.slice(0, shownLengthMax)
+    throw new Refusal('invalid', `unknown query parameter ${shown}`, hint ?? others)
   }
-
-function unknownParameterHint(unknown: string, known: string[], inBody: string[]): string {
-  if (inBody.includes(unknown)) return `send ${unknown} in the body`
-  const nearest = suggestName(unknown, known)
-  if (nearest) return `did you mean ${nearest}?`
-  const nearestInBody = suggestName(unknown, inBody)
-  if (nearestInBody) return `did you mean ${nearestInBody}, in the body?`
-  return known.length > 0
-    ? `known parameters: ${known.join(', ')}`
-    : 'this endpoint takes no query parameters'
 }
+
+/** What a parameter was meant to be, of what the endpoint itself takes. */
+function meantHint(name: string, known: string[], inBody: string[]): string | undefined {
+  // As forms write a field of a field: `tag[$ne]`.
+  const [base = ''] = name.split('[')
+  if (inBody.includes(name)) return `send ${name} in the body`
+  const nearest = suggestName(base, known)
+  if (nearest) return `did you mean ${nearest}?`
+  const nearestInBody = suggestName(base, inBody)
+  return nearestInBody && `did you mean ${nearestInBody}, in the body?`
+}
+
+/** Whether a name is that of a filter or switch of another endpoint of ours: who sends it counts on it. */
+const isMeantElsewhere = (name: string): boolean => (parametersOfAll ??= listParameters()).has(name)
+
+let parametersOfAll: Set<string> | undefined
+
+const listParameters = (): Set<string> =>
+  new Set(
+    Object.values(contractDocument.endpoints).flatMap(({ query }) =>
+      query && fieldsOf(query).isClosed ? fieldsOf(query).names : [],
+    ),
+  )

@@ -3,26 +3,27 @@ import type { Context } from 'koa'
 import { fieldsOf, type Reference } from '#api/contract/document.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import type { InputNotes } from '#shared/core/lenient-input.ts'
 import type { Shape } from '#shared/core/shape.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 
 /**
- * The checked query parameters, converted to their types. Of an open query, what it does not list may be given
- * more than once: that is the provider's, and is left out here.
+ * The checked query parameters that the shape lists, converted to their types. An empty value is absence, but where
+ * it could be meant to narrow a deletion or to ask for a preview, and of switches of model calls.
  *
  * @throws Refusal `invalid`, also for a listed parameter given twice.
  */
-export function parseQuery<Query>(ctx: Context, shape: Shape<Query>): Query {
+export function parseQuery<Query>(ctx: Context, shape: Shape<Query>, notes?: InputNotes): Query {
   const { names, isClosed } = fieldsOf(shape.schema as Reference)
   const values = Object.create(null) as Record<string, string>
   for (const [name, value] of Object.entries(ctx.query)) {
-    if (Array.isArray(value)) {
-      if (!isClosed && !names.includes(name)) continue
-      throw new Refusal('invalid', `${name.slice(0, 64)} is given more than once in the query`)
-    }
-    if (value !== undefined) values[name] = restoreTimezonePlus(sanitizeText(value))
+    if (value === undefined || !names.includes(name)) continue
+    if (Array.isArray(value))
+      throw new Refusal('invalid', `${name} is given more than once in the query`)
+    if (value === '' && isClosed && ctx.method !== 'DELETE' && name !== 'dry_run') continue
+    values[name] = restoreTimezonePlus(sanitizeText(value))
   }
-  return shape.check(values)
+  return shape.check(values, notes)
 }
 
 /** In a URL a bare `+` is a space; before the zone of a time only a `+` can have been meant. */

@@ -2,6 +2,7 @@ import { fieldsOf, type Endpoint } from '#api/contract/document.ts'
 import { defaultsOf } from '#api/mcp/arguments.ts'
 import type { Tool } from '#api/mcp/tools.ts'
 import { findTracePath, type ToolResponse } from '#api/mcp/trace-path.ts'
+import { suggestName } from '#shared/core/suggest-name.ts'
 
 type Arguments = Record<string, unknown>
 
@@ -40,17 +41,22 @@ type Connection = {
 }
 
 /** Sends each argument where the endpoint of the tool takes it. */
-function sendTool({ endpoint, name }: Tool, args: Arguments, { headers, send }: Connection) {
+async function sendTool(
+  { endpoint, name }: Tool,
+  args: Arguments,
+  { headers, send }: Connection,
+): Promise<ToolResponse> {
   const { session_id: session, ...others } = args
   const byHeader = needsSessionHeader(endpoint) && typeof session === 'string'
   const queryFields = new Set(queryFieldNames(endpoint))
   // A tool call ends with its response, so `store` always waits.
   const query = new URLSearchParams(name === 'store' ? { wait: 'true' } : {})
   const body: Arguments = {}
+  const bodyFields = new Set(endpoint.body ? fieldsOf(endpoint.body.schema).names : [])
   for (const [field, value] of Object.entries(byHeader ? others : args)) {
-    // What the endpoint does not take it refuses, wherever it stands.
-    if (queryFields.has(field) || !endpoint.body) query.set(field, toQueryText(value))
-    else body[field] = value
+    if (queryFields.has(field)) query.set(field, toQueryText(value))
+    else if (bodyFields.has(field)) body[field] = value
+    else return { status: 400, body: unknownArgument(field, [...queryFields, ...bodyFields]) }
   }
   const search = query.size > 0 ? `?${query.toString()}` : ''
   return send(`${endpoint.path}${search}`, {
@@ -62,6 +68,15 @@ function sendTool({ endpoint, name }: Tool, args: Arguments, { headers, send }: 
     },
     ...(endpoint.body && { body: JSON.stringify(body) }),
   })
+}
+
+/** A model that is told of an argument which no endpoint takes can correct its call; a client could not. */
+function unknownArgument(field: string, known: string[]) {
+  const meant = suggestName(field, known)
+  return {
+    error: `unknown field ${field.slice(0, 64)}`,
+    hint: meant ? `did you mean ${meant}?` : `known fields: ${known.join(', ')}`,
+  }
 }
 
 /** A model's null is an argument that it left out. */

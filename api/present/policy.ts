@@ -10,6 +10,7 @@ export const presentAccountPolicy = ({
   retentionDays,
   createUsers,
   traces,
+  storage,
   ...policy
 }: AccountPolicy) => ({
   ...presentPolicy(policy),
@@ -17,4 +18,6 @@ export const presentAccountPolicy = ({
   create_users: createUsers,
   traces: traces.mode,
   trace_days: traces.days,
+  verbatim: storage.verbatim,
+  store_response: storage.responseWithInput ? ('with_input' as const) : ('always' as const),
 })

@@ -1,5 +1,5 @@
 import { recencyWindow, type RecencyWindow } from '#shared/domain/recency-window.ts'
-import { matchReasons, toRelevance } from '#shared/search/ranking/explain-hit.ts'
+import { matchReasons } from '#shared/search/ranking/explain-hit.ts'
 import { presentExpiry } from '#api/present/expiry.ts'
 import type { RecalledMemory } from '#shared/vault/read/recall.ts'
 
@@ -7,22 +7,20 @@ import type { RecalledMemory } from '#shared/vault/read/recall.ts'
 const roundShare = (share: number): number =>
   share > 0 ? Math.max(0.0001, Math.round(share * 10_000) / 10_000) : 0
 
-/** What a row was ranked by. */
-const presentRanking = ({ relevance, signals }: Pick<RecalledMemory, 'relevance' | 'signals'>) => ({
-  relevance: roundShare(toRelevance(relevance)),
-  why: matchReasons(signals),
-})
+type Match = Pick<RecalledMemory, 'score' | 'similarity' | 'signals'>
 
-/** How a row fits what was asked. */
-export const presentMatch = (row: Pick<RecalledMemory, 'score' | 'relevance' | 'signals'>) => ({
-  score: roundShare(row.score),
-  ...presentRanking(row),
+/** How a row fits what was asked. `relevance` is another name of the score. */
+export const presentMatch = ({ score, similarity, signals }: Match) => ({
+  score: roundShare(score),
+  relevance: roundShare(score),
+  ...(similarity !== undefined && { similarity: Math.round(similarity * 10_000) / 10_000 }),
+  why: matchReasons(signals),
 })
 
 /** What a line of a block was ranked by. */
 export const presentBlockLine = (row: RecalledMemory) => ({
   memory_id: row.memory.id,
-  ...presentRanking(row),
+  ...presentMatch(row),
 })
 
 /** A search row. */

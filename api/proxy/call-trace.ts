@@ -5,9 +5,9 @@ import type { RequestChange } from '#api/proxy/dialects/dialect.ts'
 import type { ProxyCall, ProxyEndpoint } from '#api/proxy/proxy-call.ts'
 import type { RecallResult } from '#api/proxy/recall-result.ts'
 import { setTraceHeader } from '#api/proxy/response-headers.ts'
-import { countReasons } from '#shared/domain/turn/left-out.ts'
+import { countMarks } from '#shared/domain/turn/left-out.ts'
 import { prefixedName } from '#shared/models/resolve-model.ts'
-import { matchReasons, toRelevance } from '#shared/search/ranking/explain-hit.ts'
+import { matchReasons } from '#shared/search/ranking/explain-hit.ts'
 import { marksOf, type CallTrace, type TracedBlock } from '#shared/vault/read/call-trace.ts'
 import type { NewCallTrace } from '#shared/vault/read/call-traces.postgres.ts'
 import type { PreparedContext } from '#shared/vault/read/prepare.ts'
@@ -40,7 +40,7 @@ export async function saveCallTrace(
   if (!isTraced(call)) return
   const { caller, idempotentCall, session, request } = call
   // Now: the texts that it reads are dropped while the provider works.
-  const leftOut = countReasons(request.leftOut)
+  const leftOut = countMarks(request.leftOut)
   const { operation } = idempotentCall
   const { vault, epoch } = caller.scope
   setTraceHeader(ctx, operation)
@@ -122,8 +122,8 @@ function toTracedBlock(
     ids,
     lines,
     marks: marksOf(told),
-    ranking: ranking.map(({ relevance, signals }) => ({
-      relevance: Math.round(toRelevance(relevance) * 1e4) / 1e4,
+    ranking: ranking.map(({ score, signals }) => ({
+      relevance: Math.round(score * 1e4) / 1e4,
       why: matchReasons(signals),
     })),
   }

@@ -50,7 +50,7 @@ async function callerWithRights(
   switches: readonly ChannelSwitches[],
   memoryUser: string | undefined,
 ): Promise<Caller> {
-  const access = resolveMemoryAccess(caller.permissions, switches)
+  const access = resolveMemoryAccess(caller.permissions, switches, caller.keyRow.storage)
   if (memoryUser === undefined && !isAnyAllowed(access)) return caller
   const verified = await verify()
   if (verified !== caller) setMemoryHeaders(ctx, verified)

@@ -17,6 +17,7 @@ export const emptyRequest: ProxyRequest = {
   words: '',
   userTurn: undefined,
   earlierTurns: [],
+  storeVerbatim: () => {},
   readAhead: async () => {},
   forgetTexts: () => {},
   serialize: () => emptyBody,

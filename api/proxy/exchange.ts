@@ -20,9 +20,9 @@ export function openExchange(
   const { request, memoryAccess, session, space } = call
   if (!memoryAccess.store && !memoryAccess.storeReply) return undefined
   const newMessages = memoryAccess.store ? request.newMessages : []
-  const storable = request.userTurn?.storable ?? []
-  const storesReply =
-    memoryAccess.storeReply && (storable.length > 0 || memoryAccess.storeReplyAlone)
+  const { responseWithInput } = call.caller.keyRow.storage
+  const storable = responseWithInput ? (request.userTurn?.storable ?? []) : undefined
+  const storesReply = memoryAccess.storeReply && storable?.length !== 0
   if (newMessages.length === 0 && !storesReply) return undefined
   return exchanges.open({
     operation: call.idempotentCall.operation,
@@ -31,7 +31,8 @@ export function openExchange(
     embeddings: space.model,
     model: prefixedName(call.model),
     said: newMessages,
-    storable: memoryAccess.storeReplyAlone ? undefined : storable,
+    storable,
+    verbatim: call.verbatim,
     unansweredBefore: call.unansweredBefore,
     isContinuation: request.userTurn?.isToolContinuation ?? false,
     expiresAt: call.expiresAt,
@@ -46,7 +47,7 @@ export type ReplyOutcome = Omit<CompletionResult, 'recalledTokens' | 'lentTags'>
 
 /** Nothing is stored of an error; of an answer that was interrupted, the text up to there. */
 export function toReplyOutcome(
-  { memoryAccess }: ProxyCall,
+  { memoryAccess, verbatim }: ProxyCall,
   { status }: UpstreamResponse,
   { text, complete, failed, isStep = false, inputTokens = 0, outputTokens = 0 }: Reply,
   relayed: RelayOutcome,
@@ -57,7 +58,7 @@ export function toReplyOutcome(
     // Clients may leave once they have the provider's mark of the end.
     interrupted: relayed === 'interrupted' || failed || !complete,
     unanswered: !answered,
-    isStep,
+    isStep: isStep && !verbatim,
     inputTokens,
     outputTokens,
   }

@@ -14,6 +14,7 @@ import {
   noMemoryAccess,
   resolveMemoryAccess,
   resolveShares,
+  resolveVerbatim,
   parseAsOfHeader,
   parseTtlHeader,
   type ChannelSwitches,
@@ -69,6 +70,7 @@ export type ProxyCall = {
   filter: CallMetadata['filter']
   /** False: not told to the member's organization. */
   shares: boolean
+  verbatim: boolean
   /** Identifies the user's turn in the vault, in all its calls; undefined without a user turn. */
   turnId: Buffer | undefined
   /** As that id, of any turn of the conversation. */
@@ -99,7 +101,8 @@ export async function readProxyCall(
     endpoint.dialect,
   )
   const { metadata, filter } = parseMetadataHeaders(ctx, caller)
-  const memoryUse = resolveMemoryUse(ctx, caller, request, switches)
+  const verbatim = resolveVerbatim(switches, caller.keyRow.storage)
+  const memoryUse = resolveMemoryUse(ctx, caller, request, { switches, verbatim })
   const { memoryAccess, usesMemory, isUsed } = memoryUse
   const { session, conversation } = resolveSessionSpace(ctx, {
     inBody: request.switches.session_id,
@@ -108,7 +111,7 @@ export async function readProxyCall(
   setSessionHeader(ctx, conversation)
 
   const model = await resolveCallModel(ctx, backend, caller, { endpoint, request, unread })
-  if (usesMemory) setLeftOutHeader(ctx, request)
+  if (usesMemory && !verbatim) setLeftOutHeader(ctx, request)
   const embeddings = isUsed
     ? embeddingModelForRequest(ctx, caller, request.switches.embeddings, query.embeddings)
     : undefined
@@ -129,6 +132,7 @@ export async function readProxyCall(
     hashedParts: [
       JSON.stringify([memoryAccess, contextBounds, session, conversation, space.model, ttl]),
       ...(shares ? [] : ['unshared']),
+      ...(verbatim ? ['verbatim'] : []),
       ...(asOf === undefined ? [] : [`as of ${asOf}`]),
       ...(metadata ? [`metadata ${JSON.stringify(metadata)}`] : []),
       ...(filter ? [`filter ${JSON.stringify(filter)}`] : []),
@@ -156,6 +160,7 @@ export async function readProxyCall(
     metadata,
     filter,
     shares,
+    verbatim,
     ...identifyTurns(isUsed ? request.userTurn : undefined, {
       conversation,
       space,
@@ -174,16 +179,16 @@ type MemoryUse = Pick<ProxyCall, 'memoryAccess' | 'aside' | 'retrieves'> & {
 /** What the call does with memory, by the rights of its caller, its switches and what kind of call it is. */
 function resolveMemoryUse(
   ctx: Context,
-  { permissions }: Caller,
+  { permissions, keyRow }: Caller,
   request: ProxyRequest,
-  switches: readonly ChannelSwitches[],
+  { switches, verbatim }: { switches: readonly ChannelSwitches[]; verbatim: boolean },
 ): MemoryUse {
-  const allowed = resolveMemoryAccess(permissions, switches)
+  const allowed = resolveMemoryAccess(permissions, switches, keyRow.storage)
   const kind = isAnyAllowed(allowed) ? (asideOfHeaders(ctx) ?? request.aside) : undefined
   const isRecalledFor = kind !== undefined && switches.some(one => one.recallsAsides)
   const aside = isRecalledFor ? undefined : kind
   const retrieve = isRecalledFor && allowed.retrieve
-  const memoryAccess = kind ? { ...noMemoryAccess, retrieve } : allowed
+  const memoryAccess = kind ? { ...(verbatim ? allowed : noMemoryAccess), retrieve } : allowed
   // An aside with a prompt of its own shares no prefix with the conversation that it is about.
   const retrieves = allowed.retrieve && aside !== 'apart'
   const usesMemory = isAnyAllowed(memoryAccess)

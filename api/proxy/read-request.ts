@@ -5,7 +5,13 @@ import { readIdempotencyKey } from '#api/edge/idempotency-claim.ts'
 import type { Dialect, ProxyRequest } from '#api/proxy/dialects/dialect.ts'
 import { emptyBody, emptyRequest } from '#api/proxy/empty-request.ts'
 import { readJsonOrStream, type StreamedJson } from '#api/proxy/streamed-json.ts'
-import { isAnyAllowed, resolveMemoryAccess, type ChannelSwitches } from '#api/proxy/switches.ts'
+import {
+  bodySwitches,
+  isAnyAllowed,
+  resolveMemoryAccess,
+  resolveVerbatim,
+  type ChannelSwitches,
+} from '#api/proxy/switches.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
@@ -20,15 +26,17 @@ export type ReadRequest = {
 /** Reads the body; of one over 20 MiB, which only a call without memory may have, the model alone. */
 export async function readRequest(
   ctx: Context,
-  { permissions }: Caller,
+  { permissions, keyRow }: Caller,
   channels: readonly ChannelSwitches[],
   dialect: Dialect,
 ): Promise<ReadRequest> {
-  const usesMemory = isAnyAllowed(resolveMemoryAccess(permissions, channels))
+  const usesMemory = isAnyAllowed(resolveMemoryAccess(permissions, channels, keyRow.storage))
   const body = usesMemory ? await readJsonBytes(ctx) : await readJsonOrStream(ctx)
   if (Buffer.isBuffer(body)) {
     await admitBody(ctx, body.length)
     const request = await parseAndValidateBody(body, dialect)
+    if (resolveVerbatim([...channels, bodySwitches(request.switches)], keyRow.storage))
+      request.storeVerbatim()
     if (usesMemory && isLarge(body)) await request.readAhead()
     return { request, bytes: body, unread: undefined }
   }

@@ -4,7 +4,7 @@ import type { ProxyRequest } from '#api/proxy/dialects/dialect.ts'
 import type { RecallResult } from '#api/proxy/recall-result.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { KeyRow } from '#shared/access/key-row.postgres.ts'
-import { countReasons } from '#shared/domain/turn/left-out.ts'
+import { totalLeftOut } from '#shared/domain/turn/left-out.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
@@ -90,11 +90,16 @@ export function setRecallHeaders(
 export const noteCoreSession = (ctx: Context): void =>
   ctx.set('X-Memory-Status', `${ctx.response.get('X-Memory-Status')}; sessions=core`)
 
-/** Counts what of the user's last message is neither asked with nor stored. */
+/**
+ * Names what known programs have written into the user's turn, which is neither asked with nor stored: a dictionary
+ * of RFC 9651 from marks to the number of their pieces, with their length.
+ */
 export function setLeftOutHeader(ctx: Context, { leftOut }: Pick<ProxyRequest, 'leftOut'>): void {
   if (leftOut.length === 0) return
-  const counts = Object.entries(countReasons(leftOut))
-  ctx.set('X-Memory-Left-Out', counts.map(([reason, count]) => `${reason}=${count}`).join(', '))
+  const totals = totalLeftOut(leftOut).map(
+    ({ mark, pieces, characters }) => `${mark}=${pieces};characters=${characters}`,
+  )
+  ctx.set('X-Memory-Left-Out', totals.join(', '))
 }
 
 /** Names the trace of the call, for `GET /v1/traces/:traceId`. */

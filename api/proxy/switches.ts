@@ -6,6 +6,8 @@ import type { ContextBounds } from '#api/proxy/recall-with-timeout.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { parseAsOf } from '#shared/vault/read/as-of.ts'
 import type { Density } from '#shared/vault/read/prepare-request.ts'
+import type { StoredHalves } from '#shared/domain/turn/sent-messages.ts'
+import type { StoragePolicy } from '#shared/domain/storage-policy.ts'
 import { permissionsByMode, type KeyMode, type Permissions } from '#shared/access/key.ts'
 
 /** The memory switches of one channel of a request: its headers, its query or its body. */
@@ -15,8 +17,10 @@ export type ChannelSwitches = {
   mode?: KeyMode | undefined
   /** False: the user's messages are not stored. */
   store?: boolean | undefined
-  /** False: the model's reply is not stored. True: it is, even where the user's messages are not. */
+  /** False: the model's reply is not stored. */
   storeReply?: boolean | undefined
+  /** True: the exchange is stored as it was sent, with what programs have written into it. */
+  verbatim?: boolean | undefined
   /** False: nothing of the exchange is told to the member's organization. */
   share?: boolean | undefined
   /** True: an aside is recalled for as a person's turn. */
@@ -44,41 +48,55 @@ export type MemoryAccess = {
   retrieve: boolean
   store: boolean
   storeReply: boolean
-  /** The reply is stored even where nothing of the user's turn is. */
-  storeReplyAlone: boolean
 }
 
-export const noMemoryAccess: MemoryAccess = {
-  retrieve: false,
-  store: false,
-  storeReply: false,
-  storeReplyAlone: false,
-}
+export const noMemoryAccess: MemoryAccess = { retrieve: false, store: false, storeReply: false }
 
 export const isAnyAllowed = (access: MemoryAccess): boolean => Object.values(access).some(Boolean)
 
 /**
  * Combines the key's permissions with the switches of every channel. A switch only restricts: allowed is
- * what all of them allow, in any order and number; no channel overrides another. `storeReply: true` keeps
- * the reply where `store: false` would drop it too.
+ * what all of them allow, in any order and number; no channel overrides another. What the user says and what the
+ * model replies have a switch each.
+ *
+ * @param responseWithInput the policy: the reply is stored only where what the user says is
  */
 export function resolveMemoryAccess(
   permits: Permissions,
   channels: readonly ChannelSwitches[],
+  { responseWithInput }: Pick<StoragePolicy, 'responseWithInput'>,
 ): MemoryAccess {
   const every = (allows: (switches: ChannelSwitches) => boolean): boolean => channels.every(allows)
   const mode = (switches: ChannelSwitches): Permissions =>
     permissionsByMode[switches.memory === false ? 'off' : (switches.mode ?? 'on')]
   const stores = permits.store && every(switches => mode(switches).store)
   const storesUser = every(({ store }) => store !== false)
-  const asksForReply = channels.some(({ storeReply }) => storeReply === true)
   const storesReply = stores && every(({ storeReply }) => storeReply !== false)
   return {
     retrieve: permits.retrieve && every(switches => mode(switches).retrieve),
     store: stores && storesUser,
-    // A reply repeats what was asked: without a word about it, it is not stored where the question is not.
-    storeReply: storesReply && (storesUser || asksForReply),
-    storeReplyAlone: storesReply && asksForReply,
+    storeReply: storesReply && (storesUser || !responseWithInput),
+  }
+}
+
+/** Whether the exchange is stored as it was sent: any channel, or the policy, says so. */
+export const resolveVerbatim = (
+  channels: readonly ChannelSwitches[],
+  policy: Pick<StoragePolicy, 'verbatim'>,
+): boolean => policy.verbatim || channels.some(({ verbatim }) => verbatim === true)
+
+/** Which halves of an ingested exchange are stored: what headers and body allow. */
+export function resolveStoredHalves(
+  ctx: Context,
+  body: { memory_store?: boolean | undefined; memory_store_response?: boolean | undefined },
+  { responseWithInput }: StoragePolicy,
+): StoredHalves {
+  const store = parseEnumHeader(ctx, 'X-Memory-Store', booleans)
+  const storeReply = parseEnumHeader(ctx, 'X-Memory-Store-Response', booleans)
+  return {
+    input: store !== false && body.memory_store !== false,
+    response: storeReply !== false && body.memory_store_response !== false,
+    responseWithInput,
   }
 }
 
@@ -95,6 +113,7 @@ export const headerSwitches = (ctx: Context): ChannelSwitches => ({
   mode: parseEnumHeader(ctx, 'X-Memory-Mode', modes),
   store: parseEnumHeader(ctx, 'X-Memory-Store', booleans),
   storeReply: parseEnumHeader(ctx, 'X-Memory-Store-Response', booleans),
+  verbatim: parseEnumHeader(ctx, 'X-Memory-Verbatim', booleans),
   share: parseShareHeader(ctx),
   recallsAsides: parseEnumHeader(ctx, 'X-Memory-Asides', { none: false, recall: true }),
   contextLimit: parseLimitHeader(ctx),
@@ -189,6 +208,7 @@ export const bodySwitches = (body: BodySwitches): ChannelSwitches => ({
   mode: body.memory_mode,
   store: body.memory_store,
   storeReply: body.memory_store_response,
+  verbatim: body.memory_verbatim,
   share: body.memory_share,
   contextLimit: body.context_limit,
   density: body.density,

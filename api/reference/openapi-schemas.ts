@@ -1,5 +1,6 @@
 import { errorBodyOf } from '#api/contract/contract.ts'
 import { contractDocument, type Endpoint, type Reference } from '#api/contract/document.ts'
+import { contractDefinitions, withOrigin } from '#api/reference/openapi-origin.ts'
 import type { Schema } from '#shared/core/shape.ts'
 
 type Json = Record<string, unknown>
@@ -27,10 +28,17 @@ export function collectSchemas(endpoints: readonly Endpoint[]): Json {
       visit(resolveReferences(schema))
   }
   visit(Object.values(listAnswerHeaders()).map(({ schema }) => resolveReferences(schema)))
+  const inContract = contractDefinitions()
   return Object.fromEntries(
     Object.entries(contractDocument.$defs)
       .filter(([name]) => wanted.has(name))
-      .map(([name, schema]) => [name, rewriteReferences(schema)]),
+      .map(([name, schema]) => {
+        const belongs = inContract.has(name)
+        return [
+          name,
+          { ...(rewriteReferences(withOrigin(schema, belongs)) as Json), 'x-contract': belongs },
+        ]
+      }),
   )
 }
 

@@ -1,6 +1,7 @@
 import { errorBodyOf } from '#api/contract/contract.ts'
 import { contractDocument, type Content, type Endpoint } from '#api/contract/document.ts'
 import { examples } from '#api/reference/examples.ts'
+import { isMarkedOurs } from '#api/reference/openapi-origin.ts'
 import {
   collectSchemas,
   listAnswerHeaders,
@@ -82,6 +83,7 @@ function buildOpenApiOperation(endpoint: Endpoint): Json {
   const { operation, summary, path, auth } = endpoint
   return {
     operationId: operation,
+    'x-contract': !endpoint.ours,
     tags: [tagForPath(path)],
     summary: summary.replace(/\.$/, ''),
     description: describeEndpoint(endpoint),
@@ -105,23 +107,25 @@ function buildOpenApiOperation(endpoint: Endpoint): Json {
   }
 }
 
-const buildParameters = ({ params, query, headers, operation }: Endpoint): Json[] => [
-  ...listFields(params).map(field => buildParameter('path', field, operation)),
-  ...listFields(query).map(field => buildParameter('query', field, operation)),
-  ...listFields(headers).map(field => buildParameter('header', field, operation)),
+const buildParameters = (endpoint: Endpoint): Json[] => [
+  ...listFields(endpoint.params).map(field => buildParameter('path', field, endpoint)),
+  ...listFields(endpoint.query).map(field => buildParameter('query', field, endpoint)),
+  ...listFields(endpoint.headers).map(field => buildParameter('header', field, endpoint)),
 ]
 
 function buildParameter(
   location: 'path' | 'query' | 'header',
   field: SchemaField,
-  operation: string,
+  { operation, ours }: Pick<Endpoint, 'operation' | 'ours'>,
 ): Json {
-  const { description, ...schema } = rewriteReferences(resolveReferences(field.schema)) as Json
+  const resolved = resolveReferences(field.schema)
+  const { description, 'x-contract': _, ...schema } = rewriteReferences(resolved) as Json
   const example = examples[operation]?.[location === 'header' ? 'headers' : location]?.[field.name]
   return {
     name: field.name,
     in: location,
     required: location === 'path' || field.required,
+    'x-contract': !ours && !isMarkedOurs(resolved),
     ...(description !== undefined && { description }),
     schema,
     ...(example !== undefined && { example }),
@@ -199,10 +203,15 @@ function buildHeaderComponents(endpoints: readonly Endpoint[]): Json {
   const fields = listAnswerHeaders().filter(({ name }) => responseHeaders.has(name.toLowerCase()))
   return Object.fromEntries(
     fields.map(({ name, schema }) => {
-      const { description, ...rest } = rewriteReferences(resolveReferences(schema)) as Json
+      const resolved = resolveReferences(schema)
+      const { description, 'x-contract': _, ...rest } = rewriteReferences(resolved) as Json
       return [
         name.toLowerCase(),
-        { ...(description !== undefined && { description }), schema: rest },
+        {
+          ...(description !== undefined && { description }),
+          'x-contract': !isMarkedOurs(resolved),
+          schema: rest,
+        },
       ]
     }),
   )

@@ -1,6 +1,5 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
-import { knownParameters } from '#api/edge/query-parameters.ts'
 import type { HttpServer } from '#api/edge/server.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -8,16 +7,16 @@ import { createReadinessCheck } from '#shared/operations/readiness.ts'
 
 /** Liveness and readiness; open. */
 export function health(router: Router, backend: Backend): void {
-  router.get('/health', knownParameters('GET /health'), ctx => {
+  router.get('/health', ctx => {
     ctx.body = { status: 'ok', timestamp: new Date().toISOString() }
   })
 
-  router.get('/health/live', knownParameters('GET /health/live'), ctx => {
+  router.get('/health/live', ctx => {
     ctx.body = { status: 'ok' }
   })
 
   const checkReadiness = createReadinessCheck(backend)
-  router.get('/health/ready', knownParameters('GET /health/ready'), async ctx => {
+  router.get('/health/ready', async ctx => {
     const { faults, lagSeconds } = await checkReadiness()
     ctx.set('Cache-Control', 'no-store')
     const faultsNow = isDraining(ctx) ? [...faults, 'this process is about to stop'] : faults

@@ -1,6 +1,5 @@
 import type { Router } from '@koa/router'
 import { contractDocument } from '#api/contract/document.ts'
-import { knownParameters } from '#api/edge/query-parameters.ts'
 import { version } from '#api/edge/version.ts'
 
 /** The name and version of the service and its endpoints; open. */
@@ -11,7 +10,7 @@ export function information(router: Router): void {
       summary || operation,
     ]),
   )
-  router.get('/', knownParameters('GET /'), ctx => {
+  router.get('/', ctx => {
     const served = router.stack.flatMap(({ path, methods }) =>
       methods.map(method => `${method} ${String(path)}`).filter(route => summaries.has(route)),
     )

@@ -15,6 +15,7 @@ import { authenticateCaller } from '#api/edge/memory-key-auth.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { suggestName } from '#shared/core/suggest-name.ts'
 
 /** Headers of an MCP request that its tool calls carry on: the credential, the user and the trace. */
 const forwardedHeaders = [
@@ -71,12 +72,12 @@ async function authenticate(ctx: Context, backend: ApiBackend): Promise<Caller> 
  */
 function selectedTools(ctx: Context): string[] | undefined {
   const { tools, ...others } = ctx.query
-  const other = Object.keys(others)[0]
-  if (other !== undefined) {
+  const nearMiss = Object.keys(others).find(name => suggestName(name, ['tools']))
+  if (nearMiss !== undefined) {
     throw new Refusal(
       'invalid',
-      `unknown query parameter ${other.slice(0, 64)}`,
-      'known parameters: tools',
+      `unknown query parameter ${nearMiss.slice(0, 64)}`,
+      'did you mean tools?',
     )
   }
   if (tools === undefined) return undefined

@@ -31,7 +31,7 @@ export function models(router: Router, backend: ApiBackend): void {
       ctx.body = {
         providers: lists,
         models: lists.flatMap(list => list.models.map(name => `${list.provider}/${name}`)),
-        default: pickDefaultModel(lists),
+        default: pickDefaultModel(lists) ?? '',
         catalog_updated: new Date(updatedAt).toISOString(),
         object: 'list',
         data: lists.flatMap(({ provider, models }) =>

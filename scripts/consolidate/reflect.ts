@@ -1,5 +1,6 @@
 import type { Batch, CommitEntry } from '#scripts/consolidate/client.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { requireStandaloneProse } from '#shared/vault/consolidate/standalone-prose.ts'
 import type { ChatModel, ChatTurn } from '#shared/models/openai-chat.ts'
 import { shape, type Shape } from '#shared/core/shape.ts'
 
@@ -111,10 +112,8 @@ function buildAnswerShape({ reflection_contract: contract }: Batch): Shape<Model
 function parseEntries(answer: string, answerShape: Shape<ModelAnswer>): CommitEntry[] {
   const value = extractJson(answer)
   const { entries } = answerShape.check(Array.isArray(value) ? { entries: value } : value)
-  return entries.map(({ text, importance }, index) => {
-    if (text.trim() === '') throw new Refusal('invalid', `entries[${index}].text is empty`)
-    return { text: text.trim(), importance }
-  })
+  requireStandaloneProse(entries)
+  return entries.map(({ text, importance }) => ({ text: text.trim(), importance }))
 }
 
 /** The JSON of an answer, which may be in a code fence, between sentences or after `<think>` text. */

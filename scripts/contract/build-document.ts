@@ -97,7 +97,7 @@ function collectTables(chapters: readonly Section[]): Map<string, SchemaTable> {
 function assertResource({ title, position, modifiers, attributes, subsections }: Section): void {
   if (!/^[A-Z][A-Za-z]+$/.test(title))
     throw specificationError(position, 'is neither an endpoint nor a resource')
-  const unknownModifier = modifiers.find(word => word !== 'open')
+  const unknownModifier = modifiers.find(word => word !== 'open' && word !== 'ours')
   if (unknownModifier)
     throw specificationError(position, `(${unknownModifier}) has no meaning for a resource`)
   const unread =
@@ -111,7 +111,10 @@ function buildTableSchema(
   names: ReadonlySet<string>,
 ): Schema {
   const open = modifiers.includes('open')
-  const described = notes && { description: notes }
+  const described = {
+    ...(notes && { description: notes }),
+    ...(modifiers.includes('ours') && { 'x-contract': false }),
+  }
   if (typeCell !== undefined) {
     if (rows.length > 0 || open)
       throw specificationError(position, 'has a type, so no table and no (open)')

@@ -1,5 +1,6 @@
 import { type Subsection, specificationError } from '#scripts/contract/parse-markdown.ts'
 import type { Reference, Content } from '#api/contract/document.ts'
+import type { Schema } from '#shared/core/shape.ts'
 
 /** `SearchBody`, `SearchQuery`, `SearchAnswer`; the second answer of an endpoint is `SearchAnswer202`. */
 export function definitionName(
@@ -48,4 +49,28 @@ export function readAnswers(
     answers[part.name] = readContent(part, operation, Object.keys(answers).length)
   }
   return answers
+}
+
+export const referredName = ({ $ref }: Reference): string => $ref.split('/').at(-1)!
+
+/**
+ * The headers that tell what of a request was not taken as it was sent: unknown names, and numbers above bounds.
+ *
+ * @param inputs query and body
+ */
+export function inputNoteHeaders(
+  needsKey: boolean,
+  inputs: readonly (Reference | undefined)[],
+  $defs: Record<string, Schema>,
+): string[] {
+  const listed = ($defs.AnswerHeaders?.properties ?? {}) as Record<string, Schema>
+  const schemas = inputs.flatMap(input => (input ? [$defs[referredName(input)]!] : []))
+  const isOwn = needsKey && schemas.every(schema => schema.additionalProperties !== true)
+  const clamps = schemas.some(({ properties = {} }) =>
+    Object.values(properties as Record<string, Schema>).some(field => field['x-clamped'] === true),
+  )
+  return [
+    ...(isOwn ? ['x-memory-ignored-fields'] : []),
+    ...(clamps ? ['x-memory-clamped'] : []),
+  ].filter(name => name in listed)
 }

@@ -54,7 +54,7 @@ export function buildObjectSchema(
 }
 
 function buildFieldSchema(
-  { position, type, required, notes }: FieldRow,
+  { position, type, required, notes, isOurs }: FieldRow,
   names: ReadonlySet<string>,
 ): Schema {
   const at = { ...position, column: 'Type' }
@@ -67,7 +67,7 @@ function buildFieldSchema(
       )
     requireFit(schema)
   }
-  return { ...(notes && { description: notes }), ...schema }
+  return { ...(notes && { description: notes }), ...schema, ...(isOurs && { 'x-contract': false }) }
 
   function readType(): Schema {
     try {

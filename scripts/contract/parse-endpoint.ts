@@ -8,6 +8,8 @@ import type { Schema } from '#shared/core/shape.ts'
 import {
   derivedName,
   buildReference,
+  referredName,
+  inputNoteHeaders,
   isResourceName,
   ndjsonMediaType,
   readContent,
@@ -38,7 +40,7 @@ export function parseEndpoint(chapter: Section, $defs: Definitions): Endpoint {
   if (attributes.has('Is')) throw specificationError(position, 'Is belongs to resources')
   for (const part of subsections) assertKnownModifiers(part, $defs)
 
-  const { auth, needs } = readAuth(chapter)
+  const { auth, needs, quiet } = readAuth(chapter)
   const namesUsers = auth.includes('memory-key') && takesUsers(needs, $defs)
   const requestHeaders = [
     ...splitList(attributes.get('Takes')),
@@ -53,7 +55,8 @@ export function parseEndpoint(chapter: Section, $defs: Definitions): Endpoint {
     'Headers',
     requestHeaders.map(name => name.toLowerCase()),
   )
-  const query = findSubsection(chapter, 'Query')
+  const queryPart = findSubsection(chapter, 'Query')
+  const query = queryPart && buildReference(queryPart, operation, 0)
   const body = readBody(chapter, $defs)
   const answers = readAnswers(subsections, operation)
   if (Object.keys(answers).length === 0) throw specificationError(position, 'has no answer')
@@ -66,12 +69,14 @@ export function parseEndpoint(chapter: Section, $defs: Definitions): Endpoint {
     description,
     auth,
     needs,
+    ...(quiet && { quiet }),
+    ...(chapter.modifiers.includes('ours') && { ours: true }),
     ...(params && { params }),
-    ...(query && { query: buildReference(query, operation, 0) }),
+    ...(query && { query }),
     ...(headers && { headers }),
     ...(body && { body }),
     answers,
-    sends: answerHeaders,
+    sends: [...answerHeaders, ...inputNoteHeaders(auth.length > 0, [query, body?.schema], $defs)],
     errors: errorStatuses(chapter, {
       open: auth.length === 0,
       needs,
@@ -102,6 +107,8 @@ const takesUsers = (needs: readonly KeyRight[], $defs: Definitions): boolean =>
   !needs.includes('mint') &&
   userHeader.toLowerCase() in (($defs.RequestHeaders?.properties ?? {}) as Definitions)
 
+const quietSuffix = ', else nothing'
+
 const credentialsByName: Record<string, Credential[]> = {
   none: [],
   'Memory Key': ['memory-key'],
@@ -109,14 +116,18 @@ const credentialsByName: Record<string, Credential[]> = {
   'Memory Key or admin': ['memory-key', 'admin'],
 }
 
-function readAuth({ position, attributes }: Section): Pick<Endpoint, 'auth' | 'needs'> {
+function readAuth({
+  position,
+  attributes,
+}: Section): Pick<Endpoint, 'auth' | 'needs'> & { quiet: boolean } {
   const value = attributes.get('Auth') ?? ''
-  const [name = '', rights = ''] = value.split(', may ')
+  const quiet = value.endsWith(quietSuffix)
+  const [name = '', rights = ''] = value.replace(quietSuffix, '').split(', may ')
   const auth = credentialsByName[name]
   const needs = rights === '' ? [] : rights.split(' and ')
   const known = needs.every(right => ['read', 'write', 'mint', 'govern'].includes(right))
   if (auth && known && (needs.length === 0 || auth.includes('memory-key'))) {
-    return { auth, needs: needs as KeyRight[] }
+    return { auth, needs: needs as KeyRight[], quiet }
   }
   throw specificationError(
     position,
@@ -190,7 +201,7 @@ function readBody(chapter: Section, $defs: Definitions): Endpoint['body'] {
     )
   const media = match[1] ? splitList(match[1]) : ['application/json']
   const answer = readContent(part, chapter.attributes.get('Operation')!, 0)
-  const name = answer.schema.$ref.split('/').at(-1)!
+  const name = referredName(answer.schema)
   const required = ($defs[name]?.required ?? []) as string[]
   return {
     media,

@@ -16,6 +16,8 @@ export type FieldRow = {
   type: string
   required: boolean
   notes: string
+  /** Not part of the contract of the hosted service. */
+  isOurs: boolean
 }
 
 /** The content under a `###` heading: a table, or a type that is described elsewhere. */
@@ -183,13 +185,17 @@ function readRows(place: SourcePosition, { header, rows, raw }: Tokens.Table): F
     }
     return {
       position: at,
-      field: unwrapCodeSpan({ ...at, column: 'Field' }, field),
+      field: unwrapCodeSpan({ ...at, column: 'Field' }, field.replace(oursMark, '')),
       type: unwrapCodeSpan({ ...at, column: 'Type' }, type),
       required: required === 'yes',
       notes,
+      isOurs: oursMark.test(field),
     }
   })
 }
+
+/** Behind the name of a field that is not part of the contract of the hosted service. */
+const oursMark = / \(ours\)$/
 
 function unwrapCodeSpan(place: SourcePosition, cell: string): string {
   const code = /^`([^`]+)`$/.exec(cell)?.[1]

@@ -6,7 +6,7 @@ import type { Schema } from '#shared/core/shape.ts'
  *     cell  = union [ '=' default ]
  *     union = item { '|' item }
  *     item  = base { '[]' [ range ] [ 'unique' ] }
- *     base  = '(' union ')' | literal | 'map of' base | scalar [ range ] | Resource
+ *     base  = '(' union ')' | literal | 'map of' base | scalar [ range ] [ 'clamped' ] | Resource
  *
  * @param resources names that a cell may refer to
  * @throws Error with the fault; the caller adds the position.
@@ -90,7 +90,11 @@ function readBase(reader: TokenReader): Schema {
   if (reader.resources.has(token)) return { $ref: `#/$defs/${token}` }
   const scalar = scalarSchemas[token]
   if (!scalar) throw new Error(`unknown type ${token}`)
-  return applyRange(token, scalar, readRange(reader))
+  const schema = applyRange(token, scalar, readRange(reader))
+  if (!takeToken(reader, 'clamped')) return schema
+  if (schema.maximum === undefined && schema.maxLength === undefined)
+    throw new Error('clamped needs an upper bound')
+  return { ...schema, 'x-clamped': true }
 }
 
 const scalarSchemas: Record<string, Schema> = {

@@ -66,7 +66,8 @@ export async function uploadPart(
     },
     body: gzipped,
   })
-  const { operation_id } = accepted as { operation_id: string }
+  const { operation_id, errors } = accepted as { operation_id: string } & Partial<ErrorBody>
+  if (errors) return { stored: 0, replaced: 0, skipped: 0, failed: countLines(body), errors }
   for (;;) {
     const answer = await callWithRetry(options, delivery, `/v1/operations/${operation_id}`, {})
     const { state, progress, outcome } = answer as OperationAnswer
@@ -105,7 +106,7 @@ async function callWithRetry(
       ...request,
       headers: { ...(headers as Record<string, string>), ...credentialHeaders(target) },
     })
-    if (answer.status < 300) return answer.body
+    if (answer.status < 300 || isFaultyFile(answer)) return answer.body
     const refusal = toRefusal(answer)
     if (!retryableStatuses.has(answer.status) || attempt === attemptsMax) throw refusal
     const seconds = answer.retryAfter ?? Math.min(30, 2 ** (attempt - 1))
@@ -113,6 +114,17 @@ async function callWithRetry(
     await delay(seconds * 1_000)
   }
 }
+
+/** The refusal of a part of which no line can be stored; others may be good. */
+const isFaultyFile = ({ status, body }: HttpAnswer): boolean =>
+  status === 400 && (body as Partial<ErrorBody>).errors !== undefined
+
+/** Lines of a part; blank ones are none. */
+const countLines = (body: Buffer): number =>
+  body
+    .toString()
+    .split('\n')
+    .filter(line => line.trim() !== '').length
 
 type HttpAnswer = { status: number; body: unknown; retryAfter: number | undefined }
 

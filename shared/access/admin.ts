@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { hashKey } from '#shared/access/key.ts'
+import { hashKey, looksLikeKey } from '#shared/access/key.ts'
 import { upsertAccount } from '#shared/access/accounts.postgres.ts'
 import { findAdmin, findAdminByEmail } from '#shared/access/admin-keys.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
@@ -15,6 +15,14 @@ export const breakGlassHash = (
 ): Buffer | null =>
   adminSecret !== null && adminEmail === email ? hashKey(keyPepper, adminSecret) : null
 
+/** Whether a credential is the break-glass secret of the environment. */
+const isAdminSecret = ({ adminSecret }: Pick<Config, 'adminSecret'>, credential: string): boolean =>
+  adminSecret !== null && timingSafeEqual(sha256(credential), sha256(adminSecret))
+
+/** Whether a bearer token can be one of this service: other products send tokens of theirs beside a key of ours. */
+export const isOurCredential = (config: Pick<Config, 'adminSecret'>, credential: string): boolean =>
+  looksLikeKey(credential) || isAdminSecret(config, credential)
+
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /**
@@ -27,15 +35,12 @@ export async function findAdminByCredential(
   { postgres, config }: { postgres: Postgres; config: Config },
   credential: string,
 ): Promise<Admin | undefined> {
-  const { adminSecret, adminEmail, keyPepper } = config
+  const { adminEmail, keyPepper } = config
   const keyHash = hashKey(keyPepper, credential)
-  const isBreakGlass =
-    adminSecret !== null &&
-    adminEmail !== null &&
-    timingSafeEqual(sha256(credential), sha256(adminSecret))
-  const match = isBreakGlass
-    ? await findAdminByEmail(postgres.query, adminEmail)
-    : await findAdmin(postgres.query, keyHash)
+  const match =
+    adminEmail !== null && isAdminSecret(config, credential)
+      ? await findAdminByEmail(postgres.query, adminEmail)
+      : await findAdmin(postgres.query, keyHash)
   if (!match) return undefined
   const billing = { paymentMethod: null, balance: null }
   const account = match.account ?? (await upsertAccount(postgres, match.email, billing))

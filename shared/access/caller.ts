@@ -9,6 +9,7 @@ import {
   type KeyMode,
   type Permissions,
 } from '#shared/access/key.ts'
+import { whyNotStored } from '#shared/access/why-not-stored.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { isOrganizationKey, type MemberScope } from '#shared/domain/member-scope.ts'
 import type { MemoryKeyKind, KeyRow } from '#shared/access/key-row.postgres.ts'
@@ -224,6 +225,11 @@ export function requireRetrievePermission(caller: Caller): void {
   )
 }
 
+/** The same for an endpoint that without the right finds nothing. */
+export function requireReadableVault(caller: Caller): void {
+  if (caller.permissions.retrieve) requireNothingExpired(caller)
+}
+
 /**
  * @throws Refusal `unavailable` while expired memories could not be removed: they must not be read.
  */
@@ -236,12 +242,7 @@ export function requireNothingExpired({ keyRow }: Pick<Caller, 'keyRow'>): void 
   )
 }
 
-/** @throws Refusal `forbidden` when the key's suffix excludes storing. */
-export function requireStorePermission({ permissions, mode }: Caller): void {
-  if (permissions.store) return
-  throw new Refusal(
-    'forbidden',
-    `This key is used with :${mode}, which does not store memory`,
-    'Use the key without a suffix or with :write',
-  )
+/** @throws Refusal `forbidden` when the key or its suffix excludes storing. */
+export function requireStorePermission(caller: Caller): void {
+  if (!caller.permissions.store) throw new Refusal('forbidden', ...whyNotStored(caller))
 }

@@ -4,6 +4,7 @@ import {
   type MemberColumns,
 } from '#shared/access/member-scope.postgres.ts'
 import type { MemberScope } from '#shared/domain/member-scope.ts'
+import type { StoragePolicy } from '#shared/domain/storage-policy.ts'
 import type { TracePolicy } from '#shared/domain/trace-policy.ts'
 import {
   toActiveRedaction,
@@ -44,6 +45,8 @@ export type KeyRow = {
   retentionDays: number | null
   /** What the traces of calls hold, and for how long. */
   traces: TracePolicy
+  /** How exchanges are stored. */
+  storage: StoragePolicy
   /** The vault may hold expired memories: they are removed before anything is read. */
   hasExpired: boolean
   rawUnits: number
@@ -72,6 +75,8 @@ export type KeyColumns = {
   retention_days: number | null
   traces: TracePolicy['mode']
   trace_days: number
+  verbatim: boolean
+  response_with_input: boolean
   has_over: boolean | null
   raw_units: number
   raw_tokens: string
@@ -87,6 +92,7 @@ export const keyRowColumns = `k.vault, k.account, k.kind, k.rotated_at is not nu
   v.next_expiry <= clock_timestamp() as has_over,
   v.raw_units, v.raw_tokens, v.tier2_count, v.tier2_importance, v.tier2_tokens,
   a.payment_method, a.balance, a.retention_days, a.traces, a.trace_days,
+  a.verbatim, a.response_with_input,
   case when k.org is null then a.redaction
        else coalesce((select redaction from orgs where id = k.org), a.redaction)
   end as redaction,
@@ -110,6 +116,7 @@ export function toKeyRow(row: KeyColumns): KeyRow {
     redaction: toActiveRedaction(row.redaction),
     retentionDays: row.retention_days,
     traces: { mode: row.traces, days: row.trace_days },
+    storage: { verbatim: row.verbatim, responseWithInput: row.response_with_input },
     hasExpired: row.has_over ?? false,
     rawUnits: row.raw_units,
     rawTokens: Number(row.raw_tokens),

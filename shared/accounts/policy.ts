@@ -1,4 +1,6 @@
 import { findTracePolicy, putTracePolicy } from '#shared/accounts/trace-policies.postgres.ts'
+import { findStoragePolicy, putStoragePolicy } from '#shared/accounts/storage-policies.postgres.ts'
+import type { StoragePolicy, StoragePolicyChange } from '#shared/domain/storage-policy.ts'
 import type { TracePolicy, TracePolicyChange } from '#shared/domain/trace-policy.ts'
 import { findUserPolicy, putUserPolicy } from '#shared/access/accounts.postgres.ts'
 import { setAccountRetention } from '#shared/vault/delete/retention.ts'
@@ -23,6 +25,7 @@ export type AccountPolicy = EffectivePolicy & {
   /** Whether a request that names an unknown user creates them. */
   createUsers: boolean
   traces: TracePolicy
+  storage: StoragePolicy
 }
 
 /** The policy of an account; by default nothing is redacted and memories do not expire. */
@@ -31,7 +34,8 @@ export async function readAccountPolicy(query: Query, account: string): Promise<
   const retentionDays = await findAccountRetention(query, account)
   const createUsers = await findUserPolicy(query, account)
   const traces = await findTracePolicy(query, account)
-  const others = { retentionDays, createUsers, traces }
+  const storage = await findStoragePolicy(query, account)
+  const others = { retentionDays, createUsers, traces, storage }
   return redaction
     ? { redaction, decidedBy: 'account', ...others }
     : { redaction: defaultRedaction, decidedBy: 'default', ...others }
@@ -44,6 +48,7 @@ export type AccountPolicyChange = {
   retentionDays: number | null | undefined
   createUsers: boolean | undefined
   traces: TracePolicyChange
+  storage: StoragePolicyChange
 }
 
 /**
@@ -55,7 +60,7 @@ export type AccountPolicyChange = {
 export const changeAccountPolicy = (
   { postgres, queue }: { postgres: Postgres; queue: Queue },
   { account, actor }: { account: string; actor: string },
-  { operation, redaction, retentionDays: days, createUsers, traces }: AccountPolicyChange,
+  { operation, redaction, retentionDays: days, createUsers, traces, storage }: AccountPolicyChange,
 ): Promise<boolean> =>
   postgres.transaction(async tx => {
     const redactionChanged =
@@ -64,11 +69,13 @@ export const changeAccountPolicy = (
     const usersChanged =
       createUsers !== undefined && (await putUserPolicy(tx, account, createUsers))
     const tracesChanged = await putTracePolicy(tx.query, account, traces)
+    const storageChanged = await putStoragePolicy(tx.query, account, storage)
     const retention =
       days === undefined
         ? 'unchanged'
         : await setAccountRetention({ queue }, tx, { operation, account, days })
-    if (redactionChanged || usersChanged || tracesChanged || retention !== 'unchanged') {
+    const settingsChanged = redactionChanged || usersChanged || tracesChanged || storageChanged
+    if (settingsChanged || retention !== 'unchanged') {
       const event = { account, actor, action: 'policy.changed', subject: 'account' } as const
       await recordAccountEvent(tx, event)
     }

@@ -28,3 +28,15 @@ export class Refusal extends Error {
     this.hint = hint
   }
 }
+
+/** Refuses a file of which no line can be stored. */
+export class FileRefusal extends Refusal {
+  /** What is wrong with its first lines. */
+  readonly errors: readonly { line: number; error: string }[]
+
+  constructor(errors: FileRefusal['errors']) {
+    const hint = errors.map(({ line, error }) => `line ${line}: ${error}`).join('; ')
+    super('invalid', 'No line of the file can be stored', hint)
+    this.errors = errors
+  }
+}

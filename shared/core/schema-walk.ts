@@ -2,12 +2,14 @@
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
 /** A schema without references and unions, as far as its own level goes. */
-type Branch = {
+export type Branch = {
   types: readonly string[] | undefined
   enum: readonly unknown[] | undefined
   properties: Readonly<Record<string, JsonSchema>>
   required: readonly string[]
   items: JsonSchema | undefined
+  /** Whether the items of a list all differ. */
+  isSet: boolean
   isClosed: boolean
 }
 
@@ -15,6 +17,7 @@ type Branch = {
 export class SchemaWalk {
   readonly #definitions: Readonly<Record<string, JsonSchema>>
   readonly #branches = new WeakMap<JsonSchema, Branch[]>()
+  readonly #clamped = new WeakMap<JsonSchema, [string, JsonSchema][]>()
 
   constructor(document: JsonSchema | undefined) {
     this.#definitions = (document?.$defs ?? {}) as Record<string, JsonSchema>
@@ -39,6 +42,16 @@ export class SchemaWalk {
   /** The fields that an object of a schema may have, by name. */
   properties(schema: JsonSchema): Readonly<Record<string, JsonSchema>> {
     return Object.assign({}, ...this.branches(schema).map(({ properties }) => properties)) as never
+  }
+
+  /** The fields of an object of a schema that are brought to their bound, by name. */
+  clamped(schema: JsonSchema): [name: string, bound: { maximum?: number; maxLength?: number }][] {
+    const known = this.#clamped.get(schema)
+    if (known) return known
+    const fields = Object.entries(this.properties(schema))
+    const found = fields.filter(([, property]) => property['x-clamped'] === true)
+    this.#clamped.set(schema, found)
+    return found
   }
 
   /** Whether an object of a schema may have only the fields that it lists. */
@@ -89,6 +102,7 @@ function toBranch(schema: JsonSchema): Branch {
     properties: (properties ?? {}) as Record<string, JsonSchema>,
     required: (required ?? []) as string[],
     items: items as JsonSchema | undefined,
+    isSet: schema.uniqueItems === true,
     isClosed: additionalProperties === false,
   }
 }

@@ -1,6 +1,7 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import { countCodePoints, describeValue, shownLengthMax } from '#shared/core/describe-value.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import type { InputNotes } from '#shared/core/lenient-input.ts'
 import type { JsonSchema } from '#shared/core/schema-walk.ts'
 import { suggestName } from '#shared/core/suggest-name.ts'
 
@@ -9,8 +10,13 @@ import { suggestName } from '#shared/core/suggest-name.ts'
  *
  * @param errors with `verbose`, of a schema of ours
  * @param name how the message names the value as a whole
+ * @param notes what was left out of it, which may have been meant for what is missing
  */
-export function toRefusal(errors: readonly ErrorObject[], name: string): Refusal {
+export function toRefusal(
+  errors: readonly ErrorObject[],
+  name: string,
+  { ignored }: Pick<InputNotes, 'ignored'>,
+): Refusal {
   const error = mostSpecificError(errors)
   if (!error) return new Refusal('invalid', `${name} is not valid`)
   const unknown = unknownField(error)
@@ -21,7 +27,9 @@ export function toRefusal(errors: readonly ErrorObject[], name: string): Refusal
     )
     return new Refusal('invalid', `unknown field ${field}`, unknownFieldHint(unknown, known))
   }
-  return new Refusal('invalid', errorMessage(error, name), enumHint(error))
+  const isMissing = error.keyword === 'required' && ignored.size > 0
+  const hint = isMissing ? `not known here: ${[...ignored].join(', ')}` : enumHint(error)
+  return new Refusal('invalid', errorMessage(error, name), hint)
 }
 
 /**

@@ -6,6 +6,7 @@ import {
 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { isRepresentable, addMissingSeconds } from '#shared/core/dates.ts'
+import { clampFields, InputNotes, removeUnknown } from '#shared/core/lenient-input.ts'
 import { readBooleans, requirePlainNumbers } from '#shared/core/query-values.ts'
 import { SchemaWalk, type JsonSchema } from '#shared/core/schema-walk.ts'
 import { toRefusal } from '#shared/core/shape-refusal.ts'
@@ -19,9 +20,10 @@ export type Shape<T> = {
   /**
    * The value as a `T`: absent fields get their defaults.
    *
+   * @param notes gets what was left out and brought to its bound
    * @throws Refusal `invalid` naming the first fault: its field, the bound and the value.
    */
-  check(value: unknown): T
+  check(value: unknown, notes?: InputNotes): T
   /** Compiles the schema, if no check has done so: 1 to 40 ms of CPU. */
   compile(): void
 }
@@ -33,6 +35,8 @@ export type ShapeOptions = {
   coerce?: boolean
   /** Takes null in an optional field, at any depth, for its absence, where the schema has no null. */
   nullIsAbsent?: boolean
+  /** Leaves out fields that the schema does not know, unless the name is nearly that of one it does. */
+  ignoresUnknown?: boolean
   /** The document that the schema's references point to, with an `$id` and `$defs`. */
   document?: Schema
 }
@@ -41,10 +45,17 @@ export type ShapeOptions = {
  * Makes a shape of a schema. It is compiled at its first check, or before by `compile`; until then it costs
  * nothing.
  *
- * The annotation `x-says` of our own describes a pattern in a message, such as `must not hold …`.
+ * Annotations of our own: `x-says` describes a pattern in a message, such as `must not hold …`; what is
+ * `x-clamped` is brought down to its bound; `x-contract` is for the reference.
  */
 export function shape<T>(schema: Schema, options: ShapeOptions = {}): Shape<T> {
-  const { name = 'the value', coerce = false, nullIsAbsent = false, document } = options
+  const {
+    name = 'the value',
+    coerce = false,
+    nullIsAbsent = false,
+    ignoresUnknown = false,
+    document,
+  } = options
   const walk = walkOf(document)
   let compiled: ValidateFunction | undefined
   const compile = (): ValidateFunction =>
@@ -52,11 +63,13 @@ export function shape<T>(schema: Schema, options: ShapeOptions = {}): Shape<T> {
   return {
     schema,
     compile: () => void compile(),
-    check(value) {
+    check(value, notes = new InputNotes()) {
       const validate = compile()
       if (nullIsAbsent) walk.removeAbsent(schema, value)
+      if (ignoresUnknown) removeUnknown(walk, schema, value, notes)
+      clampFields(walk, schema, value, notes)
       const checked = coerce && isObject(value) ? readBooleans(walk, schema, value) : value
-      if (!validate(checked)) throw toRefusal(validate.errors ?? [], name)
+      if (!validate(checked)) throw toRefusal(validate.errors ?? [], name, notes)
       if (coerce && isObject(value)) requirePlainNumbers(value, checked as object)
       return checked as T
     },
@@ -87,7 +100,7 @@ function ajvFor(document: Schema = noDocument, coerce: boolean): Ajv2020 {
     verbose: true,
     useDefaults: true,
     coerceTypes: coerce,
-    keywords: ['x-says'],
+    keywords: ['x-says', 'x-clamped', 'x-contract'],
     // Tests check our schemas against the meta-schema; here that would cost the first request 43
     // ms.
     validateSchema: false,

@@ -2,7 +2,7 @@
 const comparedLengthMax = 64
 
 /**
- * The known name most likely meant: at most a third of its characters differ, and one always may.
+ * The known name most likely meant: at most a third of its characters differ, two at most, and one always may.
  * Case and punctuation do not count, so `sessionId` is `session_id`.
  *
  * @returns undefined when none is near.
@@ -12,7 +12,7 @@ export function suggestName(input: string, candidates: readonly string[]): strin
   const [nearest] = candidates
     .map(name => ({ name, distance: editDistance(letters, lettersAndDigits(name)) }))
     .toSorted((a, b) => a.distance - b.distance)
-  const distanceMax = Math.max(1, Math.floor(letters.length / 3))
+  const distanceMax = Math.min(2, Math.max(1, Math.floor(letters.length / 3)))
   return nearest && nearest.distance <= distanceMax ? nearest.name : undefined
 }
 

@@ -26,6 +26,7 @@ export type ExportedLine = UploadedLine & {
   session_id: string | null
   name?: string
   importance?: number
+  piece?: { message: string; number: number }
   covers?: { from: string; to: string }
   batch_id?: string
   sources?: string[]

@@ -25,6 +25,8 @@ export type Memory = {
   /** When it expires, and the moment that was requested, where one was; epoch milliseconds. */
   expiresAt?: number
   expiresAsked?: number
+  /** Of a message that was stored in several pieces: the id of its first one, and which this is, from 0. */
+  piece?: { message: string; number: number }
   /** Of an answer that broke off: the text is the part that arrived. */
   interrupted?: boolean
   /** Fields that the client gave it. */

@@ -128,7 +128,8 @@ export const changeOrganization = (
   changePolicy(backend, { admin, org: id, conflictMessage: takenName }, async tx => {
     const { name, ...models } = settings
     const before = await readSettings(tx.query, admin, id)
-    await updateOrg(tx, id, { ...models, name: name && normalizeName(name, 'name') })
+    if (hasValue(settings))
+      await updateOrg(tx, id, { ...models, name: name && normalizeName(name, 'name') })
     if (hasValue(pipeline)) await changePipeline(tx, id, pipeline)
     // A waiting turn may have waited for another model, too, but never for another name.
     if (hasValue(pipeline) || hasValue(models)) await wakePipeline(tx.query, id)

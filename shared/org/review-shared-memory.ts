@@ -39,6 +39,7 @@ export const listReviewQueue = (
 
 export type ReviewDecision = {
   action: 'approve' | 'dismiss' | 'reject'
+  /** With approve. */
   tags: readonly string[] | undefined
 }
 
@@ -49,17 +50,15 @@ export type ReviewDecision = {
  * same operation changes nothing more.
  *
  * @throws Refusal `missing` when there is no such memory; `conflict` when it has been reviewed;
- *   `invalid` for tags with dismiss; `upstream` when a memory has to be brought back and the embedding
+ *   `upstream` when a memory has to be brought back and the embedding
  *   model does not answer; `unavailable` when a store is out of reach.
  */
 export async function reviewSharedMemory(
   backend: SharedMemoryBackend,
   orgVault: OrgVault,
-  { operation, actor, id, action, tags }: ChangeOrigin & ReviewDecision & { id: string },
+  { operation, actor, id, action, ...decision }: ChangeOrigin & ReviewDecision & { id: string },
 ): Promise<SharedMemory> {
-  if (action !== 'approve' && tags) {
-    throw new Refusal('invalid', `${action} takes no tags`, 'Send tags with approve')
-  }
+  const tags = action === 'approve' ? decision.tags : undefined
   const write = { operation, actor, id, kind: 'review' } as const
   let waiting: ReviewCandidate | undefined
   const reviewed = await mutateSharedMemory(backend, orgVault, write, async ({ memory }) => {

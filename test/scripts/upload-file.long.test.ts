@@ -171,6 +171,16 @@ t.test('1: faulty lines are named by their place in the file', async t => {
   )
 })
 
+t.test('1: a part of which no line is good does not end the upload', async t => {
+  const { at, texts } = await newVault()
+  const lines = linesTo(30)
+  lines.fill('nonsense', 10, 20)
+  const { code, out, err } = await run([written(lines.join('\n')), ...at, '--part-lines', '10'])
+  t.equal(code, 1, err)
+  t.match(out, /^line 11: not valid JSON\n[^]*partial: 30 lines · 20 stored · 10 faulty\n$/)
+  t.equal((await texts()).length, 20)
+})
+
 t.test('2: wrong options', async t => {
   const { at } = await newVault()
   for (const [args, words] of [

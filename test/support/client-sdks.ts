@@ -137,7 +137,7 @@ const openAiResponses: ClientSdk = {
       const body = { model: modelNames.openai, input, tools, store: false }
       return stream ? await responses.stream(body).finalResponse() : await responses.create(body)
     }
-    const { output } = (await turn()) as OpenAI.Responses.Response
+    const { output } = await turn()
     const call = output.find(item => item.type === 'function_call')!
     // The imitation makes another id for every item.
     input.push({ type: 'function_call', call_id: 'c', name: call.name, arguments: call.arguments })

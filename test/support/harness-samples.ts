@@ -188,3 +188,17 @@ Today's date is Sunday.`,
   aider: 'I have *added these files to the chat* so you can go ahead and edit them.\n\nlogin.ts',
   'retrieval alone': '<context>\nThe bridge is red.\n</context>',
 }
+
+/** Samples whose wrapping no known program writes: they are stored as they were sent. */
+export const samplesOfNoProgram: ReadonlySet<string> = new Set([
+  'LangChain, question last',
+  'LangChain, question first',
+  'LlamaIndex',
+  'context and question',
+  'context in an element',
+  'documents in elements',
+  'instructions on the same line',
+  'JSON wrapper',
+  'a program that nobody knows',
+  'retrieval alone',
+])

@@ -16,17 +16,16 @@ export function asideKind(
   }: { body: Buffer; format: Pick<RequestFormat, 'modelRole'>; members: RequestMembers },
   { texts: textsOf }: MessageReader,
 ): ProxyRequest['aside'] {
-  const { entries, system, replyRequest } = members
+  const { entries, system, maxTokens } = members
   const begin = entries.findLastIndex(({ role }) => role === format.modelRole) + 1
   const systemTexts = [
     ...systemTurns(body, system).flatMap(({ content }) => textParts(content)),
     ...entries.slice(0, 2).flatMap(entry => (systemRoles.has(entry.role) ? textsOf(entry) : [])),
   ]
   const isAside = isAsideCall({
-    ...replyRequest,
+    maxTokens,
     systemTexts,
     userTexts: entries.slice(begin).flatMap(entry => (entry.role === 'user' ? textsOf(entry) : [])),
-    isFirst: begin === 0,
   })
   if (!isAside) return undefined
   return begin === 0 || hasAsidePrompt('system', systemTexts) ? 'apart' : 'inside'

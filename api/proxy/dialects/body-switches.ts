@@ -9,6 +9,7 @@ const matchSwitchName = createNameMatcher([
   'memory_mode',
   'memory_store',
   'memory_store_response',
+  'memory_verbatim',
   'memory_share',
   'memory_user',
   'context_limit',

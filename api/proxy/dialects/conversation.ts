@@ -12,7 +12,6 @@ import {
 import type { Steps } from '#shared/core/event-loop.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Message } from '#shared/domain/message-content.ts'
-import type { ContentReading } from '#shared/domain/turn/read-content.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 import type { RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
 
@@ -147,7 +146,7 @@ function readSpeakerName(body: Buffer, at: number, end: number): string | undefi
 
 /**
  * The user's messages after the last model turn. A model turn at the end is a prefilled beginning of the
- * reply and does not count. System messages and messages of harness alone may come anywhere.
+ * reply and does not count. System messages and messages of programs alone may come anywhere.
  *
  * @returns none when the last message is not the user's.
  */
@@ -155,7 +154,7 @@ export function findNewUserMessages(
   body: Buffer,
   entries: readonly RawMessage[],
   format: RequestFormat,
-  { isUserMessage }: MessageReader,
+  { isStoredMessage }: MessageReader,
 ): RawMessage[] {
   const { modelRole } = format
   let end = entries.length
@@ -165,7 +164,7 @@ export function findNewUserMessages(
   let isLastUsers = true
   for (const entry of entries.slice(begin, end)) {
     if (systemRoles.has(entry.role)) continue
-    if (isUserMessage(entry)) users.push(entry)
+    if (isStoredMessage(entry)) users.push(entry)
     else if (format.isUserMessage(body, entry)) continue
     isLastUsers = users.at(-1) === entry
   }
@@ -173,12 +172,11 @@ export function findNewUserMessages(
 }
 
 /** What is stored of a message of the user; undefined when nothing is. */
-export function toStoredMessage(
-  { memory, name }: RawMessage,
-  { words }: ContentReading,
-): Message | undefined {
-  if (memory === false || words.trim() === '') return undefined
-  return { role: 'user', content: words, ...(name !== undefined && { name }) }
+export function toStoredMessage(entry: RawMessage, reader: MessageReader): Message | undefined {
+  const { memory, name } = entry
+  const content = memory === false ? '' : reader.stored(entry)
+  if (content.trim() === '') return undefined
+  return { role: 'user', content, ...(name !== undefined && { name }) }
 }
 
 /** Roles whose messages are no part of a conversation. */

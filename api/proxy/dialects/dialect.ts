@@ -1,6 +1,6 @@
 import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import type { Message } from '#shared/domain/message-content.ts'
-import type { HarnessReason } from '#shared/domain/turn/harness-elements.ts'
+import type { LeftOutPiece } from '#shared/domain/turn/read-text.ts'
 import type { Shape } from '#shared/core/shape.ts'
 
 /** The memory switches of a request body (`MemorySwitches` of the contract). */
@@ -9,6 +9,7 @@ export type BodySwitches = {
   memory_mode?: 'on' | 'off' | 'read' | 'write'
   memory_store?: boolean
   memory_store_response?: boolean
+  memory_verbatim?: boolean
   memory_share?: boolean
   memory_user?: string
   context_limit?: number
@@ -28,8 +29,9 @@ export type ProxyRequest = {
   /** The conversation in order, with system turns and `memory: false`: the query of the recall. */
   turns: Message[]
   /**
-   * The user's turns after the last model turn, which this exchange stores. Empty when the last turn is
-   * a tool result, when all are `memory: false`, or when none has readable content.
+   * The user's turns after the last model turn, which this exchange stores: without the marks of known programs,
+   * unless `storeVerbatim` was called. Empty when the last turn is a tool result, when all are `memory: false`, or
+   * when none has readable content.
    */
   newMessages: Message[]
   /**
@@ -39,14 +41,16 @@ export type ProxyRequest = {
   aside: 'inside' | 'apart' | undefined
   /** Whether the model has said nothing yet in the messages of the request. */
   isFirst: boolean
-  /** Why pieces of the last message of the user were left out. */
-  leftOut: readonly HarnessReason[]
+  /** What known programs have written into the user's messages of this turn. */
+  leftOut: readonly LeftOutPiece[]
   /** What of that message is not left out; empty without one. */
   words: string
   /** The turn that gets the context block; without one there is no block. */
   userTurn: UserTurn | undefined
   /** The turns of the user before that one which the model has answered, the first ones first. */
   earlierTurns: readonly EarlierTurn[]
+  /** From now on the user's messages are stored as they were sent. Call it before anything is read. */
+  storeVerbatim(): void
   /**
    * Reads the conversation in slices of the event loop; without it the getters above read a large one at once.
    */
@@ -109,10 +113,10 @@ export type UserTurn = {
   /** How many parts of it precede the block. */
   readonly blockIndex: number
   /**
-   * What the user says in the turn, in its first call and in those with tool results alike; undefined where
-   * part of it is `memory: false`.
+   * What may be stored of the turn, in its first call and in those with tool results alike; nothing where part of it
+   * is `memory: false`.
    */
-  readonly storable: readonly Message[] | undefined
+  readonly storable: readonly Message[]
   /** The turns before it that got no final reply, oldest first: this call ends them. */
   readonly unansweredBefore: readonly UnansweredTurn[]
 }

@@ -24,7 +24,7 @@ export type FingerprintSource = {
 /** Fingerprints of the user's messages of a conversation. */
 export type Fingerprints = {
   /**
-   * SHA-256 of the conversation up to and including a message of the user: of what was said without harness, and
+   * SHA-256 of the conversation up to and including a message of the user: of what was said without marks of programs, and
    * of the raw bytes of everything else. It stays the same from call to call although clients move
    * `cache_control`, write a text that has one as a list of parts, add and renew reminders, and send a streamed
    * reply back in as many model turns as it had pieces. System messages are left out: they often hold the time.
@@ -62,7 +62,7 @@ function* hashMessages(
   for (const entry of entries) {
     const { role } = entry
     if (role === 'user') yield* reader.decode(entry)
-    if (!systemRoles.has(role) && !isHarnessAlone(body, entry, reader)) {
+    if (!systemRoles.has(role) && !isMarksAlone(body, entry, reader)) {
       if (role !== modelRole || previousRole !== role) hash.update(`\n${role} `)
       previousRole = role
       yield* hashMessage(hash, body, entry, { reader, modelRole })
@@ -74,8 +74,8 @@ function* hashMessages(
   }
 }
 
-/** Whether a user's message holds harness and nothing else: no words, media or tool results. */
-function isHarnessAlone(body: Buffer, entry: RawMessage, { read }: MessageReader): boolean {
+/** Whether a user's message holds marks of programs and nothing else: no words, media or tool results. */
+function isMarksAlone(body: Buffer, entry: RawMessage, { read }: MessageReader): boolean {
   if (entry.role !== 'user' || entry.content === undefined) return false
   const { words, leftOut } = read(entry)
   return leftOut.length > 0 && words.trim() === '' && !hasOtherPart(body, entry.content)

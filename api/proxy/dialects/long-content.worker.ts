@@ -6,11 +6,12 @@ import {
 } from '#api/proxy/dialects/long-content.ts'
 import { serveThread } from '#shared/core/thread.ts'
 import { textParts } from '#shared/domain/message-content.ts'
-import { readMessageContent } from '#shared/domain/turn/turns.ts'
+import { readMessageContent, sentMessageContent } from '#shared/domain/turn/turns.ts'
 
 /** The thread of `long-content.ts`. */
-serveThread(({ role, bytes }: LongContent): LongContentReading => {
+serveThread(({ role, bytes, isVerbatim }: LongContent): LongContentReading => {
   const content = readContentParts(Buffer.from(bytes.buffer), 0)
   const beginnings = textParts(content).map(text => text.slice(0, beginningCharacters))
-  return { ...readMessageContent(role, content), beginnings }
+  const sent = isVerbatim ? { sent: sentMessageContent(content) } : {}
+  return { ...readMessageContent(role, content), beginnings, ...sent }
 })

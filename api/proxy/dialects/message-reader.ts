@@ -9,7 +9,7 @@ import { valueEnd } from '#api/proxy/json/walk.ts'
 import type { Steps } from '#shared/core/event-loop.ts'
 import { textParts, type Message } from '#shared/domain/message-content.ts'
 import type { ContentReading } from '#shared/domain/turn/read-content.ts'
-import { readMessageContent } from '#shared/domain/turn/turns.ts'
+import { readMessageContent, sentMessageContent } from '#shared/domain/turn/turns.ts'
 
 /** Reads what messages of a body say, each once. */
 export type MessageReader = {
@@ -27,12 +27,18 @@ export type MessageReader = {
   texts(entry: RawMessage): string[]
   /** Decodes its content beforehand: a long text in steps. */
   decode(entry: RawMessage): Steps<void>
-  /** What the message says, and what of it is harness. */
+  /** What the message says, and what of it known programs have written. */
   read(entry: RawMessage): ContentReading
+  /** From now on messages are stored as they were sent. Call it before anything is read. */
+  storeVerbatim(): void
+  /** What is stored of the message. */
+  stored(entry: RawMessage): string
   /** Drops all texts: they are decoded again when they are asked for. */
   forget(): void
-  /** Whether the message is the user's: it has content of the user, and not only harness. */
+  /** Whether the message is the user's: it has content of the user, and not only marks of programs. */
   isUserMessage(entry: RawMessage): boolean
+  /** Whether the message is stored as the user's. */
+  isStoredMessage(entry: RawMessage): boolean
 }
 
 export function createMessageReader(body: Buffer, format: RequestFormat): MessageReader {
@@ -40,6 +46,7 @@ export function createMessageReader(body: Buffer, format: RequestFormat): Messag
   const decoded = new Map<RawMessage, Message['content']>()
   const readings = new Map<RawMessage, ContentReading>()
   const long = new Map<RawMessage, LongContentReading>()
+  let isVerbatim = false
   const message = (entry: RawMessage): Message => {
     const known = messages.get(entry)
     if (known) return known
@@ -57,11 +64,16 @@ export function createMessageReader(body: Buffer, format: RequestFormat): Messag
     readings.set(entry, reading)
     return reading
   }
+  const isUserMessage = (entry: RawMessage): boolean => {
+    if (!format.isUserMessage(body, entry)) return false
+    const { words, leftOut } = read(entry)
+    return leftOut.length === 0 || words.trim() !== ''
+  }
   return {
     async readLong(entries) {
       for (const entry of longEntries(body, entries, format)) {
         const json = body.subarray(entry.content, valueEnd(body, entry.content))
-        const reading = await readLongContent(entry.role, json).catch(() => undefined)
+        const reading = await readLongContent(entry.role, json, isVerbatim).catch(() => undefined)
         if (reading) long.set(entry, reading)
       }
     },
@@ -72,17 +84,22 @@ export function createMessageReader(body: Buffer, format: RequestFormat): Messag
       decoded.set(entry, yield* readContentInSteps(body, entry.content))
     },
     read,
+    storeVerbatim() {
+      isVerbatim = true
+    },
+    stored: entry =>
+      isVerbatim
+        ? (long.get(entry)?.sent ?? sentMessageContent(message(entry).content))
+        : read(entry).words,
     forget() {
       decoded.clear()
       readings.clear()
       long.clear()
       messages.clear()
     },
-    isUserMessage(entry) {
-      if (!format.isUserMessage(body, entry)) return false
-      const { words, leftOut } = read(entry)
-      return leftOut.length === 0 || words.trim() !== ''
-    },
+    isUserMessage,
+    isStoredMessage: entry =>
+      isVerbatim ? format.isUserMessage(body, entry) : isUserMessage(entry),
   }
 }
 

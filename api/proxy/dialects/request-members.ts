@@ -1,5 +1,5 @@
 import { readConversation, type RawConversation } from '#api/proxy/dialects/conversation.ts'
-import { readReplyRequest, type ReplyRequest } from '#api/proxy/dialects/call-shape.ts'
+import { readMaxTokens } from '#api/proxy/dialects/call-shape.ts'
 import type { RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
 import { forEachRetainedMember, type Removals } from '#api/proxy/json/splice.ts'
 import { createNameMatcher, forEachMember, kindAt, valueEnd } from '#api/proxy/json/walk.ts'
@@ -20,7 +20,8 @@ export type RequestMembers = {
   continued: ByteSpan[]
   entries: RawMessage[]
   typedFields: Record<string, unknown>
-  replyRequest: ReplyRequest
+  /** Most tokens that the reply may have. */
+  maxTokens: number | undefined
 }
 
 const matchMember = createNameMatcher([
@@ -85,7 +86,7 @@ export function readMembers(
     continued: [],
     entries: [],
     typedFields: {},
-    replyRequest: { hasTools: false, isStructured: false, maxTokens: undefined },
+    maxTokens: undefined,
   }
   forEachRetainedMember(body, start, removals, isSwitch, (nameStart, nameEnd, value) => {
     const name = matchMember(body, nameStart, nameEnd)
@@ -97,7 +98,7 @@ export function readMembers(
     const end = conversation?.end ?? valueEnd(body, value)
     const offsets = { name: nameStart, nameEnd, value, end }
     format.readTypedField(body, members.typedFields, offsets)
-    readReplyRequest(body, members.replyRequest, offsets)
+    members.maxTokens = readMaxTokens(body, offsets) ?? members.maxTokens
     if (conversation) members.entries = conversation.entries
     else if (name === 'model' && format.hasModelInBody) {
       members.model = kindAt(body, value) === 'string' ? { at: value, end } : undefined

@@ -18,7 +18,7 @@ import {
 } from '#api/proxy/dialects/request-members.ts'
 import { systemTurns } from '#api/proxy/dialects/system-prompt.ts'
 import { createSwitchReader } from '#api/proxy/dialects/body-switches.ts'
-import { createUserTurn } from '#api/proxy/dialects/user-turn.ts'
+import { createUserTurn, readLeftOut } from '#api/proxy/dialects/user-turn.ts'
 import { validateSteps } from '#api/proxy/json/validate.ts'
 import {
   applySplices,
@@ -32,7 +32,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { runAtOnce, runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 import type { Message } from '#shared/domain/message-content.ts'
-import type { HarnessReason } from '#shared/domain/turn/harness-elements.ts'
+import type { LeftOutPiece } from '#shared/domain/turn/read-text.ts'
 import type { ContextBlock, RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
 
 /** How requests of a format are read: see `Dialect`. */
@@ -109,7 +109,7 @@ class ParsedRequest implements ProxyRequest {
       members.entries,
       format,
       this.#reader,
-    ).flatMap(entry => toStoredMessage(entry, this.#reader.read(entry)) ?? []))
+    ).flatMap(entry => toStoredMessage(entry, this.#reader) ?? []))
   }
 
   get aside(): ProxyRequest['aside'] {
@@ -121,14 +121,12 @@ class ParsedRequest implements ProxyRequest {
     return !members.entries.some(({ role }) => role === format.modelRole)
   }
 
-  get leftOut(): readonly HarnessReason[] {
-    const { message } = this.#user
-    return message ? this.#reader.read(message).leftOut : []
+  get leftOut(): readonly LeftOutPiece[] {
+    return readLeftOut(this.#parts.members.entries, this.#parts.format, this.#reader)
   }
 
   get words(): string {
-    const { message } = this.#user
-    return message ? this.#reader.read(message).words : ''
+    return this.#user.message ? this.#reader.read(this.#user.message).words : ''
   }
 
   get earlierTurns(): ReturnType<typeof findEarlierTurns> {
@@ -147,6 +145,10 @@ class ParsedRequest implements ProxyRequest {
   async readAhead(): Promise<void> {
     await this.#reader.readLong(this.#parts.members.entries)
     await runInSlices(this.#user.fingerprints.takeAll())
+  }
+
+  storeVerbatim(): void {
+    this.#reader.storeVerbatim()
   }
 
   forgetTexts(): void {

@@ -4,6 +4,7 @@ import type { Fingerprints } from '#api/proxy/dialects/fingerprint.ts'
 import type { MessageReader } from '#api/proxy/dialects/message-reader.ts'
 import type { RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
 import type { Message } from '#shared/domain/message-content.ts'
+import type { LeftOutPiece } from '#shared/domain/turn/read-text.ts'
 
 type TurnContext = {
   reader: MessageReader
@@ -40,7 +41,7 @@ export function createUserTurn(
       return format.findBlockIndex(body, last, hasCacheControl && !this.isToolContinuation)
     },
     get storable() {
-      return storableMessages(messagesOfTurn(source, format), reader)
+      return storableMessages(source, format)
     },
     get unansweredBefore() {
       return findUnansweredTurns(source, format)
@@ -57,13 +58,15 @@ function messagesOfTurn(
   return entries.slice(begin).filter(reader.isUserMessage)
 }
 
-const storableMessages = (
-  messages: readonly RawMessage[],
-  { read }: MessageReader,
-): Message[] | undefined =>
-  messages.some(({ memory }) => memory === false)
-    ? undefined
-    : messages.flatMap(entry => toStoredMessage(entry, read(entry)) ?? [])
+function storableMessages(
+  { entries, reader }: TurnSource,
+  { modelRole }: RequestFormat,
+): Message[] {
+  const begin = entries.findLastIndex(({ role }) => role === modelRole) + 1
+  const messages = entries.slice(begin).filter(reader.isStoredMessage)
+  if (messages.some(({ memory }) => memory === false)) return []
+  return messages.flatMap(entry => toStoredMessage(entry, reader) ?? [])
+}
 
 /**
  * The user's messages of this turn but the last, and the turn before it when its tools were still at work:
@@ -80,11 +83,27 @@ function findUnansweredTurns(source: TurnSource, format: RequestFormat): Unanswe
     (previous.role !== modelRole || (format.hasToolResult?.(body, messages[0]!) ?? false))
   const unended = isUnended ? before.findLast(reader.isUserMessage) : undefined
   const ends = [...(unended ? [unended] : []), ...messages.slice(0, -1)]
+  let at = entries.findLastIndex(({ role }) => role === modelRole) + 1
   let stored = 0
   return ends.map(entry => {
-    if (entry !== unended && toStoredMessage(entry, reader.read(entry))) stored++
+    const end = entry === unended ? 0 : entries.indexOf(entry, at) + 1
+    for (; at < end; at++) {
+      const isStored = reader.isStoredMessage(entries[at]!)
+      if (isStored && toStoredMessage(entries[at]!, reader)) stored++
+    }
     return { fingerprint: fingerprints.of(entry), messages: stored }
   })
+}
+
+/** What known programs have written into the messages from the user's last turn on. */
+export function readLeftOut(
+  entries: readonly RawMessage[],
+  { modelRole }: RequestFormat,
+  { isUserMessage, read }: MessageReader,
+): LeftOutPiece[] {
+  const last = entries.findLastIndex(isUserMessage)
+  const begin = entries.findLastIndex(({ role }, index) => index < last && role === modelRole) + 1
+  return entries.slice(begin).flatMap(entry => (entry.role === 'user' ? read(entry).leftOut : []))
 }
 
 /**

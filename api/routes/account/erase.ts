@@ -1,7 +1,6 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { owner } from '#api/edge/auth.ts'
-import { knownParameters } from '#api/edge/query-parameters.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { eraseAccount } from '#shared/accounts/erase-account.ts'
 import { receiptKeys } from '#shared/accounts/erasure-receipt.ts'
@@ -26,23 +25,19 @@ export function erase(router: Router, backend: ApiBackend): void {
     },
   })
 
-  router.get('/v1/receipts/key', knownParameters('GET /v1/receipts/key'), ctx => {
+  router.get('/v1/receipts/key', ctx => {
     ctx.body = { keys: receiptKeys(backend.config.masterKeys) }
   })
 
-  router.get(
-    '/v1/receipts/:receiptId',
-    knownParameters('GET /v1/receipts/:receiptId'),
-    async ctx => {
-      const { receiptId = '' } = ctx.params
-      const erasure = isUuid(receiptId)
-        ? await findAccountErasure(backend.postgres.query, receiptId)
-        : undefined
-      if (!erasure)
-        throw new Refusal('missing', 'No such receipt', 'Its id was answered to the erasure')
-      ctx.body = presentErasure(erasure)
-    },
-  )
+  router.get('/v1/receipts/:receiptId', async ctx => {
+    const { receiptId = '' } = ctx.params
+    const erasure = isUuid(receiptId)
+      ? await findAccountErasure(backend.postgres.query, receiptId)
+      : undefined
+    if (!erasure)
+      throw new Refusal('missing', 'No such receipt', 'Its id was answered to the erasure')
+    ctx.body = presentErasure(erasure)
+  })
 }
 
 const presentErasure = ({ id, requestedAt, finishedAt, receipt }: AccountErasureRow) => ({

@@ -22,7 +22,13 @@ export function policy(router: Router, backend: ApiBackend): void {
     async handle({ account, actor, body, claim }, ctx) {
       const { redaction, retention_days: retentionDays, create_users: createUsers } = body
       const traces = { mode: body.traces, days: body.trace_days }
-      const decision = { operation: claim.operation, redaction, retentionDays, createUsers, traces }
+      const { verbatim, store_response: storeResponse } = body
+      const storage = {
+        verbatim,
+        responseWithInput: storeResponse && storeResponse === 'with_input',
+      }
+      const { operation } = claim
+      const decision = { operation, redaction, retentionDays, createUsers, traces, storage }
       const hasFollowUp = await changeAccountPolicy(backend, { account, actor }, decision)
       ctx.body = {
         ...presentAccountPolicy(await readAccountPolicy(backend.postgres.query, account)),

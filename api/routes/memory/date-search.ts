@@ -60,7 +60,7 @@ export function dateSearch(router: Router, backend: ApiBackend): void {
                   tiers,
                   importance,
                   metadata,
-                  within: { from: window.from.at, to: window.to.at + 1 },
+                  within: { from: window.from, to: window.to + 1 },
                   ...(truncated && { limit: rows.length }),
                 },
         })
@@ -68,8 +68,8 @@ export function dateSearch(router: Router, backend: ApiBackend): void {
       recordRead(backend, caller, { kind: 'date-search', tokens, session })
 
       ctx.body = {
-        from: new Date(window.from.at).toISOString(),
-        to: new Date(window.to.at).toISOString(),
+        from: new Date(window.from).toISOString(),
+        to: new Date(window.to).toISOString(),
         order,
         returned,
         truncated,

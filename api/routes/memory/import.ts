@@ -3,6 +3,7 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { ExportLine } from '#api/contract/contract.ts'
+import { sendInputNotes } from '#api/edge/input-notes.ts'
 import { readNdjsonBody, ndjsonLimits } from '#api/edge/ndjson.ts'
 import { sendOperationOutcome, prefersAsync } from '#api/edge/operation-response.ts'
 import { embeddingModelForRequest } from '#api/edge/request.ts'
@@ -24,7 +25,7 @@ export function importVault(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/memory/import',
     auth: memoryKey(requireStorePermission),
     claims: 'by-handler',
-    async handle({ caller, query, idempotency }, ctx) {
+    async handle({ caller, query, idempotency, notes }, ctx) {
       const requireCanStore = (): void => {
         requireQueueCapacity(caller)
         requirePaymentMethod(caller)
@@ -37,11 +38,12 @@ export function importVault(router: Router, backend: ApiBackend): void {
         limits: ndjsonLimits.import,
         reader: createImportReader(caller.keyRow.redaction, line => {
           refuseUploadLine(line)
-          return ExportLine.check(line)
+          return ExportLine.check(line, notes)
         }),
         replaces: onConflict === 'replace',
       }
       if (dryRun) {
+        sendInputNotes(ctx, notes)
         ctx.body = presentImport(await dryRunImport(backend, caller.scope, file), { dryRun: true })
         return
       }
@@ -52,6 +54,7 @@ export function importVault(router: Router, backend: ApiBackend): void {
         embeddings: embeddingModelForRequest(ctx, caller, query.embeddings),
         awaited: !prefersAsync(ctx),
         async onReceived(requestHash) {
+          sendInputNotes(ctx, notes)
           const claim = await idempotency.claim(requestHash)
           if (claim.isFirstAttempt) requireCanStore()
           return claim.operation

@@ -6,9 +6,9 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import { presentDebt } from '#api/present/debt.ts'
 import { embeddingModelForRequest } from '#api/edge/request.ts'
 import { resolveSessionSpace } from '#api/edge/session-space.ts'
-import { parseShareHeader } from '#api/proxy/switches.ts'
+import { parseShareHeader, resolveStoredHalves } from '#api/proxy/switches.ts'
 import { requireBalance, requireQueueCapacity } from '#shared/billing/admission-checks.ts'
-import { requireStorePermission } from '#shared/access/caller.ts'
+import { whyNotStored } from '#shared/access/why-not-stored.ts'
 import { parseMetadata } from '#shared/domain/metadata.ts'
 import { parseExpiresAt } from '#shared/domain/expiry.ts'
 import { acceptExchange } from '#shared/vault/ingest/ingest.ts'
@@ -23,8 +23,9 @@ const waitMs = 25_000
 export function ingest(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/memory/ingest',
-    auth: memoryKey(requireStorePermission),
+    auth: memoryKey(),
     admit: ({ caller }) => {
+      if (!caller.permissions.store) return
       requireQueueCapacity(caller)
       requireBalance(caller)
     },
@@ -32,7 +33,7 @@ export function ingest(router: Router, backend: ApiBackend): void {
       const { wait } = query
 
       const { operation } = claim
-      const accepted = await acceptExchange(backend, caller, {
+      const exchange = {
         operation,
         session: resolveSessionSpace(ctx, { inBody: body.session_id, query }).session,
         messages: body.messages,
@@ -42,11 +43,16 @@ export function ingest(router: Router, backend: ApiBackend): void {
         expiresAt: parseExpiresAt(body.expires_at, backend.now()),
         metadata: parseMetadata(body.metadata),
         shares: body.share && parseShareHeader(ctx) !== false,
-      })
-      const { userTokens, assistantTokens } = accepted
+        stores: resolveStoredHalves(ctx, body, caller.keyRow.storage),
+      }
+      const accepted = caller.permissions.store
+        ? await acceptExchange(backend, caller, exchange)
+        : nothingAccepted
+      const { userTokens, assistantTokens, memories } = accepted
       releaseBody(ctx)
       const stored =
         wait &&
+        memories > 0 &&
         (await backend.operationWaiter.waitUntilSettled(caller.account, operation, waitMs)) ===
           'done'
       // The stored memories count in the debt by now.
@@ -54,19 +60,28 @@ export function ingest(router: Router, backend: ApiBackend): void {
 
       ctx.status = stored ? 200 : 202
       ctx.body = {
-        accepted: true,
-        queued: !stored,
+        accepted: memories > 0,
+        queued: memories > 0 && !stored,
         operation_id: operation,
         retrieval_tokens: userTokens,
         response_tokens: assistantTokens,
         left_out: accepted.leftOut,
-        message: stored
-          ? `Stored ${formatMemoryCount(accepted.memories)}`
-          : `Accepted; ${formatMemoryCount(accepted.memories)} will be stored in the background`,
+        message: caller.permissions.store
+          ? describeOutcome(memories, stored)
+          : whyNotStored(caller)[0],
         reflection: presentDebt(reflectionDebt(row ?? caller.keyRow)),
       }
     },
   })
+}
+
+/** For a key that may not store. */
+const nothingAccepted = { userTokens: 0, assistantTokens: 0, memories: 0, leftOut: {} } as const
+
+function describeOutcome(memories: number, stored: boolean): string {
+  if (memories === 0) return 'Nothing of it is to be stored'
+  const count = formatMemoryCount(memories)
+  return stored ? `Stored ${count}` : `Accepted; ${count} will be stored in the background`
 }
 
 const formatMemoryCount = (memories: number): string =>

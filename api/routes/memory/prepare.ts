@@ -9,7 +9,7 @@ import { embeddingModelForRequest } from '#api/edge/request.ts'
 import { resolveSessionSpace } from '#api/edge/session-space.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
-import { requireRetrievePermission } from '#shared/access/caller.ts'
+import { requireReadableVault } from '#shared/access/caller.ts'
 import { parseAsOf } from '#shared/vault/read/as-of.ts'
 import { prepareContext } from '#shared/vault/read/prepare.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
@@ -18,24 +18,26 @@ import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 export function prepare(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/memory/prepare',
-    auth: memoryKey(requireRetrievePermission),
-    admit: ({ caller }) => requireBalance(caller),
+    auth: memoryKey(requireReadableVault),
+    admit: ({ caller }) => caller.permissions.retrieve && requireBalance(caller),
     async handle({ caller, body, query, startedAt }, ctx) {
       const { session } = resolveSessionSpace(ctx, { inBody: body.session_id, query })
 
       const { context, memories, ranking, recalledTokens, contextTokens, confidence, abstained } =
-        await prepareContext(backend, caller, {
-          messages: body.messages,
-          session,
-          embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings),
-          density: body.density,
-          limit: body.context_limit,
-          tiers: body.tiers,
-          importance: body.importance,
-          metadata: parseMetadataFilter(body.metadata),
-          minRelevance: body.min_relevance,
-          asOf: parseAsOf(body.as_of),
-        })
+        caller.permissions.retrieve
+          ? await prepareContext(backend, caller, {
+              messages: body.messages,
+              session,
+              embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings),
+              density: body.density,
+              limit: body.context_limit,
+              tiers: body.tiers,
+              importance: body.importance,
+              metadata: parseMetadataFilter(body.metadata),
+              minScore: body.min_relevance,
+              asOf: parseAsOf(body.as_of),
+            })
+          : nothingPrepared
       recordRead(backend, caller, { kind: 'prepare', tokens: recalledTokens, session })
 
       ctx.body = {
@@ -53,3 +55,14 @@ export function prepare(router: Router, backend: ApiBackend): void {
     },
   })
 }
+
+/** For a key that may not read. */
+const nothingPrepared = {
+  context: null,
+  memories: 0,
+  ranking: [],
+  recalledTokens: 0,
+  contextTokens: 0,
+  confidence: 0,
+  abstained: 'off',
+} as const

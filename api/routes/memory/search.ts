@@ -8,7 +8,7 @@ import { breakDownResults, presentSearchResult } from '#api/present/search-resul
 import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { recordRead } from '#shared/billing/meter.ts'
-import { requireRetrievePermission } from '#shared/access/caller.ts'
+import { requireReadableVault } from '#shared/access/caller.ts'
 import { momentOf, parseAsOf } from '#shared/vault/read/as-of.ts'
 import { recall } from '#shared/vault/read/recall.ts'
 import { sharedIdsOf } from '#shared/vault/read/retrieval-trail.ts'
@@ -18,8 +18,8 @@ import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 export function search(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/memory/search',
-    auth: memoryKey(requireRetrievePermission),
-    admit: ({ caller }) => requireBalance(caller),
+    auth: memoryKey(requireReadableVault),
+    admit: ({ caller }) => caller.permissions.retrieve && requireBalance(caller),
     async handle({ caller, body, query: parameters }, ctx) {
       const { query, limit, tiers, importance } = body
       const asOf = parseAsOf(body.as_of)
@@ -31,16 +31,21 @@ export function search(router: Router, backend: ApiBackend): void {
         tiers,
         importance,
         metadata: parseMetadataFilter(body.metadata),
-        minRelevance: body.min_relevance,
+        minScore: body.min_relevance,
         asOf,
       }
-      const results = await recall(backend, caller, {
-        ...question,
-        sessions: [session],
-        embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, parameters.embeddings),
-        relevantOnly: false,
-      })
-      if (caller.memberScope) {
+      let matchingMemories = 0
+      const embeddings = [body.embeddings, parameters.embeddings]
+      const results = caller.permissions.retrieve
+        ? await recall(backend, caller, {
+            ...question,
+            onMatchCount: count => (matchingMemories += count),
+            sessions: [session],
+            embeddings: embeddingModelForRequest(ctx, caller, ...embeddings),
+            relevantOnly: false,
+          })
+        : []
+      if (caller.memberScope && caller.permissions.retrieve) {
         const returned = sharedIdsOf(results.map(({ memory }) => memory))
         backend.retrievals.record(caller.memberScope, { request: 'search', returned, question })
       }
@@ -53,6 +58,7 @@ export function search(router: Router, backend: ApiBackend): void {
         sessionId: session,
         memoryKey: caller.maskedKey,
         totalMemories: results.length,
+        matchingMemories,
         tokenCount: tokens,
         windowBreakdown: windows,
         tierBreakdown,

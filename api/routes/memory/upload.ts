@@ -3,6 +3,7 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { UploadLine } from '#api/contract/contract.ts'
+import { sendInputNotes } from '#api/edge/input-notes.ts'
 import { readNdjsonBody, ndjsonLimits } from '#api/edge/ndjson.ts'
 import { sendOperationOutcome, prefersAsync } from '#api/edge/operation-response.ts'
 import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
@@ -23,7 +24,7 @@ export function upload(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/memory/upload',
     auth: memoryKey(requireStorePermission),
     claims: 'by-handler',
-    async handle({ caller, query, idempotency }, ctx) {
+    async handle({ caller, query, idempotency, notes }, ctx) {
       const requireCanStore = (): void => {
         requireQueueCapacity(caller)
         requirePaymentMethod(caller)
@@ -38,7 +39,7 @@ export function upload(router: Router, backend: ApiBackend): void {
           redaction: caller.keyRow.redaction,
           check(value) {
             refuseExportLine(value)
-            const line = resolveLine(UploadLine.check(value))
+            const line = resolveLine(UploadLine.check(value, notes))
             requireFutureExpiry(line)
             return line as NumberedLine<UploadedLine>
           },
@@ -49,6 +50,7 @@ export function upload(router: Router, backend: ApiBackend): void {
         replaces: false,
         awaited: !prefersAsync(ctx),
         async onReceived(requestHash) {
+          sendInputNotes(ctx, notes)
           const claim = await idempotency.claim(requestHash)
           if (claim.isFirstAttempt) requireCanStore()
           return claim.operation

@@ -81,7 +81,7 @@ export function sharedMemories(router: Router, backend: ApiBackend): void {
         id,
         ...(text !== undefined && { text, byHand: true }),
         ...(tags && { tags: parseTags(tags) }),
-        ...(reviewed !== undefined && { reviewed }),
+        ...(reviewed !== undefined && { reviewed: Boolean(reviewed) }),
       })
       ctx.body = presentSharedMemory(memory, await readSensitivityRules(postgres.query, org.id))
     },

@@ -1,3 +1,5 @@
+import { textParts, type Message } from '#shared/domain/message-content.ts'
+
 /**
  * Calls that a program makes for itself: titles, tags, follow-up questions, search queries, routing, quota and
  * summaries. What stands in them has been said, or will be, in the conversation that they are about.
@@ -10,6 +12,8 @@ export type AsideForm = {
   beginning: string
   /** A text that also occurs in the first characters, where the beginning alone could be a person's. */
   also?: string
+  /** The beginning is the whole text, and the reply may have one token. */
+  isQuotaTest?: true
 }
 
 export const asideForms: readonly AsideForm[] = [
@@ -64,6 +68,7 @@ export const asideForms: readonly AsideForm[] = [
   },
   { source: 'Claude Code, fetched page', of: 'user', beginning: 'web page content: ---' },
   { source: 'Claude Code, shell policy', of: 'user', beginning: '<policy_spec>' },
+  { source: 'Claude Code, quota', of: 'user', beginning: 'quota', isQuotaTest: true },
   {
     source: 'Codex, compaction',
     of: 'user',
@@ -138,38 +143,37 @@ export const asideForms: readonly AsideForm[] = [
   },
 ]
 
-/** A system prompt that gives the model such a task; only beside a structured reply and without tools. */
-const taskPattern =
-  /^(?:you are|you're|your (?:task|job|sole function) is)[^.\n]{0,80}\b(?:title|classif\w*|rout(?:er|ing)|tagg\w*|follow-?ups?)\b/
-
 /** What of a call tells an aside from a conversation. */
 export type CallShape = {
   /** The parts of the system prompt. */
   systemTexts: readonly string[]
   /** The parts of the user's messages since the last one of the model, as they were sent. */
   userTexts: readonly string[]
-  /** Whether the model has not spoken yet. */
-  isFirst: boolean
-  hasTools: boolean
-  isStructured: boolean
   maxTokens: number | undefined
 }
 
 /** Whether a call is a program's own: nothing is recalled for it and nothing of it is stored. */
-export function isAsideCall(call: CallShape): boolean {
-  const { systemTexts, userTexts, isFirst, hasTools, isStructured, maxTokens } = call
-  if (hasAsidePrompt('system', systemTexts) || hasAsidePrompt('user', userTexts)) return true
-  if (!isFirst || hasTools) return false
-  // Nobody talks in replies of one token: a test of the quota or of the key.
-  if (maxTokens === 1) return true
-  return isStructured && systemTexts.some(text => taskPattern.test(normalBeginning(text)))
-}
+export const isAsideCall = ({ systemTexts, userTexts, maxTokens }: CallShape): boolean =>
+  hasAsidePrompt('system', systemTexts) || hasAsidePrompt('user', userTexts, maxTokens)
 
 /** Whether a message of the user, or a system prompt, is that of an aside: one of its parts is. */
-export const hasAsidePrompt = (of: AsideForm['of'], parts: readonly string[]): boolean =>
-  parts.some(part => isAsidePrompt(of, part))
+export const hasAsidePrompt = (
+  of: AsideForm['of'],
+  parts: readonly string[],
+  maxTokens?: number,
+): boolean => parts.some(part => isAsidePrompt(of, part, maxTokens))
 
-function isAsidePrompt(of: AsideForm['of'], text: string): boolean {
+/** Whether the last message of the user is the prompt of a program, or the system prompt that of an aside. */
+export function isAsideConversation(messages: readonly Message[]): boolean {
+  const user = messages.findLast(({ role }) => role === 'user')
+  const system = messages.find(({ role }) => role === 'system' || role === 'developer')
+  return (
+    (system !== undefined && hasAsidePrompt('system', textParts(system.content))) ||
+    (user !== undefined && hasAsidePrompt('user', textParts(user.content)))
+  )
+}
+
+function isAsidePrompt(of: AsideForm['of'], text: string, maxTokens: number | undefined): boolean {
   if (text === '') return false
   const beginning = normalBeginning(text)
   if (beginning.startsWith(retrievalBeginning)) return false
@@ -177,6 +181,7 @@ function isAsidePrompt(of: AsideForm['of'], text: string): boolean {
     form =>
       form.of === of &&
       beginning.startsWith(form.beginning) &&
+      (!form.isQuotaTest || (beginning === form.beginning && maxTokens === 1)) &&
       (form.also === undefined || beginning.includes(form.also)),
   )
 }

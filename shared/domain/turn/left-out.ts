@@ -1,20 +1,23 @@
-import type { HarnessReason } from '#shared/domain/turn/harness-elements.ts'
+import type { LeftOutPiece } from '#shared/domain/turn/read-text.ts'
 
-/** Why a text of a conversation is not stored. */
-export type LeftOutReason =
-  | HarnessReason
-  /** A message, or the answer to it, of a call that a program makes for itself. */
-  | 'aside'
-  /** Text beside the calls of tools, before the final answer of a turn. */
-  | 'step'
-  /** The answer to a message that is not to be kept. */
-  | 'private'
+/** How many pieces of a proxied message were left out, by the mark of the program. */
+export type LeftOutCounts = { [mark: string]: number }
 
-/** How many pieces were left out for each reason. */
-export type LeftOutCounts = { [Reason in LeftOutReason]?: number }
+export type LeftOutTotal = { mark: string; pieces: number; characters: number }
 
-export function countReasons(reasons: readonly LeftOutReason[]): LeftOutCounts {
-  const counts: LeftOutCounts = {}
-  for (const reason of reasons) counts[reason] = (counts[reason] ?? 0) + 1
-  return counts
+/** The pieces and characters of each mark, in the order of their first pieces. */
+export function totalLeftOut(pieces: readonly LeftOutPiece[]): LeftOutTotal[] {
+  const totals = new Map<string, LeftOutTotal>()
+  for (const { mark, characters } of pieces) {
+    const total = totals.get(mark) ?? { mark, pieces: 0, characters: 0 }
+    totals.set(mark, {
+      mark,
+      pieces: total.pieces + 1,
+      characters: total.characters + characters,
+    })
+  }
+  return [...totals.values()]
 }
+
+export const countMarks = (pieces: readonly LeftOutPiece[]): LeftOutCounts =>
+  Object.fromEntries(totalLeftOut(pieces).map(({ mark, pieces }) => [mark, pieces]))

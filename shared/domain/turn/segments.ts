@@ -1,24 +1,34 @@
 import { findElements, type TextElement } from '#shared/domain/turn/elements.ts'
-import { elementForm, type HarnessReason } from '#shared/domain/turn/harness-elements.ts'
+import { knownSpans } from '#shared/domain/turn/find-known-mark.ts'
 
 /** A stretch of a text. */
-export type Segment = {
-  /**
-   * `words`: a person's (or the model's) own; `code`: fenced; `paste`: an unknown element, which is harness
-   * beside words and otherwise all that was said.
-   */
-  kind: 'words' | 'code' | 'paste' | 'harness'
-  start: number
-  end: number
-  reason?: HarnessReason
-}
+export type Segment = ElementUse & { start: number; end: number }
+
+/** What an element of a text is. */
+type ElementUse =
+  /** A person's (or the model's) own; fenced code, or an element that stays as it is. */
+  | { kind: 'words' | 'code' }
+  /** An unknown element: it is not asked with beside words, and is otherwise all that was said. */
+  | { kind: 'paste' }
+  /** Left out; the mark names it. */
+  | { kind: 'left-out'; mark: string }
+
+/** Where an element stands. */
+type ElementPlace = { startsLine: boolean; spansLines: boolean; endsLine: boolean }
+
+/** @returns undefined for an element that is part of the words around it; `words`: only its tags are left out. */
+export type ElementClassifier = (
+  element: TextElement,
+  place: ElementPlace,
+) => ElementUse | undefined
 
 /**
  * Divides a text at its fenced code and at the elements of programs, in one pass. Elements in code are part
  * of the code, and elements in elements part of the outer one.
  */
-export function segmentText(text: string, isModel: boolean): Segment[] {
+export function segmentText(text: string, classify: ElementClassifier): Segment[] {
   const elements = text.includes('</') ? findElements(text) : []
+  const blocks = [...elements, ...findSpans(text)].toSorted((a, b) => a.start - b.start)
   const fences = findFences(text)
   const segments: Segment[] = []
   let from = 0
@@ -35,43 +45,41 @@ export function segmentText(text: string, isModel: boolean): Segment[] {
     }
   }
   const spansLines = createLineSpanTest(text)
-  for (const element of elements) {
-    if (element.start < from) continue
-    addFencesBefore(element.start)
-    if (element.start < from) continue
-    const use = classifyElement(text, element, { from, isModel, spansLines: spansLines(element) })
+  for (const block of blocks) {
+    if (block.start < from) continue
+    addFencesBefore(block.start)
+    if (block.start < from) continue
+    if (!('rawName' in block)) {
+      add({ kind: 'left-out', ...block })
+      continue
+    }
+    const use = classify(block, {
+      startsLine: block.start === from || isAtLineStart(text, block.start),
+      spansLines: spansLines(block),
+      endsLine: isAtLineEnd(text, block.end),
+    })
     if (use === undefined) continue
-    if (use.kind === 'words') addUnwrapped(element, add)
-    else if (use.kind === 'harness') addHarness(text, element, use, add)
-    else add({ ...use, start: element.start, end: element.end })
+    if (use.kind === 'words') addUnwrapped(block, add)
+    else if (use.kind === 'left-out') addLeftOut(text, block, use, add)
+    else add({ ...use, start: block.start, end: block.end })
   }
   addFencesBefore(text.length)
   if (from < text.length) segments.push({ kind: 'words', start: from, end: text.length })
   return segments
 }
 
-type ElementUse = Pick<Segment, 'kind' | 'reason'>
-
-/** @returns undefined for an element that is part of the words around it. */
-function classifyElement(
-  text: string,
-  element: TextElement,
-  { from, isModel, spansLines }: { from: number; isModel: boolean; spansLines: boolean },
-): ElementUse | undefined {
-  const form = elementForm(element.name)
-  const startsLine = element.start === from || isAtLineStart(text, element.start)
-  if (form !== undefined) {
-    const { reason } = form
-    if (isModel && reason !== 'thinking' && reason !== 'tool') return undefined
-    const isDistinctive = element.name.includes('-') || (isModel && reason === 'thinking')
-    const isBlock = isDistinctive
-      ? (startsLine || spansLines) && text[element.start - 1] !== '`'
-      : startsLine && (spansLines || isAtLineEnd(text, element.end))
-    if (!isBlock) return undefined
-    return reason === undefined ? { kind: 'words' } : { kind: 'harness', reason }
-  }
-  if (isModel || !startsLine || !spansLines || !hasProgramName(element.rawName)) return undefined
-  return { kind: isPastedMarkup(text, element) ? 'code' : 'paste', reason: 'context' }
+/** What known programs write between two lines of their own. */
+function findSpans(text: string): { mark: string; start: number; end: number }[] {
+  return knownSpans.flatMap(({ name, begin, end }) => {
+    const found: { mark: string; start: number; end: number }[] = []
+    for (let start = text.indexOf(begin); start >= 0;) {
+      const last = text.indexOf(end, start)
+      if (last < 0) break
+      if (isAtLineStart(text, start)) found.push({ mark: name, start, end: last + end.length })
+      start = text.indexOf(begin, last)
+    }
+    return found
+  })
 }
 
 /** Whether an element holds a line break; elements are asked about by their start. */
@@ -86,41 +94,24 @@ function createLineSpanTest(text: string): (element: TextElement) => boolean {
   }
 }
 
-/** Lower case with `_` or `-`, as programs name their elements. */
-const hasProgramName = (rawName: string): boolean =>
-  /^[a-z][a-z0-9]*(?:[_-][a-z0-9]+)+$/.test(rawName)
-
-/** A custom element of a web page, or something that the person's own words introduce. */
-function isPastedMarkup(
-  text: string,
-  { rawName, start, innerStart, innerEnd }: TextElement,
-): boolean {
-  const before = text.slice(Math.max(0, start - 200), start).trimEnd()
-  if (before.endsWith(':')) return true
-  if (!rawName.includes('-')) return false
-  const attributes = text.slice(start, innerStart)
-  const inner = text.slice(innerStart, Math.min(innerEnd, innerStart + 200)).trimStart()
-  return inner.startsWith('<') || /\s(?:class|id|style|slot|v-|on|:|@)\S*=/.test(attributes)
-}
-
 function addUnwrapped(
-  { start, innerStart, innerEnd, end }: TextElement,
+  { name, start, innerStart, innerEnd, end }: TextElement,
   add: (segment: Segment) => void,
 ): void {
-  add({ kind: 'harness', start, end: innerStart })
+  add({ kind: 'left-out', mark: name, start, end: innerStart })
   if (innerEnd > innerStart) add({ kind: 'words', start: innerStart, end: innerEnd })
-  add({ kind: 'harness', start: innerEnd, end })
+  add({ kind: 'left-out', mark: name, start: innerEnd, end })
 }
 
 /** What Claude Code puts before a message that was typed while its tools ran. */
 const queuedMessage = 'The user sent the following message:'
 const queuedMessageEnd = '\n\nPlease address this message'
 
-/** Adds an element as harness, all but a message of the user that it passes on. */
-function addHarness(
+/** Adds an element that is left out, all but a message of the user that it passes on. */
+function addLeftOut(
   text: string,
   outer: TextElement,
-  use: ElementUse,
+  use: Extract<ElementUse, { kind: 'left-out' }>,
   add: (segment: Segment) => void,
 ): void {
   const queuedAt = outer.innerStart + countSpaces(text, outer.innerStart)
@@ -130,7 +121,7 @@ function addHarness(
     const end = length < 0 ? outer.innerEnd : start + length
     add({ ...use, start: outer.start, end: start })
     if (end > start) add({ kind: 'words', start, end })
-    return add({ kind: 'harness', start: end, end: outer.end })
+    return add({ ...use, start: end, end: outer.end })
   }
   add({ ...use, start: outer.start, end: outer.end })
 }

@@ -6,7 +6,7 @@ import {
   type Message,
   type Turn,
 } from '#shared/domain/message-content.ts'
-import { readContent, type ContentReading } from '#shared/domain/turn/read-content.ts'
+import { readContent, sentContent, type ContentReading } from '#shared/domain/turn/read-content.ts'
 
 /** Roles that are stored; system and tool messages never are. `model` is Gemini's name. */
 const storedRoles = new Map<string, Role>([
@@ -16,15 +16,15 @@ const storedRoles = new Map<string, Role>([
 ])
 
 /**
- * The turns of a conversation that may be stored: what user and assistant say in messages that are not marked
- * `memory: false`, without harness and without echoes of our own memory block.
+ * The turns of a conversation: what user and assistant say in messages that are not marked `memory: false`, without
+ * the marks of known programs and without echoes of our own memory block.
  */
 export const parseTurns = (messages: readonly Message[]): Turn[] =>
   collectTurns(messages, ({ role, content }) => readMessageContent(role, content).words)
 
 /**
- * The turns of messages whose content was read before: it is what was said, and stays as it is. Read again, it
- * would lose what a person wrote inside a wrapper.
+ * The turns of messages whose content was read before, or is stored as it was sent: it stays as it is. Read
+ * again, it would lose what a person wrote inside a wrapper.
  */
 export const toReadTurns = (messages: readonly Message[]): Turn[] =>
   collectTurns(messages, ({ content }) => extractText(content))
@@ -51,3 +51,6 @@ function collectTurns(messages: readonly Message[], wordsOf: (message: Message) 
 /** What a message says, and what of it is left out. */
 export const readMessageContent = (role: string, content: unknown): ContentReading =>
   readContent(contentParts(content), storedRoles.get(role) === 'assistant')
+
+/** What a message says as it was sent: all but echoes of our own memory block. */
+export const sentMessageContent = (content: unknown): string => sentContent(contentParts(content))

@@ -1,7 +1,8 @@
 import { MetadataColumn } from '#shared/search/index/metadata-column.ts'
 import type { Metadata, MetadataFilter } from '#shared/domain/metadata.ts'
 import { ensureCapacity, selectRows, trimToLength } from '#shared/search/columns/column.ts'
-import { ExpiryColumn } from '#shared/search/index/expiry-column.ts'
+import { SparseColumn } from '#shared/search/index/sparse-column.ts'
+import { pieceKey, readPieceKey, type MessagePiece } from '#shared/search/index/piece-key.ts'
 import { hashText } from '#shared/search/columns/text-hash.ts'
 import { TagAuthorColumn } from '#shared/search/index/tag-author-column.ts'
 import { TextColumn } from '#shared/search/index/text-column.ts'
@@ -19,7 +20,10 @@ type Columns = {
   readonly texts: TextColumn
   readonly speakers: SpeakerPool
   readonly tagsAndAuthors: TagAuthorColumn
-  readonly expiry: ExpiryColumn
+  /** When records expire, in epoch milliseconds. */
+  readonly expiry: SparseColumn
+  /** Which piece of which message a record is: see `pieceKey`. */
+  readonly pieces: SparseColumn
   readonly metadata: MetadataColumn
   at: Float64Array
   hash: Float64Array
@@ -45,10 +49,10 @@ export class MemoryColumns {
 
   get bytes(): number {
     const { at, hash, tokens, speaker, roleAndImportance } = this.#columns
-    const { texts, speakers, tagsAndAuthors, expiry, metadata } = this.#columns
+    const { texts, speakers, tagsAndAuthors, expiry, pieces, metadata } = this.#columns
     const wide = at.byteLength + hash.byteLength
     const narrow = tokens.byteLength + speaker.byteLength + roleAndImportance.byteLength
-    const sparse = tagsAndAuthors.bytes + expiry.bytes + metadata.bytes
+    const sparse = tagsAndAuthors.bytes + expiry.bytes + pieces.bytes + metadata.bytes
     return wide + narrow + texts.bytes + speakers.bytes + sparse
   }
 
@@ -70,6 +74,7 @@ export class MemoryColumns {
       ((memory.importance ?? 0) << roleBits) | roles.indexOf(memory.role)
     columns.tagsAndAuthors.set(record, memory)
     columns.expiry.set(record, memory.expiresAt)
+    columns.pieces.set(record, pieceKey(memory.piece))
     columns.metadata.set(record, memory.metadata)
   }
 
@@ -96,6 +101,12 @@ export class MemoryColumns {
   /** Epoch milliseconds; undefined when the memory does not expire. */
   expiresAt(record: number): number | undefined {
     return this.#columns.expiry.get(record)
+  }
+
+  /** Which piece of which message it is; undefined when the message is whole. */
+  piece(record: number): MessagePiece | undefined {
+    const key = this.#columns.pieces.get(record)
+    return key === undefined ? undefined : readPieceKey(key)
   }
 
   metadata(record: number): Metadata | undefined {
@@ -129,6 +140,7 @@ export class MemoryColumns {
       speakers: columns.speakers,
       tagsAndAuthors: columns.tagsAndAuthors.pick(records),
       expiry: columns.expiry.pick(records),
+      pieces: columns.pieces.pick(records),
       metadata: columns.metadata.pick(records),
       at: selectRows(columns.at, records),
       hash: selectRows(columns.hash, records),
@@ -150,6 +162,7 @@ export class MemoryColumns {
     columns.texts.trim()
     columns.tagsAndAuthors.trim(count)
     columns.expiry.trim(count)
+    columns.pieces.trim(count)
     columns.metadata.trim(count)
   }
 }
@@ -159,7 +172,8 @@ function createColumns(): Columns {
     texts: new TextColumn(),
     speakers: new SpeakerPool(),
     tagsAndAuthors: new TagAuthorColumn(),
-    expiry: new ExpiryColumn(),
+    expiry: new SparseColumn(),
+    pieces: new SparseColumn(),
     metadata: new MetadataColumn(),
     at: new Float64Array(0),
     hash: new Float64Array(0),

@@ -10,6 +10,7 @@ import {
   removeValues,
   trimToLength,
 } from '#shared/search/columns/column.ts'
+import type { MessagePiece } from '#shared/search/index/piece-key.ts'
 import { SlotStore } from '#shared/search/index/slot-store.ts'
 import { VectorMatrix, type NearestRows } from '#shared/search/vectors/vector-matrix.ts'
 import type { ReadonlyWordIndex } from '#shared/search/words/word-index.ts'
@@ -56,8 +57,9 @@ export class TierIndex {
   }
 
   get bytes(): number {
-    const slotBytes = this.#slotStore.bytes + this.#slotByRow.byteLength
-    return emptyTierIndexBytes + this.#vectors.bytes + slotBytes
+    return (
+      emptyTierIndexBytes + this.#vectors.bytes + this.#slotStore.bytes + 4 * this.#slotByRow.length
+    )
   }
 
   get wordIndex(): ReadonlyWordIndex {
@@ -83,10 +85,7 @@ export class TierIndex {
     return this.#vectors.nearest(vector, k, Math.max(0, first), Math.min(end, this.#vectors.count))
   }
 
-  /**
-   * For each vector the best `k` rows of [first, end) by approximate cosine, best first; one pass, in short
-   * steps. Nothing may change before the last.
-   */
+  /** As `nearest` by approximate cosine, for several vectors in one pass of short steps; nothing may change before the last. */
   approximateNearest(
     vectors: readonly Float32Array[],
     k: number,
@@ -133,6 +132,11 @@ export class TierIndex {
     return this.#slotStore.records.speaker(this.#slotByRow[row]!)
   }
 
+  /** Which piece of which message it is; undefined for one that was stored whole. */
+  piece(row: number): MessagePiece | undefined {
+    return this.#slotStore.records.piece(this.#slotByRow[row]!)
+  }
+
   /** Whether it is a reflection, or a fact that an organization shares: not a turn of a conversation. */
   isFact(row: number): boolean {
     if (this.#tier > 1) return true
@@ -158,12 +162,10 @@ export class TierIndex {
   put(memories: readonly EmbeddedMemory[]) {
     if (memories.length > 0) this.#version++
     const stored = memories.filter(memory => this.has(memory.id))
-    const timeChanged = stored.filter(memory => !this.#hasSameTime(memory))
-    const sameTime = stored.filter(memory => this.#hasSameTime(memory))
-    this.#removeRows(timeChanged.map(memory => memory.id))
+    const sameTime = new Set(stored.filter(memory => this.#hasSameTime(memory)))
+    this.#removeRows(stored.flatMap(memory => (sameTime.has(memory) ? [] : [memory.id])))
     for (const memory of sameTime) this.#replace(memory)
-    const replaced = new Set(sameTime.map(memory => memory.id))
-    this.#insert(memories.filter(memory => !replaced.has(memory.id)))
+    this.#insert(memories.filter(memory => !sameTime.has(memory)))
     this.#compactSlots()
   }
 
@@ -173,7 +175,7 @@ export class TierIndex {
     this.#compactSlots()
   }
 
-  /** The dear part of `trim`, in steps of some milliseconds; nothing may use the index before the last. */
+  /** The dear part of `trim`, in steps; nothing may use the index before the last. */
   *trimSteps(): Generator<void, void, void> {
     yield* this.#vectors.trimSteps()
     yield* this.#slotStore.wordIndex.packSteps()
@@ -236,9 +238,7 @@ export class TierIndex {
 
   /** Writes the rows from `from` on into their slots. */
   #updateSlotRows(from: number) {
-    const store = this.#slotStore
-    const slotByRow = this.#slotByRow
-    for (let row = from; row < this.#vectors.count; row++) store.setRow(slotByRow[row]!, row)
+    for (let row = from; row < this.count; row++) this.#slotStore.setRow(this.#slotByRow[row]!, row)
   }
 
   #compactSlots() {

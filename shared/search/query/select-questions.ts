@@ -1,7 +1,9 @@
-import { readQuestion } from '#shared/domain/turn/read-text.ts'
+import { readQuestion } from '#shared/domain/turn/read-question.ts'
 import { isAsking } from '#shared/search/query/asking-words.ts'
+import { namedSubjects } from '#shared/search/query/named-subjects.ts'
 import { isSmallTalk } from '#shared/search/query/small-talk.ts'
 import { splitSentences } from '#shared/search/query/split-sentences.ts'
+import { isRequest } from '#shared/search/query/task-words.ts'
 import { unwrapJson } from '#shared/search/query/unwrap-json.ts'
 
 /** A part of a message that is searched for by itself. */
@@ -41,7 +43,9 @@ export function selectQuestions(message: string): Question[] {
     return rest
   })
   if (sentences.length === 0) return text === '' ? [] : [{ text, kind: 'whole' }]
-  const telling = sentences.filter(sentence => !isSmallTalk(sentence))
+  // "Write a short report about Kestrel" is no instruction about the form alone.
+  const asksOfName = (sentence: string) => isRequest(sentence) && namedSubjects(sentence).length > 0
+  const telling = sentences.filter(one => !isSmallTalk(one) || asksOfName(one))
   if (telling.length === 0) return []
   if (telling.length === 1) return [{ text: telling[0]!, kind: 'whole' }]
 

@@ -69,9 +69,13 @@ export function isProfileNote(text: string): boolean {
 export const isImpersonalTask = (sentence: string): boolean =>
   beginsWithVerb(sentence, [taskVerbs]) && !isPersonalTask(sentence)
 
+/** Whether a sentence gives a task or asks for something to be made or told. */
+export const isRequest = (sentence: string): boolean =>
+  beginsWithVerb(sentence, [taskVerbs, requestVerbs])
+
 /** Whether a sentence asks for anything that has nothing to do with the person who asks. */
 export const isImpersonalRequest = (sentence: string): boolean =>
-  beginsWithVerb(sentence, [taskVerbs, requestVerbs]) && !isPersonalTask(sentence)
+  isRequest(sentence) && !isPersonalTask(sentence)
 
 const firstWord = /^[\p{P}\p{S}\s]{0,20}(?:please\s{1,9})?([^\s,.:;!?'’]{0,40})/u
 const notLatin = /[\u0300-\uffff]/

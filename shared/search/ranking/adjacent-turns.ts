@@ -30,8 +30,16 @@ export type AdjacentTurns = {
 export function isFollowedByTurn(tierIndex: SearchRange['tierIndex'], row: number): boolean {
   if (tierIndex.isFact(row) || tierIndex.isFact(row + 1)) return false
   const gap = tierIndex.timeAt(row + 1) - tierIndex.timeAt(row)
-  const isBulk = gap > 0 && gap < bulkLineGapMs && tierIndex.role(row) === tierIndex.role(row + 1)
+  // Turns of a conversation are stored a millisecond apart: what shares a time was written down by date.
+  if (gap === 0) return arePieces(tierIndex, row)
+  const isBulk = gap < bulkLineGapMs && tierIndex.role(row) === tierIndex.role(row + 1)
   return gap <= conversationGapMs && !isBulk
+}
+
+/** Whether the message of a row goes on in the next one. */
+function arePieces(tierIndex: SearchRange['tierIndex'], row: number): boolean {
+  const [piece, next] = [tierIndex.piece(row), tierIndex.piece(row + 1)]
+  return piece !== undefined && piece.message === next?.message && piece.number + 1 === next.number
 }
 
 /** For each row whether it and the next are of one conversation: 0 unknown, 1 no, 2 yes. */

@@ -1,5 +1,6 @@
 import { isAsking } from '#shared/search/query/asking-words.ts'
 import { isImpersonalRequest, isPersonal, isProfileNote } from '#shared/search/query/task-words.ts'
+import { namedSubjects } from '#shared/search/query/named-subjects.ts'
 import { asksOnlyTimeOrSpeaker } from '#shared/search/ranking/question-floors.ts'
 import type { RankingQuery, ScoredRow } from '#shared/search/ranking/score-candidates.ts'
 import { innerNames } from '#shared/search/words/inner-names.ts'
@@ -48,9 +49,11 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
   const { parsedQuery, concepts, text, vector, calibration } = query
   if (!vector || !calibration.lexical || asksOnlyTimeOrSpeaker(query)) return undefined
   const scoreByTerm = new Map(concepts.asked.map(({ term, weight }) => [term, weight]))
-  const hasUnknownName = innerNames(text).some(name =>
-    termsOf(name).some(term => scoreByTerm.get(term) === 0),
-  )
+  const isUnknown = (term: string) => scoreByTerm.get(term) === 0
+  const hasUnknownName =
+    innerNames(text).some(name => termsOf(name).some(isUnknown)) ||
+    // Of a text of many capitals, such as a short or a German one, names of several words.
+    namedSubjects(text).some(name => name.length > 1 && name.some(isUnknown))
   const asksOfPerson = parsedQuery.role === 'user' && isPersonal(text)
   const sharedWeightMax = weights.shared * Math.min(sharedMax, concepts.maxTotal)
   const known = new Map<ScoredRow, number>()

@@ -25,17 +25,14 @@ export function matchReasons({
   return [words > similarity ? 'words' : 'similarity']
 }
 
-/** Relevance of a row that is just relevant by itself; it is presented as 0.5. */
+/** Relevance of a row that is just worth telling: it has the score 0.5. */
 const middleRelevance = 0.3
+/** 1 says that the text is the query, whose relevance is infinite: any other row has less. */
+const scoreMax = 0.9999
 
-/** The value that a row was ranked by, from above 0 to 1: 0.5 is where a row becomes worth telling. */
-export const toRelevance = (fused: number): number => 1 - 2 ** (-fused / middleRelevance)
-
-/** Words, context and times prove less than a similarity. */
-const wordScoreShare = 0.5
-
-/** The similarity; of a row that was found otherwise, a share of what it was found by. */
-export function hitScore({ similarity, words, context, time }: Signals): number {
-  if (similarity > 0) return similarity
-  return wordScoreShare * Math.min(1, words + context + 0.2 * time)
-}
+/**
+ * The score of a row, 0 to 1, by the relevance that it was ranked by: 0.4 to 0.5 broad, 0.5 to 0.65 balanced, 0.65
+ * and up strict. Monotone, so rows in order of relevance are in order of their scores.
+ */
+export const scoreOf = (relevance: number): number =>
+  relevance === Infinity ? 1 : Math.min(scoreMax, 1 - 2 ** (-relevance / middleRelevance))

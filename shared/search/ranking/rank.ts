@@ -11,28 +11,31 @@ import {
 } from '#shared/search/ranking/fuse-signals.ts'
 import type { VaultIndex } from '#shared/search/index/vault-index.ts'
 import type { RankingQuery, ScoredRow } from '#shared/search/ranking/score-candidates.ts'
-import {
-  firstCandidateCount,
-  isNotExcluded,
-  rankRows,
-  type RowLimits,
-} from '#shared/search/ranking/rank-rows.ts'
-import { rankByKind, rowsOfPerson, isAboutPerson } from '#shared/search/ranking/kind-ways.ts'
+import { firstCandidateCount, rankRows, type RowLimits } from '#shared/search/ranking/rank-rows.ts'
+import { rankByKind, isAboutPerson } from '#shared/search/ranking/kind-ways.ts'
 import { floorOf, isRareName, kindWeights } from '#shared/search/ranking/question-floors.ts'
 import { questionKind } from '#shared/search/query/question-kinds.ts'
 import { buildSearchRanges, type SearchRange } from '#shared/search/ranking/search-range.ts'
+import { asksOfNames, namedSubjects } from '#shared/search/query/named-subjects.ts'
 import { parseSearchQuery, parseStatement } from '#shared/search/query/parse-query.ts'
 import { splitSentences } from '#shared/search/query/split-sentences.ts'
 import type { Question } from '#shared/search/query/select-questions.ts'
 import { nearestRowsOf } from '#shared/search/ranking/nearest-rows.ts'
 import { rescore } from '#shared/search/ranking/rescore.ts'
-import { uniqueTexts } from '#shared/search/ranking/unique-texts.ts'
+import {
+  countMatching,
+  fuseRankings,
+  personRows,
+  sameTextFirst,
+  type QuestionRanking,
+  type RankedRow,
+} from '#shared/search/ranking/question-ranking.ts'
 import { isNamedTimeEmpty, keepClearMatches } from '#shared/search/ranking/empty-time.ts'
 import { certainEvidence, createEvidence } from '#shared/search/ranking/answer-evidence.ts'
-import { hitScore } from '#shared/search/ranking/explain-hit.ts'
+import { scoreOf } from '#shared/search/ranking/explain-hit.ts'
 import {
-  attributeStrength,
   filterRelevant,
+  rowsThatName,
   isRelated,
   relevanceStrength,
 } from '#shared/search/ranking/relevance-floor.ts'
@@ -51,7 +54,11 @@ export type SearchOptions = RowLimits & {
   to?: number
   /** Leave out what is not relevant, even if nothing remains. */
   floor: boolean
+  /** What was asked, whole: a row with this very text comes first, with the score 1. */
+  query?: string
   calibration: Calibration
+  /** Called with the number of memories that match, among the best or not. */
+  onMatchCount?: ((count: number) => void) | undefined
   /** Called when a part of the message names a time that is over and of which there are no rows. */
   onEmptyTime?: (() => void) | undefined
 }
@@ -64,9 +71,11 @@ export type SearchQuery = SearchOptions & {
 
 export type SearchHit = {
   memory: Memory
-  /** Calibrated similarity, 0 to 1; where there is none, a share of the other signals. */
+  /** 0 to 1, in the order of the hits: see `scoreOf`. */
   score: number
-  /** Ranking value: 0 and up, comparable within one result only. */
+  /** Cosine of its vector with that of the query; undefined when the query has none. */
+  similarity: number | undefined
+  /** Ranking value: 0 and up. */
   relevance: number
   /** How well it fits the question; from 1 on it is relevant by itself. */
   strength: number
@@ -133,11 +142,14 @@ export function* rankingSteps(
 function* rankRanges(
   ranges: readonly SearchRange[],
   questions: readonly EmbeddedQuestion[],
-  search: SearchOptions,
+  { limit: wanted, ...options }: SearchOptions,
   weights: RankingWeights,
 ): Steps<SearchHit[]> {
-  const { limit, calibration, now } = search
-  if (limit < 1 || ranges.length === 0) return []
+  const limit = ranges.reduce((sum, { first, end }) => Math.min(wanted, sum + end - first), 0)
+  const matching = countMatching(options.onMatchCount)
+  const search = { ...options, limit, onMatching: matching.add }
+  const { calibration, now } = search
+  if (limit < 1) return []
   const wordIndexes = ranges.map(({ tierIndex }) => tierIndex.wordIndex)
   const asks = questions.some(({ kind }) => kind === 'asking')
   const scanned = questions.filter(({ kind }) => !(kind === 'statement' && asks))
@@ -152,7 +164,7 @@ function* rankRanges(
     emptyTimes++
     return keepClearMatches(found, query, ranges)
   }
-  const rankQuestion = function* (question: EmbeddedQuestion): Steps<Ranking | undefined> {
+  const rankQuestion = function* (question: EmbeddedQuestion): Steps<QuestionRanking | undefined> {
     const { text, vector, kind } = question
     const isBeside = !scanned.includes(question)
     const parsedQuery = isBeside ? parseStatement(text) : parseSearchQuery(text, now)
@@ -161,15 +173,23 @@ function* rankRanges(
     const nearestRows = isBeside ? null : nearestOfAll
     const query = { text, vector, nearestRows, now, calibration, parsedQuery, concepts, weights }
     const wanted = isBeside || kind === 'name' ? undefined : questionKind(text)
-    if (isAboutPerson(wanted)) return yield* personRows(ranges, search, query)
+    if (isAboutPerson(wanted)) {
+      const others = search.floor ? [] : yield* rankRows(ranges, query, search)
+      return yield* personRows(ranges, search, query, others.filter(isRelated))
+    }
     // Of several sentences as one, some only say what is talked about.
     const isWeighed =
       search.floor && (kind === 'asking' || (isAlone && splitSentences(text).length === 1))
     const evidenceOf = isWeighed ? createEvidence(query) : undefined
+    const names = kind === 'name' || isBeside ? [] : namedSubjects(text)
+    const isNamed = asksOfNames(text, names, parsedQuery) ? rowsThatName(names) : undefined
     const all = yield* rankRows(ranges, query, search)
     const relevant = search.floor
-      ? withoutFiller(filterRelevant(all, query, floorOf(text, kind, asks), evidenceOf), query)
-      : all.filter(isRelated)
+      ? withoutFiller(
+          filterRelevant(all, query, { floor: floorOf(text, kind, asks), evidenceOf, isNamed }),
+          query,
+        )
+      : all.filter(row => search.everyRow === true || isRelated(row))
     const weight = kind === 'statement' && !asks ? 1 : kindWeights[kind]
     const toRanked = (row: ScoredRow): RankedRow => ({
       ...row,
@@ -180,15 +200,18 @@ function* rankRanges(
     })
     return { rows: rankByKind(relevant, wanted), toRanked }
   }
-  const rankings: Ranking[] = []
+  const rankings: QuestionRanking[] = []
   for (const question of questions) {
     const ranking = yield* rankQuestion(question)
     if (ranking) rankings.push(ranking)
     yield
   }
   if (emptyTimes > 0) search.onEmptyTime?.()
-  const choose = <Row extends ScoredRow>(rows: readonly Row[]): Row[] =>
-    search.tiers ? rows.slice(0, limit) : blendTiers(rows, limit)
+  matching.report()
+  const choose = <Row extends ScoredRow>(ranked: readonly Row[]): Row[] => {
+    const rows = search.query === undefined ? ranked : sameTextFirst(ranked, search.query)
+    return search.tiers ? rows.slice(0, limit) : blendTiers(rows, limit)
+  }
   const [first] = rankings
   // A search has some hundred rows, of which ten are returned.
   const chosen =
@@ -196,10 +219,11 @@ function* rankRanges(
       ? choose(first.rows).map(first.toRanked)
       : choose(fuseRankings(rankings))
   const isCertain = chosen.length <= weighedMax && chosen.slice(0, certainMax).some(isCertainAnswer)
-  rescore(chosen, calibration)
-  return chosen.map(({ range, row, relevance, strength, weigh, signals, vector }) => ({
+  const cosines = rescore(chosen, calibration)
+  return chosen.map(({ range, row, relevance, strength, weigh, signals }, i) => ({
     memory: range.tierIndex.memory(row),
-    score: vector ? hitScore(signals) : signals.words,
+    score: scoreOf(relevance),
+    similarity: cosines[i],
     relevance,
     strength,
     evidence: isCertain ? weigh?.() : undefined,
@@ -212,37 +236,3 @@ function* rankRanges(
 const certainMax = 3
 const weighedMax = 12
 const isCertainAnswer = ({ weigh }: RankedRow): boolean => (weigh?.() ?? -1) >= certainEvidence
-
-/** The rows of a part of a message, best first, and what is known of a row that is chosen. */
-type Ranking = { rows: readonly ScoredRow[]; toRanked: (row: ScoredRow) => RankedRow }
-
-/** A row with the vector of the part of the message that it fits best. */
-type RankedRow = ScoredRow & {
-  strength: number
-  /** Its evidence, where that is known; costs the terms of its text. */
-  weigh?: () => number | undefined
-  vector: Float32Array | null
-}
-
-/** What is known of the person who asks. */
-function* personRows(
-  ranges: readonly SearchRange[],
-  search: Pick<SearchOptions, 'excludeTexts'>,
-  { vector, parsedQuery: { labels } }: RankingQuery,
-): Steps<Ranking> {
-  const rows = yield* rowsOfPerson(ranges, { isIdentity: labels !== undefined })
-  return {
-    rows: uniqueTexts(rows.filter(isNotExcluded(search))),
-    toRanked: row => ({ ...row, strength: row.statesAttribute ? attributeStrength : 1, vector }),
-  }
-}
-
-/** Each row once, as the part ranked it that it fits best; best first. */
-function fuseRankings(rankings: readonly Ranking[]): RankedRow[] {
-  const ranked = rankings
-    .flatMap(({ rows, toRanked }) => rows.map(toRanked))
-    .filter(({ relevance }) => relevance > 0)
-  ranked.sort((a, b) => b.relevance - a.relevance || b.at - a.at)
-  // A row has the text of its other rankings, which are behind.
-  return uniqueTexts(ranked)
-}

@@ -3,7 +3,8 @@ import type { AnswerEvidence } from '#shared/search/ranking/answer-evidence.ts'
 import { isFollowedByTurn } from '#shared/search/ranking/adjacent-turns.ts'
 import { isImpersonalRequest, isPersonal } from '#shared/search/query/task-words.ts'
 import { asksOnlyTimeOrSpeaker, questionFloor } from '#shared/search/ranking/question-floors.ts'
-import { parseSpeakerPrefix } from '#shared/search/words/index-terms.ts'
+import type { NamedSubject } from '#shared/search/query/named-subjects.ts'
+import { parseSpeakerPrefix, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
 
 /** Words and context signals of a row that is relevant by them alone. */
 const wordRelevanceFloor = 0.35
@@ -20,18 +21,37 @@ const weighedMax = 6
 const companionFloor = 0.35
 const companionShare = 0.15
 
+type RelevanceOptions = {
+  floor?: number
+  evidenceOf?: AnswerEvidence | undefined
+  isNamed?: ((row: ScoredRow) => boolean) | undefined
+}
+
+/** Rows, the best first, that are read for a name. */
+const namedRowsMax = 48
+
+/** Whether a row has all terms of one of the names; reads its text. */
+export function rowsThatName(names: readonly NamedSubject[]): (row: ScoredRow) => boolean {
+  return ({ range, row }) => {
+    const terms = new Set(termsOf(range.tierIndex.memory(row).text))
+    return names.some(name =>
+      name.every(term => terms.has(term) || terms.has(speakerMarker + term)),
+    )
+  }
+}
+
 /**
  * Empty unless some row is relevant by itself; then all rows that are not much weaker than the best,
  * since most answers spread over several turns. A row without a match of its own is included only as
  * the reply to a row that is relevant without context.
  *
  * @param evidenceOf for embedders whose similarities are made of words: a reason must also be likely to answer
+ * @param isNamed whether a row has the name that is asked of: then rows with it are relevant, whatever else is said
  */
 export function filterRelevant(
   ranked: readonly ScoredRow[],
   rankingQuery: RankingQuery,
-  floor = 1,
-  evidenceOf?: AnswerEvidence,
+  { floor = 1, evidenceOf, isNamed }: RelevanceOptions = {},
 ): ScoredRow[] {
   const strengths = ranked.map(scored => relevanceStrength(scored, rankingQuery))
   const best = Math.max(0, ...strengths)
@@ -42,7 +62,7 @@ export function filterRelevant(
     if (strength < reasonFloor || strength * requestTrust(scored) < reasonFloor) return false
     return !evidenceOf || (i < weighedMax && evidenceOf(scored) >= 0)
   }
-  if (!ranked.some(isReason)) return []
+  if (!ranked.some(isReason)) return isNamed ? ranked.slice(0, namedRowsMax).filter(isNamed) : []
   const strengthMin = Math.max(companionFloor, best * companionShare)
   const ownStrengths = ranked.map(scored =>
     relevanceStrength(scored, rankingQuery, { withContext: false }),

@@ -55,7 +55,12 @@ const informativeTokens = 14
 const usualTokens = 120
 
 /** The best rows of a range, `complete` when they are all its rows. */
-export type RangeScores = { scored: ScoredRow[]; complete: boolean }
+export type RangeScores = {
+  scored: ScoredRow[]
+  complete: boolean
+  /** All rows with words of the query, among the best or not. */
+  withWords: Uint32Array
+}
 
 /** Scores the best rows of a range, in short steps; the rows must not change before the last. */
 export function* scoreCandidates(
@@ -96,7 +101,9 @@ function scoreScanned(
     attributeRows,
     candidateCount,
   })
-  if (rows.length === 0) return { scored: [], complete }
+  const matching = wordScores.matchingRows.map(distance => first + distance)
+  const withWords = range.allowsAll ? matching : matching.filter(row => range.allows(row))
+  if (rows.length === 0) return { scored: [], complete, withWords }
   const similarities = vector
     ? cosines.map(cosine => scoreFromCosine(cosine, calibration))
     : cosines
@@ -135,7 +142,7 @@ function scoreScanned(
     })
   }
   capBoostedScores(scored, adjacent, weights)
-  return { scored, complete }
+  return { scored, complete, withWords }
 }
 
 const noRows: ReadonlySet<number> = new Set()

@@ -28,6 +28,8 @@ export type MemoryDocument = {
   speaker?: string
   /** Terms of the fields that the client gave it: see `metadataTerms`. */
   metadata?: string[]
+  /** Of a message that was stored in several pieces: the id of its first one, and which this is, from 0. */
+  piece?: { message: string; number: number }
   /** The answer broke off; only for readers of the store. */
   interrupted?: boolean
   /** The operation that stored it. */
@@ -82,6 +84,7 @@ export const memoryFields = {
   importance: 1,
   speaker: 1,
   metadata: 1,
+  piece: 1,
   expires_at: 1,
 } as const
 
@@ -95,7 +98,7 @@ export const embeddedMemoryProjection = (space: string) => ({
 
 export function memoryFromDocument(document: MemoryDocument): Memory {
   const { _id, tier, role, text, at, tokens, importance, speaker, tags, author } = document
-  const { expires_at, metadata } = document
+  const { expires_at, metadata, piece } = document
   return {
     id: _id,
     tier,
@@ -107,6 +110,7 @@ export function memoryFromDocument(document: MemoryDocument): Memory {
     ...(speaker !== undefined && { speaker }),
     ...(expires_at && { expiresAt: expires_at.getTime() }),
     ...(metadata && { metadata: metadataFromTerms(metadata) }),
+    ...(piece && { piece }),
     ...(tags !== undefined && { tags }),
     ...(author !== undefined && { author }),
   }

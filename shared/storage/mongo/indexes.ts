@@ -18,8 +18,7 @@ export const expiryIndex = 'expiring'
  *
  * One index serves loading a vault index, keyset pages, and all reads by time: a vault's epoch, its
  * core or one session, in the order of the event. Unconsolidated memories have an index of their
- * own, which shrinks as they are consolidated; rated memories have two, since lists by importance
- * run with and against time. Reflections are found by their batch; shared memories by their tags,
+ * own, which shrinks as they are consolidated; so have rated memories, for lists by importance. Reflections are found by their batch; shared memories by their tags,
  * and those that wait for review by their confidence. Memories that will expire have an index by
  * that moment, which holds no others.
  */
@@ -35,11 +34,6 @@ export async function createIndexes({ memories }: Pick<Mongo, 'memories'>): Prom
     {
       key: { vault: 1, epoch: 1, importance: -1, at: -1, _id: -1 },
       name: 'rated',
-      partialFilterExpression: { importance: { $gt: 0 } },
-    },
-    {
-      key: { vault: 1, epoch: 1, importance: -1, at: 1, _id: 1 },
-      name: 'rated-oldest',
       partialFilterExpression: { importance: { $gt: 0 } },
     },
     {

@@ -210,6 +210,7 @@ export function toMemoryDocument(memory: NewMemory, space: string): MemoryDocume
     ...(rest.speaker !== undefined && { speaker: rest.speaker }),
     ...(rest.interrupted && { interrupted: true }),
     ...(rest.metadata && { metadata: metadataTerms(rest.metadata) }),
+    ...(rest.piece && { piece: rest.piece }),
     ...(rest.expiresAt !== undefined && { expires_at: new Date(rest.expiresAt) }),
     ...(rest.expiresAsked !== undefined && { expires_asked: new Date(rest.expiresAsked) }),
     operation,

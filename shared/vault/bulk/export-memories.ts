@@ -52,6 +52,7 @@ function toExportedLine(document: ExportedDocument, embedder: Embedder | undefin
     ...(speaker !== undefined && { name: speaker }),
     ...(importance !== undefined && { importance }),
     ...(document.metadata && { metadata: metadataFromTerms(document.metadata) }),
+    ...(document.piece && { piece: document.piece }),
     ...(covers && { covers: { from: covers.from.toISOString(), to: covers.to.toISOString() } }),
     ...(batch !== undefined && { batch_id: batch }),
     ...(sources && { sources }),

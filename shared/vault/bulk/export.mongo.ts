@@ -63,6 +63,7 @@ const exportProjection = (space: string | undefined) => ({
   importance: 1,
   speaker: 1,
   metadata: 1,
+  piece: 1,
   operation: 1,
   consolidated: 1,
   batch: 1,

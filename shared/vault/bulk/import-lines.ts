@@ -99,6 +99,9 @@ export async function buildImportItems(
         ...(line.importance !== undefined && { importance: line.importance }),
         ...(line.name !== undefined && { speaker: line.name }),
         ...(line.metadata && { metadata: line.metadata }),
+        ...(line.piece && {
+          piece: { message: line.piece.message.toLowerCase(), number: line.piece.number },
+        }),
         ...expiryForLine(line, chunk),
         restored: toRestored(line, idsInVault),
       },

@@ -1,7 +1,8 @@
 import { Refusal } from '#shared/core/errors.ts'
 
-/** Whether a line has the fields that only exports have: its id and tier. */
-const isExported = (line: unknown): boolean => hasField(line, 'id') && hasField(line, 'tier')
+/** Whether a line has the fields that all lines of exports have, and rows of a search have not. */
+const isExported = (line: unknown): boolean =>
+  ['id', 'tier', 'session_id'].every(name => hasField(line, name))
 
 const hasField = (line: unknown, name: string): boolean =>
   typeof line === 'object' && line !== null && Object.hasOwn(line, name)

@@ -148,6 +148,7 @@ const optional = [
   'importance',
   'speaker',
   'metadata',
+  'piece',
   'batch',
   'sources',
   'covers',

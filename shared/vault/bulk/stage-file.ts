@@ -7,7 +7,7 @@ import {
 } from '#shared/domain/file-types.ts'
 import { lineTooLong, splitLines, type LineLimits } from '#shared/vault/bulk/split-lines.ts'
 import { isLineExpired } from '#shared/vault/bulk/upload-lines.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { FileRefusal, Refusal } from '#shared/core/errors.ts'
 import { createJsonCounter, parsedBodyBounds } from '#shared/core/json-bounds.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { stageBulkChunk, type NewBulkChunk } from '#shared/vault/bulk/files.postgres.ts'
@@ -45,7 +45,8 @@ export type StagedFile = {
  * Reads a file as it arrives and stages it in chunks, one per tier at a time: memory use does not grow with
  * the file. Faulty lines are counted, reported and left out.
  *
- * @throws Refusal `too-large` when a limit is exceeded, `invalid` when the file has no line or is cut off.
+ * @throws Refusal `too-large` when a limit is exceeded, `invalid` when the file has no line that can be stored, or is
+ *   cut off.
  */
 export async function stageFile(
   query: Query,
@@ -63,8 +64,10 @@ export async function stageFile(
   }
   const openChunks = new Map<number, OpenChunk>()
   const seenKeys = new Set<string>()
+  const firstErrors: LineError[] = []
   let n = 0
   let lines = 0
+  let failed = 0
   const stage = async (tier: number, chunk: OpenChunk): Promise<void> => {
     openChunks.delete(tier)
     await stageBulkChunk(query, file, { ...chunk, n: n++, tier, sessions: [...chunk.sessions] })
@@ -80,13 +83,17 @@ export async function stageFile(
     openChunks.set(tier, chunk)
     chunk.lines++
     chunk.bytes += bytes.length
-    if ('error' in read) addFailure(chunk, read)
-    else addLine(chunk, read)
+    if ('error' in read) {
+      failed++
+      addFailure(chunk, read)
+      if (firstErrors.length < reportedErrorsMax) firstErrors.push(read)
+    } else addLine(chunk, read)
     if (!('error' in read) && isLineExpired(read)) addRemark(chunk, expiredRemark(read))
     if (chunk.lines === chunkLines || chunk.bytes >= chunkBytes) await stage(tier, chunk)
   }
   for (const [tier, chunk] of openChunks) await stage(tier, chunk)
   requireLines(lines)
+  if (failed === lines) throw new FileRefusal(firstErrors)
   return { lines, hash: hash.digest() }
 }
 

@@ -58,6 +58,9 @@ export async function buildUploadItems(
           text,
           at: timestamp ?? syntheticTimestamp(chunk, index),
           tokens,
+          ...(textChunks.length > 1 && {
+            piece: { message: lineMemoryId(identity, 0, 0), number: textChunkIndex },
+          }),
           operation: chunk.operation,
           ...(line.metadata && { metadata: line.metadata }),
           ...expiryForLine(line, chunk),

@@ -16,6 +16,7 @@ import {
   type LeaseWithState,
   type TargetTier,
 } from '#shared/domain/lease.ts'
+import { requireStandaloneProse } from '#shared/vault/consolidate/standalone-prose.ts'
 import { waitForCommit } from '#shared/vault/consolidate/wait-for-commit.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
@@ -67,7 +68,7 @@ const commitEmbeddingMs = 30_000
  * @returns the reflections; of a batch committed before, those of that commit, and nothing is written or
  *   billed.
  * @throws Refusal `missing` when this vault has no such batch or was cleared since; `conflict` when its 15
- *   minutes are over; `invalid` for an entry without words, or one that the policy blocks; `unpaid` when the
+ *   minutes are over; `invalid` for an entry that is no standalone prose, or one that the policy blocks; `unpaid` when the
  *   balance is used up; `upstream` when the embedding model does not answer.
  */
 export async function commitBatch(
@@ -79,7 +80,7 @@ export async function commitBatch(
   const lease = await findCommittableLease(query, caller.scope, commit.batch)
   if (lease.state === 'leased') {
     requireBalance(caller)
-    assertNoBlankEntry(commit.entries)
+    requireStandaloneProse(commit.entries)
     const entries = redactEntries(caller, commit.entries)
     const job = await buildCommitJob(backend, caller, lease, entries)
     if (await acceptCommit(backend, caller, { job, operation: commit.operation })) {
@@ -117,11 +118,6 @@ const refusalOf = (lease: LeaseWithState | undefined): Refusal =>
         'Its memories are free again: check out again and commit that batch',
       )
     : new Refusal('missing', 'No such batch', 'batch_id is the one a checkout answered')
-
-function assertNoBlankEntry(entries: readonly ReflectionEntry[]): void {
-  const index = entries.findIndex(({ text }) => text.trim() === '')
-  if (index >= 0) throw new Refusal('invalid', `entries[${index}].text holds no words`)
-}
 
 const redactEntries = (
   { keyRow }: Caller,

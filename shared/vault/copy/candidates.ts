@@ -1,11 +1,13 @@
-import type { Calibration, Embedder } from '#shared/domain/embedder.ts'
+import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import type { EmbeddedMemory, Memory } from '#shared/domain/memory.ts'
+import type { Memory } from '#shared/domain/memory.ts'
 import { rawCoreMemories } from '#shared/vault/copy/copies.mongo.ts'
-import { cosineTo } from '#shared/vault/read/nearest-ranking.mongo.ts'
-import type { VaultIndex } from '#shared/search/index/vault-index.ts'
-import { scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
+import { indexableRows } from '#shared/search/index/indexable-rows.ts'
+import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
+import type { EmbeddedQuestion } from '#shared/search/ranking/rank.ts'
+import { rankInTurns } from '#shared/search/ranking/rank-in-turns.ts'
+import { termsOf } from '#shared/search/words/index-terms.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
@@ -39,46 +41,74 @@ export type Match = {
   score: number
 }
 
+/** Rows of a vault without an index in memory that are ranked together. */
+const streamedRowsMax = 2_000
+
 /**
  * Every raw core memory of the caller's vault whose score for one of the queries reaches the threshold,
- * best first. All memories are compared: in the vault's index, or, when the vault is too large for that, as
- * the database streams them.
+ * best first. All memories are ranked: in the vault's index, or, when the vault is too large for that, some
+ * thousand at a time as the database streams them; the words of a query are weighed among these then.
  *
  * @throws Refusal `upstream` when the embedding model does not answer, `unavailable`.
  */
 export async function graftCandidates(
-  backend: { vaultIndexes: VaultIndexes; memories: MemoryStore; queryVectors: QueryVectorCache },
+  backend: GraftBackend,
   { scope }: Caller,
-  { embedder, queries, threshold }: { embedder: Embedder; queries: string[]; threshold: number },
+  { embedder, queries, threshold }: GraftQuestion,
 ): Promise<Match[]> {
-  const vectors = await embedQueries(backend, embedder, [...new Set(queries)])
+  const questions = await embedQueries(backend, embedder, [...new Set(queries)])
   const { space, dimension, calibration } = embedder
   const matches = new Map<string, Match>()
-  const addMatch = (memory: Memory, score: number): void => {
-    const known = matches.get(memory.id)
-    if (!known || known.score < score) matches.set(memory.id, { memory, score })
+  const rankAll = async (openIndex: () => Promise<VaultIndex>): Promise<void> => {
+    for (const question of questions) {
+      const openIndexes = async () => [await openIndex()]
+      const found = await rankInTurns(openIndexes, [question], {
+        now: backend.now(),
+        limit: Infinity,
+        floor: false,
+        everyRow: true,
+        query: question.text,
+        tiers: [1],
+        calibration,
+      })
+      for (const { memory, score: exact } of found) {
+        const score = roundScore(exact)
+        const known = matches.get(memory.id)
+        if (score >= threshold && !(known && known.score >= score))
+          matches.set(memory.id, { memory, score })
+      }
+    }
   }
 
-  const vaultIndex = await backend.vaultIndexes.get({ scope, session: null, space, dimension })
-  if (vaultIndex === 'too-large') {
-    const measure = bestScoreOf(vectors, calibration)
-    await backend.memories.stream(scope, { session: null, sessionEpoch: 0 }, space, rows => {
-      for (const row of rows) {
-        const score = row.tier === 1 ? measure(row) : -1
-        if (score >= threshold) addMatch(withoutVector(row), score)
-      }
+  const ref = { scope, session: null, space, dimension }
+  if ((await backend.vaultIndexes.get(ref)) === 'too-large') {
+    let index = createVaultIndex({ dimension, termsOf })
+    await backend.memories.stream(scope, { session: null, sessionEpoch: 0 }, space, async rows => {
+      index.put(indexableRows(rows, dimension))
+      if (index.byTier[1].count < streamedRowsMax) return
+      await rankAll(async () => index)
+      index = createVaultIndex({ dimension, termsOf })
     })
+    await rankAll(async () => index)
   } else {
-    for (const vector of vectors) {
-      matchVaultIndex(vaultIndex, vector, { calibration, threshold, addMatch })
-      // A scan blocks the event loop for a microsecond per memory; other requests run between two queries.
-      await new Promise(resolve => setImmediate(resolve))
-    }
+    await rankAll(async () => {
+      const index = await backend.vaultIndexes.get(ref)
+      return index === 'too-large' ? createVaultIndex({ dimension, termsOf }) : index
+    })
   }
   return [...matches.values()].sort(
     (a, b) => b.score - a.score || compareByEventTime(a.memory, b.memory),
   )
 }
+
+type GraftBackend = {
+  vaultIndexes: VaultIndexes
+  memories: MemoryStore
+  queryVectors: QueryVectorCache
+  now: () => number
+}
+
+type GraftQuestion = { embedder: Embedder; queries: string[]; threshold: number }
 
 /** The order of transfer candidates: by event time, then id. */
 export const compareByEventTime = (a: Memory, b: Memory): number =>
@@ -88,53 +118,18 @@ export const compareByEventTime = (a: Memory, b: Memory): number =>
 const queryConcurrency = 8
 
 async function embedQueries(
-  { queryVectors }: { queryVectors: QueryVectorCache },
+  { queryVectors }: Pick<GraftBackend, 'queryVectors'>,
   embedder: Embedder,
   queries: readonly string[],
-): Promise<Float32Array[]> {
-  const vectors: Float32Array[] = []
+): Promise<EmbeddedQuestion[]> {
+  const questions: EmbeddedQuestion[] = []
   for (let start = 0; start < queries.length; start += queryConcurrency) {
-    const batch = queries.slice(start, start + queryConcurrency)
-    vectors.push(...(await Promise.all(batch.map(text => queryVectors.embed(embedder, text)))))
+    const batch = queries.slice(start, start + queryConcurrency).map(async text => {
+      return { text, kind: 'whole' as const, vector: await queryVectors.embed(embedder, text) }
+    })
+    questions.push(...(await Promise.all(batch)))
   }
-  return vectors
-}
-
-/** Rows of an index keep their numbers only until the next await, so this must not await. */
-function matchVaultIndex(
-  { byTier }: VaultIndex,
-  vector: Float32Array,
-  {
-    calibration,
-    threshold,
-    addMatch,
-  }: {
-    calibration: Calibration
-    threshold: number
-    addMatch: (memory: Memory, score: number) => void
-  },
-): void {
-  const block = byTier[1]
-  const rows = Uint32Array.from({ length: block.count }, (_, row) => row)
-  const cosines = block.cosines(vector, rows)
-  for (const row of rows) {
-    const score = roundScore(scoreFromCosine(cosines[row]!, calibration))
-    if (score >= threshold) addMatch(block.memory(row), score)
-  }
-}
-
-function bestScoreOf(
-  vectors: readonly Float32Array[],
-  calibration: Calibration,
-): (row: EmbeddedMemory) => number {
-  const cosines = vectors.map(vector => cosineTo(vector))
-  return ({ vector }) =>
-    roundScore(scoreFromCosine(Math.max(...cosines.map(cosine => cosine(vector))), calibration))
+  return questions
 }
 
 const roundScore = (score: number): number => Math.round(score * 10_000) / 10_000
-
-function withoutVector(row: EmbeddedMemory): Memory {
-  const { vector: _, ...memory } = row
-  return memory
-}

@@ -7,8 +7,12 @@ import { memoryIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { createEventLoopYield } from '#shared/core/event-loop-yield.ts'
 import type { Message } from '#shared/domain/message-content.ts'
-import { readConversationSteps } from '#shared/domain/turn/read-conversation.ts'
-import type { LeftOutCounts } from '#shared/domain/turn/left-out.ts'
+import {
+  bothHalves,
+  readSentMessageSteps,
+  type SentMessages,
+  type StoredHalves,
+} from '#shared/domain/turn/sent-messages.ts'
 import { expiryFor } from '#shared/domain/expiry.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 import { toExtractionInput } from '#shared/vault/ingest/turn-extraction.ts'
@@ -37,6 +41,8 @@ export type Exchange = {
   metadata?: Metadata | undefined
   /** False: it is not told to the member's organization; true, when missing. */
   shares?: boolean | undefined
+  /** Both, when missing. Of a proxied call that was decided before. */
+  stores?: StoredHalves | undefined
   /** Of a proxied model call: see `open-exchange.ts`. */
   proxied?: {
     /** It closes the open exchange of its operation. */
@@ -70,8 +76,8 @@ export type AcceptedExchange = {
   /** Tokens of the assistant's turns. */
   assistantTokens: number
   memories: number
-  /** Texts that are no person's words and no final answer, by reason. */
-  leftOut: LeftOutCounts
+  /** Messages that are not stored, by reason. */
+  leftOut: SentMessages['leftOut']
   /** Of one that closes an exchange which was no longer open: its state. Nothing was accepted then. */
   closing?: CloseOutcome
 }
@@ -100,7 +106,7 @@ export async function acceptExchange(
     throw new Refusal(
       'invalid',
       'messages holds no user or assistant turn to store',
-      'System turns, turns marked "memory": false and echoes of the memory block are not stored',
+      'Turns of system and tools are not stored',
     )
   }
   // Of a proxied call the model was resolved at the start; its provider may be unreachable by now.
@@ -164,12 +170,16 @@ const toOperation = (
   },
 })
 
-type ExchangeMemories = { messages: readonly Message[]; memories: Memory[]; leftOut: LeftOutCounts }
+type ExchangeMemories = {
+  messages: readonly Message[]
+  memories: Memory[]
+  leftOut: SentMessages['leftOut']
+}
 
 /** The turns of an exchange, redacted as the key's policy wants it, and the memories of them. */
 async function readMemories(
   { keyRow }: ExchangeOwner,
-  { operation, messages: given, proxied, expiresAt, metadata: fields }: Exchange,
+  { operation, messages: given, proxied, expiresAt, metadata: fields, stores }: Exchange,
   now: () => number,
 ): Promise<ExchangeMemories> {
   // Of a proxied call the user's turns were redacted when it was opened; it is too late to refuse it.
@@ -177,7 +187,7 @@ async function readMemories(
   // Of a proxied call everything was read before.
   const { messages: spoken, leftOut } = proxied
     ? { messages: given, leftOut: {} }
-    : await runInSlices(readConversationSteps(given))
+    : await runInSlices(readSentMessageSteps(given, stores ?? bothHalves))
   const { messages, turns } = await chunkMessagesAside(redaction, spoken)
   const metadata = redactMetadata(redaction, fields)
   const days = keyRow?.retentionDays ?? null
@@ -190,7 +200,10 @@ async function readMemories(
   return { messages, memories, leftOut }
 }
 
-/** One memory per turn, several for a long turn. */
+/**
+ * One memory per turn, several for a long turn. Turns without a time of their own get the time of arrival, a
+ * millisecond apart as lines of a file do, so that rows of one time are known to be no conversation.
+ */
 async function toMemories(
   operation: string,
   turns: readonly ChunkedTurn[],
@@ -198,16 +211,18 @@ async function toMemories(
 ): Promise<Memory[]> {
   const memories: Memory[] = []
   const yieldToEventLoop = createEventLoopYield()
-  for (const { role, at = now, speaker, interrupted, chunks } of turns) {
-    for (const { text, tokens } of chunks) {
+  for (const [turn, { role, at, speaker, interrupted, chunks }] of turns.entries()) {
+    const message = memoryIdOf(operation, memories.length)
+    for (const [number, { text, tokens }] of chunks.entries()) {
       await yieldToEventLoop()
       memories.push({
         id: memoryIdOf(operation, memories.length),
         tier: 1,
         role,
         text,
-        at,
+        at: at ?? now - (turns.length - 1 - turn),
         tokens,
+        ...(chunks.length > 1 && { piece: { message, number } }),
         ...(speaker !== undefined && { speaker }),
         ...(interrupted && { interrupted }),
       })

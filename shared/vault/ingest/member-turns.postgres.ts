@@ -1,11 +1,18 @@
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
+export type InsertedTurn = {
+  org: string
+  /** The member's turn before it is older than the quiet time. */
+  isAfterQuiet: boolean
+}
+
 /**
  * Writes the turns of members who still exist, by the keys of their exchanges; none of members who share
  * nothing, and with keys that share nothing. It locks the rows of their
  * organizations and users, so that a concurrent removal of one fails no other exchange.
  *
- * @returns the organization ids by the ids of the turns that were inserted.
+ * @param quietSeconds after which a member counts as silent
+ * @returns what was inserted, by the ids of the turns.
  */
 export async function insertTurns(
   { query }: Transaction,
@@ -19,8 +26,9 @@ export async function insertTurns(
     /** Tags of the shared memories that the model was told. */
     lentTags?: readonly string[]
   }[],
-): Promise<Map<string, string>> {
-  const { rows } = await query<{ id: string; org: string }>(
+  quietSeconds = 0,
+): Promise<Map<string, InsertedTurn>> {
+  const { rows } = await query<InsertedTurn & { id: string }>(
     `with item as (
        select id, hash, to_timestamp(at / 1000) as said_at, left_out,
               array(select jsonb_array_elements_text(tags)) as lent_tags
@@ -35,19 +43,24 @@ export async function insertTurns(
        where u.id in (select k.org_user from memory_keys k join item i on i.hash = k.hash)
        order by u.id for key share
      )
-     insert into org_turns (id, org, org_user, key_hash, author, said_at, left_out, lent_tags)
+     insert into org_turns as turn (id, org, org_user, key_hash, author, said_at, left_out, lent_tags)
      select i.id, t.id, p.id, i.hash, p.team_member_id, i.said_at, i.left_out, i.lent_tags
      from item i join memory_keys k on k.hash = i.hash and k.kind = 'member' and k.shares
      join people p on p.id = k.org_user and p.shares join team t on t.id = p.org
-     on conflict (id) do nothing returning id, org`,
+     on conflict (id) do nothing
+     returning id, org, coalesce(
+       (select e.created_at from org_turns e where e.org = turn.org and e.author = turn.author
+        order by e.id desc limit 1) < now() - make_interval(secs => $6),
+       true) as "isAfterQuiet"`,
     [
       turns.map(({ id }) => id),
       turns.map(({ keyHash }) => keyHash),
       turns.map(({ saidAt }) => saidAt),
       turns.map(({ leftOut }) => leftOut),
       turns.map(({ lentTags = [] }) => JSON.stringify(lentTags)),
+      quietSeconds,
     ],
     'org-turns.insert',
   )
-  return new Map(rows.map(({ id, org }) => [id, org]))
+  return new Map(rows.map(({ id, ...turn }) => [id, turn]))
 }

@@ -2,7 +2,7 @@ import { recordModelCall } from '#shared/billing/meter.ts'
 import { copyIdOf } from '#shared/core/ids.ts'
 import type { Metadata } from '#shared/domain/metadata.ts'
 import type { Message, Turn } from '#shared/domain/message-content.ts'
-import { parseTurns, toReadTurns } from '#shared/domain/turn/turns.ts'
+import { parseTurns, sentMessageContent, toReadTurns } from '#shared/domain/turn/turns.ts'
 import { acceptExchange, type ExchangeOwner } from '#shared/vault/ingest/ingest.ts'
 import {
   listAbandonedExchanges,
@@ -30,8 +30,10 @@ export type OpenExchange = {
   model: string
   /** The user's turns; empty when an earlier call for the same turn has stored them. */
   said: readonly Turn[]
-  /** False when nothing of the user's turn is stored: then the answer to it is not, either. */
+  /** False where the answer is stored only with its input, and nothing of that is. */
   storesReply?: boolean
+  /** The answer is stored as it came, with its marks of thoughts and calls of tools. */
+  verbatim?: boolean
   /** The call brings results of tools: the text of earlier steps is no answer. */
   isContinuation?: boolean
   /** When its memories expire, in epoch milliseconds. */
@@ -82,7 +84,7 @@ export async function storeExchange(
   if (completion.unanswered) await saveUnansweredTurns(backend.postgres.query, [operation])
   const reply = redactOrSkipTurns(
     owner.keyRow?.redaction ?? null,
-    exchange.storesReply === false ? [] : parseAnswerTurns(completion, backend.now()),
+    exchange.storesReply === false ? [] : parseAnswerTurns(exchange, completion, backend.now()),
   )
   const isStep = completion.isStep === true && exchange.turn !== undefined
   if (isStep && reply.length > 0) await keepStep(backend.postgres.query, exchange, reply)
@@ -137,10 +139,15 @@ const keepStep = (
     said,
   })
 
-const parseAnswerTurns = ({ text, interrupted }: CompletionResult, now: number): Turn[] =>
-  parseTurns([{ role: 'assistant', content: text ?? '', timestamp: now, interrupted }]).map(
-    sanitizeTurn,
-  )
+function parseAnswerTurns(
+  { verbatim }: OpenExchange,
+  { text, interrupted }: CompletionResult,
+  now: number,
+): Turn[] {
+  const content = verbatim ? sentMessageContent(text ?? '') : (text ?? '')
+  const message = { role: 'assistant', content, timestamp: now, interrupted }
+  return (verbatim ? toReadTurns([message]) : parseTurns([message])).map(sanitizeTurn)
+}
 
 /** Characters from which on a text is sanitized only where it is decoded: 18 MB take up to 40 ms. */
 const longTextMin = 256 * 1024

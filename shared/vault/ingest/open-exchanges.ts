@@ -30,7 +30,7 @@ const longestPauseMs = 15_000
 export type NewExchange = Omit<OpenExchange, 'said' | 'storesReply'> & {
   /** As they were read. */
   said: readonly Message[]
-  /** What the whole turn says: when nothing of it may be stored, the reply is not. Absent: it is. */
+  /** What may be stored of the whole turn, where its reply is stored only with it; absent: the reply is stored anyway. */
   storable?: readonly Message[] | undefined
   /** Turns before it without a final reply, and how many of `said` each repeats. */
   unansweredBefore?: readonly { turn: Buffer; messages: number }[]

@@ -81,7 +81,7 @@ export function toExtractionInput(
  * Writes the turns of accepted exchanges and their extraction jobs, in the transaction that accepts the
  * exchanges: one turn per part, the first under the exchange's id. It skips exchanges of other keys than
  * members', and turns that exist already. The jobs wait for `gatherSeconds`, so that one call extracts from
- * several exchanges.
+ * several exchanges; the first one after so long a silence of its member waits a fifth of that.
  */
 export async function acceptTurns(
   tx: Transaction,
@@ -104,16 +104,18 @@ export async function acceptTurns(
         : { turn: copyIdOf(operation, index, 'turn'), operation }),
     })),
   )
-  const orgs = await insertTurns(
+  const inserted = await insertTurns(
     tx,
     turns.map(({ turn, ...row }) => ({ ...row, id: turn })),
+    gatherSeconds,
   )
   const jobs = turns.flatMap(
     ({ keyHash: _key, leftOut: _leftOut, lentTags: _tags, ...payload }) => {
-      const org = orgs.get(payload.turn)
+      const { org, isAfterQuiet } = inserted.get(payload.turn) ?? {}
       if (org === undefined) return []
       const job = { id: payload.turn, data: { ...payload, org }, priority: 0, group: org }
-      return [{ ...job, ...(gatherSeconds > 0 && { afterSeconds: gatherSeconds }) }]
+      const afterSeconds = isAfterQuiet ? Math.ceil(gatherSeconds / 5) : gatherSeconds
+      return [{ ...job, ...(afterSeconds > 0 && { afterSeconds }) }]
     },
   )
   if (jobs.length > 0) await queue.send(tx, 'org-extract', jobs)

@@ -1,5 +1,5 @@
 import type { Message, Turn } from '#shared/domain/message-content.ts'
-import { readQuestion } from '#shared/domain/turn/read-text.ts'
+import { readQuestion } from '#shared/domain/turn/read-question.ts'
 import { excludeTexts, type TextExclusion } from '#shared/vault/read/already-in-conversation.ts'
 import { backgroundTurns, recentTurns } from '#shared/vault/read/recent-turns.ts'
 
@@ -20,7 +20,11 @@ const backgroundCharacters = 2_000
 export function readConversationQuestion(messages: readonly Message[]): ConversationQuestion {
   const turns = recentTurns(messages)
   const index = questionTurnIndex(turns)
-  const excludedTexts = excludeTexts(turns.toSpliced(index, 1).map(({ text }) => text))
+  const excludedTexts = excludeTexts(
+    turns
+      .toSpliced(index, 1)
+      .flatMap(({ text, sent }) => (sent === undefined ? text : [text, sent])),
+  )
   return { ...retrievalTexts(turns, index), excludedTexts }
 }
 

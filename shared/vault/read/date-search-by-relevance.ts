@@ -86,19 +86,20 @@ async function rankSources(
     now: momentOf(backend, window.asOf),
     limit: rankedMax,
     floor: false,
+    query,
     calibration: embedder.calibration,
     tiers,
     ...(importance !== undefined && { importance }),
     ...(metadata && { metadata }),
-    from: window.from.at,
-    to: window.to.at + 1,
+    from: window.from,
+    to: window.to + 1,
   })
   return ranked.map(one => {
-    const { memory, indexNumber, score, relevance, signals } = one
+    const { memory, indexNumber, score, similarity, signals } = one
     const { source } = sources[indexNumber]!
     const listed = sourceIndexes[indexNumber]!.rows.get(memory.id) ?? toListedRow(memory)
     const position = { at: memory.at, id: memory.id }
-    return { ...one, row: { ...listed, source, position, hit: { score, relevance, signals } } }
+    return { ...one, row: { ...listed, source, position, hit: { score, similarity, signals } } }
   })
 }
 
@@ -134,7 +135,7 @@ async function loadRawIndex(
   const candidateIndex = createVaultIndex({ dimension, termsOf })
   if (!tiers.includes(1) || importance !== undefined) return candidateIndex
   const partitionRef = { scope, session: partition.session, ...(audience && { audience }) }
-  const [from, to] = [window.from.at, window.to.at + 1]
+  const [from, to] = [window.from, window.to + 1]
   const question = {
     partition,
     space,
@@ -164,7 +165,7 @@ async function loadReflectionIndex(
   const isRaw = read.partition.session !== null || read.tiers.every(tier => tier === 1)
   if (isRaw) return { vaultIndex: reflectionIndex, rows: new Map() }
   const reflections = await embeddedReflections(mongo, scope, { ...read, window, space })
-  const end = window.to.at
+  const end = window.to
   reflectionIndex.put(
     reflections.map(({ memory }) => ({ ...memory, at: Math.min(memory.at, end) })),
   )

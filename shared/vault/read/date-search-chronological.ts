@@ -1,5 +1,6 @@
-import { comparePositions, isWithin, type TimeWindow } from '#shared/vault/read/time-window.ts'
+import { comparePositions, type TimeWindow } from '#shared/vault/read/time-window.ts'
 import { overlappingReflections, rowsWithin } from '#shared/vault/read/timeline.mongo.ts'
+import type { ListedRow } from '#shared/vault/read/listing.mongo.ts'
 import type { DateSearchRow, DateSearchSource } from '#shared/vault/read/dated-row.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 
@@ -41,22 +42,34 @@ type OrderedQuery = Omit<ChronologicalQuery, 'sources'> & {
   isBefore(one: DateSearchRow, other: DateSearchRow): boolean
 }
 
+/**
+ * A reflection follows the period that it is about in the direction of reading: oldest first it stands at the end of
+ * the period, newest first at its beginning, or at the end of the window that is passed first. A client that goes on
+ * from where a page ended moves the other end of the window, so each reflection keeps its place on all pages.
+ */
 async function* rowsOfSource(
   { mongo }: { mongo: Mongo },
   { scope, read: sourceRead, source }: DateSearchSource,
   { window, oldestFirst, isBefore }: OrderedQuery,
 ): AsyncGenerator<DateSearchRow, void, void> {
   const read = { ...sourceRead, window, oldestFirst }
-  const overlappingRows = (await overlappingReflections(mongo, scope, read))
-    .map((row): DateSearchRow => ({ ...row, source, position: { at: window.to.at, id: row.id } }))
-    .filter(({ position }) => isWithin(window, position))
+  const placeOf = ({ at, covers }: ListedRow): number =>
+    oldestFirst ? Math.min(at, window.to) : Math.max(covers?.from ?? at, window.from)
+  const reflections = (
+    await overlappingReflections(mongo, scope, { ...read, endingAfter: oldestFirst })
+  )
+    .map((row): DateSearchRow => ({ ...row, source, position: { at: placeOf(row), id: row.id } }))
     .sort((a, b) => (isBefore(a, b) ? -1 : 1))
+  const isPlaced = read.partition.session === null && !oldestFirst
+  const tiers = isPlaced ? read.tiers.filter(tier => tier === 1) : read.tiers
   let next = 0
-  for await (const within of rowsWithin(mongo, scope, read)) {
-    const row: DateSearchRow = { ...within, source, position: { at: within.at, id: within.id } }
-    while (next < overlappingRows.length && isBefore(overlappingRows[next]!, row))
-      yield overlappingRows[next++]!
-    yield row
+  if (tiers.length > 0) {
+    for await (const within of rowsWithin(mongo, scope, { ...read, tiers })) {
+      const row: DateSearchRow = { ...within, source, position: { at: within.at, id: within.id } }
+      while (next < reflections.length && isBefore(reflections[next]!, row))
+        yield reflections[next++]!
+      yield row
+    }
   }
-  yield* overlappingRows.slice(next)
+  yield* reflections.slice(next)
 }

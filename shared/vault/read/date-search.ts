@@ -2,17 +2,9 @@ import type { Embedder } from '#shared/domain/embedder.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { chronological } from '#shared/vault/read/date-search-chronological.ts'
 import { byRelevance, type SourcesOfEmbedder } from '#shared/vault/read/date-search-by-relevance.ts'
-import {
-  windowStartAfter,
-  comparePositions,
-  windowEndBefore,
-  type RequestedWindow,
-  type TimelinePosition,
-  type TimeWindow,
-} from '#shared/vault/read/time-window.ts'
+import { comparePositions, type TimeWindow } from '#shared/vault/read/time-window.ts'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Tier } from '#shared/domain/memory.ts'
-import { allSourceIdsAt, resolveTimeWindow } from '#shared/vault/read/timeline.mongo.ts'
 import { visibilityOf } from '#shared/domain/visibility.ts'
 import { toSharedVaultScope } from '#shared/domain/member-scope.ts'
 import { openSharedEmbedders } from '#shared/vault/base/shared-embedders.ts'
@@ -26,7 +18,7 @@ import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { NearestSearch } from '#shared/vault/read/nearest.ts'
 
 export type DateSearchQuestion = {
-  window: RequestedWindow
+  window: TimeWindow
   session: string | null
   /** Ranks the rows of the window; without one they are returned in the order of time. */
   query: string | undefined
@@ -47,8 +39,11 @@ export type DateSearchAnswer = {
   tokens: number
   /** There are more rows than fit. */
   truncated: boolean
-  /** ISO times of the first and last row; when `truncated`, the end to continue from is a page position. */
-  returned: { from: string; to: string } | null
+  /**
+   * ISO times of the first and last row, those of the window when there is none; when `truncated`, the end to
+   * continue from is a millisecond beyond the last row of the page.
+   */
+  returned: { from: string; to: string }
 }
 
 type DateSearchBackend = Stores & {
@@ -66,12 +61,13 @@ const rowsMax = 5_000
 
 /**
  * What happened in a span of time. Reflections belong to the period they cover: one that overlaps the
- * span is in it, at the end of its period or of the span, whichever is earlier. For a member of an
+ * span is in it (see `date-search-chronological.ts` for its place). For a member of an
  * organization the result includes what they may see of its shared memory; the rest is never read.
  *
  * Rows are taken, in the order of time or best first, until the next one would exceed the budget; at
- * least one is. A search that continues from `returned` (to its `from` newest first, from its `to` oldest
- * first) returns what was left out: in the order of time every row exactly once.
+ * least one is. In the order of time a page ends between two milliseconds: it exceeds its budget by what is
+ * left of the rows of one millisecond. A search that continues from `returned` (to its `from` newest first, from
+ * its `to` oldest first) returns what was left out: in the order of time every row exactly once.
  *
  * @throws Refusal `invalid` when `embeddings` names no known model, `upstream` when it does not answer,
  *   `unavailable` when a store is out of reach.
@@ -89,7 +85,7 @@ export async function searchDates(
   const own = await ownSource(backend, caller, question, embedder)
   const shared = await sharedSources(backend, caller, question)
   const sources = [own, ...shared]
-  const window = await resolveTimeWindow(backend.mongo, sources, question.window)
+  const { window } = question
   const source =
     query === undefined || embedder === undefined
       ? chronological(backend, { sources, window, oldestFirst: question.order === 'oldest_first' })
@@ -102,14 +98,18 @@ export async function searchDates(
   let tokens = 0
   let truncated = false
   for await (const row of source) {
+    if (row === 'more') {
+      truncated = rows.length > 0
+      break
+    }
+    const isFull = rows.length >= rowsMax || tokens + row.tokens > budget
     truncated =
-      rows.length > 0 && (row === 'more' || rows.length === rowsMax || tokens + row.tokens > budget)
-    if (truncated || row === 'more') break
+      isFull && rows.length > 0 && (query !== undefined || isAtAnotherTime(row, rows.at(-1)!))
+    if (truncated) break
     rows.push(row)
     tokens += row.tokens
   }
-  const answered = { rows, continuedOrder: truncated ? question.order : null }
-  const returned = await returnedRange(backend, sources, window, answered)
+  const returned = returnedRange(window, rows, truncated ? question.order : null)
   return { rows, tokens, truncated, returned }
 }
 
@@ -163,27 +163,24 @@ async function groupByEmbedder(
   return [{ embedder, sources: [own], isOptional: false }, separately, ...later]
 }
 
-async function returnedRange(
-  { mongo }: DateSearchBackend,
-  sources: readonly DateSearchSource[],
-  window: TimeWindow,
-  {
-    rows,
-    continuedOrder,
-  }: { rows: readonly DateSearchRow[]; continuedOrder: DateSearchQuestion['order'] | null },
-): Promise<DateSearchAnswer['returned']> {
+const isAtAnotherTime = (one: DateSearchRow, other: DateSearchRow): boolean =>
+  one.position.at !== other.position.at
+
+function returnedRange(
+  { from, to }: TimeWindow,
+  rows: readonly DateSearchRow[],
+  continuedOrder: DateSearchQuestion['order'] | null,
+): DateSearchAnswer['returned'] {
   const positions = rows.map(({ position }) => position).toSorted(comparePositions)
-  const [first, last] = [positions[0], positions.at(-1)]
-  if (!first || !last) return null
-  const range = { from: isoOf(first), to: isoOf(last) }
-  if (continuedOrder === null) return range
-
-  const edge = continuedOrder === 'newest_first' ? first : last
-  const { from, to, includeOverlapping } = window
-  const moments = { ...window, from: { at: from.at }, to: { at: to.at } }
-  const row = (await allSourceIdsAt(mongo, sources, moments, edge.at)).indexOf(edge.id)
-  if (continuedOrder === 'oldest_first') return { ...range, to: windowStartAfter(edge, row) }
-  return { ...range, from: windowEndBefore(edge, row, includeOverlapping && edge.at === to.at) }
+  const first = positions[0]?.at ?? from
+  // A reflection may stand at the beginning of its period.
+  const ends = rows.map(({ at, position }) => Math.max(position.at, Math.min(at, to)))
+  const last = ends.reduce(
+    (one, other) => Math.max(one, other),
+    rows.length > 0 ? first : Math.max(from, to),
+  )
+  return {
+    from: new Date(continuedOrder === 'newest_first' ? first - 1 : first).toISOString(),
+    to: new Date(continuedOrder === 'oldest_first' ? last + 1 : last).toISOString(),
+  }
 }
-
-const isoOf = ({ at }: TimelinePosition): string => new Date(at).toISOString()

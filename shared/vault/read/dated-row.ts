@@ -8,7 +8,7 @@ import type { Visibility } from '#shared/domain/visibility.ts'
 export type DateSearchRow = ListedRow & {
   source: 'core' | 'session' | 'org'
   position: TimelinePosition
-  hit?: Pick<SearchHit, 'score' | 'relevance' | 'signals'>
+  hit?: Pick<SearchHit, 'score' | 'similarity' | 'signals'>
 }
 
 /** A vault to search; of a shared vault only what `audience` may see. */

@@ -144,6 +144,7 @@ function rangesByTime(
 function rangesByImportance(read: ListPageQuery, after: ListPosition | undefined): IndexRange[] {
   const { importance: least = 1, order, tier } = read
   const direction = directionOf(read)
+  const isFalling = order === 'newest_first'
   const lastImportance = after?.[0] ?? null
   const anytime = timeRangesAfter(read, undefined)
   const ratings =
@@ -151,13 +152,18 @@ function rangesByImportance(read: ListPageQuery, after: ListPosition | undefined
       ? [{ importance: { $gte: least }, times: anytime }]
       : [
           { importance: { $eq: lastImportance }, times: timeRangesAfter(read, after) },
-          { importance: { $gte: least, $lt: lastImportance }, times: anytime },
+          {
+            importance: isFalling
+              ? { $gte: least, $lt: lastImportance }
+              : { $gt: Math.max(least, lastImportance) },
+            times: anytime,
+          },
         ]
   return ratings.flatMap(({ importance, times }) =>
     times.map(time => ({
       filter: { importance, ...(tier !== undefined && { tier: { $eq: tier } }), ...time },
-      sort: { importance: -1 as const, at: direction, _id: direction },
-      hint: order === 'newest_first' ? 'rated' : 'rated-oldest',
+      sort: { importance: direction, at: direction, _id: direction },
+      hint: 'rated',
     })),
   )
 }
@@ -214,8 +220,8 @@ export type ListFilter = {
 }
 
 export type ListOrder = {
-  /** By importance: the highest first, unrated rows last, equal ones in the order of time. */
+  /** By importance: equal ones in the order of time, unrated rows last. */
   sort: 'date' | 'importance'
-  /** Order in time. */
+  /** Order in time; by importance the highest first, or the lowest. */
   order: 'newest_first' | 'oldest_first'
 }

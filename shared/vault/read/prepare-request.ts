@@ -33,7 +33,7 @@ export type PrepareRequest = {
   tiers: readonly Tier[] | undefined
   importance: number | undefined
   /** Lowest relevance as answers show it, 0 to 1. */
-  minRelevance?: number | undefined
+  minScore?: number | undefined
   /** Memories without such metadata are left out. */
   metadata?: MetadataFilter | undefined
   /** Epoch ms: the conversation is held then, and later memories are unknown. */
@@ -53,7 +53,7 @@ export const prepareBounds = ({
 export const filtersOf = ({
   tiers,
   importance,
-  minRelevance,
+  minScore,
   metadata,
   asOf,
-}: PrepareRequest): RecallFilters => ({ tiers, importance, minRelevance, metadata, asOf })
+}: PrepareRequest): RecallFilters => ({ tiers, importance, minScore, metadata, asOf })

@@ -6,7 +6,7 @@ import {
 } from '#shared/domain/context-block.ts'
 import { chooseLines, leaveOutWeakRest, toldTokens } from '#shared/vault/read/choose-lines.ts'
 import { asTold, type RecalledLine } from '#shared/vault/read/recalled-line.ts'
-import { isAsideConversation } from '#shared/domain/turn/read-conversation.ts'
+import { isAsideConversation } from '#shared/domain/turn/asides.ts'
 import { reloadRecalled } from '#shared/vault/read/reload-recalled.ts'
 import { momentOf } from '#shared/vault/read/as-of.ts'
 import {

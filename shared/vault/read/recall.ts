@@ -12,7 +12,6 @@ import { searchableIndex, type IndexBackend } from '#shared/vault/read/searchabl
 import type { IndexRef } from '#shared/search/index/vault-indexes.ts'
 import type { EmbeddedQuestion, SearchHit } from '#shared/search/ranking/rank.ts'
 import { rankInTurns } from '#shared/search/ranking/rank-in-turns.ts'
-import { toRelevance } from '#shared/search/ranking/explain-hit.ts'
 import { selectQuestions, type Question } from '#shared/search/query/select-questions.ts'
 import { recallSeconds } from '#shared/core/metrics.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
@@ -30,8 +29,8 @@ export type RecallQuestion = {
   tiers: readonly Tier[] | undefined
   /** Lowest importance; unrated rows are left out whenever it is set. */
   importance: number | undefined
-  /** Lowest relevance as answers show it, 0 to 1. */
-  minRelevance?: number | undefined
+  /** Lowest score, 0 to 1. */
+  minScore?: number | undefined
   /** Rows without such metadata are left out. */
   metadata?: MetadataFilter | undefined
   /** Epoch ms: later memories are unknown, and the question is asked then. */
@@ -42,6 +41,8 @@ export type RecallQuestion = {
   relevantOnly: boolean
   /** Texts that the request contains already. */
   excludedTexts?: TextExclusion | undefined
+  /** Called with the number of memories that match in a space, among the best or not. */
+  onMatchCount?: ((count: number) => void) | undefined
   /** Called when the text names a time that is over and of which nothing is remembered. */
   onEmptyTime?: (() => void) | undefined
 }
@@ -49,7 +50,7 @@ export type RecallQuestion = {
 /** What a request asks of memories beside having to do with its words. */
 export type RecallFilters = Pick<
   RecallQuestion,
-  'tiers' | 'importance' | 'minRelevance' | 'metadata' | 'asOf'
+  'tiers' | 'importance' | 'minScore' | 'metadata' | 'asOf'
 >
 
 /** A row, and the part of the vault it comes from. */
@@ -135,9 +136,11 @@ async function rankIn(
     now: momentOf(backend, question.asOf),
     limit: question.limit,
     floor: question.relevantOnly,
+    ...(!question.relevantOnly && { query: question.text }),
     excludeTexts: question.excludedTexts,
     calibration: embedder.calibration,
     onEmptyTime: question.onEmptyTime,
+    onMatchCount: question.onMatchCount,
     ...(question.tiers && { tiers: question.tiers }),
     ...(question.importance !== undefined && { importance: question.importance }),
     ...(question.metadata && { metadata: question.metadata }),
@@ -145,9 +148,9 @@ async function rankIn(
     ...question.within,
   })
   stopRankTimer()
-  const { minRelevance = 0 } = question
+  const { minScore = 0 } = question
   return found
-    .filter(({ relevance }) => toRelevance(relevance) >= minRelevance)
+    .filter(({ score }) => score >= minScore)
     .map(row => ({ ...row, source: memorySource(partitions[row.indexNumber]!) }))
 }
 

@@ -1,6 +1,6 @@
 import type { Filter } from 'mongodb'
 import type { EmbeddedMemory, Tier, VaultScope } from '#shared/domain/memory.ts'
-import type { RequestedWindow, TimeWindow } from '#shared/vault/read/time-window.ts'
+import type { TimeWindow } from '#shared/vault/read/time-window.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import {
@@ -34,79 +34,8 @@ type TimelineOrder = { oldestFirst: boolean }
 /** Reflections in one window, or overlapping its end: enough for decades. */
 const reflectionsMax = 5_000
 
-/** Rows of one millisecond that page positions can count; later ones are ignored. */
-const sameMomentMax = 100_000
-
-/**
- * The ids of all rows of one millisecond, without order, and, when the window ends in it, of the
- * reflections that overlap the end.
- *
- * @throws Refusal `unavailable` when the memory store is out of reach.
- */
-async function idsAt(
-  { memories }: Pick<Mongo, 'memories'>,
-  scope: VaultScope,
-  read: TimelineQuery,
-  at: number,
-): Promise<string[]> {
-  const [own, overlapping] = await Promise.all([
-    memories
-      .find(
-        { ...timelineFilter(scope, read), at: withinMillisecond(at) },
-        { projection: { _id: 1 }, limit: sameMomentMax, ...indexRead(memories) },
-      )
-      .toArray()
-      .catch(refuseWhenUnreachable),
-    at === read.window.to.at ? overlappingReflections({ memories }, scope, read) : [],
-  ])
-  return [...own.map(({ _id }) => _id), ...overlapping.map(({ id }) => id)]
-}
-
 /** A vault to read a span of time from, and which of its memories. */
 export type TimelineSource = { scope: VaultScope; read: Omit<TimelineQuery, 'window'> }
-
-/** The ids of all rows of one millisecond in several sources, sorted. */
-export async function allSourceIdsAt(
-  mongo: Pick<Mongo, 'memories'>,
-  sources: readonly TimelineSource[],
-  window: TimeWindow,
-  at: number,
-): Promise<string[]> {
-  const ids = await Promise.all(
-    sources.map(({ scope, read }) => idsAt(mongo, scope, { ...read, window }, at)),
-  )
-  return ids.flat().sort()
-}
-
-/** Replaces the row numbers in the ends of a window by the ids of those rows. */
-export async function resolveTimeWindow(
-  mongo: Pick<Mongo, 'memories'>,
-  sources: readonly TimelineSource[],
-  { from, to, includeOverlapping, asOf }: RequestedWindow,
-): Promise<TimeWindow> {
-  const wholeMilliseconds: TimeWindow = {
-    from: { at: from.at },
-    to: { at: to.at },
-    includeOverlapping,
-    ...(asOf !== undefined && { asOf }),
-  }
-  const rowAt = async (at: number, row: number): Promise<string | undefined> =>
-    (await allSourceIdsAt(mongo, sources, wholeMilliseconds, at))[row]
-  const [first, last] = await Promise.all([
-    from.skipped === 0 ? undefined : rowAt(from.at, from.skipped),
-    to.last === null ? undefined : rowAt(to.at, to.last),
-  ])
-  const isMillisecondExhausted = from.skipped > 0 && first === undefined
-  return {
-    from: {
-      at: isMillisecondExhausted ? from.at + 1 : from.at,
-      ...(first !== undefined && { id: first }),
-    },
-    to: { at: to.at, ...(last !== undefined && { id: last }) },
-    includeOverlapping,
-    ...(asOf !== undefined && { asOf }),
-  }
-}
 
 /**
  * The rows whose time lies in a window, in the order of time; read as they are consumed.
@@ -119,46 +48,47 @@ export async function* rowsWithin(
   read: TimelineQuery & TimelineOrder,
 ): AsyncGenerator<ListedRow, void, void> {
   const direction = read.oldestFirst ? 1 : -1
-  const times = timeRanges(read.window)
-  for (const time of read.oldestFirst ? times : times.toReversed()) {
-    const cursor = memories.find(
-      { ...timelineFilter(scope, read), ...time },
-      {
-        projection: { ...listedFields, tags: 1, author: 1 },
-        sort: { at: direction, _id: direction },
-        batchSize: 500,
-        ...indexRead(memories),
-      },
-    )
-    try {
-      for await (const document of cursor) yield listedRowFromDocument(document)
-    } catch (error) {
-      refuseWhenUnreachable(error)
-    }
+  const cursor = memories.find(
+    { ...timelineFilter(scope, read), ...timeRange(read.window) },
+    {
+      projection: { ...listedFields, tags: 1, author: 1 },
+      sort: { at: direction, _id: direction },
+      batchSize: 500,
+      ...indexRead(memories),
+    },
+  )
+  try {
+    for await (const document of cursor) yield listedRowFromDocument(document)
+  } catch (error) {
+    refuseWhenUnreachable(error)
   }
 }
 
 /**
- * The reflections whose period begins before the end of a window and ends after it; without order, at most
- * 5,000.
+ * The reflections whose period begins before the end of a window and ends in it or after it, or only those that end
+ * after it; without order, at most 5,000.
  *
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
 export async function overlappingReflections(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
-  read: TimelineQuery,
+  read: TimelineQuery & { endingAfter: boolean },
 ): Promise<ListedRow[]> {
-  if (!read.window.includeOverlapping || read.partition.session !== null) return []
-  if (read.tiers.every(tier => tier === 1)) return []
-  const rows = await memories
-    .find(
-      { ...timelineFilter(scope, reflectionsOnly(read)), ...overlappingEnd(read.window) },
-      { projection: listedFields, limit: reflectionsMax, ...indexRead(memories) },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
-  return rows.map(listedRowFromDocument)
+  if (read.partition.session !== null || read.tiers.every(tier => tier === 1)) return []
+  const { window, endingAfter } = read
+  const kinds = [overlappingEnd(window), ...(endingAfter ? [] : [timeRange(window)])]
+  const batches = await Promise.all(
+    kinds.map(kind =>
+      memories
+        .find(
+          { ...timelineFilter(scope, reflectionsOnly(read)), ...kind },
+          { projection: listedFields, limit: reflectionsMax, ...indexRead(memories) },
+        )
+        .toArray(),
+    ),
+  ).catch(refuseWhenUnreachable)
+  return batches.flat().map(listedRowFromDocument)
 }
 
 /**
@@ -172,8 +102,7 @@ export async function embeddedReflections(
   scope: VaultScope,
   read: TimelineQuery & { space: string },
 ): Promise<{ memory: EmbeddedMemory; row: ListedRow }[]> {
-  const kinds = timeRanges(read.window)
-  if (read.window.includeOverlapping) kinds.push(overlappingEnd(read.window))
+  const kinds = [timeRange(read.window), overlappingEnd(read.window)]
   const batches = await Promise.all(
     kinds.map(kind =>
       memories
@@ -217,33 +146,13 @@ function timelineFilter(
   }
 }
 
-/**
- * The window as ranges of the index, in order. Where an end lies inside a millisecond, the rest of that
- * millisecond is a range of its own; it is not given as a value, so that the server reads it in order.
- */
-function timeRanges({ from, to }: TimeWindow): Filter<MemoryDocument>[] {
-  const first = { ...(from.id !== undefined && { $gte: from.id }) }
-  const last = { ...(to.id !== undefined && { $lte: to.id }) }
-  if (from.at === to.at && (from.id !== undefined || to.id !== undefined)) {
-    return [{ at: withinMillisecond(from.at), _id: { ...first, ...last } }]
-  }
-  return [
-    ...(from.id === undefined ? [] : [{ at: withinMillisecond(from.at), _id: first }]),
-    {
-      at: {
-        [from.id === undefined ? '$gte' : '$gt']: new Date(from.at),
-        [to.id === undefined ? '$lte' : '$lt']: new Date(to.at),
-      },
-    },
-    ...(to.id === undefined ? [] : [{ at: withinMillisecond(to.at), _id: last }]),
-  ]
-}
-
-const withinMillisecond = (at: number) => ({ $gt: new Date(at - 1), $lte: new Date(at) })
+const timeRange = ({ from, to }: TimeWindow): Filter<MemoryDocument> => ({
+  at: { $gte: new Date(from), $lte: new Date(to) },
+})
 
 const overlappingEnd = ({ to, asOf }: TimeWindow): Filter<MemoryDocument> => ({
-  at: { $gt: new Date(to.at), ...(asOf !== undefined && { $lte: new Date(asOf) }) },
-  'covers.from': { $lte: new Date(to.at) },
+  at: { $gt: new Date(to), ...(asOf !== undefined && { $lte: new Date(asOf) }) },
+  'covers.from': { $lte: new Date(to) },
 })
 
 const indexRead = (of: Mongo['memories']) => ({ hint: partitionIndex, signal: deadline(of) })

@@ -97,19 +97,12 @@ t.test('bodies that are refused, and in which words', async t => {
     [ingest, { messages, sesion_id: 'x' }, 'unknown field sesion_id', 'did you mean session_id?'],
     [search, { query: 'cat' }, 'limit is required'],
     [search, { ...found, limit: 0 }, 'limit must be at least 1, not 0'],
-    [search, { ...found, limit: 201 }, 'limit must be at most 200, not 201'],
     [search, { ...found, limit: 2.5 }, 'limit must be a whole number, not 2.5'],
     [search, { ...found, limit: '5' }, 'limit must be a whole number, not "5"'],
     [search, { ...found, query: '' }, 'query must have at least 1 character, not 0'],
-    [
-      search,
-      { ...found, query: 'x'.repeat(32_001) },
-      'query must have at most 32000 characters, not 32001',
-    ],
     [search, { ...found, query: { $ne: null } }, 'query must be a string, not an object'],
     [search, { ...found, tiers: [] }, 'tiers must have at least 1 item, not 0'],
     [search, { ...found, tiers: [4] }, 'tiers[0] must be one of 1, 2, 3, not 4'],
-    [search, { ...found, tiers: [1, 1] }, 'tiers must not repeat an item: 0 and 1 are the same'],
     [search, { ...found, tiers: 2 }, 'tiers must be a list, not 2'],
     [search, { ...found, importance: 11 }, 'importance must be at most 10, not 11'],
     [search, { ...found, importance: 0 }, 'importance must be at least 1, not 0'],
@@ -119,11 +112,6 @@ t.test('bodies that are refused, and in which words', async t => {
       contract['POST /v1/memory/prepare'].body,
       { messages, density: 'max' },
       'density must be one of low, default, high, xhigh, not "max"',
-    ],
-    [
-      contract['POST /v1/memory/prepare'].body,
-      { messages, context_limit: 501 },
-      'context_limit must be at most 500, not 501',
     ],
     [
       contract['POST /v1/memory/edit'].body,
@@ -137,9 +125,9 @@ t.test('bodies that are refused, and in which words', async t => {
     ],
     [
       contract['POST /v1/memory/consolidate/commit'].body,
-      { batch_id: 'b', entries: [{ text: 'x', importance: 1, tier: 2 }] },
-      'unknown field entries[0].tier',
-      'known fields: text, importance',
+      { batch_id: 'b', entries: [{ text: 'x', importanse: 1 }] },
+      'unknown field entries[0].importanse',
+      'did you mean importance?',
     ],
     [
       contract['POST /v1/memory/consolidate/checkout'].body,
@@ -197,13 +185,7 @@ t.test('queries, paths and headers are read from text', async t => {
     order: 'newest_first',
   })
   t.same(list.check({}), { limit: 50, sort: 'date', order: 'newest_first' })
-  for (const query of [
-    { limit: '0' },
-    { limit: '201' },
-    { tier: '4' },
-    { sort: 'x' },
-    { x: '1' },
-  ]) {
+  for (const query of [{ limit: '0' }, { tier: '4' }, { sort: 'x' }, { x: '1' }]) {
     t.equal(refusalOf(list, query)?.reason, 'invalid', JSON.stringify(query))
   }
   t.same(contract['POST /v1/memory/ingest'].query.check({ wait: 'true' }), { wait: true })

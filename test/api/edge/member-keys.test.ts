@@ -153,7 +153,7 @@ t.test('400: the key of an organization is nowhere to copy to', async t => {
   }
   const nobody = createTestClient(base, orgKey)
   t.strictSame(found(await nobody.post('/v1/memory/search', asked)), [open])
-  t.match(await nobody.post('/v1/memory/ingest', { messages: [] }), { status: 403 })
+  t.match(await nobody.post('/v1/memory/delete-ids', { ids: [] }), { status: 403 })
   t.match(await bob.post('/v1/memory/transfer', { destination_key: annKey }), {
     status: 200,
     body: { copied: 1 },

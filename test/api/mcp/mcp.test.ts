@@ -116,7 +116,7 @@ t.test('a refusal is an answer that the model can learn from', async t => {
   t.match(await use(client, 'serach', {}), { refused: /there are search/ })
   const reader = await connect(t, `${key}:read`)
   const messages = [{ role: 'user', content: 'no' }]
-  t.match(await use(reader, 'store', { messages }), { refused: /does not store/ })
+  t.match(await use(reader, 'store', { messages }), { accepted: false, message: /does not store/ })
   t.match(await use(client, 'store', {}), { refused: /text or messages.*"text"/ })
   t.match(await use(client, 'store', { text: 'a', messages }), { refused: /text or messages/ })
   t.match(await use(reader, 'stats'), { memories: 1 })

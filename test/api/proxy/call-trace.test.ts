@@ -91,7 +91,11 @@ t.test('which memories, why, at which revision, and where in the bytes', async t
   const one = await call('/v1/chat/completions', body)
   const trace = await read(one)
   t.match(trace, { trace_id: one.trace, model: 'openai/gpt-5', session_id: null, as_of: null })
-  t.match(trace, { abstained: null, left_out: { reminder: 1 }, sent_sha256: sha256(one.sent) })
+  t.match(trace, {
+    abstained: null,
+    left_out: { 'system-reminder': 1 },
+    sent_sha256: sha256(one.sent),
+  })
   t.ok(trace.confidence > 0)
   const [block] = trace.blocks
   t.equal(block.memories[0].memory_id, ids[0])

@@ -66,37 +66,53 @@ t.test('the same words in another turn are said again', async t => {
   t.same(await rowsOf(key), [first, first, 'Noted.', 'Noted.'].toSorted())
 })
 
-t.test('of a private exchange nothing is kept, in its tool loop neither', async t => {
-  const secret = user('My PIN is 1234.')
-  const hidden = user('My PIN is 1234.', { memory: false })
-  const loop = [
-    { role: 'assistant', content: 'Let me see.', tool_calls: [{ id: 'c', type: 'function' }] },
-    { role: 'tool', tool_call_id: 'c', content: 'It is valid.' },
-  ]
-  const switches: [object, Asking][] = [
-    [secret, { headers: { 'x-memory-store': 'false' } }],
-    [secret, { query: '?store=false' }],
-    [secret, { more: { memory_store: false } }],
-    [hidden, {}],
-  ]
-  answerWith('Your PIN is 1234, noted.')
-  for (const [message, asking] of switches) {
-    const key = await newKey()
-    await ask(key, [message], asking)
-    await ask(key, [message, ...loop], asking)
-    t.same(await rowsOf(key), [], JSON.stringify([message, asking]))
-  }
-})
+t.test(
+  'what is not to be kept is not, in its tool loop neither; the answer has its own switch',
+  async t => {
+    const pin = user('My PIN is 1234.')
+    const hidden = user('My PIN is 1234.', { memory: false })
+    const loop = [
+      { role: 'assistant', content: 'Let me see.', tool_calls: [{ id: 'c', type: 'function' }] },
+      { role: 'tool', tool_call_id: 'c', content: 'It is valid.' },
+    ]
+    const switches: [object, Asking][] = [
+      [pin, { headers: { 'x-memory-store': 'false' } }],
+      [pin, { query: '?store=false' }],
+      [pin, { more: { memory_store: false } }],
+      [hidden, {}],
+    ]
+    const answer = 'It is valid, noted.'
+    answerWith(answer)
+    for (const [message, asking] of switches) {
+      const key = await newKey()
+      await ask(key, [message, ...loop], asking)
+      t.same(await rowsOf(key), [answer], JSON.stringify([message, asking]))
+      const silent = await newKey()
+      const more = { ...asking.more, memory_store_response: false }
+      await ask(silent, [message], { ...asking, more })
+      await ask(silent, [message, ...loop], { ...asking, more })
+      t.same(await rowsOf(silent), [], JSON.stringify([message, asking]))
+    }
+  },
+)
 
-t.test('an answer to what a policy blocks is not kept', async t => {
-  const key = await newKey()
+t.test('with the policy with_input an answer is kept only where its input is', async t => {
+  const put = async (body: object) =>
+    t.equal((await owner.send('PUT', '/v1/account/policy', { body })).status, 200)
   const redaction = { mode: 'block', kinds: ['card'] }
-  t.equal((await owner.send('PUT', '/v1/account/policy', { body: { redaction } })).status, 200)
+  const card = user('My card is 4111 1111 1111 1111.')
   answerWith('Your card ends in 1111.')
-  await ask(key, [user('My card is 4111 1111 1111 1111.')])
-  t.same(await rowsOf(key), [])
-  const off = { mode: 'off' }
-  t.equal((await owner.send('PUT', '/v1/account/policy', { body: { redaction: off } })).status, 200)
+  await put({ redaction })
+  const open = await newKey()
+  await ask(open, [card])
+  t.same(await rowsOf(open), ['Your card ends in 1111.'])
+  await put({ store_response: 'with_input' })
+  const bound = await newKey()
+  await ask(bound, [card])
+  await ask(bound, [user('My PIN is 1234.', { memory: false })])
+  await ask(bound, [user('My PIN is 4321.')], { query: '?store=false' })
+  t.same(await rowsOf(bound), [])
+  await put({ redaction: { mode: 'off' }, store_response: 'always' })
 })
 
 t.test('a session of a program lives in the core, a session of the client apart', async t => {
@@ -180,28 +196,18 @@ t.test('of ingest and prepare too the query says that a session lives in the cor
   t.equal((await client.post('/v1/memory/search?sessions=core', search)).status, 400)
 })
 
-t.test('a text is read once, ingested or proxied: what it quotes stays', async t => {
+t.test('a proxied text is read once: what it quotes stays', async t => {
   const reminder = '<system-reminder>\nhi\n</system-reminder>'
   const quoted = `Why do I see this?\n${reminder}`
   const asked = `<user_query>\n${quoted}\n</user_query>`
-  const replied = 'plan</think>Close it with </think> before the answer.'
-  const answer = 'Close it with </think> before the answer.'
-
-  const key = await newKey()
-  const messages = [user(asked), assistant(replied)]
-  const ingested = await createTestClient(base, key).post('/v1/memory/ingest', { messages })
-  t.equal(ingested.status, 202)
-  await waitUntilIdle(backend)
-  t.same(await rowsOf(key), [answer, quoted].toSorted())
-
   const proxied = await newKey()
-  provider.respondNext(respondJson(chatCompletion(replied)))
+  provider.respondNext(respondJson(chatCompletion('plan</think>Close it with </think> first.')))
   t.equal((await ask(proxied, [user(asked)])).status, 200)
   await waitUntilIdle(backend)
-  t.same(await rowsOf(proxied), [answer, quoted].toSorted())
+  t.same(await rowsOf(proxied), ['Close it with </think> first.', quoted].toSorted())
 })
 
-t.test('ingest and prepare read as the proxy does, and say what was left out', async t => {
+t.test('ingest stores as it was sent; prepare asks without what programs write', async t => {
   const key = await newKey()
   const client = createTestClient(base, key)
   const reminder = '<system-reminder>\nUse tabs.\n</system-reminder>'
@@ -212,14 +218,10 @@ t.test('ingest and prepare read as the proxy does, and say what was left out', a
     assistant('<think>\nA cat.\n</think>\nHow lovely!'),
   ]
   const { body } = await client.post('/v1/memory/ingest', { messages })
-  t.match(body, { left_out: { reminder: 1, step: 1, thinking: 1 } })
+  t.match(body, { accepted: true, left_out: {} })
   await waitUntilIdle(backend)
-  t.same(await rowsOf(key), ['How lovely!', first].toSorted())
-  const empty = await client.post('/v1/memory/ingest', { messages: [user(reminder)] })
-  t.equal(empty.status, 202)
-  t.match(empty.body, { left_out: { reminder: 1 } })
-  await waitUntilIdle(backend)
-  t.equal((await rowsOf(key)).length, 2)
+  const sent = messages.flatMap(({ role, content }) => (role === 'tool' ? [] : [content]))
+  t.same(await rowsOf(key), sent.toSorted())
 
   await insertMemories(backend, key, [{ text: 'The vet of Ada is in Porto.' }])
   const prepared = async (content: string) =>

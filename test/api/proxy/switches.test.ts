@@ -3,6 +3,7 @@ import type { Context } from 'koa'
 import {
   bodySwitches,
   resolveMemoryAccess,
+  resolveVerbatim,
   headerSwitches,
   querySwitches,
   type MemoryAccess,
@@ -22,7 +23,7 @@ const given = <Value>(name: string, value: Value | undefined): object =>
   value === undefined ? {} : { [name]: value }
 
 type Channel = { switches: ChannelSwitches; denies: Denied }
-type Denied = { retrieve: boolean; store: boolean; storeReply: boolean; asksForReply: boolean }
+type Denied = { retrieve: boolean; store: boolean; storeReply: boolean }
 
 /** What a channel takes away, by the contract's tables and not by our code. */
 const denied = (
@@ -34,7 +35,6 @@ const denied = (
     retrieve: off || mode === 'off' || mode === 'write',
     store: forgets || store === false,
     storeReply: forgets || reply === false,
-    asksForReply: reply === true,
   }
 }
 
@@ -82,6 +82,9 @@ const bodies: Channel[] = modes.flatMap(mode =>
   ),
 )
 
+/** The policy of an account that has decided nothing. */
+const open = { responseWithInput: false }
+
 t.test('every suffix, header, query and body together: each only takes away', async t => {
   let combinations = 0
   const wrong: unknown[] = []
@@ -93,21 +96,17 @@ t.test('every suffix, header, query and body together: each only takes away', as
           combinations++
           const all = [key, header.denies, query.denies, body.denies]
           const store = !all.some(({ store }) => store)
-          const asksForReply = all.some(({ asksForReply }) => asksForReply)
-          const mayStoreReply = !all.some(({ storeReply }) => storeReply)
           const wanted: MemoryAccess = {
             retrieve: !all.some(({ retrieve }) => retrieve),
             store,
-            storeReply: mayStoreReply && (store || asksForReply),
-            storeReplyAlone: mayStoreReply && asksForReply,
+            storeReply: !all.some(({ storeReply }) => storeReply),
           }
           const channels = [header.switches, query.switches, body.switches]
-          const decision = resolveMemoryAccess(permissionsByMode[suffix], channels)
+          const decision = resolveMemoryAccess(permissionsByMode[suffix], channels, open)
           const same =
             decision.retrieve === wanted.retrieve &&
             decision.store === wanted.store &&
-            decision.storeReply === wanted.storeReply &&
-            decision.storeReplyAlone === wanted.storeReplyAlone
+            decision.storeReply === wanted.storeReply
           if (!same && wrong.length < 5) wrong.push({ suffix, channels, decision, wanted })
         }
       }
@@ -119,31 +118,41 @@ t.test('every suffix, header, query and body together: each only takes away', as
 
 t.test('nothing said: everything the key allows', async t => {
   const silent = [headerSwitches(ctxWith({})), querySwitches({}), bodySwitches({})]
-  t.same(resolveMemoryAccess(permissionsByMode.on, silent), {
+  t.same(resolveMemoryAccess(permissionsByMode.on, silent, open), {
     retrieve: true,
     store: true,
     storeReply: true,
-    storeReplyAlone: false,
   })
-  t.same(resolveMemoryAccess(permissionsByMode.read, silent), {
+  t.same(resolveMemoryAccess(permissionsByMode.read, silent, open), {
     retrieve: true,
     store: false,
     storeReply: false,
-    storeReplyAlone: false,
   })
-  t.same(resolveMemoryAccess(permissionsByMode.write, silent), {
+  t.same(resolveMemoryAccess(permissionsByMode.write, silent, open), {
     retrieve: false,
     store: true,
     storeReply: true,
-    storeReplyAlone: false,
   })
-  t.same(resolveMemoryAccess(permissionsByMode.off, silent), {
+  t.same(resolveMemoryAccess(permissionsByMode.off, silent, open), {
     retrieve: false,
     store: false,
     storeReply: false,
-    storeReplyAlone: false,
   })
 })
+
+t.test(
+  'a policy binds the reply to what the user says; any channel asks for all as it was sent',
+  async t => {
+    const bound = { responseWithInput: true }
+    const { on } = permissionsByMode
+    t.match(resolveMemoryAccess(on, [{ store: false }], bound), { store: false, storeReply: false })
+    t.match(resolveMemoryAccess(on, [{}], bound), { store: true, storeReply: true })
+    t.match(resolveMemoryAccess(on, [{ store: false }], open), { store: false, storeReply: true })
+    t.equal(resolveVerbatim([{}, {}], { verbatim: false }), false)
+    t.equal(resolveVerbatim([{ verbatim: false }, { verbatim: true }], { verbatim: false }), true)
+    t.equal(resolveVerbatim([{}], { verbatim: true }), true)
+  },
+)
 
 t.test('invalid: a header that says something else', async t => {
   const cases: [Record<string, string>, RegExp][] = [

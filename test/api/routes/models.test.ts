@@ -147,7 +147,7 @@ t.test("200: the operator's keys reach too, the account's own come first", async
 t.test('200: without any provider key there are no models', async t => {
   const { status, body } = await list(await ownerOf(t, {}))
   t.equal(status, 200)
-  t.match(body, { providers: [], models: [], default: null })
+  t.match(body, { providers: [], models: [], default: '' })
 })
 
 t.test('200: a list is an hour good, one for each key; racing callers share a call', async t => {

@@ -104,6 +104,10 @@ RetentionDays = Union[int, None]
 # the vault still has. A trace itself never holds a word of a memory or a request.
 TraceMode = Literal["off", "ids", "texts"]
 
+# When an answer is stored. `always`: unless a switch says otherwise; `with_input`: only where the
+# input that it answers is stored, too.
+StoreResponse = Literal["always", "with_input"]
+
 # `key.revoked`: at once, or at the end of the grace of a rotation. `vault.cleared`: everything of a
 # vault, not a session alone. `key.reminted`: the owner put it in the place of a lost one.
 # `key.revealed`: an admin read a member key, or the owner that of a user. `role.assigned`: a user
@@ -147,8 +151,8 @@ class ModelsAnswer(TypedDict):
     providers: List[ProviderModels]
     # provider-prefixed
     models: List[str]
-    # provider-prefixed; null when no model is reached
-    default: Union[str, None]
+    # provider-prefixed; empty when no model is reached
+    default: str
     # when the newest of the lists came
     catalog_updated: str
     object: Literal["list"]
@@ -310,6 +314,14 @@ class ExportedVector(TypedDict):
     values: List[float]
 
 
+# Which part of a long message a memory is.
+class MessagePiece(TypedDict):
+    # the same for all pieces of the message: the id that its first piece was stored under
+    message: str
+    # 0 for the first piece
+    number: int
+
+
 class _ExportLineRequired(TypedDict):
     id: str
     tier: Tier
@@ -328,6 +340,8 @@ class ExportLine(_ExportLineRequired, total=False):
     metadata: Metadata
     # reflections only
     importance: Importance
+    # of a message that was stored in several pieces
+    piece: MessagePiece
     # reflections only
     covers: Period
     # reflections only: the batch it came from
@@ -681,7 +695,7 @@ class GraftCandidate(TypedDict):
     role: str
     timestamp: EpochMs
     estimated_tokens: int
-    # similarity to its best query
+    # as a search for its best query shows it
     score: float
 
 
@@ -956,7 +970,7 @@ class PrepareBody(_PrepareBodyRequired, total=False):
     embeddings: EmbeddingModel
     tiers: List[Tier]
     importance: Importance
-    # lowest `relevance`, as searches show it, of a memory in the block
+    # lowest `score`, as searches show it, of a memory in the block
     min_relevance: float
     # only memories with such metadata
     metadata: MetadataFilter
@@ -979,8 +993,9 @@ class PrepareAnswer(TypedDict):
     memories: List[BlockLine]
     # how likely the answer is in the block
     confidence: float
-    # why there is no block; `nothing_then`: nothing is remembered of the time that is named
-    abstained: Literal["asks_nothing", "nothing_relevant", "nothing_then", None]
+    # why there is no block; `nothing_then`: nothing is remembered of the time that is named; `off`:
+    # the key may not read
+    abstained: Literal["asks_nothing", "nothing_relevant", "nothing_then", "off", None]
     # tokens of the whole block
     memory_tokens: int
     # tokens of the memories in it
@@ -1005,6 +1020,10 @@ class IngestBody(_IngestBodyRequired, total=False):
     expires_at: Moment
     # of every memory of the exchange
     metadata: Metadata
+    # false: what users say is not stored
+    memory_store: bool
+    # false: what models answer is not stored
+    memory_store_response: bool
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     share: bool
@@ -1013,29 +1032,36 @@ class IngestBody(_IngestBodyRequired, total=False):
 
 # POST /v1/memory/ingest
 class IngestAnswer(TypedDict):
-    # it will be stored, whatever happens
-    accepted: Literal[True]
-    # false once it can be searched
+    # true: it will be stored, whatever happens; false: nothing of it is to be stored
+    accepted: bool
+    # false once it can be searched, and where nothing is stored
     queued: bool
     operation_id: str
     # tokens of the user's turns
     retrieval_tokens: int
     # tokens of the assistant's turns
     response_tokens: int
-    # pieces of text that are not stored, by reason: `reminder`, `command`, `context`, `template`,
-    # `tool` and `thinking` are a program's text, `step` is text beside calls of tools, `aside` a
-    # call that a program made for itself, `private` the answer to a message that is not kept
+    # messages that are not stored, by reason: `private` is marked `memory: false`, `input` and
+    # `response` are kept out by a switch or the policy of the account, `echo` lost echoes of our
+    # own block
     left_out: Dict[str, int]
     message: str
     reflection: Debt
 
 
-class BlockLine(TypedDict):
+class _BlockLineRequired(TypedDict):
     memory_id: str
-    # what the memory was ranked by, as searches show it
+    # as searches show it
+    score: float
+    # another name of `score`
     relevance: float
     # what it was found by
     why: List[MatchReason]
+
+
+class BlockLine(_BlockLineRequired, total=False):
+    # as searches show it
+    similarity: float
 
 
 class _RecalledMemoryRequired(TypedDict):
@@ -1043,9 +1069,10 @@ class _RecalledMemoryRequired(TypedDict):
     tier: Tier
     role: str
     content: str
-    # similarity; of a row found by words, times or its neighbours alone a share of those
+    # how well the row fits, by meaning, words, names and times; rows are in its order. 0.4 to 0.5
+    # broad, 0.5 to 0.65 balanced, 0.65 and up strict; 1: the text is the query
     score: float
-    # what the row was ranked by; from about 0.5 on it is worth telling a model
+    # another name of `score`
     relevance: float
     # what it was found by
     why: List[MatchReason]
@@ -1058,6 +1085,8 @@ class _RecalledMemoryRequired(TypedDict):
 
 
 class RecalledMemory(_RecalledMemoryRequired, total=False):
+    # cosine of the vectors, as the embedding model has it
+    similarity: float
     # reflections only
     importance: Importance
     # the speaker, where the client named one
@@ -1082,7 +1111,7 @@ class _SearchBodyRequired(TypedDict):
 class SearchBody(_SearchBodyRequired, total=False):
     tiers: List[Tier]
     importance: Importance
-    # lowest `relevance` that is answered
+    # lowest `score` that is answered
     min_relevance: float
     # only memories with such metadata
     metadata: MetadataFilter
@@ -1103,6 +1132,9 @@ class SearchAnswer(TypedDict):
     memoryKey: str
     # rows of this answer; so the three counts below
     totalMemories: int
+    # memories that match, in this answer or not: those with words of the query, and the most
+    # similar ones; in a vault too large for an index in memory at least so many
+    matchingMemories: int
     tokenCount: int
     windowBreakdown: WindowCounts
     tierBreakdown: TierCounts
@@ -1252,7 +1284,9 @@ class _DatedMemoryRequired(TypedDict):
 class DatedMemory(_DatedMemoryRequired, total=False):
     # where a query was asked, as in a search
     score: float
-    # where a query was asked: what the row was ranked by
+    # where a query was asked, as in a search
+    similarity: float
+    # another name of `score`
     relevance: float
     # where a query was asked: what it was found by
     why: List[Literal["words", "similarity", "name", "time", "reply"]]
@@ -1309,7 +1343,7 @@ DateSearchAnswer = TypedDict(
         "from": str,
         "to": str,
         "order": Literal["newest_first", "oldest_first"],
-        "returned": Union["Period", None],
+        "returned": "Period",
         "truncated": bool,
         "count": int,
         "token_count": int,
@@ -2097,10 +2131,12 @@ class MemorySwitches(TypedDict, total=False):
     # false: this call has no memory
     memory: Union[bool, None]
     memory_mode: Literal["on", "off", "read", "write", None]
-    # false: what the user says is not stored, nor the answer to it
+    # false: what the user says is not stored
     memory_store: Union[bool, None]
-    # false: what the model answers is not stored; true: it is, even where what the user says is not
+    # false: what the model answers is not stored
     memory_store_response: Union[bool, None]
+    # true: as `X-Memory-Verbatim`
+    memory_verbatim: Union[bool, None]
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     memory_share: Union[bool, None]
@@ -2156,10 +2192,12 @@ class ChatBody(_ChatBodyRequired, total=False):
     # false: this call has no memory
     memory: Union[bool, None]
     memory_mode: Literal["on", "off", "read", "write", None]
-    # false: what the user says is not stored, nor the answer to it
+    # false: what the user says is not stored
     memory_store: Union[bool, None]
-    # false: what the model answers is not stored; true: it is, even where what the user says is not
+    # false: what the model answers is not stored
     memory_store_response: Union[bool, None]
+    # true: as `X-Memory-Verbatim`
+    memory_verbatim: Union[bool, None]
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     memory_share: Union[bool, None]
@@ -2208,10 +2246,12 @@ class ResponsesBody(_ResponsesBodyRequired, total=False):
     # false: this call has no memory
     memory: Union[bool, None]
     memory_mode: Literal["on", "off", "read", "write", None]
-    # false: what the user says is not stored, nor the answer to it
+    # false: what the user says is not stored
     memory_store: Union[bool, None]
-    # false: what the model answers is not stored; true: it is, even where what the user says is not
+    # false: what the model answers is not stored
     memory_store_response: Union[bool, None]
+    # true: as `X-Memory-Verbatim`
+    memory_verbatim: Union[bool, None]
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     memory_share: Union[bool, None]
@@ -2268,10 +2308,12 @@ class AnthropicMessagesBody(_AnthropicMessagesBodyRequired, total=False):
     # false: this call has no memory
     memory: Union[bool, None]
     memory_mode: Literal["on", "off", "read", "write", None]
-    # false: what the user says is not stored, nor the answer to it
+    # false: what the user says is not stored
     memory_store: Union[bool, None]
-    # false: what the model answers is not stored; true: it is, even where what the user says is not
+    # false: what the model answers is not stored
     memory_store_response: Union[bool, None]
+    # true: as `X-Memory-Verbatim`
+    memory_verbatim: Union[bool, None]
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     memory_share: Union[bool, None]
@@ -2311,10 +2353,12 @@ class GeminiBody(_GeminiBodyRequired, total=False):
     # false: this call has no memory
     memory: Union[bool, None]
     memory_mode: Literal["on", "off", "read", "write", None]
-    # false: what the user says is not stored, nor the answer to it
+    # false: what the user says is not stored
     memory_store: Union[bool, None]
-    # false: what the model answers is not stored; true: it is, even where what the user says is not
+    # false: what the model answers is not stored
     memory_store_response: Union[bool, None]
+    # true: as `X-Memory-Verbatim`
+    memory_verbatim: Union[bool, None]
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     memory_share: Union[bool, None]
@@ -2438,6 +2482,8 @@ class _ErrorBodyRequired(TypedDict):
 class ErrorBody(_ErrorBodyRequired, total=False):
     # what to change
     hint: str
+    # of a file of which no line can be stored: the first faulty lines
+    errors: List[LineError]
 
 
 class OpenAiErrorBodyError(TypedDict):
@@ -2541,6 +2587,11 @@ class _AccountPolicyRequired(TypedDict):
     traces: TraceMode
     # days that a trace is kept; 7 until it is changed
     trace_days: int
+    # whether model calls are stored as they were sent, with what programs have written into them,
+    # as with `X-Memory-Verbatim: true`
+    verbatim: bool
+    # `always` until it is changed
+    store_response: StoreResponse
 
 
 class AccountPolicy(_AccountPolicyRequired, total=False):
@@ -2560,6 +2611,10 @@ class PutAccountPolicyBody(TypedDict, total=False):
     traces: TraceMode
     # left as it is when missing; fewer days end traces that are there, too
     trace_days: int
+    # false until it is changed; left as it is when missing
+    verbatim: bool
+    # left as it is when missing
+    store_response: StoreResponse
 
 
 # PUT /v1/orgs/:orgId/policy
@@ -2780,7 +2835,8 @@ class ChangeSharedMemoryBody(TypedDict, total=False):
     text: str
     # all of them
     tags: Tags
-    reviewed: bool
+    # a flag: 1 is true
+    reviewed: Union[bool, Literal[0], Literal[1]]
 
 
 class AuditEvent(TypedDict):
@@ -2891,7 +2947,7 @@ class _ReviewMemoryBodyRequired(TypedDict):
 
 # POST /v1/orgs/:orgId/memories/:memId/review
 class ReviewMemoryBody(_ReviewMemoryBodyRequired, total=False):
-    # with approve only: of those that the organization or the memory has
+    # with approve: of those that the organization or the memory has; otherwise they are not used
     tags: Tags
 
 
@@ -3170,7 +3226,7 @@ class Trace(TypedDict):
     splices: List[TraceSplice]
     # switches, taken out of the client's body
     removed: List[TraceRemoval]
-    # as `X-Memory-Left-Out`: pieces of the user's last message by reason
+    # as `X-Memory-Left-Out`: pieces of the user's turn by their marks
     left_out: Dict[str, int]
     # of the client's body
     received_bytes: int
@@ -3230,7 +3286,7 @@ class ReplayTraceAnswer(TypedDict):
     changed: List[str]
     # memories that were deleted, have expired, or are hidden from this key
     gone: List[str]
-    # what of the user's last message was asked with; the rest is what `left_out` counts
+    # what of the user's last message is a person's; the rest is what `left_out` counts
     words: str
 
 

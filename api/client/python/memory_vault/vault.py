@@ -704,7 +704,7 @@ class Vault(VaultBase):
             tokens
         :param context_limit: how many memories at most; outweighs `density`; in 1,500 tokens, or 50
             for each memory
-        :param min_relevance: lowest `relevance`, as searches show it, of a memory in the block
+        :param min_relevance: lowest `score`, as searches show it, of a memory in the block
         :param metadata: only memories with such metadata
         :param as_of: prepares as at that moment: later memories are unknown, and ages are counted
             from it; what is deleted today stays deleted; a day counts whole
@@ -747,17 +747,20 @@ class Vault(VaultBase):
         model: Optional[str] = None,
         expires_at: Optional[types.Moment] = None,
         metadata: Optional[types.Metadata] = None,
+        memory_store: Optional[bool] = None,
+        memory_store_response: Optional[bool] = None,
         share: Optional[bool] = None,
         embeddings: Optional[types.EmbeddingModel] = None,
         wait: Optional[bool] = None,
         sessions: Optional[Literal["core", "apart"]] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
+        memory_share: Optional[Literal["true", "false"]] = None,
         idempotency_key: Optional[str] = None,
     ) -> types.IngestAnswer:
         """Stores an exchange that is over: accepted at once, embedded and stored in the background,
-        under the operation it names. What system and tools say, messages marked `memory: false` and
-        echoes of our own block are left out; when nothing remains the request is refused. Bills
-        storage.
+        under the operation it names. Every text of user and assistant is stored as it was sent.
+        What system and tools say, messages marked `memory: false` and echoes of our own block are
+        not; without any text of user or assistant the request is refused. Bills storage.
 
         `POST /v1/memory/ingest`
 
@@ -766,6 +769,8 @@ class Vault(VaultBase):
         :param expires_at: in the future: the moment from which the exchange is gone, as if it were
             deleted. It is not told to a team
         :param metadata: of every memory of the exchange
+        :param memory_store: false: what users say is not stored
+        :param memory_store_response: false: what models answer is not stored
         :param share: false: of a member's key, the exchange is stored for the member alone: nothing
             of it becomes shared memory
         :param wait: answers 200 once the exchange can be searched
@@ -773,6 +778,8 @@ class Vault(VaultBase):
         :param memory_sessions: core: the session id names the conversation only, and what is said
             lives in the core; apart: it has memories of its own, as it has without the header
             unless a program sends such ids of itself (opencode's `ses_…`)
+        :param memory_share: false: of a member's key, the exchange is stored for the member alone:
+            nothing of it becomes shared memory
         """
         return self._call(
             OPERATIONS["ingest"],
@@ -782,6 +789,7 @@ class Vault(VaultBase):
             },
             headers={
                 "X-Memory-Sessions": memory_sessions,
+                "X-Memory-Share": memory_share,
             },
             body={
                 "messages": messages,
@@ -789,6 +797,8 @@ class Vault(VaultBase):
                 "model": model,
                 "expires_at": expires_at,
                 "metadata": metadata,
+                "memory_store": memory_store,
+                "memory_store_response": memory_store_response,
                 "share": share,
                 "embeddings": embeddings,
             },
@@ -815,7 +825,7 @@ class Vault(VaultBase):
         `POST /v1/memory/search`
 
         :param limit: most memories to answer
-        :param min_relevance: lowest `relevance` that is answered
+        :param min_relevance: lowest `score` that is answered
         :param metadata: only memories with such metadata
         :param as_of: searches as at that moment: later memories are unknown, and words such as
             yesterday and the windows are counted from it; what is deleted today stays deleted; a
@@ -859,8 +869,8 @@ class Vault(VaultBase):
 
         :param tier: without it all tiers together
         :param cursor: `next_cursor` of the page before, with the same filters
-        :param sort: by importance: the weightiest first, equals in the `order` of time, unrated
-            last
+        :param sort: by importance: the weightiest first, with `oldest_first` the lightest; equals
+            in the `order` of time, unrated last
         :param min_importance: leaves raw memories out
         :param to: a day counts whole
         :param as_of: lists and counts what was known at that moment: later memories are left out;
@@ -1002,13 +1012,15 @@ class Vault(VaultBase):
         idempotency_key: Optional[str] = None,
     ) -> types.DateSearchAnswer:
         """Reads a span of time: all of it in order, or, with a query, ranked by it. Reflections
-        belong to the time they are about, and stand at the end of it. An answer over the token
-        budget is cut, and goes on where it ended: newest first with `to` = `returned.from`, oldest
-        first with `from` = `returned.to`, as they are; in order every row comes exactly once. A
-        ranked answer takes the best rows of the span, at most 500; what it leaves out inside its
-        own span, a larger `max_tokens` brings up to that number, and narrower spans beyond it.
-        Bills retrieval of the rows returned. With a member's key it also tells what the member may
-        see of the shared memory, which is raw and without importance.
+        belong to the time they are about, and follow it: oldest first they stand at its end, newest
+        first at its beginning. An answer over the token budget is cut, and goes on where it ended:
+        newest first with `to` = `returned.from`, oldest first with `from` = `returned.to`; in order
+        every row comes exactly once. A page ends between two milliseconds, so it may exceed its
+        budget by the other rows of the last one: many lines of a file with one date come on one
+        page. A ranked answer takes the best rows of the span, at most 500; what it leaves out
+        inside its own span, a larger `max_tokens` brings up to that number, and narrower spans
+        beyond it. Bills retrieval of the rows returned. With a member's key it also tells what the
+        member may see of the shared memory, which is raw and without importance.
 
         `POST /v1/memory/date-search`
 
@@ -2207,6 +2219,7 @@ class Vault(VaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2233,9 +2246,9 @@ class Vault(VaultBase):
         :param model: provider-prefixed
         :param messages: one of them with `memory: false` is not stored
         :param memory: false: this call has no memory
-        :param memory_store: false: what the user says is not stored, nor the answer to it
-        :param memory_store_response: false: what the model answers is not stored; true: it is, even
-            where what the user says is not
+        :param memory_store: false: what the user says is not stored
+        :param memory_store_response: false: what the model answers is not stored
+        :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
@@ -2285,6 +2298,7 @@ class Vault(VaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2311,6 +2325,7 @@ class Vault(VaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2340,9 +2355,9 @@ class Vault(VaultBase):
         :param input: an item with `memory: false` is not stored
         :param background: true: the answer is fetched later and is not stored
         :param memory: false: this call has no memory
-        :param memory_store: false: what the user says is not stored, nor the answer to it
-        :param memory_store_response: false: what the model answers is not stored; true: it is, even
-            where what the user says is not
+        :param memory_store: false: what the user says is not stored
+        :param memory_store_response: false: what the model answers is not stored
+        :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
@@ -2392,6 +2407,7 @@ class Vault(VaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2418,6 +2434,7 @@ class Vault(VaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2445,9 +2462,9 @@ class Vault(VaultBase):
         :param messages: one of them with `memory: false` is not stored
         :param system: text, or blocks with their cache marks
         :param memory: false: this call has no memory
-        :param memory_store: false: what the user says is not stored, nor the answer to it
-        :param memory_store_response: false: what the model answers is not stored; true: it is, even
-            where what the user says is not
+        :param memory_store: false: what the user says is not stored
+        :param memory_store_response: false: what the model answers is not stored
+        :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
@@ -2499,6 +2516,7 @@ class Vault(VaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2521,6 +2539,7 @@ class Vault(VaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2546,9 +2565,9 @@ class Vault(VaultBase):
         :param model: a model name without its provider
         :param contents: one of them with `memory: false` is not stored
         :param memory: false: this call has no memory
-        :param memory_store: false: what the user says is not stored, nor the answer to it
-        :param memory_store_response: false: what the model answers is not stored; true: it is, even
-            where what the user says is not
+        :param memory_store: false: what the user says is not stored
+        :param memory_store_response: false: what the model answers is not stored
+        :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
@@ -2596,6 +2615,7 @@ class Vault(VaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2618,6 +2638,7 @@ class Vault(VaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2644,9 +2665,9 @@ class Vault(VaultBase):
         :param model: a model name without its provider
         :param contents: one of them with `memory: false` is not stored
         :param memory: false: this call has no memory
-        :param memory_store: false: what the user says is not stored, nor the answer to it
-        :param memory_store_response: false: what the model answers is not stored; true: it is, even
-            where what the user says is not
+        :param memory_store: false: what the user says is not stored
+        :param memory_store_response: false: what the model answers is not stored
+        :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
@@ -2694,6 +2715,7 @@ class Vault(VaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2716,6 +2738,7 @@ class Vault(VaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2741,9 +2764,9 @@ class Vault(VaultBase):
         :param model: a model name without its provider
         :param contents: one of them with `memory: false` is not stored
         :param memory: false: this call has no memory
-        :param memory_store: false: what the user says is not stored, nor the answer to it
-        :param memory_store_response: false: what the model answers is not stored; true: it is, even
-            where what the user says is not
+        :param memory_store: false: what the user says is not stored
+        :param memory_store_response: false: what the model answers is not stored
+        :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
@@ -2791,6 +2814,7 @@ class Vault(VaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2813,6 +2837,7 @@ class Vault(VaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2839,9 +2864,9 @@ class Vault(VaultBase):
         :param model: a model name without its provider
         :param contents: one of them with `memory: false` is not stored
         :param memory: false: this call has no memory
-        :param memory_store: false: what the user says is not stored, nor the answer to it
-        :param memory_store_response: false: what the model answers is not stored; true: it is, even
-            where what the user says is not
+        :param memory_store: false: what the user says is not stored
+        :param memory_store_response: false: what the model answers is not stored
+        :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
@@ -2889,6 +2914,7 @@ class Vault(VaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2919,6 +2945,8 @@ class Vault(VaultBase):
         create_users: Optional[bool] = None,
         traces: Optional[types.TraceMode] = None,
         trace_days: Optional[int] = None,
+        verbatim: Optional[bool] = None,
+        store_response: Optional[types.StoreResponse] = None,
     ) -> types.AccountPolicy:
         """Decides what is kept out, from the next request on; what is stored already stays. It
         applies to everything that is stored with any key of the account: exchanges, model calls,
@@ -2936,6 +2964,8 @@ class Vault(VaultBase):
         :param create_users: true until it is changed; left as it is when missing
         :param traces: `texts` until it is changed; left as it is when missing
         :param trace_days: left as it is when missing; fewer days end traces that are there, too
+        :param verbatim: false until it is changed; left as it is when missing
+        :param store_response: left as it is when missing
         """
         return self._call(
             OPERATIONS["put_account_policy"],
@@ -2945,6 +2975,8 @@ class Vault(VaultBase):
                 "create_users": create_users,
                 "traces": traces,
                 "trace_days": trace_days,
+                "verbatim": verbatim,
+                "store_response": store_response,
             },
         )
 
@@ -3194,7 +3226,7 @@ class Vault(VaultBase):
         *,
         text: Optional[str] = None,
         tags: Optional[types.Tags] = None,
-        reviewed: Optional[bool] = None,
+        reviewed: Optional[Union[bool, Literal[0], Literal[1]]] = None,
         idempotency_key: Optional[str] = None,
     ) -> types.SharedMemory:
         """Changes a shared memory; a new text is embedded, and nothing is changed when that fails.
@@ -3204,6 +3236,7 @@ class Vault(VaultBase):
         :param org_id: an organization
         :param mem_id: a shared memory
         :param tags: all of them
+        :param reviewed: a flag: 1 is true
         """
         return self._call(
             OPERATIONS["change_shared_memory"],
@@ -3393,7 +3426,8 @@ class Vault(VaultBase):
 
         :param org_id: an organization
         :param mem_id: a shared memory
-        :param tags: with approve only: of those that the organization or the memory has
+        :param tags: with approve: of those that the organization or the memory has; otherwise they
+            are not used
         """
         return self._call(
             OPERATIONS["review_memory"],

@@ -1,4 +1,4 @@
-import type { EndpointResponse } from '#api/client/client.ts'
+import { VaultError, type EndpointResponse } from '#api/client/client.ts'
 import { call } from '#api/console/app/api-call.ts'
 import { latin1 } from '#api/console/app/vault/export.ts'
 import { pollOperation } from '#api/console/app/vault/poll-operation.ts'
@@ -46,7 +46,7 @@ export async function uploadInChunks(file: File, options: UploadOptions): Promis
     const previous = progress
     const outcome = await sendChunk(body, options, fraction =>
       onProgress({ ...previous, fraction: previous.fraction + (fraction * bytes) / file.size }),
-    )
+    ).catch((error: unknown) => faultyChunk(error, lines))
     progress = {
       fraction: Math.min(1, previous.fraction + bytes / file.size),
       lines: previous.lines + lines,
@@ -62,6 +62,12 @@ export async function uploadInChunks(file: File, options: UploadOptions): Promis
     onProgress(progress)
   }
   return progress
+}
+
+/** The result of a chunk of which no line can be stored; others may be good. @throws any other error. */
+function faultyChunk(error: unknown, lines: number): ChunkResult {
+  if (!(error instanceof VaultError) || !error.errors) throw error
+  return { ...emptyResult, failed: lines, errors: error.errors }
 }
 
 const emptyResult: ChunkResult = { stored: 0, skipped: 0, failed: 0, errors: [] }

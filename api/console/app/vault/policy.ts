@@ -29,12 +29,19 @@ const traceModes: readonly (readonly [SavedPolicy['traces'], string])[] = [
   ['off', 'none'],
 ]
 
+const responseChoices: readonly (readonly [SavedPolicy['store_response'], string])[] = [
+  ['always', 'unless a switch says otherwise'],
+  ['with_input', 'only where their input is'],
+]
+
 function PolicyForm({ saved, onSaved }: { saved: SavedPolicy; onSaved: () => void }): View {
   const [redaction, setRedaction] = useState(saved.redaction)
   const [days, setDays] = useState(String(saved.retention_days ?? ''))
   const [createUsers, setCreateUsers] = useState(saved.create_users)
   const [traces, setTraces] = useState(saved.traces)
   const [traceDays, setTraceDays] = useState(String(saved.trace_days))
+  const [verbatim, setVerbatim] = useState(saved.verbatim)
+  const [storeResponse, setStoreResponse] = useState(saved.store_response)
   const actionState = useAction()
   const save = async (): Promise<void> => {
     const { mode, kinds } = redaction
@@ -44,6 +51,8 @@ function PolicyForm({ saved, onSaved }: { saved: SavedPolicy; onSaved: () => voi
       create_users: createUsers,
       traces,
       trace_days: Number(traceDays),
+      verbatim,
+      store_response: storeResponse,
     }
     const { operation_id } = await call('PUT /v1/account/policy', { body })
     showToast(operation_id ? 'Saved: what is stored already follows.' : 'The policy is saved.')
@@ -67,6 +76,19 @@ function PolicyForm({ saved, onSaved }: { saved: SavedPolicy; onSaved: () => voi
       value: createUsers,
       onValue: setCreateUsers,
       hint: 'The header X-Memory-User with an id that the account does not know opens a new vault. Otherwise it is refused.',
+    })}
+    ${checkboxField({
+      label: 'Model calls are stored as they were sent',
+      value: verbatim,
+      onValue: setVerbatim,
+      hint: 'With what programs such as Claude Code write into a message: reminders, commands, files. Otherwise that is left out.',
+    })}
+    ${selectField({
+      label: 'Answers are stored',
+      value: storeResponse,
+      onValue: setStoreResponse,
+      choices: responseChoices,
+      hint: 'Input that is kept out by a switch or by redaction keeps its answer out, or does not.',
     })}
     ${selectField({
       label: 'Traces of model calls',

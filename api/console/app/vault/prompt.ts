@@ -29,6 +29,7 @@ const reasons: Record<NonNullable<Prepared['abstained']>, readonly [string, stri
     'Nothing that is remembered has to do with it',
     'The model gets the message alone. Search shows what comes nearest.',
   ],
+  off: ['The key may not read', 'The model gets the message alone.'],
   nothing_then: [
     'Nothing is remembered of the time that it names',
     'The model gets the message alone.',

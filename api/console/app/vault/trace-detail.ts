@@ -85,6 +85,6 @@ function leftOutView(leftOut: Trace['left_out']): View | false {
   if (counts.length === 0) return false
   const words = counts.map(([reason, count]) => `${reason}: ${count}`).join(', ')
   return html`<p class="quiet">
-    Pieces of the message that a program wrote, neither asked with nor stored: ${words}
+    Pieces of the turn that a program wrote, not asked with: ${words}
   </p>`
 }

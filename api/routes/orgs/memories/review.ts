@@ -2,6 +2,7 @@ import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { reviewedMemory, reviewedOrg } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
+import { sendInputNotes } from '#api/edge/input-notes.ts'
 import { presentPasses } from '#api/present/org-trail.ts'
 import { presentSharedMemory } from '#api/present/shared-memory.ts'
 import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
@@ -51,8 +52,12 @@ export function review(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/orgs/:orgId/memories/:memId/review',
     auth: reviewedMemory,
-    async handle({ actor, org, id, body, claim }, ctx) {
+    async handle({ actor, org, id, body, claim, notes }, ctx) {
       const { action, tags } = body
+      if (tags && action !== 'approve') {
+        notes.noteIgnored('tags')
+        sendInputNotes(ctx, notes)
+      }
       const memory = await reviewSharedMemory(backend, toOrgVault(org), {
         operation: claim.operation,
         actor,

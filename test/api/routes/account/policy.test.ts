@@ -69,6 +69,8 @@ t.test('200: nothing is looked for until the account decides', async t => {
     create_users: true,
     traces: 'texts',
     trace_days: 7,
+    verbatim: false,
+    store_response: 'always',
   })
   await client.post('/v1/memory/ingest?wait=true', said(`token ${secret}`))
   const put = await decide(client, { mode: 'redact', kinds: ['iban', 'email'] })
@@ -79,6 +81,8 @@ t.test('200: nothing is looked for until the account decides', async t => {
     create_users: true,
     traces: 'texts',
     trace_days: 7,
+    verbatim: false,
+    store_response: 'always',
   })
   await client.post('/v1/memory/ingest?wait=true', said(`token ${secret} of a@b.example`))
   t.same(
@@ -200,12 +204,13 @@ t.test('200: block lets a model call through and remembers what it may', async t
   t.equal((await ask(key, `take ${secret}`)).status, 200)
   t.equal((await ask(key, 'what was it?')).status, 200)
   t.equal((await ask(key, 'what kind of thing was it?')).status, 200)
-  await waitUntil('what may be stored is', async () => (await texts()).length === 3)
-  t.same(
-    (await texts()).toSorted(),
-    ['A token.', 'what kind of thing was it?', 'what was it?'],
-    'no answer without its question',
-  )
+  await waitUntil('what may be stored is', async () => (await texts()).length === 4)
+  t.same((await texts()).toSorted(), [
+    'A token.',
+    'I will not repeat it.',
+    'what kind of thing was it?',
+    'what was it?',
+  ])
 })
 
 t.test('an organization decides for its members and for what they share', async t => {

@@ -97,7 +97,7 @@ t.test('400: what is wrong with a request, before anything is asked or stored', 
     t.match(answer.body.error.message, error)
     t.ok(answer.headers.has('x-total-ms'))
   }
-  t.equal((await post('x', { 'content-type': 'text/plain' })).status, 415)
+  t.equal((await post('x', { 'content-type': 'multipart/form-data' })).status, 415)
   t.equal((await post(`"${'x'.repeat(20 * 1024 * 1024)}"`)).status, 413)
   t.equal(calls(), asked)
   t.same(await stored(), [])

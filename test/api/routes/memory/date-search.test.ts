@@ -113,7 +113,10 @@ t.test('200: oldest first turns it round, and without an end it goes up to now',
 
 t.test('200: nothing there', async t => {
   const { body } = await ask({ from: '2024-01-01', to: '2024-12-31' })
-  t.match(body, { memories: [], count: 0, token_count: 0, returned: null, truncated: false })
+  t.match(body, { memories: [], count: 0, token_count: 0, truncated: false })
+  t.same(body.returned, { from: '2024-01-01T00:00:00.000Z', to: '2024-12-31T23:59:59.999Z' })
+  const future = (await ask({ from: '2999-01-01' })).body
+  t.match(future, { memories: [], returned: { from: '2999-01-01T00:00:00.000Z', to: String } })
 })
 
 t.test('200: both ends are included, to the millisecond', async t => {
@@ -140,7 +143,7 @@ t.test('200: reflections belong to the period they are about', async t => {
       covers: { from: '2025-03-02T12:00:00.000Z', to: '2025-04-10T12:00:00.000Z' },
     },
   )
-  t.same(body.returned, { from: '2025-03-03T12:00:00.000Z', to: '2025-03-20T23:59:59.999Z' })
+  t.same(body.returned, { from: '2025-03-03T00:00:00.000Z', to: '2025-03-20T23:59:59.999Z' })
   t.same(await contents({ from: '2025-04-11', tiers: [2, 3] }), [])
   t.same(await contents({ from: '2025-02-01', to: '2025-03-01', tiers: [2] }), [
     'The family travelled by ferry with the cat',
@@ -210,36 +213,38 @@ t.test('200: an answer over the budget is cut, and goes on from where it ends', 
   const ownKey = await buildKey(backend)
   const own = await readVaultScope(backend, ownKey)
   const client = createTestClient(api.base, ownKey)
-  // As an exchange or a file without times is stored: everything in one millisecond.
   await insertStoredMemories(
     backend,
     own,
     Array.from({ length: 50 }, (_, index) => ({
-      text: `line ${index} of one moment`,
-      at: begin,
+      text: `line ${index} of a few moments`,
+      at: begin + Math.floor(index / 6),
       tokens: 240,
     })),
   )
-  for (const order of ['newest_first', 'oldest_first'] as const) {
-    const found: Found[] = []
-    let span = { from: '2025-03-01', to: '2025-03-01' }
-    let pages = 0
-    for (; pages < 50; pages++) {
-      const { body } = await ask({ ...span, order, max_tokens: 1_000 }, {}, client)
-      found.push(...body.memories)
-      t.ok(body.token_count <= 1_000)
-      if (!body.truncated) break
-      t.equal(body.count, 4)
-      t.ok(Date.parse(body.returned.from) <= begin && Date.parse(body.returned.to) >= begin)
-      span =
-        order === 'oldest_first'
-          ? { ...span, from: body.returned.to }
-          : { ...span, to: body.returned.from }
+  const asDate = (time: string) => new Date(time).toISOString()
+  const asMicroseconds = (time: string) => time.replace('Z', '000+00:00')
+  for (const keep of [(time: string) => time, asDate, asMicroseconds]) {
+    for (const order of ['newest_first', 'oldest_first'] as const) {
+      const found: Found[] = []
+      let span = { from: '2025-03-01', to: '2025-03-01' }
+      let pages = 1
+      for (; pages < 50; pages++) {
+        const { body } = await ask({ ...span, order, max_tokens: 1_000 }, {}, client)
+        found.push(...body.memories)
+        if (!body.truncated) break
+        t.ok(body.token_count > 1_000, 'what is left of one millisecond exceeds the budget')
+        t.ok(body.count <= 10)
+        span =
+          order === 'oldest_first'
+            ? { ...span, from: keep(body.returned.to) }
+            : { ...span, to: keep(body.returned.from) }
+      }
+      t.ok(pages > 5)
+      const lines = found.map(({ content }) => Number(content.split(' ')[1]))
+      const expected = Array.from({ length: 50 }, (_, index) => index)
+      t.same(lines, order === 'oldest_first' ? expected : expected.toReversed())
     }
-    t.equal(pages, 12)
-    const lines = found.map(({ content }) => Number(content.split(' ')[1]))
-    const expected = Array.from({ length: 50 }, (_, index) => index)
-    t.same(lines, order === 'oldest_first' ? expected : expected.toReversed())
   }
 })
 
@@ -355,7 +360,6 @@ t.test('400: a date that is none, a span that ends before it begins', async t =>
   for (const [body, message] of [
     [{ from: '2025-13-01' }, /from/],
     [{ from, to: '2025-02-28' }, /from lies after to/],
-    [{ from: '2999-01-01' }, /from lies after to/],
   ] as const) {
     t.match(await ask(body), { status: 400, body: { error: message } }, JSON.stringify(body))
   }

@@ -137,7 +137,6 @@ t.test('400: nothing to store is neither stored nor billed', async t => {
     [],
     [{ role: 'system', content: 'be kind' }],
     [{ role: 'user', content: '   ' }],
-    [{ role: 'user', content: 'x', memory: false }],
   ]) {
     const { status, body } = await post('/v1/memory/ingest', { messages })
     t.equal(status, 400)

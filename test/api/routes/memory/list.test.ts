@@ -120,24 +120,27 @@ t.test('200: pages of every size make up the whole list in each order', async t 
   t.same(oldest, newest.toReversed())
 })
 
-t.test('200: by importance the weightiest come first, equals by time, unrated last', async t => {
-  t.same(await texts('sort=importance&limit=4'), [
-    'reflection nine, later',
-    'reflection nine',
-    'what it means',
-    'reflection four',
-  ])
-  t.same((await texts('sort=importance&order=oldest_first')).slice(0, 5), [
-    'reflection nine',
-    'reflection nine, later',
-    'what it means',
-    'reflection four',
-    'Straße nach Zürich gefahren',
-  ])
-  t.same(await texts('sort=importance&tier=3'), ['what it means'])
-  t.equal((await texts('sort=importance&tier=1')).length, 6)
-  t.same(await texts('sort=importance&tier=1&min_importance=1'), [])
-})
+t.test(
+  '200: by importance the weightiest come first, or the lightest, equals by time, unrated last',
+  async t => {
+    t.same(await texts('sort=importance&limit=4'), [
+      'reflection nine, later',
+      'reflection nine',
+      'what it means',
+      'reflection four',
+    ])
+    t.same((await texts('sort=importance&order=oldest_first')).slice(0, 5), [
+      'reflection four',
+      'what it means',
+      'reflection nine',
+      'reflection nine, later',
+      'Straße nach Zürich gefahren',
+    ])
+    t.same(await texts('sort=importance&tier=3'), ['what it means'])
+    t.equal((await texts('sort=importance&tier=1')).length, 6)
+    t.same(await texts('sort=importance&tier=1&min_importance=1'), [])
+  },
+)
 
 t.test('200: tier and min_importance filter, tier_counts do not follow', async t => {
   const { body } = await api.get('/v1/memory/list?tier=2&limit=1')
@@ -296,9 +299,8 @@ t.test('400: a cursor of the vault before it was cleared', async t => {
   t.same((await client.get('/v1/memory/list')).body.items, [], 'and the rows are gone')
 })
 
-t.test('400: an empty tier, a date that is none, a span that ends before it begins', async t => {
+t.test('400: a date that is none, a span that ends before it begins', async t => {
   for (const [query, message] of [
-    ['tier=', /tier/],
     ['to=2025-02-30', /to/],
     ['from=2025-03-02&to=2025-03-01', /from lies after to/],
   ] as const) {

@@ -15,7 +15,14 @@ await insertMemories(backend, key, [
   { text: 'Bread, milk, two lemons and a packet of rice.' },
 ])
 
-type Row = { id: string; content: string; score: number; relevance: number; why: string[] }
+type Row = {
+  id: string
+  content: string
+  score: number
+  relevance: number
+  similarity: number
+  why: string[]
+}
 async function search(query: string, more: object = {}): Promise<Row[]> {
   const { status, body } = await api.post('/v1/memory/search', { query, limit: 10, ...more })
   t.equal(status, 200)
@@ -78,7 +85,13 @@ t.test('each line of a block has the relevance and the reasons of a search', asy
   )
   t.same(
     memories,
-    told.map((row?: Row) => ({ memory_id: row?.id, relevance: row?.relevance, why: row?.why })),
+    told.map((row?: Row) => ({
+      memory_id: row?.id,
+      score: row?.score,
+      relevance: row?.score,
+      similarity: row?.similarity,
+      why: row?.why,
+    })),
   )
   t.same((await prepare({ min_relevance: 1 })).memories, [], 'of no block there is no line')
 })

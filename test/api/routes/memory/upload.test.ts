@@ -228,17 +228,12 @@ t.test('200: a faulty line does not sink the others', async t => {
   t.same((await textsOf(client)).sort(), ['also good', 'good'])
 })
 
-t.test('200: failed when no line is good; the first twenty are named', async t => {
+t.test('400: no line is good; the first twenty are named, and nothing is left', async t => {
   const client = await newClient()
-  const { body } = await uploadFile(client, Array.from({ length: 250 }, () => 'x').join('\n'))
-  t.match(body, {
-    status: 'failed',
-    stats: { inputItems: 250, stored: 0, failed: 250, processed: 0 },
-  })
-  t.same(
-    body.errors.map(({ line }: { line: number }) => line),
-    Array.from({ length: 20 }, (_, index) => index + 1),
-  )
+  const refused = await uploadFile(client, Array.from({ length: 250 }, () => 'x').join('\n'))
+  t.equal(refused.status, 400)
+  t.equal(refused.body.error, 'No line of the file can be stored')
+  t.match(refused.body.hint, /^line 1: not valid JSON; line 2: .*; line 20: not valid JSON$/)
   t.same(await textsOf(client), [])
 })
 

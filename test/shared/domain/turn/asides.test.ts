@@ -10,32 +10,27 @@ import { samplesWithWords } from '#test/support/harness-samples.ts'
 const call = (more: Partial<CallShape>): CallShape => ({
   systemTexts: ['You are Claude Code.'],
   userTexts: ['What is my cat called?'],
-  isFirst: true,
-  hasTools: false,
-  isStructured: false,
   maxTokens: undefined,
   ...more,
 })
 
 t.test('every known prompt of a program is an aside', async t => {
-  for (const { source, of, beginning, also = '' } of asideForms) {
+  for (const { source, of, beginning, also = '', isQuotaTest } of asideForms) {
+    if (isQuotaTest) continue
     const text = `\n${beginning.replaceAll(' ', '\n')} and so on.\n${also}\n`
     const shape =
       of === 'system'
         ? { systemTexts: ['You are Claude Code.', text] }
         : { userTexts: ['Plan mode is active.', text, '"What is my cat called?"'] }
-    t.equal(isAsideCall(call({ ...shape, isFirst: false, hasTools: true })), true, source)
+    t.equal(isAsideCall(call(shape)), true, source)
     t.equal(hasAsidePrompt('user', [text.toUpperCase()]), of === 'user', source)
   }
 })
 
-t.test('quota, and a classifier with a structured reply', async t => {
+t.test('one token of reply is a test of the quota for the word of the program alone', async t => {
   t.equal(isAsideCall(call({ userTexts: ['quota'], maxTokens: 1 })), true)
-  const systemTexts = ['Reply in English.', 'You are a message classifier. Return JSON.']
-  t.equal(isAsideCall(call({ systemTexts, isStructured: true })), true)
-  t.equal(isAsideCall(call({ systemTexts, isStructured: true, hasTools: true })), false)
-  t.equal(isAsideCall(call({ systemTexts, isStructured: true, isFirst: false })), false)
-  t.equal(isAsideCall(call({ systemTexts })), false)
+  t.equal(isAsideCall(call({ userTexts: ['quota'], maxTokens: 2 })), false)
+  t.equal(isAsideCall(call({ userTexts: ['Is Ada a cat?'], maxTokens: 1 })), false)
 })
 
 t.test('what a person asks is no aside', async t => {
@@ -49,10 +44,10 @@ t.test('what a person asks is no aside', async t => {
     ...Object.values(samplesWithWords),
   ]
   for (const text of asked) {
-    for (const shape of [{}, { maxTokens: 16 }, { isStructured: true }, { isFirst: false }]) {
+    for (const shape of [{}, { maxTokens: 16 }]) {
       t.equal(isAsideCall(call({ userTexts: [text], ...shape })), false, text.slice(0, 80))
     }
   }
-  const systemTexts = ['You are a friendly assistant for a travel agency. Classify nothing.']
-  t.equal(isAsideCall(call({ systemTexts, isStructured: true })), false)
+  const systemTexts = ['You are a message classifier. Return JSON.']
+  t.equal(isAsideCall(call({ systemTexts })), false)
 })

@@ -1,41 +1,96 @@
 import t from 'tap'
 import {
   personsWords,
+  samplesOfNoProgram,
   samplesWithoutWords,
   samplesWithWords,
 } from '#test/support/harness-samples.ts'
-import { harnessElementNames } from '#shared/domain/turn/harness-elements.ts'
-import { readQuestion, readText } from '#shared/domain/turn/read-text.ts'
-import { templateForms } from '#shared/domain/turn/templates.ts'
+import { knownMarks } from '#shared/domain/turn/known-marks.ts'
+import { readText as readMarked, type TextReading } from '#shared/domain/turn/read-text.ts'
+import { readQuestion } from '#shared/domain/turn/read-question.ts'
+
+const readText = (text: string, { isModel = false } = {}): TextReading =>
+  readMarked({ text, isModel, messageHolds: part => text.includes(part) })
 
 t.test('the words of a person are found in what programs put around them', async t => {
   for (const [name, sample] of Object.entries(samplesWithWords)) {
-    t.equal(readText(sample).words, personsWords, name)
     t.equal(readQuestion(sample), personsWords, `${name}, asked`)
-    t.equal(readText(readText(sample).words).words, personsWords, `${name}, read again`)
-    t.not(readText(sample).leftOut.length, 0, `${name}, told`)
+    const isKnown = !samplesOfNoProgram.has(name)
+    const { words, leftOut } = readText(sample)
+    t.equal(words, isKnown ? personsWords : sample, name)
+    t.equal(readText(words).words, words, `${name}, read again`)
+    t.equal(leftOut.length > 0, isKnown, `${name}, told`)
+    const lengths = leftOut.reduce((sum, { characters }) => sum + characters, words.length)
+    t.ok(sample.length >= lengths && sample.length - lengths < 20, `${name}, counted`)
   }
 })
 
 t.test('a message of a program has no words', async t => {
   for (const [name, sample] of Object.entries(samplesWithoutWords)) {
+    t.equal(readQuestion(sample), '', name)
+    const isKnown = !samplesOfNoProgram.has(name)
     const { words, leftOut } = readText(sample)
-    t.equal(words, '', name)
-    t.not(leftOut.length, 0, name)
+    t.equal(words, isKnown ? '' : sample, name)
+    t.equal(leftOut.length > 0, isKnown, name)
   }
 })
 
-t.test('every known element and template is taken out', async t => {
-  for (const listed of harnessElementNames) {
-    const name = listed.replace('*', 'x')
-    const inner = 'Something of a program.'
-    const { words } = readText(`<${name}>\n${inner}\n</${name}>\n${personsWords}`)
-    t.ok([personsWords, `${inner}\n\n${personsWords}`].includes(words), name)
-    t.notMatch(words, '<', name)
+t.test('every known mark is taken out, and only where its program writes it so', async t => {
+  const inner = 'Something of a program.'
+  for (const {
+    elements = [],
+    around = [],
+    texts = [],
+    spans = [],
+    beside = '',
+    of,
+  } of knownMarks) {
+    const isModel = of === 'model'
+    for (const follows of [...elements, ...around]) {
+      const name = /^[\w.:-]+/.exec(follows)![0]
+      const open = `<${follows}${follows.includes('>') ? '' : '>'}`
+      const element = `${open}${inner}\n</${name}>`
+      const message = `${element}\n${personsWords}`
+      const from = { text: message, isModel, messageHolds: (part: string) => part === beside }
+      const { words } = readMarked(from)
+      t.equal(words.includes(personsWords) && !words.includes('<'), true, follows)
+      t.equal(words.includes(inner), around.includes(follows), follows)
+      const other = { ...from, isModel: !isModel, messageHolds: () => false }
+      t.equal(readMarked(other).words, message, `${follows} in a message of the other`)
+      if (beside !== '') {
+        t.equal(readMarked({ ...from, messageHolds: () => false }).words, message, follows)
+      }
+    }
+    for (const { name, beginning, also = '', wordsAfter } of texts) {
+      const text = `${beginning}${also} and more`
+      const isLeftOut = wordsAfter === undefined
+      t.equal(readText(text).words, isLeftOut ? '' : wordsAfter === '' ? 'and more' : text, name)
+      if (wordsAfter) t.equal(readText(`${text}${wordsAfter}\n${inner}`).words, inner, name)
+    }
+    for (const { begin, end } of spans) {
+      t.equal(readText(`${inner}\n\n${begin}\nx\n${end}`).words, inner)
+    }
   }
-  for (const { beginning, source } of templateForms) {
-    t.equal(readText(`${beginning} and more`).words, '', source)
-  }
+})
+
+t.test('shapes, templates and names that no program owns stay', async t => {
+  for (const text of [
+    '<order_details>\nitem: 5 red lamps\nship to: Oslo\n</order_details>\nPlease remember this order.',
+    '<context>Ada lives in Oslo.</context>\nAnd I in Faro.',
+    '<?xml version="1.0"?>\n<invoice_lines>\n<line_item>lamp</line_item>\n</invoice_lines>',
+    'Context: Ada lives in Oslo.\nQuestion: where does she live?\nAnswer:',
+    'You are an assistant. User question: where does Ada live?',
+    '{"question": "where does Ada live now?"}',
+    '<user_info>\nAda lives in Oslo.\n</user_info>\nRemember it.',
+    '<usage>\n  <total_tokens>512</total_tokens>\n</usage>\nIs that much?',
+    '<task>\nPaint the fence.\n</task>\n\n\n\nSoon.',
+    'The user has attached great value to quiet rooms.\n<context>none</context> Remember it.',
+  ])
+    t.same(readText(text), { words: text, leftOut: [] })
+  const interrupted = '[Request interrupted by user]\nWhy does a[0] fail?'
+  t.equal(readText(interrupted).words, 'Why does a[0] fail?')
+  const spaced = '<system-reminder>\nhi\n</system-reminder>\nOne.\n\n\n\nTwo.'
+  t.equal(readText(spaced).words, 'One.\n\n\n\nTwo.', 'nothing else is changed')
 })
 
 /** What a person writes stays, to the letter. */
@@ -66,12 +121,11 @@ const kept: Record<string, string> = {
 
 t.test('a person who writes about tags, JSON and templates loses nothing', async t => {
   for (const [name, text] of Object.entries(kept)) {
-    t.same(readText(text), { ...readText(text), words: text, leftOut: [] }, name)
+    t.same(readText(text), { words: text, leftOut: [] }, name)
   }
 })
 
 t.test('quotation marks around all of a message are said but not asked', async t => {
-  t.equal(readText(`"<context>a page</context>\n\n${personsWords}"`).words, personsWords)
   const text = ` "${personsWords}"\n`
   t.equal(readText(text).words, text)
   t.equal(readQuestion(text), personsWords)
@@ -84,12 +138,6 @@ t.test('code is said but not asked', async t => {
   t.equal(readQuestion(text), 'Why does this fail?\n\nIt worked before.')
   const code = '```ts\nconst a = 1\n```'
   t.equal(readQuestion(code), code, 'a message of code alone is asked with')
-})
-
-t.test('an unknown element is harness beside words of another part', async t => {
-  const element = '<acme_state>\ncart: empty\n</acme_state>'
-  t.equal(readText(element).words, element)
-  t.equal(readText(element, { hasOtherWords: true }).words, '')
 })
 
 t.test("a model's thoughts and tool calls are taken out of its answer, nothing else", async t => {
@@ -123,6 +171,7 @@ t.test('hostile texts take linear time', async t => {
   for (const [name, text] of Object.entries(hostile)) {
     const startedAt = process.cpuUsage().user
     readText(text)
+    readQuestion(text)
     readText(text, { isModel: true })
     // Far less than a second; in quadratic time it would be minutes.
     t.ok(process.cpuUsage().user - startedAt < 60_000_000, name)

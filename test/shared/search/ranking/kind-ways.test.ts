@@ -78,30 +78,32 @@ t.test('advice: what a person likes comes before what they only mention', t => {
   t.end()
 })
 
-t.test('of the pieces of a long message the best is found, pieces far apart are not folded', t => {
-  const piece = (words: string, i: number): DatedRow => ({
-    text: `${words} ${'Some more of the manual follows here. '.repeat(30)}`,
-    daysAgo: 5 - i / 1e12,
-    tokens: 400,
-    role: 'assistant',
-  })
-  const at = now - 5 * DAY_MS
-  const pieces = [
-    'The kiln stands in the shed.',
-    'The fuse of the kiln is a type C.',
-    'Clean the kiln.',
-  ]
-    .map(piece)
-    .map(row => ({ ...row, at }))
-  const found = ask(pieces, 'Which type of fuse is in the kiln?')
-  t.same(found, [pieces[1]!.text])
-  const short = pieces.map(row => ({ ...row, tokens: 60 }))
-  t.ok(ask(short, 'Which type of fuse is in the kiln?').length > 1, 'messages of one moment')
-  const document = [
-    ...pieces.slice(0, 1),
-    ...Array.from({ length: 8 }, (_, i) => ({ ...piece(`Part ${i} of the warranty.`, 0), at })),
-    ...pieces.slice(1, 2),
-  ]
-  t.equal(ask(document, 'Which type of fuse is in the kiln?').length, 2)
-  t.end()
-})
+t.test(
+  'of the pieces of a long message the best is in a block, pieces far apart are not folded',
+  t => {
+    const at = now - 5 * DAY_MS
+    const message = '00000000-0000-4000-8000-000000000000'
+    const toPieces = (texts: readonly string[], isMessage = true): DatedRow[] =>
+      texts.map((words, number) => ({
+        text: `${words} ${'Some more of the manual follows here. '.repeat(30)}`,
+        daysAgo: 5,
+        at,
+        tokens: 400,
+        role: 'assistant',
+        ...(isMessage && { piece: { message, number } }),
+      }))
+    const kiln = [
+      'The kiln stands in the shed.',
+      'The fuse of the kiln is a type C.',
+      'Clean the kiln.',
+    ]
+    const question = 'Which type of fuse is in the kiln?'
+    const pieces = toPieces(kiln)
+    t.same(ask(pieces, question), [pieces[1]!.text])
+    t.equal(ask(pieces, question, { floor: false }).length, 3, 'a search folds nothing')
+    t.ok(ask(toPieces(kiln, false), question).length > 1, 'messages of one moment')
+    const warranty = Array.from({ length: 8 }, (_, i) => `Part ${i} of the warranty.`)
+    t.equal(ask(toPieces([kiln[0]!, ...warranty, kiln[1]!]), question).length, 2)
+    t.end()
+  },
+)

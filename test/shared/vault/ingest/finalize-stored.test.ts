@@ -1,4 +1,5 @@
 import t from 'tap'
+import { blockOfLines } from '#shared/domain/context-block.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
@@ -156,21 +157,21 @@ t.test('what makes no memory visible does not have the vault read again', async 
     return body.memories[0].content
   }
   const readRevision = async () => (await resolveCaller(backend, key)).scope.revision
-  const reminder = '<system-reminder>The plan is empty.</system-reminder>'
+  const echo = blockOfLines(['[1 day ago · 2026-11-24 10:00 UTC · user] The plan is empty.'])
   const overtaken = async () => ({ ...(await acceptOne()), session: 's', sessionEpoch: 7 })
 
   await store([await acceptOne()])
   await search('ferry')
   const { loads } = backend.vaultIndexes.stats()
   const revision = await readRevision()
-  await store([await acceptOne(undefined, reminder)])
+  await store([await acceptOne(undefined, echo)])
   await store([await overtaken()])
   await store([await acceptOne(Date.now() - 1_000)])
   t.equal(await readRevision(), revision)
 
   const text = 'The heron nests on the chimney.'
   await store([
-    await acceptOne(undefined, reminder),
+    await acceptOne(undefined, echo),
     await acceptOne(undefined, text),
     await overtaken(),
   ])

@@ -43,7 +43,7 @@ t.test('200: the queue holds what nobody reviewed and is not sure', async t => {
   t.same(await queued('?threshold=0.1'), [])
   t.same(await queued('?limit=1'), [low])
   t.notOk((await queued('?threshold=1')).includes(seen!))
-  for (const query of ['?limit=0', '?limit=201', '?threshold=2', '?threshold=x', '?sort=up']) {
+  for (const query of ['?limit=0', '?threshold=2', '?threshold=x', '?sort=up']) {
     t.equal((await admin.get(`${path}/review${query}`)).status, 400, query)
   }
 })
@@ -60,7 +60,6 @@ t.test('200: approve and dismiss take it out of the queue, undo puts it back', a
     { text: 'doubted', tags: ['y'], confidence: 0.2, ...unsure },
   ])
   const decide = (body: unknown, memory = id) => admin.post(`${path}/${memory}/review`, body)
-  t.equal((await decide({ action: 'dismiss', tags: ['z'] })).status, 400)
   t.match(await decide({ action: 'approve', tags: ['unknown'] }), {
     status: 400,
     body: { error: /no tag "unknown"/, hint: /a, b/ },
@@ -70,7 +69,7 @@ t.test('200: approve and dismiss take it out of the queue, undo puts it back', a
     status: 200,
     body: { action: 'approve', mem_id: id, tags: ['a', 'b'], reviewed: true, confidence: 0.2 },
   })
-  t.match(await decide({ action: 'dismiss' }, other), {
+  t.match(await decide({ action: 'dismiss', tags: ['z'] }, other), {
     status: 200,
     body: { action: 'dismiss', tags: ['y'], reviewed: true },
   })

@@ -1,0 +1,125 @@
+import { countCodePoints, shownLengthMax } from '#shared/core/describe-value.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Branch, JsonSchema, SchemaWalk } from '#shared/core/schema-walk.ts'
+import { suggestName } from '#shared/core/suggest-name.ts'
+
+/** What of a request was not taken as it was sent. */
+export class InputNotes {
+  /** Unknown fields and parameters, such as `entries[].colour`: the first 20. */
+  readonly ignored = new Set<string>()
+  /** What was above its bound, by field, and the bound that was taken. */
+  readonly clamped = new Map<string, number>()
+
+  noteIgnored(field: string): void {
+    if (this.ignored.size < ignoredMax) this.ignored.add(field)
+  }
+}
+
+const ignoredMax = 20
+
+/** Unknown fields of a value that are compared with known names: a comparison takes 2 µs for each. */
+const comparedMax = 1_000
+
+/**
+ * Removes from a value, in place and at every level, the fields that the schema does not know, and items that a
+ * list without equal items has twice.
+ *
+ * @throws Refusal `invalid` for an unknown field whose name is nearly that of one that is missing beside it.
+ */
+export function removeUnknown(
+  walk: SchemaWalk,
+  schema: JsonSchema,
+  value: unknown,
+  notes: InputNotes,
+): void {
+  let compared = 0
+  visit(walk.branches(schema), value, '')
+
+  function visit(branches: readonly Branch[], value: unknown, path: string): void {
+    if (typeof value !== 'object' || value === null) return
+    if (Array.isArray(value)) return visitList(branches, value, path)
+    const objects = branches.filter(({ types }) => types?.includes('object'))
+    if (objects.length > 0) visitObject(objects, value as Record<string, unknown>, path)
+  }
+
+  function visitList(branches: readonly Branch[], list: unknown[], path: string): void {
+    if (branches.some(({ isSet }) => isSet)) removeRepeated(list)
+    const items = branches.flatMap(({ items }) => (items ? walk.branches(items) : []))
+    if (items.length === 0) return
+    for (const [index, item] of list.entries()) visit(items, item, `${path}[${index}]`)
+  }
+
+  function visitObject(
+    objects: readonly Branch[],
+    fields: Record<string, unknown>,
+    path: string,
+  ): void {
+    const isClosed = objects.every(branch => branch.isClosed)
+    for (const name of Object.keys(fields)) {
+      const known = objects.filter(({ properties }) => Object.hasOwn(properties, name))
+      const field = `${path}${path && '.'}${name.slice(0, shownLengthMax)}`
+      if (known.length > 0) {
+        const inner = known.flatMap(({ properties }) => walk.branches(properties[name]!))
+        visit(inner, fields[name], field)
+      } else if (isClosed) {
+        if (compared++ < comparedMax) requireNoNearMiss(objects, fields, { name, field })
+        notes.noteIgnored(field.replaceAll(/\[\d+\]/g, '[]'))
+        delete fields[name]
+      }
+    }
+  }
+}
+
+/** A field beside the one that is meant is another one. */
+function requireNoNearMiss(
+  objects: readonly Branch[],
+  fields: Record<string, unknown>,
+  { name, field }: { name: string; field: string },
+): void {
+  const missing = objects
+    .flatMap(({ properties }) => Object.keys(properties))
+    .filter(known => !Object.hasOwn(fields, known))
+  const meant = suggestName(name, missing)
+  if (meant) throw new Refusal('invalid', `unknown field ${field}`, `did you mean ${meant}?`)
+}
+
+function removeRepeated(list: unknown[]): void {
+  const distinct = new Set(list)
+  list.length = 0
+  for (const item of distinct) list.push(item)
+}
+
+/**
+ * Brings fields that are marked `x-clamped` down to their bound, in place, at the value's own level: numbers to their
+ * maximum; of a longer text the beginning and the end stay, where what is asked stands.
+ */
+export function clampFields(
+  walk: SchemaWalk,
+  schema: JsonSchema,
+  value: unknown,
+  notes: InputNotes,
+): void {
+  if (typeof value !== 'object' || value === null) return
+  const fields = value as Record<string, unknown>
+  for (const [name, { maximum, maxLength }] of walk.clamped(schema)) {
+    const given = Object.hasOwn(fields, name) ? fields[name] : undefined
+    const clamped =
+      maxLength === undefined ? clampNumber(given, maximum!) : clampText(given, maxLength)
+    if (clamped === undefined) continue
+    fields[name] = clamped
+    notes.clamped.set(name, (maxLength ?? maximum)!)
+  }
+}
+
+/** @returns undefined for what is in bounds, and for no number */
+function clampNumber(given: unknown, maximum: number): number | string | undefined {
+  if (Number.isFinite(given)) return Number(given) > maximum ? maximum : undefined
+  const isText = typeof given === 'string' && /^\d{1,20}$/.test(given)
+  return isText && Number(given) > maximum ? String(maximum) : undefined
+}
+
+function clampText(given: unknown, lengthMax: number): string | undefined {
+  if (typeof given !== 'string' || countCodePoints(given) <= lengthMax) return undefined
+  const half = Math.floor((lengthMax - 1) / 2)
+  return `${given.slice(0, half)}\n${given.slice(-half)}`.toWellFormed()
+}

@@ -1,0 +1,104 @@
+import t from 'tap'
+import { createTestClient, startJobWorkers } from '#test/support/api.ts'
+import { chatCompletion } from '#test/support/chat-stream.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
+import { respondJson } from '#test/support/model-provider/answers.ts'
+import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+
+/** What a proxied call stores of what programs write, and what it says of it. */
+
+const { backend, base, owner, provider, newKey } = await startProxyFixture(t)
+await startJobWorkers(backend)
+
+const reminder = '<system-reminder>\nUse tabs.\n</system-reminder>'
+const order = '<order_details>\nitem: 5 red lamps\nship to: Oslo\n</order_details>'
+const said = `${reminder}\n${order}\nPlease remember this order.`
+const reply = '<think>\nLamps.\n</think>\nNoted.'
+
+async function ask(
+  key: string,
+  { headers = {}, more = {} }: { headers?: Record<string, string>; more?: object } = {},
+) {
+  provider.respondAlways(respondJson(chatCompletion(reply)))
+  const response = await fetch(`${base}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-memory-key': key, ...headers },
+    body: JSON.stringify({
+      model: 'gpt-5-mini',
+      messages: [{ role: 'user', content: said }],
+      ...more,
+    }),
+  })
+  const text = await response.text()
+  await waitUntilIdle(backend)
+  const stored = (await readDocuments(backend, key)).map(({ text }) => text).toSorted()
+  const sent = provider.requests.at(-1)!
+  return { status: response.status, headers: response.headers, stored, sent, text }
+}
+
+t.test(
+  'marks of known programs are left out and told; an element of no program is stored',
+  async t => {
+    const { headers, stored } = await ask(await newKey())
+    t.same(stored, [`${order}\nPlease remember this order.`, 'Noted.'].toSorted())
+    t.equal(headers.get('x-memory-left-out'), `system-reminder=1;characters=${reminder.length}`)
+  },
+)
+
+t.test('header, body and policy store everything as it was sent', async t => {
+  const all = [said, reply].toSorted()
+  const header = await ask(await newKey(), { headers: { 'x-memory-verbatim': 'true' } })
+  t.same(header.stored, all)
+  t.equal(header.headers.get('x-memory-left-out'), null)
+  t.notOk(header.sent.headers.some(([name]) => /^x-memory/i.test(name)))
+  const body = await ask(await newKey(), { more: { memory_verbatim: true } })
+  t.same(body.stored, all)
+  t.notMatch(body.sent.body.toString(), 'memory_verbatim')
+  const put = (body: object) => owner.send('PUT', '/v1/account/policy', { body })
+  t.match(await put({ verbatim: true }), {
+    status: 200,
+    body: { verbatim: true, store_response: 'always' },
+  })
+  t.same((await ask(await newKey())).stored, all)
+  await put({ verbatim: false })
+  t.equal((await ask(await newKey(), { headers: { 'x-memory-verbatim': 'all' } })).status, 400)
+})
+
+t.test('verbatim: a call of a program for itself, and text beside calls of tools', async t => {
+  const key = await newKey()
+  const headers = { 'x-memory-verbatim': 'true' }
+  const title = 'Generate a title for this conversation:\n'
+  const aside = await ask(key, { headers, more: { messages: [{ role: 'user', content: title }] } })
+  t.equal(aside.headers.get('x-memory-status'), 'aside')
+  t.same(aside.stored, [title, reply].toSorted())
+  const loop = await newKey()
+  const client = createTestClient(base, loop)
+  const calls = {
+    tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
+  }
+  provider.respondNext(respondJson(chatCompletion('Let me look.', calls)))
+  const question = { role: 'user', content: 'Which lamps?' }
+  await client.post('/v1/chat/completions', {
+    model: 'gpt-5-mini',
+    messages: [question],
+    memory_verbatim: true,
+  })
+  provider.respondNext(respondJson(chatCompletion('Red ones.')))
+  const messages = [
+    question,
+    { role: 'assistant', content: 'Let me look.', ...calls },
+    { role: 'tool', tool_call_id: 'c', content: 'red' },
+  ]
+  await client.post('/v1/chat/completions', {
+    model: 'gpt-5-mini',
+    messages,
+    memory_verbatim: true,
+  })
+  await waitUntilIdle(backend)
+  t.same((await readDocuments(backend, loop)).map(({ text }) => text).toSorted(), [
+    'Let me look.',
+    'Red ones.',
+    'Which lamps?',
+  ])
+})

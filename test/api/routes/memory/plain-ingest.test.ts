@@ -1,0 +1,110 @@
+import t from 'tap'
+import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
+import { samplesWithoutWords, samplesWithWords } from '#test/support/harness-samples.ts'
+import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+
+/** What ingest and upload store: every text as it was sent, but for what a client keeps out. */
+
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const { base } = await startTestApi(t, backend)
+
+const user = (content: string, more: object = {}) => ({ role: 'user', content, ...more })
+const assistant = (content: string, more: object = {}) => ({ role: 'assistant', content, ...more })
+
+async function ingest(body: object, headers: Record<string, string> = {}) {
+  const key = await buildKey(backend)
+  const answer = await createTestClient(base, key).post('/v1/memory/ingest', body, headers)
+  await waitUntilIdle(backend)
+  const stored = (await readDocuments(backend, key)).map(({ text }) => text).toSorted()
+  return { ...answer, stored, key }
+}
+
+const written = [
+  '<order_details>\nitem: 5 red lamps\nship to: Oslo\n</order_details>\nPlease remember this order.',
+  '<context>Ada lives in Oslo with a cat.</context>',
+  '<?xml version="1.0"?>\n<invoice>\n  <line_item>lamp</line_item>\n</invoice>',
+  'Context: Ada lives in Oslo.\nQuestion: where does she live?',
+  'Generate a title for this conversation:\n',
+  ...Object.values(samplesWithWords),
+  ...Object.values(samplesWithoutWords),
+].filter(text => text.length < 1_000)
+
+t.test('ingest and upload store every text as it was sent', async t => {
+  const replies = written.map(text => `${text}\n<think>\nhm\n</think>`)
+  const messages = written.flatMap((text, index) => [user(text), assistant(replies[index]!)])
+  const { body, stored } = await ingest({ messages })
+  t.match(body, { accepted: true, queued: true, left_out: {} })
+  t.same(stored, [...written, ...replies].toSorted())
+  const key = await buildKey(backend)
+  const lines = written.map(content => JSON.stringify({ content })).join('\n')
+  const response = await fetch(`${base}/v1/memory/upload`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/x-ndjson' },
+    body: lines,
+  })
+  t.match(await response.json(), { status: 'complete', stats: { stored: written.length } })
+  t.same((await readDocuments(backend, key)).map(({ text }) => text).toSorted(), written.toSorted())
+})
+
+t.test('memory: false excludes that message alone', async t => {
+  const messages = [user('My PIN is 1234.', { memory: false }), assistant('Noted.')]
+  const one = await ingest({ messages })
+  t.match(one.body, { accepted: true, left_out: { private: 1 } })
+  t.same(one.stored, ['Noted.'])
+  const other = await ingest({ messages: [user('Hi'), assistant('Hello', { memory: false })] })
+  t.same(other.stored, ['Hi'])
+})
+
+t.test('memory_store and memory_store_response, in body and header', async t => {
+  const messages = [user('I live in Oslo.'), assistant('Lovely.')]
+  for (const [body, headers, stored, leftOut] of [
+    [{ memory_store: false }, {}, ['Lovely.'], { input: 1 }],
+    [{}, { 'x-memory-store': 'false' }, ['Lovely.'], { input: 1 }],
+    [{ memory_store_response: false }, {}, ['I live in Oslo.'], { response: 1 }],
+    [{}, { 'x-memory-store-response': 'false' }, ['I live in Oslo.'], { response: 1 }],
+    [{ memory_store: true }, { 'x-memory-store': 'false' }, ['Lovely.'], { input: 1 }],
+  ] as [object, Record<string, string>, string[], object][]) {
+    const answer = await ingest({ messages, ...body }, headers)
+    t.equal(answer.status, 202)
+    t.same(answer.stored, stored, JSON.stringify([body, headers]))
+    t.same(answer.body.left_out, leftOut)
+  }
+  const none = await ingest({ messages, memory_store: false, memory_store_response: false })
+  t.equal(none.status, 202)
+  t.match(none.body, { accepted: false, queued: false, left_out: { input: 1, response: 1 } })
+  t.same(none.stored, [])
+  t.match(await ingest({ messages: [user('x', { memory: false })] }), {
+    status: 202,
+    body: { accepted: false, queued: false },
+  })
+  t.equal((await ingest({ messages }, { 'x-memory-store': 'no' })).status, 400)
+})
+
+t.test('the policy with_input binds an answer to its input', async t => {
+  const key = await buildKey(backend)
+  const client = createTestClient(base, key)
+  t.match((await client.get('/v1/account/policy')).body, {
+    verbatim: false,
+    store_response: 'always',
+  })
+  const put = await client.send('PUT', '/v1/account/policy', {
+    body: { store_response: 'with_input' },
+  })
+  t.match(put, { status: 200, body: { store_response: 'with_input', verbatim: false } })
+  const messages = [
+    user('My PIN is 1234.', { memory: false }),
+    assistant('Noted.'),
+    user('I live in Oslo.'),
+    assistant('Lovely.'),
+  ]
+  await client.post('/v1/memory/ingest', { messages })
+  await client.post('/v1/memory/ingest', { messages, memory_store: false })
+  await waitUntilIdle(backend)
+  t.same((await readDocuments(backend, key)).map(({ text }) => text).toSorted(), [
+    'I live in Oslo.',
+    'Lovely.',
+  ])
+})

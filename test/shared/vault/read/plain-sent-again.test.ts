@@ -1,0 +1,22 @@
+import t from 'tap'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { insertMemories } from '#test/support/insert-memories.ts'
+
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
+
+t.test('a turn that was stored with the marks of a program is not told beside itself', async t => {
+  const key = await buildKey(backend)
+  const said = '<system-reminder>\nUse tabs.\n</system-reminder>\nMy bicycle is orange.'
+  await insertMemories(backend, key, [{ text: said }, { text: 'My bicycle is in the cellar.' }])
+  const { body } = await createTestClient(base, key).post('/v1/memory/prepare', {
+    messages: [
+      { role: 'user', content: said },
+      { role: 'assistant', content: 'Noted.' },
+      { role: 'user', content: 'Where is my bicycle?' },
+    ],
+  })
+  t.match(body.context, 'in the cellar')
+  t.notMatch(body.context, 'orange')
+})
