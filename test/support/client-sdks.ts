@@ -132,7 +132,7 @@ const openAiResponses: ClientSdk = {
   async useTool(to, stream) {
     const { responses } = createOpenAiClient(to)
     const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: asksWeather }]
-    const turn = async () => {
+    const turn = async (): Promise<OpenAI.Responses.Response> => {
       const tools = [{ type: 'function' as const, strict: true, ...forecast, parameters }]
       const body = { model: modelNames.openai, input, tools, store: false }
       return stream ? await responses.stream(body).finalResponse() : await responses.create(body)

@@ -6,7 +6,7 @@ type Schema = { readonly [keyword: string]: unknown }
 export type SchemaFault = {
   /** As messages name it: `messages[0].role`; empty for the value itself. */
   field: string
-  kind: 'type' | 'choice' | 'bound' | 'form' | 'repeat' | 'missing' | 'unknown'
+  kind: 'type' | 'choice' | 'bound' | 'form' | 'missing' | 'unknown'
   value: unknown
   /** Texts that the message has beside the field. */
   says: string[]
@@ -82,11 +82,14 @@ export function schemaFaults(
     return faults
   }
   if (minimum !== undefined) faults.push(fault('bound', Number(minimum) - 1, minimum))
-  if (maximum !== undefined) faults.push(fault('bound', Number(maximum) + 1, maximum))
+  const isClamped = only['x-clamped'] === true
+  if (maximum !== undefined && !isClamped) faults.push(fault('bound', Number(maximum) + 1, maximum))
   if (types.includes('integer')) faults.push(fault('type', Number(minimum ?? 0) + 0.5))
   const shortest = Number(minLength ?? 0)
-  if (shortest > 0 && !format) faults.push(fault('bound', 'x'.repeat(shortest - 1), minLength))
-  if (Number(maxLength) <= boundMax && !format)
+  // An empty parameter is as good as none.
+  if (shortest > (isText ? 1 : 0) && !format)
+    faults.push(fault('bound', 'x'.repeat(shortest - 1), minLength))
+  if (Number(maxLength) <= boundMax && !format && !isClamped)
     faults.push(fault('bound', 'x'.repeat(Number(maxLength) + 1), maxLength))
   if (pattern) faults.push(fault('form', 'x\u0007x'.padEnd(shortest, 'x'), 'must'))
   if (types.includes('array')) faults.push(...listFaults(only, fault, depth))
@@ -116,8 +119,8 @@ function listFaults(schema: Schema, fault: MakeFault, depth: number): SchemaFaul
     .filter(({ field, kind }) => kind !== 'type' || field !== '')
     .map(inner => within('[0]', inner, value => [value, ...rest]))
   if (Number(minItems) > 0) faults.push(fault('bound', rest, minItems))
-  if (uniqueItems) faults.push(fault('repeat', many(2)))
-  else if (Number(maxItems) < boundMax)
+  // Of a set what is repeated is one item.
+  if (!uniqueItems && Number(maxItems) < boundMax)
     faults.push(fault('bound', many(Number(maxItems) + 1), maxItems))
   return faults
 }
@@ -144,9 +147,10 @@ function objectFaults(
   return [...missing, ...inside, ...(closed ? misspeltFields(schema, fields) : [])]
 }
 
-/** A field that is unknown is refused where it nearly is a known one. */
+/** A field that is unknown is refused where it nearly is one that is missing beside it. */
 function misspeltFields(schema: Schema, valid: Record<string, unknown>): SchemaFault[] {
-  return Object.keys(propertiesOf(schema)).map(name => ({
+  const missing = Object.keys(propertiesOf(schema)).filter(name => !Object.hasOwn(valid, name))
+  return missing.map(name => ({
     field: `${name}x`,
     kind: 'unknown',
     value: { ...valid, [`${name}x`]: 'any' },

@@ -16,6 +16,7 @@ const switches = {
   memory_mode: 'on',
   memory_store: false,
   memory_store_response: false,
+  memory_verbatim: true,
   memory_share: false,
   memory_user: 'ada',
   context_limit: 3,
@@ -126,7 +127,13 @@ t.test('a vault: told, searched and copied', async t => {
     },
   ]
   const ingested = { model: 'gpt-5', expires_at, metadata: { source: 'chat' }, share: false }
-  await send(t, client, 'ingest', '/v1/memory/ingest', { messages, ...ingested, ...place })
+  const stored = { memory_store: true, memory_store_response: true }
+  await send(t, client, 'ingest', '/v1/memory/ingest', {
+    messages,
+    ...ingested,
+    ...stored,
+    ...place,
+  })
   const block = { density: 'low', context_limit: 3, min_relevance: 0.5 }
   await send(t, client, 'prepare', '/v1/memory/prepare', {
     messages,

@@ -89,7 +89,15 @@ for (const format of formats) {
         const { items = {}, description: _, ...keywords } = property
         t.same(items, {}, name)
         for (const keyword of Object.keys(keywords)) {
-          const scalarKeywords = ['type', 'minLength', 'maxLength', 'minimum', 'maximum', 'enum']
+          const scalarKeywords = [
+            'x-contract',
+            'type',
+            'minLength',
+            'maxLength',
+            'minimum',
+            'maximum',
+            'enum',
+          ]
           t.ok([...scalarKeywords, 'items', 'anyOf'].includes(keyword), `${name}: ${keyword}`)
         }
       }

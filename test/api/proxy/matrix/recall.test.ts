@@ -79,7 +79,7 @@ for (const teller of proxyDialects) {
 
       for (const other of proxyDialects) {
         const more = systemFields[other.format]
-        const options = { stream: !stream, more, headers: { 'x-memory-store': 'false' } }
+        const options = { stream: !stream, more, headers: { 'x-memory-mode': 'read' } }
         const response = await callModel(base, key, other, question, options)
         await response.text()
         t.equal(response.headers.get('x-memory-status'), 'ok')

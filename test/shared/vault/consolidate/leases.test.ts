@@ -87,7 +87,7 @@ async function settle(
 ): Promise<void> {
   const answers = await Promise.all(
     Array.from({ length: times }, () =>
-      commit(client, lease.id, [{ text: `About ${lease.id}.`, importance: 4 }]),
+      commit(client, lease.id, [{ text: `About ${lease.id.slice(-12)}.`, importance: 4 }]),
     ),
   )
   if (lease.state === 'over') {

@@ -27,11 +27,13 @@ async function fresh(texts: readonly string[]) {
 
 const texts = ['the boiler was serviced', 'the roof was mended', 'the cat had kittens']
 
+let reflections = 0
+
 /** Consolidates all that waits at a tier into so many reflections. @returns their ids. */
 async function reflect(client: TestClient, count: number, tier = 1): Promise<string[]> {
   const { body: batch } = await checkOut(client, { tier })
   const entries = Array.from({ length: count }, (_, n) => ({
-    text: `What happened of tier ${tier}, number ${n}, batch ${batch.batch_id}`,
+    text: `What happened of tier ${tier}, number ${n}, ${++reflections} in all`,
     importance: 5,
   }))
   const { body } = await commit(client, batch.batch_id, entries)
