@@ -48,8 +48,8 @@ export function createStoryWriter(screen: Terminal, now: number): StoryWriter {
         screen,
         'What is remembered',
         'The first three results of POST /v1/memory/search for each question; ✓ marks the answer. The ' +
-          'bar is the score, the similarity in meaning; the order also depends on words, dates and ' +
-          'neighbouring turns. Last on the line: what the result has in common with the question.',
+          'bar is the score that they are in order of: how well a result fits by meaning, words, dates and ' +
+          'neighbouring turns. Last on the line: what it has in common with the question.',
       )
     },
     onQuestionAnswered: (answered, number) => writeQuestion(screen, answered, { number, now }),

@@ -48,7 +48,7 @@ story('search: best first, with the reasons and the words marked', async (t, { p
   await picture(page, 'search')
   const first = page.locator('.results li').first()
   t.match(await first.innerText(), /cat.*Ada/)
-  t.match(await first.locator('.why').innerText(), /^1\s+\d\.\d\d similar/)
+  t.match(await first.locator('.why').innerText(), /^1\s+\d\.\d\d score/)
   t.match(await first.locator('.why').innerText(), /Has words of the question: .*cat/)
   t.ok((await first.locator('mark').allInnerTexts()).includes('thunder'))
   await page.getByText('Options').click()
@@ -112,7 +112,7 @@ story(
     const names: Record<string, string> = { words: 'same words', similarity: 'similar meaning' }
     for (const [index, { relevance, why }] of body.memories.entries()) {
       const text = await lines.nth(index).innerText()
-      t.match(text, `${relevance.toFixed(2)} relevant`)
+      t.match(text, `${relevance.toFixed(2)} score`)
       for (const reason of why) t.match(text, names[reason] ?? reason)
     }
     const figures = await page.locator('.figures').innerText()

@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { request, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { createApp } from '#api/edge/app.ts'
@@ -85,19 +84,6 @@ t.test('requests without any credential lock no admin out', async t => {
   for (let n = 0; n < 2 * guesses; n++) await policyOf(base, {})
   t.equal((await policyOf(base, {})).status, 429)
   t.equal((await policyOf(base, { 'x-admin-key': adminSecret })).status, 200)
-})
-
-t.test('401: two Authorization headers, the first of an admin', async t => {
-  const base = await newApi()
-  const url = new URL('/v1/account/policy', base)
-  const headers = [
-    ['Authorization', `Bearer ${adminSecret}`],
-    ['Authorization', `Bearer ${await buildKey(backend)}`],
-  ].flat()
-  const sent = request(url, { headers: ['Host', url.host, ...headers] }).end()
-  const [response] = (await once(sent, 'response')) as [IncomingMessage]
-  response.resume()
-  t.equal(response.statusCode, 401)
 })
 
 t.test('keys that a user’s key mints share its limit; those of an owner’s key do not', async t => {

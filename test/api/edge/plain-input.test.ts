@@ -144,7 +144,4 @@ t.test('what is above a bound is brought to it and told', async t => {
   const listed = await client.get('/v1/memory/list?limit=1000')
   t.match([listed.status, clampedOf(listed)], [200, 'limit=200'])
   t.equal((await client.get('/v1/memory/list?limit=5')).status, 200)
-  for (const limit of [0, -1, '5', 2.5]) {
-    t.equal((await client.post('/v1/memory/search', { query: 'x', limit })).status, 400)
-  }
 })

@@ -43,19 +43,6 @@ t.test('401: every route but the open ones wants a key', async t => {
   }
 })
 
-t.test('404: what is not built does not exist, with a hint', async t => {
-  const { status, body } = await api.get('/v1/nothing/here')
-  t.equal(status, 404)
-  t.match(body, { error: /No such endpoint/, hint: /GET \// })
-})
-
-t.test('405: a known path with another method says what it takes', async t => {
-  const { status, body, headers } = await api.get('/v1/memory/search')
-  t.equal(status, 405)
-  t.match(body.hint, /POST/)
-  t.equal(headers.get('allow'), 'POST')
-})
-
 t.test('200: GET / introduces the service and its endpoints', async t => {
   const { body } = await anonymous.get('/')
   t.match(body, { name: 'Memory Vault', version: '2.0.0', status: 'ok' })

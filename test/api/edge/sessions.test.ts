@@ -147,22 +147,6 @@ t.test('200: any name is a session of its own', async t => {
   t.same(await textsIn(client, utf8), ['the piano of größe'], 'a header is read as UTF-8')
 })
 
-t.test('400: what is no session', async t => {
-  const client = createTestClient(api.base, await buildKey(backend))
-  for (const session_id of ['', 'a\nb', 'x'.repeat(257), 7]) {
-    const answer = await client.post('/v1/memory/search', { query: 'x', limit: 1, session_id })
-    t.match(answer, { status: 400, body: { error: /session_id/ } }, JSON.stringify(session_id))
-  }
-  const two = await client.post(
-    '/v1/memory/search',
-    { query: 'x', limit: 1, session_id: 'one' },
-    { 'x-session-id': 'other' },
-  )
-  t.match(two, { status: 400, body: { error: /different sessions/ } })
-  const long = { 'x-session-id': 'x'.repeat(257) }
-  t.equal((await client.post('/v1/memory/search', { query: 'x', limit: 1 }, long)).status, 400)
-})
-
 t.test('sessions of the same name in two vaults know nothing of each other', async t => {
   const [one, other] = [await toldClient(), await toldClient()]
   await tell(one, 'the piano is out of tune', 'lesson')

@@ -116,30 +116,6 @@ t.test('every suffix, header, query and body together: each only takes away', as
   t.equal(combinations, 4 * 45 * 45 * 135)
 })
 
-t.test('nothing said: everything the key allows', async t => {
-  const silent = [headerSwitches(ctxWith({})), querySwitches({}), bodySwitches({})]
-  t.same(resolveMemoryAccess(permissionsByMode.on, silent, open), {
-    retrieve: true,
-    store: true,
-    storeReply: true,
-  })
-  t.same(resolveMemoryAccess(permissionsByMode.read, silent, open), {
-    retrieve: true,
-    store: false,
-    storeReply: false,
-  })
-  t.same(resolveMemoryAccess(permissionsByMode.write, silent, open), {
-    retrieve: false,
-    store: true,
-    storeReply: true,
-  })
-  t.same(resolveMemoryAccess(permissionsByMode.off, silent, open), {
-    retrieve: false,
-    store: false,
-    storeReply: false,
-  })
-})
-
 t.test(
   'a policy binds the reply to what the user says; any channel asks for all as it was sent',
   async t => {

@@ -122,29 +122,29 @@ type ExplainedLine = {
   /** What the line says of its time and speaker. */
   head: string
   text: string
-  relevance: number
+  score: number
   why: readonly MatchReason[]
 }
 
 /** Each line of the block with what is answered beside it, in the order of the block. */
 function explainLines(context: string, memories: Prepared['memories']): ExplainedLine[] {
   const lines = context.split('\n').filter(line => line.startsWith('['))
-  return memories.map(({ memory_id: id, relevance, why }, index) => {
+  return memories.map(({ memory_id: id, score, why }, index) => {
     const line = lines[index] ?? ''
     const end = line.indexOf('] ')
-    return { id, head: line.slice(1, end), text: line.slice(end + 2), relevance, why }
+    return { id, head: line.slice(1, end), text: line.slice(end + 2), score, why }
   })
 }
 
-const lineView = ({ id, head, text, relevance, why }: ExplainedLine): View =>
+const lineView = ({ id, head, text, score, why }: ExplainedLine): View =>
   html`<div class="row-main">
       <p class="memory-text">${text}</p>
       <p class="quiet">${head}</p>
     </div>
     <div class="why">
       <span class="why-score">
-        <meter min="0" max="1" value=${relevance} aria-label="Relevance"></meter>
-        <span>${relevance.toFixed(2)} relevant</span>
+        <meter min="0" max="1" value=${score} aria-label="Score"></meter>
+        <span>${score.toFixed(2)} score</span>
       </span>
       ${reasonChips(why)}
       ${copyButton({ label: 'Copy id', text: id, title: `Copy id: ${text.slice(0, 60)}`, plain: true })}

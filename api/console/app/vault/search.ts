@@ -191,7 +191,7 @@ function Results({ answer, update }: ResultsProps): View {
   </div>`
 }
 
-/** Rank, similarity, age and common words of a match. */
+/** Rank, score, age and common words of a match. */
 const matchReasonView = (
   memory: SearchedMemory,
   rank: number,
@@ -200,8 +200,8 @@ const matchReasonView = (
   html`<div class="why">
     <span class="why-rank" title="Place in the answer">${rank}</span>
     <span class="why-score">
-      <meter min="0" max="1" value=${memory.score} aria-label="Similarity"></meter>
-      <span>${memory.score.toFixed(2)} similar</span>
+      <meter min="0" max="1" value=${memory.score} aria-label="Score"></meter>
+      <span>${memory.score.toFixed(2)} score</span>
     </span>
     ${reasonChips(memory.why)} ${windowChip(memory.window)}
     <span class="quiet">
@@ -210,7 +210,7 @@ const matchReasonView = (
           ? `Has ${matchedWords.length === 1 ? 'a word' : 'words'} of the question: ${matchedWords.join(', ')}`
           : memory.why.includes('words')
             ? ''
-            : memory.score < 0.2
+            : memory.score < 0.4
               ? 'No word in common and little in meaning: nothing closer was left'
               : 'No word in common: found by what it means'
       }
