@@ -1,7 +1,7 @@
 import t from 'tap'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import { respondJson, respondError } from '#test/support/model-provider/answers.ts'
+import { respondJson } from '#test/support/model-provider/answers.ts'
 import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
 import { findHeader } from '#test/support/recording-server.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
@@ -114,17 +114,4 @@ t.test('400: a model of somebody who does not speak this format', async t => {
     (await client.post(path, asks('hi', { temperature: 1.5 }), { 'x-api-key': key })).status,
     400,
   )
-})
-
-t.test('529: overloaded, as Anthropic says it', async t => {
-  provider.respondNext(respondError('anthropic', 529))
-  const response = await fetch(base + path, {
-    method: 'POST',
-    headers: { 'x-memory-key': key, 'x-api-key': sk, 'content-type': 'application/json' },
-    body: JSON.stringify(asks('hi', { memory: false })),
-  })
-  t.equal(response.status, 529)
-  t.equal(await response.text(), last().response.body.toString())
-  t.equal(response.headers.get('request-id'), 'req_anthropic_1')
-  t.equal(response.headers.get('x-memory-status'), 'off')
 })

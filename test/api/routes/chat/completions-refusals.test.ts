@@ -2,24 +2,14 @@ import t from 'tap'
 import { buildKey, startTestApi } from '#test/support/api.ts'
 import { createTestBackend, defaultRecallTimeout } from '#test/support/backend.ts'
 import { chatCompletion } from '#test/support/chat-stream.ts'
-import { respondJson, redirectTo, respondError } from '#test/support/model-provider/answers.ts'
+import { disconnectAfter, redirectTo, respondJson } from '#test/support/model-provider/answers.ts'
 import { providerKey } from '#test/support/model-provider.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
+import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'
 import { asks, completionsPath as path, startCompletions } from '#test/support/completions.ts'
 import { setBalance } from '#test/support/alter.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
 
 const { provider, backend, base, anonymous, user, calls, last } = await startCompletions(t)
-
-/** As it comes: what a provider says is not for our contract to judge. */
-async function plain(headers: Record<string, string>, body: unknown) {
-  const response = await fetch(base + path, {
-    method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-  return { status: response.status, headers: response.headers, text: await response.text() }
-}
 
 t.test('401: no Memory Key, two of them, one in the wrong place, or no provider key', async t => {
   const { key, headers } = await user()
@@ -103,24 +93,6 @@ t.test('400: what is wrong with a request, before anything is asked or stored', 
   t.same(await stored(), [])
 })
 
-t.test(
-  '429: an error of the provider, byte for byte; the user is remembered, the error is not',
-  async t => {
-    const { headers, stored } = await user()
-    provider.respondNext(
-      respondError('openai', 429, { 'retry-after': '7', 'retry-after-ms': '7000' }),
-    )
-    const answered = await plain(headers, asks('I am allergic to nuts.'))
-    t.equal(answered.status, 429)
-    t.equal(answered.text, last().response.body.toString())
-    t.match(JSON.parse(answered.text), { error: { type: 'invalid_request_error' } })
-    t.equal(answered.headers.get('retry-after'), '7')
-    t.equal(answered.headers.get('x-request-id'), 'req_openai_1')
-    t.equal(answered.headers.get('x-memory-status'), 'none')
-    t.same(await stored(), [['user', 'I am allergic to nuts.']])
-  },
-)
-
 t.test('502: a provider that is away, or leads elsewhere; the user is remembered', async t => {
   const { post, stored } = await user()
   provider.respondNext(redirectTo('https://elsewhere.example/'))
@@ -164,4 +136,21 @@ t.test('200: recalling that fails or is slow fails no call', async t => {
     [{ model: 'openai/slow-model', memories: [{ text: 'hi' }, { text: 'Fine.' }] }],
   )
   provider.respondAlways()
+})
+
+t.test('400: a refusal of a call with a block that breaks off breaks off here', async t => {
+  const { key, headers } = await user()
+  await insertMemories(backend, key, [
+    { text: 'The bicycle of my sister is number 7 in the blue book.' },
+  ])
+  const json = { 'content-type': 'application/json' }
+  provider.respondNext(disconnectAfter(['{"error":{'], { status: 400, headers: json }))
+  const response = await fetch(base + path, {
+    method: 'POST',
+    headers: { ...headers, ...json },
+    body: JSON.stringify(asks('Which number has the bicycle of my sister?')),
+  })
+  t.match(last().body.toString(), '<memory_context>')
+  t.equal(response.status, 400)
+  await t.rejects(response.text())
 })

@@ -1,17 +1,14 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import { respondJson, respondWith } from '#test/support/model-provider/answers.ts'
+import { respondJson } from '#test/support/model-provider/answers.ts'
 import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
 import { findHeader } from '#test/support/recording-server.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 
 const provider = await startModelProvider(t)
 const backend = await createTestBackend(t, { env: provider.env })
 const { base } = await startTestApi(t, backend)
 const client = createTestClient(base)
-await startJobWorkers(backend, 'ingest')
 
 const sk = providerKey('google')
 const last = () => provider.requests.at(-1)!
@@ -39,37 +36,6 @@ t.test('200: a model named with its provider, whether or not its slash is escape
   }
 })
 
-t.test('200: the format of Google, in the version that was asked for', async t => {
-  const key = await buildKey(backend)
-  await insertMemories(backend, key, [{ text: 'The bike is red.' }])
-  const ways: Record<string, string>[] = [
-    { 'x-memory-key': key, 'x-goog-api-key': sk },
-    { 'x-goog-api-key': key, 'x-provider-key': sk },
-    { 'x-memory-key': key, authorization: `Bearer ${sk}` },
-  ]
-  let stored = 1
-  for (const [index, headers] of ways.entries()) {
-    for (const version of ['v1', 'v1beta']) {
-      provider.respondNext(respondJson(piece('Red.', 'STOP')))
-      const model = index === 1 ? 'google%2Fgemini-2.5-flash' : 'gemini-2.5-flash'
-      const url = `/${version}/models/${model}:generateContent`
-      const answer = await client.post(url, asks('Which colour is the bike?'), headers)
-      t.equal(answer.status, 200)
-      t.equal(answer.headers.get('x-memory-status'), 'ok')
-      t.equal(last().url, `/google/${version}/models/gemini-2.5-flash:generateContent`)
-      t.equal(findHeader(last().headers, 'x-goog-api-key'), sk)
-      t.equal(findHeader(last().headers, 'authorization'), undefined)
-      t.match(JSON.parse(last().body.toString()).contents[0].parts, [
-        { text: /red/ },
-        { text: 'Which colour is the bike?' },
-      ])
-      stored += 2
-    }
-  }
-  await waitUntil('stored', async () => (await readDocuments(backend, key)).length === stored)
-  t.match((await readDocuments(backend, key)).at(-1), { role: 'assistant', text: 'Red.' })
-})
-
 t.test('200: a key in the query opens nothing and goes nowhere, but a providerâ€™s pays', async t => {
   const key = await buildKey(backend)
   const url = '/v1beta/models/gemini-2.5-flash:generateContent'
@@ -83,35 +49,6 @@ t.test('200: a key in the query opens nothing and goes nowhere, but a providerâ€
   t.equal((await client.post(`${url}?key=${key}`, asks('hi'), both)).status, 200)
   t.equal(last().url, `/google${url}`)
   provider.respondAlways()
-})
-
-t.test('200: streams, as events and as an array', async t => {
-  const key = await buildKey(backend)
-  const pieces = [piece('Good '), piece('day.', 'STOP')]
-  const events = pieces.map(one => `data: ${JSON.stringify(one)}\r\n\r\n`)
-  const array = [`[${JSON.stringify(pieces[0])}`, `,\r\n${JSON.stringify(pieces[1])}`, ']']
-  const ways = [
-    ['?alt=sse', 'text/event-stream', events],
-    ['', 'application/json; charset=UTF-8', array],
-  ] as const
-  for (const [query, type, chunks] of ways) {
-    provider.respondNext(respondWith(chunks, { headers: { 'content-type': type }, everyMs: 5 }))
-    const url = `/v1beta/models/gemini-2.5-flash:streamGenerateContent${query}`
-    const response = await fetch(base + url, {
-      method: 'POST',
-      headers: { 'x-memory-key': key, 'x-goog-api-key': sk, 'content-type': 'application/json' },
-      body: JSON.stringify(asks('Hello')),
-    })
-    t.equal(response.status, 200)
-    t.equal(response.headers.get('content-type'), type)
-    t.equal(await response.text(), chunks.join(''))
-    t.equal(last().url, `/google${url}`)
-  }
-  await waitUntil('stored', async () => (await readDocuments(backend, key)).length === 4)
-  t.match(
-    (await readDocuments(backend, key)).map(({ role, text }) => `${role}: ${text}`),
-    ['user: Hello', 'assistant: Good day.', 'user: Hello', 'assistant: Good day.'],
-  )
 })
 
 t.test('404: a model that could not be one; 400: a model of others', async t => {
