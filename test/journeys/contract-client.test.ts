@@ -217,6 +217,8 @@ t.test('the proxy', async t => {
     headers: { 'x-provider-key': providerKey('google') },
     is: 'candidates:array usageMetadata:object',
   })
+  const spoken = { model: 'openai/text-embedding-3-small', input: 'Good evening' }
+  await call(key, 'POST /v1/embeddings', { body: spoken, headers, is: 'data:array' })
 })
 
 t.test('the organization', async t => {
@@ -278,27 +280,45 @@ t.test('the organization', async t => {
   await call(admin, `GET ${path}/keys?q=ann`, { is: 'keys:array' })
   await call(member.memory_key, `GET ${path}`, { status: 401 })
 
-  const seeded = await call(admin, `POST ${path}/memories`, {
+  t.equal((await call(admin, `GET ${path}/keys/${member.key_id}`)).key_id, member.key_id)
+  const { users } = await call(admin, `GET ${path}/users`, { is: 'users:array' })
+  decodeRows(users, 'user_id:uuid email:string role_ids:array has_memory_key:boolean')
+  for (const list of ['roles', 'tags']) await call(admin, `GET ${path}/${list}`)
+  await call(admin, `POST ${path}/role-assignments`, {
+    body: { team_member_id: 'bob', role_ids: [role.role_id] },
+    is: 'user_id:uuid team_member_id:string role_ids:array',
+  })
+  await call(admin, `POST ${path}/users/${user.user_id}/memory-key`, { status: 201 })
+
+  await call(admin, `POST ${path}/memories`, {
     body: {
       items: [
         { text: 'The budget is 5 million.', tags: ['Budget'] },
-        { text: 'We meet on Mondays.', tags: [] },
+        { text: 'We meet on Mondays.', tags: [], confidence: 0.3 },
       ],
     },
     status: 201,
   })
-  t.ok(seeded)
   const shared = await call(admin, `GET ${path}/memories`)
-  const item = shared.items[0]
+  const item = shared.items.find(({ tags }: Decoded) => tags.length > 0)
   await call(admin, `PATCH ${path}/memories/${item.mem_id ?? item.id}`, {
     body: { ...item, reviewed: 1 },
   })
   await call(admin, `GET ${path}/audit?limit=10`, {
     is: 'org_id:uuid count:integer events:array',
   })
-  await call(admin, `GET ${path}/memories/review`, {
-    is: 'threshold:number count:integer review:array',
+  const { review } = await call(admin, `GET ${path}/memories/review?threshold=0.6`, {
+    is: 'org_id:uuid threshold:number count:integer review:array',
   })
+  decodeRows(review, 'mem_id:uuid text:string tags:array confidence:number acquired_at:ms')
+  for (const { mem_id: id } of review) {
+    await call(admin, `POST ${path}/memories/${id}/review`, {
+      body: { action: 'dismiss', tags: ['Budget'] },
+    })
+    await call(admin, `GET ${path}/memories/${id}/audit`)
+    await call(admin, `DELETE ${path}/memories/${id}`)
+  }
+  t.equal(review.length, 1)
   await call(admin, `GET ${path}/debug/passes?limit=5`)
   const found = await call(member.memory_key, 'POST /v1/memory/search', {
     body: { query: 'budget', limit: 5 },
@@ -306,10 +326,8 @@ t.test('the organization', async t => {
   decodeRows(found.memories, row)
   t.equal(found.memories.length, 1)
 
-  const own = await call(admin, 'GET /v1/orgs', {
-    headers: { 'x-admin-key': admin, authorization: 'Bearer a.jwt.of-a-dashboard' },
-  })
-  t.ok(own)
+  const headers = { 'x-admin-key': admin, authorization: 'Bearer a.jwt.of-a-dashboard' }
+  await call(admin, 'GET /v1/orgs', { headers })
   await call(admin, `DELETE ${path}/tags/${tag.tag_id}`)
   await call(admin, `DELETE ${path}/roles/${role.role_id}`)
   await call(admin, `DELETE ${path}/keys/${encodeURIComponent(member.key_id)}`)
