@@ -1,5 +1,5 @@
 import t from 'tap'
-import { picture, press } from '#test/console/browser.ts'
+import { picture, press, settled } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
 import { buildOrg } from '#test/support/admin.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
@@ -18,6 +18,8 @@ test('policy: private data is replaced and memories end, or not any more', async
   await waitUntil('it is decided', async () => (await policy()).retention_days === 30)
   t.match(await policy(), { redaction: { mode: 'redact' }, decided_by: 'account' })
   t.ok((await policy()).redaction.kinds.includes('email'))
+  // The form is made again of what was saved.
+  await settled(page)
 
   await page.getByLabel('Private data in what is stored').selectOption('off')
   await page.getByLabel('Days that memories are kept').fill('')
@@ -35,6 +37,7 @@ test('policy: an organization decides for itself, or as its account does', async
   await press(form, 'Save the rules')
   const decider = async () => (await admin.get(`${path}/policy`)).body.decided_by
   await waitUntil('it is decided', async () => (await decider()) === 'organization')
+  await settled(page)
   await page.getByLabel('Decide apart from the account').uncheck()
   await press(form, 'Save the rules')
   await waitUntil('it is taken back', async () => (await decider()) !== 'organization')
