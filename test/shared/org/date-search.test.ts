@@ -1,10 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { searchDates, type DateSearchQuestion } from '#shared/vault/read/date-search.ts'
-import { tiers } from '#shared/domain/memory.ts'
-import { parseTimeWindow } from '#shared/vault/read/time-window.ts'
 import { createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { readDatePages } from '#test/support/date-pages.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import {
   readBilledUsage,
@@ -13,7 +11,6 @@ import {
 } from '#test/support/stored-memories.ts'
 import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
-import type { DateSearchRow } from '#shared/vault/read/dated-row.ts'
 
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, {
@@ -64,10 +61,8 @@ t.test('200: a span of time lists what is shared, as far as roles allow', async 
   const row = body.memories.find(({ id }: Row) => id === ids[0])
   t.match(row, { source: 'org', tags: ['finance'], tier: 1, timestamp: iso(begin + hour) })
   t.notOk('score' in row)
-  t.match(
-    body.memories.find(({ id }: Row) => id === ids[1]),
-    { tags: [], author: 'bob@example.com' },
-  )
+  const other = body.memories.find(({ id }: Row) => id === ids[1])
+  t.match(other, { tags: [], author: 'bob@example.com' })
   const session = await told(member, {}, { 'x-session-id': 'trip' })
   t.same(session.at(-1), 'session: in the session')
   t.equal(session.filter(row => row.startsWith('org')).length, 2)
@@ -104,31 +99,6 @@ t.test('what is returned is billed and leaves a trail', async t => {
   t.same(rows, [{ permitted: 2, dropped: 1 }])
 })
 
-/** Follows `returned` until nothing is left out, as a client does. */
-async function pages(key: string, rest: Partial<DateSearchQuestion>): Promise<DateSearchRow[]> {
-  const caller = await resolveCaller(backend, key)
-  const all: DateSearchRow[] = []
-  let [from, to] = [iso(begin), iso(begin + 9)]
-  for (let n = 0; n < 200; n++) {
-    const answer = await searchDates(backend, caller, {
-      window: parseTimeWindow(from, to, Date.now()),
-      session: null,
-      query: undefined,
-      embeddings: undefined,
-      tiers,
-      importance: undefined,
-      maxTokens: 1_000,
-      order: 'newest_first',
-      ...rest,
-    })
-    all.push(...answer.rows)
-    if (!answer.truncated) return all
-    if (rest.order === 'oldest_first') from = answer.returned.to
-    else to = answer.returned.from
-  }
-  throw new Error('no end')
-}
-
 t.test('pages over both vaults are all rows a member may see, each once, in order', async t => {
   const moment = fc.integer({ min: 0, max: 9 })
   const own = fc.array(fc.record({ at: moment, tokens: fc.integer({ min: 1, max: 700 }) }))
@@ -157,7 +127,9 @@ t.test('pages over both vaults are all rows a member may see, each once, in orde
         (_, n) => !ours[n]!.tags.includes('board'),
       )
       const order = oldestFirst ? 'oldest_first' : 'newest_first'
-      const found = await pages(key, { order })
+      const span = { from: iso(begin), to: iso(begin + 9) }
+      const caller = await resolveCaller(backend, key)
+      const found = (await readDatePages(backend, caller, span, { order })).flat()
       t.same(found.map(({ id }) => id).sort(), [...ids, ...shown].sort())
       const keys = found.map(({ at, id }) => `${iso(at)} ${id}`)
       t.same(keys, oldestFirst ? keys.toSorted() : keys.toSorted().toReversed())
