@@ -47,9 +47,8 @@ t.test('a worker tells of the jobs it has done, and of its own calls to provider
     /vault_job_batch_seconds_count\{queue="ingest",outcome="done"\} [1-9]/,
     /vault_provider_seconds_count\{provider="ollama",status="200"\} [1-9]/,
     /vault_queue_jobs\{queue="ingest",state="waiting"\} 0/,
-  ]) {
+  ])
     await waitUntil(String(line), async () => line.test(await metrics()))
-  }
   t.notMatch(await metrics(), /Ada|mk_/)
 
   provider.fail(500, 1)

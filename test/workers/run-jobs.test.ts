@@ -147,34 +147,31 @@ t.test('a batch whose jobs have ended says so of each', async t => {
   )
 })
 
-t.test(
-  'a batch that fails is run job by job: one that cannot succeed holds up no other',
-  async t => {
-    const runs: string[][] = []
-    const handle = asBatch({
-      ...define(async () => {}),
-      async runBatch(_backend, batch: readonly Job<'webhook'>[]) {
-        runs.push(batch.map(({ id }) => id))
-        if (batch.some(({ id }) => id === 'bad')) throw new Refusal('upstream', 'no')
-      },
-    })
-    const { backend } = createFakeBackend()
-    t.same(
-      await handle(
-        backend,
-        ['one', 'bad', 'two'].map(id => buildJob(id)),
-      ),
-      [
-        { id: 'one', status: 'done' },
-        { id: 'bad', status: 'retry', error: 'no' },
-        { id: 'two', status: 'done' },
-      ],
-    )
-    t.same(runs, [['one', 'bad', 'two'], ['one'], ['bad'], ['two']])
-    t.same(await handle(backend, [buildJob('one'), buildJob('two')]), [
+t.test('a batch that fails is run job by job: one that fails holds up no other', async t => {
+  const runs: string[][] = []
+  const handle = asBatch({
+    ...define(async () => {}),
+    async runBatch(_backend, batch: readonly Job<'webhook'>[]) {
+      runs.push(batch.map(({ id }) => id))
+      if (batch.some(({ id }) => id === 'bad')) throw new Refusal('upstream', 'no')
+    },
+  })
+  const { backend } = createFakeBackend()
+  t.same(
+    await handle(
+      backend,
+      ['one', 'bad', 'two'].map(id => buildJob(id)),
+    ),
+    [
       { id: 'one', status: 'done' },
+      { id: 'bad', status: 'retry', error: 'no' },
       { id: 'two', status: 'done' },
-    ])
-    t.same(runs.at(-1), ['one', 'two'])
-  },
-)
+    ],
+  )
+  t.same(runs, [['one', 'bad', 'two'], ['one'], ['bad'], ['two']])
+  t.same(await handle(backend, [buildJob('one'), buildJob('two')]), [
+    { id: 'one', status: 'done' },
+    { id: 'two', status: 'done' },
+  ])
+  t.same(runs.at(-1), ['one', 'two'])
+})

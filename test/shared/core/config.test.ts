@@ -41,30 +41,18 @@ t.test('every fault is said at once', async t => {
   } catch (error) {
     t.ok(error instanceof ConfigError)
     const { faults, message } = error as ConfigError
-    for (const name of [
-      'PORT',
-      'DATABASE_URL',
-      'MONGODB_URI',
-      'MASTER_KEY',
-      'KEY_PEPPER',
-      'EMBEDDINGS',
-      'OPENAI_BASE_URL',
-      'ADMIN_EMAIL',
-    ]) {
-      t.ok(
-        faults.some(fault => fault.startsWith(name)),
-        name,
-      )
-    }
+    const names =
+      'PORT DATABASE_URL MONGODB_URI MASTER_KEY KEY_PEPPER EMBEDDINGS OPENAI_BASE_URL ADMIN_EMAIL'
+    for (const name of names.split(' '))
+      t.match(faults.join('\n'), new RegExp(`^${name}`, 'm'), name)
     t.notMatch(message, /secret/, 'values are not repeated')
   }
 })
 
 t.test('an admin secret that no header carries is a fault', async t => {
   const email = { ADMIN_EMAIL: 'ada@example.com' }
-  for (const bad of ['open sesame, please', 'tab\tbed-and-long-enough', 'größer-als-sechzehn']) {
+  for (const bad of ['open sesame, please', 'tab\tbed-and-long-enough', 'größer-als-sechzehn'])
     t.throws(() => readConfig({ ...enough, ...email, ADMIN_SECRET: bad }), /ADMIN_SECRET.*spaces/)
-  }
   const good = ' open-sesame:please/+= '
   t.equal(readConfig({ ...enough, ...email, ADMIN_SECRET: good }).adminSecret, good.trim())
 })

@@ -10,16 +10,13 @@ const read = async (after: number | undefined, limit: number): Promise<number[]>
 const readNumbers = (limit: number, cursor?: string) =>
   readPage(cursors, { limit, cursor, bound }, read, number => number)
 
-t.test(
-  'a page ends at its limit and says where the next begins only when there is one',
-  async t => {
-    const tenfold = (number: number): number => number * 10
-    t.same(pageOf(numbers, 4, tenfold), { rows: [1, 2, 3, 4], next: 40 })
-    t.same(pageOf(numbers, 5, tenfold), { rows: numbers, next: null })
-    t.same(pageOf(numbers, 6, tenfold), { rows: numbers, next: null })
-    t.same(pageOf([], 5, tenfold), { rows: [], next: null })
-  },
-)
+t.test('a page ends at its limit, and says where the next begins if there is one', async t => {
+  const tenfold = (number: number): number => number * 10
+  t.same(pageOf(numbers, 4, tenfold), { rows: [1, 2, 3, 4], next: 40 })
+  t.same(pageOf(numbers, 5, tenfold), { rows: numbers, next: null })
+  t.same(pageOf(numbers, 6, tenfold), { rows: numbers, next: null })
+  t.same(pageOf([], 5, tenfold), { rows: [], next: null })
+})
 
 t.test('the pages of a list are the list, whatever the limit', async t => {
   for (const limit of [1, 2, 3, 5, 6]) {

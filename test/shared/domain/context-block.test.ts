@@ -85,9 +85,8 @@ t.test('what a person says about the tag stays, word for word', async t => {
     block.slice(0, 60),
     `${block.split('\n')[0]}\n${block.split('\n')[1]}`,
     '\n\n<memory_context>\n\n',
-  ]) {
+  ])
     t.equal(removeContextBlocks(said), said)
-  }
 })
 
 t.test('a block that comes back is gone, and nothing else is', async t => {
@@ -122,7 +121,7 @@ const around = fc
   )
   .map(parts => parts.join(''))
 
-t.test('any text without a whole block comes out as it went in; one with a block loses it', t => {
+t.test('a text without a whole block stays as it is; one with a block loses it', async t => {
   const whole =
     /<memory_context>\r?\n(\[[^·\n]+ · [^·\n]+ UTC · [^\n]*\] [^\n]*\n)+<\/memory_context>/
   const memories = fc.array(
@@ -142,32 +141,11 @@ t.test('any text without a whole block comes out as it went in; one with a block
     { numRuns: 1_000 },
   )
   t.pass('for all texts')
-  t.end()
 })
 
 t.test('property: a text is escaped as patterns would escape it', async t => {
-  const piece = fc.constantFrom(
-    '<',
-    '< ',
-    '/',
-    ' ',
-    '\t',
-    '\u00a0',
-    '\n',
-    '\r\n',
-    '\r',
-    '\u2028',
-    '\u0085',
-    '\u0007',
-    '\v',
-    'memory_context',
-    'Memory_Context',
-    '>',
-    'memory',
-    'a',
-    'bc',
-    '💛',
-  )
+  const words = ['< ', '\r\n', 'memory_context', 'Memory_Context', 'memory', 'bc']
+  const piece = fc.constantFrom(...words, ...Array.from('</> \t\u00a0\n\r\u2028\u0085\u0007\va💛'))
   const lineBreaks = /\s*(?:\r\n|[\n\r\u2028\u2029\u0085])[\s\u0085]*/g
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 16 }), pieces => {

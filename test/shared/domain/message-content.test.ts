@@ -21,26 +21,23 @@ t.test('user and assistant turns are stored, nothing else', async t => {
   ])
 })
 
-t.test(
-  'of parts the texts count, media leave a placeholder, tools and thinking nothing',
-  async t => {
-    const text = extractText([
-      { type: 'text', text: 'look at this' },
-      { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
-      { type: 'input_audio', input_audio: { data: 'AAAA' } },
-      { type: 'document', source: {} },
-      { type: 'tool_use', id: 't', name: 'weather', input: {} },
-      { type: 'thinking', thinking: 'hmm' },
-      { text: 'a thought', thought: true },
-      { inlineData: { mimeType: 'image/png', data: 'AAAA' } },
-      { text: 'what is it?' },
-      null,
-      7,
-    ])
-    t.equal(text, 'look at this\n[image]\n[audio]\n[file]\n[file]\nwhat is it?')
-    t.equal(extractText({ text: 'no array' }), '')
-  },
-)
+t.test('of parts texts count, media leave a placeholder, tools and thinking nothing', async t => {
+  const text = extractText([
+    { type: 'text', text: 'look at this' },
+    { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+    { type: 'input_audio', input_audio: { data: 'AAAA' } },
+    { type: 'document', source: {} },
+    { type: 'tool_use', id: 't', name: 'weather', input: {} },
+    { type: 'thinking', thinking: 'hmm' },
+    { text: 'a thought', thought: true },
+    { inlineData: { mimeType: 'image/png', data: 'AAAA' } },
+    { text: 'what is it?' },
+    null,
+    7,
+  ])
+  t.equal(text, 'look at this\n[image]\n[audio]\n[file]\n[file]\nwhat is it?')
+  t.equal(extractText({ text: 'no array' }), '')
+})
 
 t.test('an echo of our own block is not stored again', async t => {
   const block = renderContextBlock(

@@ -44,9 +44,7 @@ t.test('all tags of a memory must be allowed; one without any is open', async t 
   t.notOk(isPermitted(nobody, ['a']))
   t.ok(isPermitted(unrestricted, ['anything']))
   t.notOk(isPermitted({ wildcard: false, tags: ['A', ' a'] }, ['a']), 'to the letter')
-  for (const name of ['__proto__', 'constructor', 'toString']) {
-    t.notOk(isPermitted(nobody, [name]))
-  }
+  for (const name of ['__proto__', 'constructor', 'toString']) t.notOk(isPermitted(nobody, [name]))
 })
 
 t.test('audiences share an image only when they see the same', async t => {

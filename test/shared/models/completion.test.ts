@@ -55,10 +55,8 @@ t.test('one without schemas is asked for JSON, and then in words', async t => {
   model.scriptAnswers('extract', refusal, refusal, '```json\n{"facts":[]}\n```')
   const { text } = await open('mistral', `${model.origin}/v1`).complete(question, never)
   t.equal(text, '```json\n{"facts":[]}\n```')
-  t.same(
-    model.calls.map(({ body }) => body.response_format?.type),
-    ['json_schema', 'json_object', undefined],
-  )
+  const formats = model.calls.map(({ body }) => body.response_format?.type)
+  t.same(formats, ['json_schema', 'json_object', undefined])
 })
 
 t.test('Claude answers as the input of a tool it has to call', async t => {
@@ -119,9 +117,7 @@ for (const [provider, base] of bases) {
     await t.rejects(open(provider, base).complete(question, gone.signal), { name: 'AbortError' })
     resolve('{}')
   })
-}
 
-for (const [provider, base] of bases) {
   t.test(`${provider}: an answer that was cut off is known as that`, async t => {
     const text = '{"facts":[{"text":"The floor is"}]}'
     model.scriptAnswers('extract', { text, cut: true }, text)

@@ -28,9 +28,8 @@ t.test('any text has a vector of unit length, the same each time', async t => {
 
 t.test('texts that are the same score 1, those that have nothing in common 0', async t => {
   const { calibration } = embedder
-  for (const text of ['ok thanks', 'to be or not to be', '😀', 'My cat is called Ada']) {
+  for (const text of ['ok thanks', 'to be or not to be', '😀', 'My cat is called Ada'])
     t.ok(scoreFromCosine(cosine(text, text), calibration) > 0.999, text)
-  }
   const apart = cosine('The turbine needs new bearings', 'My aunt bakes a cherry pie')
   t.equal(scoreFromCosine(apart, calibration), 0)
 })
@@ -46,9 +45,8 @@ t.test('nearer in meaning is nearer in space', async t => {
     ['我对什么过敏', '我对花生过敏', '下周我去上海'],
     ['Где работает сестра?', 'Моя сестра работает в банке', 'Вчера был дождь'],
     ['¿Dónde trabaja mi hermana?', 'Mi hermana es enfermera', 'Compramos un coche rojo'],
-  ] as const) {
+  ] as const)
     t.ok(cosine(question, near) > cosine(question, far) + 0.05, `${question}: ${near} / ${far}`)
-  }
 })
 
 t.test('stop words and names move a text little', async t => {

@@ -35,38 +35,24 @@ const resolved = async (
   prefixedName(await resolveModel({ catalog, config }, model, format, () => Promise.resolve(own)))
 
 t.test('every provider by its prefix, the rest of the name as it is', async t => {
-  for (const provider of providerNames) {
+  for (const provider of providerNames)
     t.equal(await resolved(`${provider}/some/model:tag`), `${provider}/some/model:tag`)
-  }
   t.equal(await resolved('openrouter/openrouter/auto'), 'openrouter/openrouter/auto')
   t.same(looks, [], 'nobody was asked')
 })
 
 t.test('names that only their makers give, without asking anybody', async t => {
-  const makers: Record<string, string> = {
-    'gpt-5.1-mini': 'openai',
-    'chatgpt-4o-latest': 'openai',
-    'o4-mini': 'openai',
-    'whisper-1': 'openai',
-    'text-embedding-3-small': 'openai',
-    'claude-sonnet-4-5': 'anthropic',
-    'gemini-2.5-flash': 'google',
-    'grok-4': 'xai',
-    'deepseek-chat': 'deepseek',
-    'deepseek-v3.2': 'deepseek',
-    'mistral-large-latest': 'mistral',
-    'codestral-2508': 'mistral',
-    'open-mixtral-8x22b': 'mistral',
-    'ft:mistral-small-latest:x:y': 'mistral',
-    'codex-mini-latest': 'openai',
-    'omni-moderation-latest': 'openai',
-    'ft:gpt-4o-mini:acme::abc': 'openai',
-    'imagen-4.0-generate-001': 'google',
-    'text-embedding-004': 'google',
+  const makers = {
+    openai: `gpt-5.1-mini chatgpt-4o-latest o4-mini whisper-1 text-embedding-3-small codex-mini-latest
+      omni-moderation-latest ft:gpt-4o-mini:acme::abc`,
+    anthropic: 'claude-sonnet-4-5',
+    google: 'gemini-2.5-flash imagen-4.0-generate-001 text-embedding-004',
+    xai: 'grok-4',
+    deepseek: 'deepseek-chat deepseek-v3.2',
+    mistral: 'mistral-large-latest codestral-2508 open-mixtral-8x22b ft:mistral-small-latest:x:y',
   }
-  for (const [model, maker] of Object.entries(makers)) {
-    t.equal(await resolved(model), `${maker}/${model}`)
-  }
+  for (const [maker, models] of Object.entries(makers))
+    for (const model of models.split(/\s+/)) t.equal(await resolved(model), `${maker}/${model}`)
   t.same(looks, [])
 })
 
@@ -79,9 +65,8 @@ t.test('other names by the catalogue; the account’s own keys before the operat
 })
 
 t.test('names that many providers give are not guessed', async t => {
-  for (const model of ['deepseek-r1-distill-llama-70b', 'mistral-nemo:12b', 'deepseek-r1:14b']) {
+  for (const model of ['deepseek-r1-distill-llama-70b', 'mistral-nemo:12b', 'deepseek-r1:14b'])
     await t.rejects(resolved(model), { message: /No provider is known/ }, model)
-  }
 })
 
 t.test('invalid: unknown, ambiguous or no name', async t => {
@@ -93,9 +78,8 @@ t.test('invalid: unknown, ambiguous or no name', async t => {
     refused(/Several providers/, /groq\/shared-model, together\/shared-model/),
   )
   await t.rejects(resolved('openai/'), refused(/No provider is known/, hint))
-  for (const name of ['', ' gpt-5', 'gpt 5', 'modèle', 'x'.repeat(201), 'a\nb']) {
+  for (const name of ['', ' gpt-5', 'gpt 5', 'modèle', 'x'.repeat(201), 'a\nb'])
     await t.rejects(resolved(name), refused(/printable ASCII/, hint))
-  }
   const down: ModelCatalog = { modelLists: () => Promise.reject(new Error('down')) }
   await t.rejects(
     resolveModel({ catalog: down, config }, 'x', 'openai', () => Promise.resolve({})),
@@ -103,20 +87,17 @@ t.test('invalid: unknown, ambiguous or no name', async t => {
   )
 })
 
-t.test(
-  'a format that one provider speaks takes any name of its models, and no other’s',
-  async t => {
-    t.equal(await resolved('my-tuned-model', 'anthropic'), 'anthropic/my-tuned-model')
-    t.equal(await resolved('anthropic/claude-x', 'anthropic'), 'anthropic/claude-x')
-    t.equal(await resolved('tuned', 'google'), 'google/tuned')
-    await t.rejects(resolved('gpt-5', 'anthropic'), {
-      reason: 'invalid',
-      message: 'openai does not speak this format',
-      hint: /\/v1\/messages is for anthropic; send openai\/gpt-5 to \/v1\/chat\/completions/,
-    })
-    await t.rejects(resolved('openrouter/x', 'google'), {
-      reason: 'invalid',
-      message: /openrouter/,
-    })
-  },
-)
+t.test('a format that one provider speaks takes any name of its own models alone', async t => {
+  t.equal(await resolved('my-tuned-model', 'anthropic'), 'anthropic/my-tuned-model')
+  t.equal(await resolved('anthropic/claude-x', 'anthropic'), 'anthropic/claude-x')
+  t.equal(await resolved('tuned', 'google'), 'google/tuned')
+  await t.rejects(resolved('gpt-5', 'anthropic'), {
+    reason: 'invalid',
+    message: 'openai does not speak this format',
+    hint: /\/v1\/messages is for anthropic; send openai\/gpt-5 to \/v1\/chat\/completions/,
+  })
+  await t.rejects(resolved('openrouter/x', 'google'), {
+    reason: 'invalid',
+    message: /openrouter/,
+  })
+})

@@ -20,11 +20,8 @@ t.test('a space leads back to its model, whatever signs that has', async t => {
   for (const model of ['local', 'ollama/nomic-embed_text:v1.5', 'ollama/library/bge@m3']) {
     const { space } = await embedders.get(model)
     const found = await resolveSpaceEmbedders(embedders, [space])
-    t.same(
-      found.embedders.map(embedder => embedder.model),
-      [model],
-      space,
-    )
+    const models = found.embedders.map(embedder => embedder.model)
+    t.same(models, [model], space)
     t.same(found.unavailable, [])
   }
 })

@@ -110,68 +110,65 @@ t.test('an end that was saved shows a chain that was rewritten', async t => {
   })
 })
 
-t.test(
-  'the command says which are whole, saves where they end, and exits 1 for a broken one',
-  async t => {
-    const { org } = await audited()
-    const file = join(t.testdir(), 'ends.json')
-    const run = (...args: string[]) => {
-      const env = processEnvironment(backend.config)
-      const ran = spawnSync(process.execPath, ['scripts/verify-audit.ts', ...args], {
-        env,
-        encoding: 'utf8',
-      })
-      return { status: ran.status, said: ran.stdout + ran.stderr }
-    }
-    t.match(run('--org', org, '--save', file), { status: 0, said: /whole +6 events/ })
-    await query(`update audit_events set actor = 'x' where org = $1 and position = 5`, [org])
-    const { rows } = await query<{ id: string }>(
-      'select id from audit_events where org = $1 and position = 5',
-      [org],
-    )
-    const { status, said } = run('--org', org, '--expect', file)
-    t.equal(status, 1)
-    t.match(said, `BROKEN  at 5, event ${rows[0]!.id}, is changed`)
-    const { status: all, said: json } = run('--json')
-    t.equal(all, 1)
-    const { organizations } = JSON.parse(json) as {
-      organizations: { org: string; broken: unknown }[]
-    }
-    t.ok(organizations.find(chain => chain.org === org)?.broken)
-    const { rows: events } = await query<{ account: string }>(
-      `delete from account_events where position = 1
-       and account = (select account from orgs where id = $1) returning account`,
-      [org],
-    )
-    const { account } = events[0]!
-    t.match(run('--account', account), { status: 1, said: `account ${account}  BROKEN  at 1` })
-    t.ok(organizations.length > 5)
-    const [gone, deleted] = [await audited(), await audited()]
-    const erased = mintId()
-    const end = { position: 6, hash: 'a' }
-    const anchors = [{ org: gone.org }, { org: deleted.org }, { account: erased }, { account: org }]
-    writeFileSync(file, JSON.stringify(anchors.map(owner => ({ ...owner, ...end }))))
-    await query(
-      `insert into account_events (account, action, subject, actor)
-       select account, 'organization.deleted', id::text, 'x' from orgs where id = $1`,
-      [deleted.org],
-    )
-    await query('delete from orgs where id in ($1, $2)', [gone.org, deleted.org])
-    await query(
-      `insert into account_erasures (id, account, proof, vaults, counts)
-       values ($1, $1, 'x', '{}', '{}')`,
-      [erased],
-    )
-    const { said: missing } = run('--expect', file)
-    t.match(missing, `organization ${gone.org}  BROKEN  at 1 is missing`)
-    t.match(missing, `account ${org}  BROKEN  at 1 is missing`, 'no such account was erased')
-    t.match(missing, `organization ${deleted.org}  erased`)
-    t.match(missing, `account ${erased}  erased`)
-    t.equal(run('--org', 'nonsense').status, 2)
-    t.equal(run('--expect', '/nowhere').status, 2)
-    t.equal(run('--help').status, 0)
-  },
-)
+t.test('the command names whole chains, saves their ends, exits 1 for a broken one', async t => {
+  const { org } = await audited()
+  const file = join(t.testdir(), 'ends.json')
+  const run = (...args: string[]) => {
+    const env = processEnvironment(backend.config)
+    const ran = spawnSync(process.execPath, ['scripts/verify-audit.ts', ...args], {
+      env,
+      encoding: 'utf8',
+    })
+    return { status: ran.status, said: ran.stdout + ran.stderr }
+  }
+  t.match(run('--org', org, '--save', file), { status: 0, said: /whole +6 events/ })
+  await query(`update audit_events set actor = 'x' where org = $1 and position = 5`, [org])
+  const { rows } = await query<{ id: string }>(
+    'select id from audit_events where org = $1 and position = 5',
+    [org],
+  )
+  const { status, said } = run('--org', org, '--expect', file)
+  t.equal(status, 1)
+  t.match(said, `BROKEN  at 5, event ${rows[0]!.id}, is changed`)
+  const { status: all, said: json } = run('--json')
+  t.equal(all, 1)
+  const { organizations } = JSON.parse(json) as {
+    organizations: { org: string; broken: unknown }[]
+  }
+  t.ok(organizations.find(chain => chain.org === org)?.broken)
+  const { rows: events } = await query<{ account: string }>(
+    `delete from account_events where position = 1
+     and account = (select account from orgs where id = $1) returning account`,
+    [org],
+  )
+  const { account } = events[0]!
+  t.match(run('--account', account), { status: 1, said: `account ${account}  BROKEN  at 1` })
+  t.ok(organizations.length > 5)
+  const [gone, deleted] = [await audited(), await audited()]
+  const erased = mintId()
+  const end = { position: 6, hash: 'a' }
+  const anchors = [{ org: gone.org }, { org: deleted.org }, { account: erased }, { account: org }]
+  writeFileSync(file, JSON.stringify(anchors.map(owner => ({ ...owner, ...end }))))
+  await query(
+    `insert into account_events (account, action, subject, actor)
+     select account, 'organization.deleted', id::text, 'x' from orgs where id = $1`,
+    [deleted.org],
+  )
+  await query('delete from orgs where id in ($1, $2)', [gone.org, deleted.org])
+  await query(
+    `insert into account_erasures (id, account, proof, vaults, counts)
+     values ($1, $1, 'x', '{}', '{}')`,
+    [erased],
+  )
+  const { said: missing } = run('--expect', file)
+  t.match(missing, `organization ${gone.org}  BROKEN  at 1 is missing`)
+  t.match(missing, `account ${org}  BROKEN  at 1 is missing`, 'no such account was erased')
+  t.match(missing, `organization ${deleted.org}  erased`)
+  t.match(missing, `account ${erased}  erased`)
+  t.equal(run('--org', 'nonsense').status, 2)
+  t.equal(run('--expect', '/nowhere').status, 2)
+  t.equal(run('--help').status, 0)
+})
 
 t.test('an organization that was erased with its account is not missing', async t => {
   const folder = t.testdir()

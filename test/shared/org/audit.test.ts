@@ -124,20 +124,17 @@ for (const [name, { change, told, left }] of Object.entries(ways)) {
       t.same(await eventsOf(id), ['create', ...told])
     })
 
-    t.test(
-      `${name}, died at "${point}", nobody asks again: the sweep tells what came about`,
-      async t => {
-        const id = await fresh()
-        await t.rejects(change(dyingAt(point), mintId(), id), /died/)
-        t.equal(await finalizeStrandedWrites(backend), 0, 'not within half a minute')
-        await makeDue()
-        const cameAbout = point !== 'intended'
-        t.match(await sweepAll(backend), { sharedWrites: cameAbout ? 1 : 0 })
-        t.same(await eventsOf(id), ['create', ...(cameAbout ? told : [])])
-        await makeDue()
-        t.equal(await finalizeStrandedWrites(backend), 0)
-      },
-    )
+    t.test(`${name}, died at "${point}": the sweep tells what came about`, async t => {
+      const id = await fresh()
+      await t.rejects(change(dyingAt(point), mintId(), id), /died/)
+      t.equal(await finalizeStrandedWrites(backend), 0, 'not within half a minute')
+      await makeDue()
+      const cameAbout = point !== 'intended'
+      t.match(await sweepAll(backend), { sharedWrites: cameAbout ? 1 : 0 })
+      t.same(await eventsOf(id), ['create', ...(cameAbout ? told : [])])
+      await makeDue()
+      t.equal(await finalizeStrandedWrites(backend), 0)
+    })
   }
 }
 
@@ -176,10 +173,8 @@ t.test('a change that died is logged before the next one, even when that is anot
      where memory = $1 order by position`,
     [id],
   )
-  t.same(
-    rows.map(({ told }) => told),
-    [`create ${team.email}`, 'update bob', 'retag ann'],
-  )
+  const told = rows.map(({ told }) => told)
+  t.same(told, [`create ${team.email}`, 'update bob', 'retag ann'])
 })
 
 t.test('a restoration that died brings back once', async t => {

@@ -133,9 +133,8 @@ t.test('another model: everything is found all the way, and nothing is left behi
   const spaces = await spacesIn(team)
   t.equal(spaces[remote], 301)
   for (const base of [before, after]) {
-    for (const text of ['a new tomato', 'an edited turnip', 'a late radish']) {
+    for (const text of ['a new tomato', 'an edited turnip', 'a late radish'])
       t.ok(await has(base, text), text)
-    }
     t.equal(await finds(base, key), 200)
   }
   t.same([typeof added, typeof late], ['string', 'string'])

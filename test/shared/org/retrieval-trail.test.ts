@@ -29,35 +29,32 @@ const nothing = { request: 'search', returned: [], question: null } as const
 const rows = async () =>
   (await query('select * from shared_retrievals where org = $1 order by id', [team.org])).rows
 
-t.test(
-  'each question of a member leaves what they were given and what was kept from them',
-  async t => {
-    const member = createTestClient(base, key)
-    await member.post('/v1/memory/search', { query: 'secret', limit: 5 })
-    await member.post('/v1/memory/prepare', {
-      messages: [
-        { role: 'user', content: 'what was allowed' },
-        { role: 'assistant', content: 'nothing' },
-        { role: 'user', content: 'tell me a secret' },
-      ],
+t.test('a question of a member leaves what it was given and what was kept from it', async t => {
+  const member = createTestClient(base, key)
+  await member.post('/v1/memory/search', { query: 'secret', limit: 5 })
+  await member.post('/v1/memory/prepare', {
+    messages: [
+      { role: 'user', content: 'what was allowed' },
+      { role: 'assistant', content: 'nothing' },
+      { role: 'user', content: 'tell me a secret' },
+    ],
+  })
+  await backend.retrievals.flush()
+  const told = await rows()
+  t.equal(told.length, 2, 'one for each request')
+  for (const row of told) {
+    t.match(row, {
+      author: 'ann',
+      allowed_tags: ['a'],
+      wildcard: false,
+      permitted: 2,
+      dropped: 25,
     })
-    await backend.retrievals.flush()
-    const told = await rows()
-    t.equal(told.length, 2, 'one for each request')
-    for (const row of told) {
-      t.match(row, {
-        author: 'ann',
-        allowed_tags: ['a'],
-        wildcard: false,
-        permitted: 2,
-        dropped: 25,
-      })
-      t.equal(row['sample'].length, 20)
-      t.match(row['sample'][0], { id: String, tags: ['b'] })
-      t.notMatch(JSON.stringify(row), /secret/, 'no words of anybody')
-    }
-  },
-)
+    t.equal(row['sample'].length, 20)
+    t.match(row['sample'][0], { id: String, tags: ['b'] })
+    t.notMatch(JSON.stringify(row), /secret/, 'no words of anybody')
+  }
+})
 
 t.test('other keys leave nothing', async t => {
   const before = (await rows()).length

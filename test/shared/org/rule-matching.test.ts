@@ -73,26 +73,22 @@ t.test('a long text takes time in proportion to its length', async t => {
   t.notOk(matchesRule(long, textOf(1_000_000)))
 })
 
-t.test(
-  'an answer that an anti-rule matches is withheld alone, and what a member said with it',
-  t => {
-    const policy = { antiRules: [rule('salary')] }
-    const turn = (said: string, answer: string) => [
-      { role: 'user' as const, text: said },
-      { role: 'assistant' as const, text: answer },
-    ]
-    const open = turn('The launch is in May', 'Noted')
-    const answered = turn('The office moves', 'That changes salaries')
-    const said = turn('My salary is 5', 'Noted')
-    t.same(withholdByAntiRules(policy, [open]), { turns: [open], withheld: null })
-    const answerAlone = { turns: [open, answered.slice(0, 1)], withheld: 'answer' }
-    t.same(withholdByAntiRules(policy, [open, answered]), answerAlone)
-    t.same(withholdByAntiRules(policy, [said, open]), { turns: [open], withheld: 'turn' })
-    const split = turn('about sal', 'ary')
-    t.same(withholdByAntiRules(policy, [split]), { turns: [split], withheld: null })
-    t.end()
-  },
-)
+t.test('an anti-rule withholds the answer that it matches, or the whole turn', async t => {
+  const policy = { antiRules: [rule('salary')] }
+  const turn = (said: string, answer: string) => [
+    { role: 'user' as const, text: said },
+    { role: 'assistant' as const, text: answer },
+  ]
+  const open = turn('The launch is in May', 'Noted')
+  const answered = turn('The office moves', 'That changes salaries')
+  const said = turn('My salary is 5', 'Noted')
+  t.same(withholdByAntiRules(policy, [open]), { turns: [open], withheld: null })
+  const answerAlone = { turns: [open, answered.slice(0, 1)], withheld: 'answer' }
+  t.same(withholdByAntiRules(policy, [open, answered]), answerAlone)
+  t.same(withholdByAntiRules(policy, [said, open]), { turns: [open], withheld: 'turn' })
+  const split = turn('about sal', 'ary')
+  t.same(withholdByAntiRules(policy, [split]), { turns: [split], withheld: null })
+})
 
 t.test('a rule matches from the beginning of a word on', async t => {
   const pairs: [string, string][] = [

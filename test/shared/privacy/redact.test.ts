@@ -110,16 +110,14 @@ t.test('a number goes whatever number or word stands beside it', async t => {
     ['AT611904300234573201 EUR 500', '[redacted:iban] EUR 500'],
     ['AT61 1904 3002 3457 3201 EURO 500', '[redacted:iban] EURO 500'],
     ['AT61 1904 3002 3457 3201 AT61 1904 3002 3457 3201', '[redacted:iban] [redacted:iban]'],
-  ] as const) {
+  ] as const)
     t.equal(redactText(text, numbers), left)
-  }
   for (const text of [
     'scores 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 3 2 1 5 4 7 6 9 8 1 2 3 4 5 6 7 8',
     'the years 2014 2015 2016 2017 2018 2019',
     'AT61 1904 3002 3457 3202 BIC BKAUATWW',
-  ]) {
+  ])
     t.equal(redactText(text, numbers), text)
-  }
 })
 
 t.test('an IPv6 address goes whole, whatever is around it', async t => {
@@ -130,17 +128,15 @@ t.test('an IPv6 address goes whole, whatever is around it', async t => {
     ['http://[2a00:1450::200e]:8080/', 'http://[[redacted:ip]]:8080/'],
     ['the net 2001:db8:1::/48', 'the net [redacted:ip]/48'],
     ['(fd12:3456:789a:1::1, ::ffff:10.0.0.1)', '([redacted:ip], [redacted:ip])'],
-  ] as const) {
+  ] as const)
     t.equal(redactText(text, ip), left)
-  }
   for (const text of [
     'at 16:30:05, score 3:2:1, 12:34:56:78, chapter 2001:12',
     'the MAC is 00:1A:2B:3C:4D:5E',
     'std::vector<a::b>, dead::beef, Foo::Bar::baz, a :: b, ::1 and :: are nobody',
     'data: 1:2:3:4:5:6:7:8:9:10, 2001:db8:1:2:3:4:5:6:7:8',
-  ]) {
+  ])
     t.equal(redactText(text, ip), text)
-  }
 })
 
 t.test('property: what is redacted once is clean, and nothing else changes', async t => {
@@ -173,33 +169,11 @@ const forwards = [
 ]
 
 t.test('property: keys, tokens and addresses are found where patterns would find them', async t => {
-  const piece = fc.constantFrom(
-    made('-----BEGIN PRIVATE', ' KEY-----'),
-    made('-----END EC PRIVATE', ' KEY-----'),
-    'END PRIVATE KEY-----',
-    '-----BEGIN ',
-    '-----',
-    'x'.repeat(7_990),
-    '12345',
-    'MII+/=\n',
-    'eyJ',
-    '.eyJ',
-    'eyJhbGciOiJI',
-    '.',
-    '-',
-    '_',
-    'abcdefghijk',
-    'a'.repeat(1_995),
-    ' ',
-    '@',
-    'a',
-    'b.c',
-    'de',
-    '.fr',
-    'x'.repeat(63),
-    '%+',
-    'é',
-  )
+  const marks = [made('-----BEGIN PRIVATE', ' KEY-----'), made('-----END EC PRIVATE', ' KEY-----')]
+  const fillers = ['x'.repeat(7_990), 'a'.repeat(1_995), 'x'.repeat(63), 'MII+/=\n', ' ']
+  const parts =
+    'END PRIVATE KEY-----|-----BEGIN |-----|12345|eyJ|.eyJ|eyJhbGciOiJI|.|-|_|abcdefghijk|@|a|b.c|de|.fr|%+|é'
+  const piece = fc.constantFrom(...marks, ...fillers, ...parts.split('|'))
   const wanted = new Set<RedactionKind>(['secret', 'email'])
   fc.assert(
     fc.property(fc.array(piece, { minLength: 4, maxLength: 24 }), pieces => {

@@ -44,9 +44,8 @@ t.test('what a person asks is no aside', async t => {
     ...Object.values(samplesWithWords),
   ]
   for (const text of asked) {
-    for (const shape of [{}, { maxTokens: 16 }]) {
+    for (const shape of [{}, { maxTokens: 16 }])
       t.equal(isAsideCall(call({ userTexts: [text], ...shape })), false, text.slice(0, 80))
-    }
   }
   const systemTexts = ['You are a message classifier. Return JSON.']
   t.equal(isAsideCall(call({ systemTexts })), false)

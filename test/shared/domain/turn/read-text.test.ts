@@ -67,9 +67,8 @@ t.test('every known mark is taken out, and only where its program writes it so',
       t.equal(readText(text).words, isLeftOut ? '' : wordsAfter === '' ? 'and more' : text, name)
       if (wordsAfter) t.equal(readText(`${text}${wordsAfter}\n${inner}`).words, inner, name)
     }
-    for (const { begin, end } of spans) {
+    for (const { begin, end } of spans)
       t.equal(readText(`${inner}\n\n${begin}\nx\n${end}`).words, inner)
-    }
   }
 })
 
@@ -120,9 +119,8 @@ const kept: Record<string, string> = {
 }
 
 t.test('a person who writes about tags, JSON and templates loses nothing', async t => {
-  for (const [name, text] of Object.entries(kept)) {
+  for (const [name, text] of Object.entries(kept))
     t.same(readText(text), { words: text, leftOut: [] }, name)
-  }
 })
 
 t.test('quotation marks around all of a message are said but not asked', async t => {

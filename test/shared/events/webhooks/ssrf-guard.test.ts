@@ -11,42 +11,18 @@ import { createWebhookSender } from '#shared/events/webhooks/send.ts'
 const nowhere = { allowLoopback: false }
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
+const unreachable = `
+  0.0.0.0 10.1.2.3 100.64.0.1 127.0.0.1 127.9.9.9 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.192
+  192.168.1.1 198.18.0.1 224.0.0.1 240.0.0.1 255.255.255.255 example.com
+  :: ::1 ::ffff:127.0.0.1 ::ffff:8.8.8.8 64:ff9b::a9fe:a9fe fc00::1 fd00:ec2::254 fe80::1 ff02::1
+  2001:db8::1 2002:7f00:1:: 2001:0:7f00:1::`
+
 t.test('what is not public is not reached, in any notation', async t => {
-  for (const address of [
-    '0.0.0.0',
-    '10.1.2.3',
-    '100.64.0.1',
-    '127.0.0.1',
-    '127.9.9.9',
-    '169.254.169.254',
-    '172.16.0.1',
-    '172.31.255.255',
-    '192.0.0.192',
-    '192.168.1.1',
-    '198.18.0.1',
-    '224.0.0.1',
-    '240.0.0.1',
-    '255.255.255.255',
-    '::',
-    '::1',
-    '::ffff:127.0.0.1',
-    '::ffff:8.8.8.8',
-    '64:ff9b::a9fe:a9fe',
-    'fc00::1',
-    'fd00:ec2::254',
-    'fe80::1',
-    'ff02::1',
-    '2001:db8::1',
-    '2002:7f00:1::',
-    '2001:0:7f00:1::',
-    'example.com',
-    '',
-  ]) {
+  // With an address that is empty.
+  for (const address of unreachable.split(/\s+/))
     t.equal(isAllowedAddress(address, nowhere), false, address)
-  }
-  for (const address of ['8.8.8.8', '172.32.0.1', '192.169.0.1', '2606:4700::1111', '2a00::1']) {
+  for (const address of ['8.8.8.8', '172.32.0.1', '192.169.0.1', '2606:4700::1111', '2a00::1'])
     t.equal(isAllowedAddress(address, nowhere), true, address)
-  }
   t.equal(isAllowedAddress('127.0.0.1', { allowLoopback: true }), true)
   t.equal(isAllowedAddress('::1', { allowLoopback: true }), true)
   t.equal(isAllowedAddress('10.0.0.1', { allowLoopback: true }), false, 'no more than this machine')
@@ -69,9 +45,8 @@ t.test('invalid: addresses that no webhook may have', async t => {
     ['https://169.254.169.254/latest/meta-data/', /private/],
     ['http://localhost:3000/', /https/],
     [`https://example.com/${'a'.repeat(2_100)}`, /2048|characters/],
-  ] as const) {
+  ] as const)
     t.throws(() => requirePublicUrl(url, nowhere), { reason: 'invalid', message: error }, url)
-  }
   t.equal(
     requirePublicUrl('https://Example.com:8443/a?b=c#d', nowhere).href,
     'https://example.com:8443/a?b=c',

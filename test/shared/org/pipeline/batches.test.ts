@@ -61,11 +61,8 @@ t.test('exchanges of one session within seconds: one call a pass, each its own d
   for (const turn of turns) await finished(turn)
   t.same(callsOf(), { extract: 1, tag: 1, reconcile: 0 })
   const { userPrompt } = model.calls[0]!
-  t.same(
-    userPrompt.turns.map(({ said_on = userPrompt.said_on }) => said_on),
-    ['2026-03-02', '2026-03-03', '2026-03-04'],
-    'what states nothing is not shown',
-  )
+  const days = userPrompt.turns.map(({ said_on = userPrompt.said_on }) => said_on)
+  t.same(days, ['2026-03-02', '2026-03-03', '2026-03-04'], 'what states nothing is not shown')
   const memories = await acme.memories()
   t.same(memories.map(({ text, tags, acquiredAt }) => [text, tags, acquiredAt]).toSorted(), [
     ['atlas: in May #launch', ['launch'], monday],
@@ -87,10 +84,8 @@ t.test('a later exchange of a batch that changes what an earlier one says', asyn
     { text: 'launch: in July', acquiredAt: monday + 2 * day, version: 3 },
   ])
   t.equal((await acme.memories()).length, 1)
-  t.same(
-    (await auditEventsOf(backend, acme.org)).map(({ action }) => action),
-    ['create', 'update', 'update'],
-  )
+  const actions = (await auditEventsOf(backend, acme.org)).map(({ action }) => action)
+  t.same(actions, ['create', 'update', 'update'])
 })
 
 t.test('members and sessions are asked about apart', async t => {
@@ -171,9 +166,7 @@ t.test('a cleared session takes its exchanges out of a batch that waits', async 
   t.ok(status < 300, String(status))
   const [other] = await sayAll(acme, [{ text: 'Fact: door: blue' }])
   await finished(other!)
-  t.same(
-    (await acme.memories()).map(({ text }) => text),
-    ['door: blue'],
-  )
+  const texts = (await acme.memories()).map(({ text }) => text)
+  t.same(texts, ['door: blue'])
   t.ok(turn)
 })

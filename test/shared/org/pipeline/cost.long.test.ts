@@ -40,9 +40,8 @@ async function teamOfEight() {
   }
   for (const [name, tags] of Object.entries(fortnightRoles)) await team.defineRole(name, tags)
   const keys = new Map<string, string>()
-  for (const { name, roles } of fortnightMembers) {
+  for (const { name, roles } of fortnightMembers)
     keys.set(name, name === 'ada@example.com' ? team.key : await team.addMember(name, roles))
-  }
   return { ...team, keys }
 }
 

@@ -38,7 +38,8 @@ const fact = (text: unknown, rest: object = {}) => ({
 t.test('upstream: an answer of no use leaves nothing behind and is asked again', async t => {
   const team = await newTeam()
   const job = await saidIn(team, 'The floor is 3')
-  const useless: [string, RegExp][] = [
+  const useless: [Parameters<typeof model.scriptAnswers>[1], RegExp][] = [
+    [{ text: JSON.stringify({ facts: [fact('The fl')] }), cut: true }, /cut off/],
     ['{"facts":[{"turn":0,"text":"The fl', /no JSON, or was cut off/],
     ['', /no JSON/],
     ['Sure! I found nothing.', /no JSON/],
@@ -57,16 +58,17 @@ t.test('upstream: an answer of no use leaves nothing behind and is asked again',
   for (const [answer, fault] of useless) {
     model.scriptAnswers('extract', answer)
     const refusal = await extract(job).catch((error: Error) => error)
-    t.match(refusal, { reason: 'upstream', message: fault }, answer.slice(0, 40))
+    t.match(refusal, { reason: 'upstream', message: fault }, String(fault))
     t.notMatch((refusal as Error).message, /Ada|earns/)
   }
   t.match(await turnOf(job), { pass1: null, finished: false })
   t.same((await query('select 1 from org_answers where turn = $1', [job.turn])).rows, [])
   const { rows } = await query(
-    `select count(*)::int as calls, sum(memory_tokens)::int as memory
+    `select count(*)::int as calls, sum(input_tokens)::int as input, sum(memory_tokens)::int as memory
      from usage_events where kind = 'org-extract'`,
   )
-  t.same(rows, [{ calls: useless.length, memory: 0 }], 'each is told, and costs no memory')
+  const calls = useless.length
+  t.same(rows, [{ calls, input: 100 * calls, memory: 0 }], 'each is told, and costs no memory')
 })
 
 t.test('prose and fences around JSON, empty facts and broken text are taken as meant', async t => {
@@ -81,10 +83,8 @@ t.test('prose and fences around JSON, empty facts and broken text are taken as m
   })
   model.scriptAnswers('extract', `Here you are:\n\`\`\`json\n${answer}\n\`\`\`\nAnything else?`)
   const { pass1 } = await run(await saidIn(team, 'The floor is 3'))
-  t.same(
-    pass1?.map(({ text }) => text),
-    ['The floor is 3', 'bad \uFFFD \uFFFD'],
-  )
+  const texts = pass1?.map(({ text }) => text)
+  t.same(texts, ['The floor is 3', 'bad \uFFFD \uFFFD'])
   t.same(extractJson('Of course: {"a": {"b": 1}} as asked.'), { a: { b: 1 } })
   t.same(extractJson('{"a": 1} and {"b": 2}'), undefined)
   t.same(extractJson('"text"'), undefined)
@@ -101,10 +101,8 @@ t.test('what members say stays material: words that steer end up as words', asyn
   const job = await saidIn(team, steering.join('\n'))
   await extract(job)
   const [call] = model.calls
-  t.same(
-    call!.body.messages.map(({ role }: { role: string }) => role),
-    ['system', 'user'],
-  )
+  const roles = call!.body.messages.map(({ role }: { role: string }) => role)
+  t.same(roles, ['system', 'user'])
   for (const words of steering.slice(0, 3)) {
     t.notOk(call!.instructions.includes(words), 'no word of it is among the instructions')
     t.ok(JSON.stringify(call!.userPrompt).includes(JSON.stringify(words).slice(1, -1)))
@@ -140,10 +138,8 @@ t.test('tags with quotes and braces are asked about, and no other can be made up
   const answers = { t1: 0.9, t2: 0.9, t3: 0.9, t4: 0, t5: 0.9, '*': 1, t99: 1 }
   model.scriptAnswers('tag', JSON.stringify({ facts: [{ fact: 0, answers }] }))
   await tag(job)
-  t.same(
-    model.calls.at(-1)!.userPrompt.questions.map(({ tag }: { tag: string }) => tag),
-    labels,
-  )
+  const asked = model.calls.at(-1)!.userPrompt.questions.map(({ tag }: { tag: string }) => tag)
+  t.same(asked, labels)
   const { pass2 } = await turnOf(job)
   t.same(pass2?.[0]?.tags, labels.toSpliced(3, 1))
 })
@@ -270,10 +266,8 @@ t.test('two reconcilers race for one turn: one decision, each change once', asyn
   await tag(job)
   const racing = [1, 2, 3].map(() => reconcile(job))
   const outcomes = await Promise.allSettled(racing)
-  t.same(
-    outcomes.filter(({ status }) => status === 'rejected'),
-    [],
-  )
+  const rejected = outcomes.filter(({ status }) => status === 'rejected')
+  t.same(rejected, [])
   t.same((await textsIn(team)).toSorted(), ['floor: 3', 'launch: on June 7'])
   const { rows } = await query(
     'select action from audit_events where org = $1 order by created_at, id',

@@ -12,9 +12,8 @@ t.test('what any model knows, and pieces of code', async t => {
     'Write a function that reverses a string',
     'Fix this:\n```ts\nconst client = ourClient.connect("Initech")\n```',
     'Comment faire une boucle en JavaScript ?',
-  ]) {
+  ])
     t.ok(isGeneralQuestion(text), text)
-  }
 })
 
 t.test('what may say something on the way is looked at', async t => {
@@ -29,9 +28,8 @@ t.test('what may say something on the way is looked at', async t => {
     'Fix this:\n```ts\ncode\n```\nIt broke the release',
     'Write a summary\nthe budget is approved',
     'Comment faire avec notre client ?',
-  ]) {
+  ])
     t.notOk(isGeneralQuestion(text), text)
-  }
 })
 
 t.test('no model is asked about such a turn', async t => {

@@ -63,10 +63,8 @@ for (const pass of passes) {
     await waitUntil('calls hang', () => hanging() >= placesMax)
 
     for (let n = 1; n <= 3; n++) await other.share(`Fact: topic: is at ${n}`)
-    t.same(
-      (await other.memories()).map(({ text }) => text),
-      ['topic: is at 3'],
-    )
+    const texts = (await other.memories()).map(({ text }) => text)
+    t.same(texts, ['topic: is at 3'])
     t.equal(hanging(), placesMax, 'it holds no more places than it may')
     const { rows } = await query(
       'select from org_turns where id = any($1) and finished_at is null',

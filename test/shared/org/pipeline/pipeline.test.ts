@@ -42,15 +42,11 @@ t.test('what a member says becomes shared memory, tagged and recalled', async t 
   const [first, second] = await acme.memories()
   t.match(first, { author: 'ada@example.com', reviewed: false, tags: ['launch'] })
   t.match(second, { text: 'floor: 3', tags: [], confidence: 0.9 })
-  t.same(
-    [first!.id, second!.id],
-    passes.pass3!.map(({ mem_id }) => mem_id),
-  )
+  const ids = passes.pass3!.map(({ mem_id }) => mem_id)
+  t.same([first!.id, second!.id], ids)
   t.same(await auditOf(acme), ['create by ada@example.com', 'create by ada@example.com'])
-  t.same(
-    model.calls.map(({ pass, model }) => `${pass} ${model}`),
-    ['extract large', 'tag small'],
-  )
+  const calls = model.calls.map(({ pass, model }) => `${pass} ${model}`)
+  t.same(calls, ['extract large', 'tag small'])
 })
 
 t.test('the next turn says it again, corrects it, or adds to it', async t => {
@@ -79,31 +75,26 @@ t.test('a turn without facts ends there', async t => {
     pass2: [],
     pass3: [],
   })
-  t.same(
-    model.calls.map(({ pass }) => pass),
-    ['extract'],
-  )
+  const calls = model.calls.map(({ pass }) => pass)
+  t.same(calls, ['extract'])
   const { rows } = await query('select 1 from org_answers')
   t.same(rows, [], 'and nothing of what the model said is kept')
 })
 
-t.test(
-  'nothing of keys that are no member’s, of the model alone, or of what is kept out',
-  async t => {
-    const acme = await newTeam()
-    const messages = [{ role: 'user', content: 'Fact: secret: 1', memory: false }]
-    const answer = { role: 'assistant', content: 'Fact: secret: 2' }
-    await createTestClient(base, acme.key).post('/v1/memory/ingest', {
-      messages: [...messages, answer],
-    })
-    const refused = await createTestClient(base, `${acme.key}:read`).post('/v1/memory/ingest', {
-      messages: [{ role: 'user', content: 'Fact: secret: 3' }],
-    })
-    t.match(refused, { status: 202, body: { accepted: false } })
-    const { rows } = await query('select 1 from org_turns where org = $1', [acme.org])
-    t.same(rows, [])
-  },
-)
+t.test('nothing of the model alone, of what is kept out, of keys that do not store', async t => {
+  const acme = await newTeam()
+  const messages = [{ role: 'user', content: 'Fact: secret: 1', memory: false }]
+  const answer = { role: 'assistant', content: 'Fact: secret: 2' }
+  await createTestClient(base, acme.key).post('/v1/memory/ingest', {
+    messages: [...messages, answer],
+  })
+  const refused = await createTestClient(base, `${acme.key}:read`).post('/v1/memory/ingest', {
+    messages: [{ role: 'user', content: 'Fact: secret: 3' }],
+  })
+  t.match(refused, { status: 202, body: { accepted: false } })
+  const { rows } = await query('select 1 from org_turns where org = $1', [acme.org])
+  t.same(rows, [])
+})
 
 t.test('a tag that may apply counts, and a person looks at it', async t => {
   const acme = await newTeam(['finance', 'people'])
@@ -114,36 +105,33 @@ t.test('a tag that may apply counts, and a person looks at it', async t => {
   t.match(body.review, [{ tags: ['people'], confidence: 0.5, author: 'ada@example.com' }])
 })
 
-t.test(
-  'anti-rules: what they match is never sent, never stored, whatever the model says',
-  async t => {
-    const acme = await newTeam()
-    await rule(acme.org, 'anti', 'salary')
-    const sent = await acme.share('Fact: pay: her SALARY is 100')
-    t.same(sent.pass1, [])
-    t.equal(model.count('extract'), 0, 'the model is not even shown it')
+t.test('anti-rules: what they match is never sent and never stored', async t => {
+  const acme = await newTeam()
+  await rule(acme.org, 'anti', 'salary')
+  const sent = await acme.share('Fact: pay: her SALARY is 100')
+  t.same(sent.pass1, [])
+  t.equal(model.count('extract'), 0, 'the model is not even shown it')
 
-    const facts = [
-      { turn: 0, text: 'Salaries, and her Sal\u00ADary is 100', note: false, confidence: 1 },
-      { turn: 0, text: 'The floor is 3', note: false, confidence: 1 },
-    ]
-    model.scriptAnswers('extract', JSON.stringify({ facts }))
-    const { pass1 } = await acme.share('The pay of Ada, and the floor')
-    t.same(textsOf(pass1), ['The floor is 3'])
-    t.match(model.calls[0]!.instructions, /"match":"salary"/)
-    t.notMatch(textsOf(await acme.memories()).join(), /100/)
+  const facts = [
+    { turn: 0, text: 'Salaries, and her Sal\u00ADary is 100', note: false, confidence: 1 },
+    { turn: 0, text: 'The floor is 3', note: false, confidence: 1 },
+  ]
+  model.scriptAnswers('extract', JSON.stringify({ facts }))
+  const { pass1 } = await acme.share('The pay of Ada, and the floor')
+  t.same(textsOf(pass1), ['The floor is 3'])
+  t.match(model.calls[0]!.instructions, /"match":"salary"/)
+  t.notMatch(textsOf(await acme.memories()).join(), /100/)
 
-    model.scriptAnswers('reconcile', ({ userPrompt }) =>
-      JSON.stringify({
-        decisions: [
-          { fact: 0, action: 'UPDATE', memory: userPrompt.memories[0].memory, text: 'Salary 9' },
-        ],
-      }),
-    )
-    await acme.share('Fact: The floor: 4')
-    t.notMatch(textsOf(await acme.memories()).join(), /Salary 9/)
-  },
-)
+  model.scriptAnswers('reconcile', ({ userPrompt }) =>
+    JSON.stringify({
+      decisions: [
+        { fact: 0, action: 'UPDATE', memory: userPrompt.memories[0].memory, text: 'Salary 9' },
+      ],
+    }),
+  )
+  await acme.share('Fact: The floor: 4')
+  t.notMatch(textsOf(await acme.memories()).join(), /Salary 9/)
+})
 
 t.test('exec-rules: what they match is kept as a short note', async t => {
   const acme = await newTeam()
@@ -197,10 +185,10 @@ for (const [provider, name] of providers) {
     await acme.share('Fact: launch: on May 5 #launch')
     const { pass3 } = await acme.share('Fact: launch: on May 6 #launch')
     t.match(pass3, [{ action: 'UPDATE' }])
-    t.same(
-      [...new Set(model.calls.map(({ dialect, key, model: of }) => `${dialect} ${of} ${key}`))],
-      [`${provider} ${name} ${key}`],
-    )
+    const calls = [
+      ...new Set(model.calls.map(({ dialect, key, model: of }) => `${dialect} ${of} ${key}`)),
+    ]
+    t.same(calls, [`${provider} ${name} ${key}`])
     const { rows } = await query(
       `select kind, model, sum(input_tokens)::int as input, sum(memory_tokens)::int as memory
        from usage_events where account = $1 and model is not null group by 1, 2 order by 1`,
@@ -236,19 +224,16 @@ t.test('what an admin changes meanwhile is not overwritten', async t => {
   t.match(pass3, [{ action: 'ADD', replaces: id }])
 })
 
-t.test(
-  'a model that is away for a while: the turn waits, and what was asked is not asked again',
-  async t => {
-    const acme = await newTeam(['launch'])
-    const away = { status: 503 }
-    // The SDK tries twice, and so does the job.
-    model.scriptAnswers('tag', away, away, away)
-    const { pass3 } = await acme.share('Fact: launch: on May 5 #launch')
-    t.match(pass3, [{ action: 'ADD' }])
-    t.same([model.count('extract'), model.count('tag')], [1, 4])
-    t.same(await auditOf(acme), ['create by ada@example.com'])
-  },
-)
+t.test('a model that is away: the turn waits, and no answer is asked for twice', async t => {
+  const acme = await newTeam(['launch'])
+  const away = { status: 503 }
+  // The SDK tries twice, and so does the job.
+  model.scriptAnswers('tag', away, away, away)
+  const { pass3 } = await acme.share('Fact: launch: on May 5 #launch')
+  t.match(pass3, [{ action: 'ADD' }])
+  t.same([model.count('extract'), model.count('tag')], [1, 4])
+  t.same(await auditOf(acme), ['create by ada@example.com'])
+})
 
 t.test('turns of members who say the same at once are processed one after the other', async t => {
   const acme = await newTeam()
@@ -269,14 +254,10 @@ t.test('an update never changes who may see a memory', async t => {
   const { pass3 } = await acme.share('Fact: budget: 5 million #finance')
   t.match(pass3, [{ action: 'ADD' }])
   const rows = await acme.memories()
-  t.match(
-    rows.find(({ id }) => id === open),
-    { text: 'budget: to be told', tags: [] },
-  )
-  t.match(
-    rows.find(({ id }) => id !== open),
-    { tags: ['finance'] },
-  )
+  const before = rows.find(({ id }) => id === open)
+  t.match(before, { text: 'budget: to be told', tags: [] })
+  const added = rows.find(({ id }) => id !== open)
+  t.match(added, { tags: ['finance'] })
 })
 
 t.test('a tag that is deleted on the way opens nothing', async (t: Test) => {

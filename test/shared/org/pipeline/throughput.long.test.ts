@@ -52,10 +52,7 @@ t.test('200 members, ten exchanges with facts a minute, a model of ten seconds',
     const newest = Array.from({ length: exchanges / 2 }, (_, k) => k).findLast(
       k => k % 8 === topic,
     )!
-    t.same(
-      texts.filter(text => text.startsWith(`topic-${topic}:`)),
-      [`topic-${topic}: in state ${newest * 2}`],
-      'the newest value alone',
-    )
+    const values = texts.filter(text => text.startsWith(`topic-${topic}:`))
+    t.same(values, [`topic-${topic}: in state ${newest * 2}`], 'the newest value alone')
   }
 })

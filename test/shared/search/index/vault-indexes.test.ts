@@ -144,34 +144,28 @@ t.test('after a clear the index is dropped and loaded, also for older scopes', a
   t.equal(calls.load, 2)
 })
 
-t.test('a clear during a load: its own callers do not see deleted memories either', async t => {
-  const { indexes, write, refOf, clear, pauseReads } = open()
-  write('ada', [memory('secret')])
-  const release = pauseReads()
-  const before = indexes.get(refOf('ada'))
-  await new Promise(done => setImmediate(done))
-  clear('ada')
-  const after = indexes.get(refOf('ada'))
-  release()
-  t.same(textsOf(await after), [])
-  t.same(textsOf(await before), [])
-  t.equal(indexes.count, 1)
-})
-
-t.test('a clear during a refresh', async t => {
-  const { indexes, write, refOf, clear, pauseReads } = open()
-  write('ada', [memory('secret')])
-  await indexes.get(refOf('ada'))
-  write('ada', [memory('another')])
-  const release = pauseReads()
-  const before = indexes.get(refOf('ada'))
-  await new Promise(done => setImmediate(done))
-  clear('ada')
-  const after = indexes.get(refOf('ada'))
-  release()
-  t.same(textsOf(await after), [])
-  t.same(textsOf(await before), [])
-})
+for (const what of ['load', 'refresh']) {
+  t.test(
+    `a clear during a ${what}: its own callers do not see deleted memories either`,
+    async t => {
+      const { indexes, write, refOf, clear, pauseReads } = open()
+      write('ada', [memory('secret')])
+      if (what === 'refresh') {
+        await indexes.get(refOf('ada'))
+        write('ada', [memory('another')])
+      }
+      const release = pauseReads()
+      const before = indexes.get(refOf('ada'))
+      await new Promise(done => setImmediate(done))
+      clear('ada')
+      const after = indexes.get(refOf('ada'))
+      release()
+      t.same(textsOf(await after), [])
+      t.same(textsOf(await before), [])
+      t.equal(indexes.count, 1)
+    },
+  )
+}
 
 t.test('when the changes are unknown the index is loaded', async t => {
   const { indexes, write, refOf, forgetLog, calls } = open()
@@ -189,10 +183,8 @@ t.test('a failed load rejects all who wait, and the next call tries again', asyn
   write('ada', [memory('one')])
   failNext(1)
   const waiting = await Promise.allSettled([indexes.get(refOf('ada')), indexes.get(refOf('ada'))])
-  t.same(
-    waiting.map(({ status }) => status),
-    ['rejected', 'rejected'],
-  )
+  const statuses = waiting.map(({ status }) => status)
+  t.same(statuses, ['rejected', 'rejected'])
   t.equal(indexes.count, 0)
   t.equal(indexes.bytes, 0)
   t.same(textsOf(await indexes.get(refOf('ada'))), ['one'])
@@ -289,23 +281,20 @@ t.test('a clear invalidates `too-large`', async t => {
   t.same(textsOf(await indexes.get(refOf('ada'))), [])
 })
 
-t.test(
-  'loads in progress count by their estimate; without room `too-large` is returned',
-  async t => {
-    const { indexes, write, refOf, pauseReads, estimateAs } = open(100_000)
-    write('ada', [memory('one')])
-    write('bob', [memory('two')])
-    estimateAs(60_000)
-    const release = pauseReads()
-    const ada = indexes.get(refOf('ada'))
-    await new Promise(done => setImmediate(done))
-    t.equal(indexes.bytes, 60_000)
-    t.equal(await indexes.get(refOf('bob')), 'too-large')
-    release()
-    t.same(textsOf(await ada), ['one'])
-    t.same(textsOf(await indexes.get(refOf('bob'))), ['two'], 'not cached: there is room now')
-  },
-)
+t.test('loads in progress count by their estimate; without room it is `too-large`', async t => {
+  const { indexes, write, refOf, pauseReads, estimateAs } = open(100_000)
+  write('ada', [memory('one')])
+  write('bob', [memory('two')])
+  estimateAs(60_000)
+  const release = pauseReads()
+  const ada = indexes.get(refOf('ada'))
+  await new Promise(done => setImmediate(done))
+  t.equal(indexes.bytes, 60_000)
+  t.equal(await indexes.get(refOf('bob')), 'too-large')
+  release()
+  t.same(textsOf(await ada), ['one'])
+  t.same(textsOf(await indexes.get(refOf('bob'))), ['two'], 'not cached: there is room now')
+})
 
 t.test('a forgotten vault is loaded again, also when it was being loaded', async t => {
   const { indexes, write, refOf, pauseReads, calls } = open()

@@ -44,10 +44,8 @@ t.test('a later statement of the same kind and subject replaces the one before',
     const entries = buildProfile(said(before, after))
     const old = entries.find(({ quote }) => quote === before)
     t.match(old, { until: 86_400_000, replacedBy: 'memory 1' }, `${before} → ${after}`)
-    t.match(
-      entries.find(({ quote, kind }) => quote === after && kind === old!.kind),
-      { until: null, replacedBy: null },
-    )
+    const now = entries.find(({ quote, kind }) => quote === after && kind === old!.kind)
+    t.match(now, { until: null, replacedBy: null })
   }
 })
 

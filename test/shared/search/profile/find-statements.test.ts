@@ -54,7 +54,6 @@ t.test('what is quoted, code, or given to be worked on is not said by the person
     '```\n// I prefer tabs.\nconst name = "my name is Ada"\n```',
     'He said: "I live in Porto, my name is Ada."',
     '| I live in Porto. | yes |',
-  ]) {
+  ])
     t.same(kindsOf(text), [], text)
-  }
 })

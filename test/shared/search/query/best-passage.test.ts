@@ -1,7 +1,7 @@
 import t from 'tap'
 import { bestPassage } from '#shared/search/query/best-passage.ts'
 
-t.test('of a long text the sentences that fit the question', t => {
+t.test('of a long text the sentences that fit the question', async t => {
   const filler = 'The train to the coast was late and the coffee was cold. '
   const text = `${filler.repeat(15)}My dentist is Doctor Okafor in Lisbon. ${filler.repeat(15)}`
   const { from, to } = bestPassage(text, 'Who is my dentist?')!
@@ -15,5 +15,4 @@ t.test('of a long text the sentences that fit the question', t => {
     const passage = bestPassage(odd, 'anything')
     t.ok(passage && passage.to > passage.from && passage.to <= odd.length)
   }
-  t.end()
 })

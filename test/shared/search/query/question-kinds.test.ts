@@ -2,13 +2,12 @@ import t from 'tap'
 import { questionKind, statesPreference } from '#shared/search/query/question-kinds.ts'
 import { readPage } from '#test/support/question-samples.ts'
 
-t.test('the kind of a question, in several languages', t => {
+t.test('the kind of a question, in several languages', async t => {
   for (const [kind, question] of readPage('kinds of questions'))
     t.equal(questionKind(question), kind === '-' ? undefined : kind, question)
-  t.end()
 })
 
-t.test('statements of likes and standing instructions', t => {
+t.test('statements of likes and standing instructions', async t => {
   for (const text of [
     'I prefer window seats.',
     'From now on, answer in French.',
@@ -22,5 +21,4 @@ t.test('statements of likes and standing instructions', t => {
     t.ok(statesPreference(text), text)
   for (const text of ['The train was late.', 'My sister works in Leeds.', 'Das Auto ist rot.'])
     t.notOk(statesPreference(text), text)
-  t.end()
 })

@@ -8,7 +8,7 @@ const asked = (message: string): string[] =>
     .filter(({ kind }) => kind === 'asking' || kind === 'whole')
     .map(({ text }) => text)
 
-t.test('sentences end as their script ends them', t => {
+t.test('sentences end as their script ends them', async t => {
   for (const [text, sentences] of [
     [
       'Dr. Silva pays 3.50 euros. Version 1.2 is out! Ok?',
@@ -27,10 +27,9 @@ t.test('sentences end as their script ends them', t => {
   const long = `${'word '.repeat(400)}.`
   t.equal(splitSentences(long).join(' '), long.replace(' .', ' .'), 'nothing is lost')
   t.ok(splitSentences(long).every(({ length }) => length <= 320))
-  t.end()
 })
 
-t.test('what asks is found behind, before and within what does not', t => {
+t.test('what asks is found behind, before and within what does not', async t => {
   const question = 'Which nuts make me ill?'
   for (const message of [
     question,
@@ -52,10 +51,9 @@ t.test('what asks is found behind, before and within what does not', t => {
     ['नमस्ते। मेरे कुत्ते का नाम क्या है? धन्यवाद।', 'मेरे कुत्ते का नाम क्या है?'],
   ] as const)
     t.same(asked(message), [sentence], message)
-  t.end()
 })
 
-t.test('greetings, thanks and forms of answers ask nothing', t => {
+t.test('greetings, thanks and forms of answers ask nothing', async t => {
   for (const message of [
     'hello!',
     'Thanks, that is great!',
@@ -82,23 +80,24 @@ t.test('greetings, thanks and forms of answers ask nothing', t => {
     'Ich wohne in Porto.',
   ])
     t.notOk(isSmallTalk(sentence), sentence)
-  t.end()
 })
 
-t.test('the last sentences and names of earlier ones are searched for, too; work is bounded', t => {
-  const message = [
-    'Yesterday I met Priya at the market.',
-    ...Array.from({ length: 9 }, (_, i) => `Sentence number ${i} is about the garden.`),
-    'She was hiding under the sofa.',
-    'How can I calm her down?',
-  ].join(' ')
-  const questions = selectQuestions(message)
-  const ofKind = (kind: string) =>
-    questions.filter(one => one.kind === kind).map(({ text }) => text)
-  t.same(ofKind('asking'), ['How can I calm her down?'])
-  t.ok(ofKind('statement').includes('She was hiding under the sofa.'))
-  t.same(ofKind('name'), ['Priya'])
-  const many = selectQuestions('What is Ada doing in Rome with Kim? '.repeat(400))
-  t.ok(many.length <= 12, `${many.length} parts`)
-  t.end()
-})
+t.test(
+  'the last sentences and names of earlier ones are searched for; work is bounded',
+  async t => {
+    const message = [
+      'Yesterday I met Priya at the market.',
+      ...Array.from({ length: 9 }, (_, i) => `Sentence number ${i} is about the garden.`),
+      'She was hiding under the sofa.',
+      'How can I calm her down?',
+    ].join(' ')
+    const questions = selectQuestions(message)
+    const ofKind = (kind: string) =>
+      questions.filter(one => one.kind === kind).map(({ text }) => text)
+    t.same(ofKind('asking'), ['How can I calm her down?'])
+    t.ok(ofKind('statement').includes('She was hiding under the sofa.'))
+    t.same(ofKind('name'), ['Priya'])
+    const many = selectQuestions('What is Ada doing in Rome with Kim? '.repeat(400))
+    t.ok(many.length <= 12, `${many.length} parts`)
+  },
+)

@@ -26,7 +26,7 @@ function ask(
   return found.map(({ memory }) => memory.text)
 }
 
-t.test('what is known of a person: reflections and the newest statements, no questions', t => {
+t.test('what is known of a person: reflections, the newest statements, no questions', async t => {
   const rows: DatedRow[] = [
     { text: 'I moved to Ghent with my two daughters.', daysAgo: 40 },
     { text: 'Which trams run at night?', daysAgo: 20 },
@@ -48,10 +48,9 @@ t.test('what is known of a person: reflections and the newest statements, no que
   for (const message of ['Continue.', 'go on', 'Weiter bitte.', '继续'])
     t.same(ask(rows, message), [], `${message}: the conversation itself goes on`)
   t.same(ask([], 'What do you know about me?'), [])
-  t.end()
 })
 
-t.test('how often something was: rows of many days before more of one day', t => {
+t.test('how often something was: rows of many days before more of one day', async t => {
   const rows: DatedRow[] = [
     ...Array.from({ length: 12 }, (_, i) => ({
       text: `I swam ${i + 3} lengths in the pool and my swimming felt good.`,
@@ -65,45 +64,39 @@ t.test('how often something was: rows of many days before more of one day', t =>
   ]
   const found = ask(rows, 'How many times did I go swimming in the pool?', { limit: 6 })
   t.equal(found.filter(text => text.startsWith('Went swimming')).length, 4, 'each visit')
-  t.end()
 })
 
-t.test('advice: what a person likes comes before what they only mention', t => {
+t.test('advice: what a person likes comes before what they only mention', async t => {
   const rows: DatedRow[] = [
     { text: 'The restaurant at the corner has a new sign.', daysAgo: 3 },
     { text: 'I prefer a restaurant with vegetarian dishes.', daysAgo: 200 },
     { text: 'We passed a restaurant on the way to the opera.', daysAgo: 2 },
   ]
   t.equal(ask(rows, 'Can you recommend a restaurant for tonight?')[0], rows[1]!.text)
-  t.end()
 })
 
-t.test(
-  'of the pieces of a long message the best is in a block, pieces far apart are not folded',
-  t => {
-    const at = now - 5 * DAY_MS
-    const message = '00000000-0000-4000-8000-000000000000'
-    const toPieces = (texts: readonly string[], isMessage = true): DatedRow[] =>
-      texts.map((words, number) => ({
-        text: `${words} ${'Some more of the manual follows here. '.repeat(30)}`,
-        daysAgo: 5,
-        at,
-        tokens: 400,
-        role: 'assistant',
-        ...(isMessage && { piece: { message, number } }),
-      }))
-    const kiln = [
-      'The kiln stands in the shed.',
-      'The fuse of the kiln is a type C.',
-      'Clean the kiln.',
-    ]
-    const question = 'Which type of fuse is in the kiln?'
-    const pieces = toPieces(kiln)
-    t.same(ask(pieces, question), [pieces[1]!.text])
-    t.equal(ask(pieces, question, { floor: false }).length, 3, 'a search folds nothing')
-    t.ok(ask(toPieces(kiln, false), question).length > 1, 'messages of one moment')
-    const warranty = Array.from({ length: 8 }, (_, i) => `Part ${i} of the warranty.`)
-    t.equal(ask(toPieces([kiln[0]!, ...warranty, kiln[1]!]), question).length, 2)
-    t.end()
-  },
-)
+t.test('of a long message the best piece is in a block; distant pieces stay apart', async t => {
+  const at = now - 5 * DAY_MS
+  const message = '00000000-0000-4000-8000-000000000000'
+  const toPieces = (texts: readonly string[], isMessage = true): DatedRow[] =>
+    texts.map((words, number) => ({
+      text: `${words} ${'Some more of the manual follows here. '.repeat(30)}`,
+      daysAgo: 5,
+      at,
+      tokens: 400,
+      role: 'assistant',
+      ...(isMessage && { piece: { message, number } }),
+    }))
+  const kiln = [
+    'The kiln stands in the shed.',
+    'The fuse of the kiln is a type C.',
+    'Clean the kiln.',
+  ]
+  const question = 'Which type of fuse is in the kiln?'
+  const pieces = toPieces(kiln)
+  t.same(ask(pieces, question), [pieces[1]!.text])
+  t.equal(ask(pieces, question, { floor: false }).length, 3, 'a search folds nothing')
+  t.ok(ask(toPieces(kiln, false), question).length > 1, 'messages of one moment')
+  const warranty = Array.from({ length: 8 }, (_, i) => `Part ${i} of the warranty.`)
+  t.equal(ask(toPieces([kiln[0]!, ...warranty, kiln[1]!]), question).length, 2)
+})

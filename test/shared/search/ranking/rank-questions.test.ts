@@ -20,7 +20,7 @@ const ask = (message: string, floor = true): string[] =>
     ({ memory }) => memory.text,
   )
 
-t.test('every part of a message finds what it finds alone', t => {
+t.test('every part of a message finds what it finds alone', async t => {
   const questions = [
     'Who serviced the boiler?',
     'Where is the spare key?',
@@ -30,15 +30,13 @@ t.test('every part of a message finds what it finds alone', t => {
     t.same(ask(question)[0], told[[1, 2, 4][i]!], question)
   const found = ask(questions.join(' '))
   t.same(found.toSorted(), [told[1], told[2], told[4]].toSorted())
-  t.end()
 })
 
-t.test('a statement beside a question brings what it is about, and nothing near it', t => {
+t.test('a statement beside a question brings what it is about, and nothing near it', async t => {
   const question = 'Where is the spare key?'
   t.same(ask(`I slept badly. The weather is grey today. ${question}`), [told[2]])
   const about = ask(`My cat Ada hates thunder. ${question}`)
   t.ok(about.includes(told[0]!), 'nearly its words')
   t.ok(about.includes(told[2]!))
   t.ok(ask(`I slept badly. The weather is grey today. ${question}`, false).includes(told[2]!))
-  t.end()
 })

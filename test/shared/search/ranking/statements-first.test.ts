@@ -12,7 +12,7 @@ function search(rows: readonly Row[], text: string, floor = true) {
   return found.map(({ memory }) => memory.text)
 }
 
-t.test('reflections of one commit are facts: none brings another along', t => {
+t.test('reflections of one commit are facts: none brings another along', async t => {
   const at = now - 3_600_000
   const commit = [
     'Anna is the new head of finance.',
@@ -24,10 +24,9 @@ t.test('reflections of one commit are facts: none brings another along', t => {
   const raw = { text: 'For lunch we had soup at the canteen on Tuesday.' }
   const found = search([...commit, raw], 'lunch canteen', false)
   t.same(found.slice(0, 2).sort(), [raw.text, commit[1]!.text].sort(), 'relevant ones come first')
-  t.end()
 })
 
-t.test('a statement ranks above the same question asked before', t => {
+t.test('a statement ranks above the same question asked before', async t => {
   const rows = [
     { text: 'My cat is called Ada, a grey tabby.' },
     { text: 'What a lovely name!', role: 'assistant' as const },
@@ -36,10 +35,9 @@ t.test('a statement ranks above the same question asked before', t => {
     { text: 'What is the name of my cat?' },
   ]
   t.equal(search(rows, 'What is my cat called again?')[0], rows[0]!.text)
-  t.end()
 })
 
-t.test('an answer comes along where it carries something, or was asked for', t => {
+t.test('an answer comes along where it carries something, or was asked for', async t => {
   const praise = 'How lovely! Congratulations, that is wonderful to hear.'
   const rows = [
     { text: 'We adopted a greyhound called Pipoca.' },
@@ -51,5 +49,4 @@ t.test('an answer comes along where it carries something, or was asked for', t =
   t.ok(found.includes('Doctor Sousa, near the river.'), 'the only carrier')
   t.notOk(found.includes(praise))
   t.notOk(search(rows, 'What is our greyhound called?').includes(praise))
-  t.end()
 })

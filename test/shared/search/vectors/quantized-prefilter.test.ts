@@ -42,9 +42,8 @@ for (const kind of vectorKinds) {
       const all = plain!.nearest(query, 200, 0, count)
       const cosineOf = new Map(Array.from(found.rows, (row, i) => [row, found.cosines[i]!]))
       recall += [...all.rows.subarray(0, 10)].filter(row => cosineOf.has(row)).length / 10
-      for (const [i, row] of all.rows.entries()) {
+      for (const [i, row] of all.rows.entries())
         error = Math.max(error, Math.abs((cosineOf.get(row) ?? all.cosines[i]!) - all.cosines[i]!))
-      }
     }
     t.ok(recall / queries.length >= 0.99, `${recall / queries.length} of the best ten`)
     // Whether a row is rescored depends on its position among the best.

@@ -62,11 +62,8 @@ t.test('any range of rows is searched exactly, over chunk borders too', async t 
     const best = bestOf(model, query, first, end)
     for (const k of [1, 10, 200]) {
       const found = vectors.nearest(query, k, first, end)
-      t.same(
-        [...found.rows],
-        best.slice(0, k).map(({ row }) => row),
-        `${k} of ${first} to ${end}`,
-      )
+      const expected = best.slice(0, k).map(({ row }) => row)
+      t.same([...found.rows], expected, `${k} of ${first} to ${end}`)
     }
   }
 })
@@ -186,5 +183,4 @@ t.test('several vectors in one pass: each finds what it finds alone', async t =>
       }
     }
   }
-  t.end()
 })

@@ -36,25 +36,21 @@ const memory = (text: string): NewMemory => ({
   vector: new Float32Array([1]),
 })
 
-t.test(
-  'the database is that of the URI, with several hosts too, and vault without one',
-  async t => {
-    const double = await startMongoDouble(t)
-    const host = `127.0.0.1:${double.port}`
-    // Nothing listens at the second host: it is one member of the set that is down.
-    const several = `mongodb://${host},127.0.0.1:1`
-    double.hello = { ...double.hello, hosts: [host, '127.0.0.1:1'] }
-    for (const [path, name] of [
-      ['/mine?replicaSet=rs', 'mine'],
-      ['/test?replicaSet=rs', 'test'],
-      ['/?replicaSet=rs', 'vault'],
-      ['?replicaSet=rs', 'vault'],
-      ['/my%2Ddata?replicaSet=rs', 'my-data'],
-    ] as const) {
-      t.equal((await open(t, several + path)).memories.dbName, name, path)
-    }
-  },
-)
+t.test('the database is that of the URI, with several hosts too, else vault', async t => {
+  const double = await startMongoDouble(t)
+  const host = `127.0.0.1:${double.port}`
+  // Nothing listens at the second host: it is one member of the set that is down.
+  const several = `mongodb://${host},127.0.0.1:1`
+  double.hello = { ...double.hello, hosts: [host, '127.0.0.1:1'] }
+  for (const [path, name] of [
+    ['/mine?replicaSet=rs', 'mine'],
+    ['/test?replicaSet=rs', 'test'],
+    ['/?replicaSet=rs', 'vault'],
+    ['?replicaSet=rs', 'vault'],
+    ['/my%2Ddata?replicaSet=rs', 'my-data'],
+  ] as const)
+    t.equal((await open(t, several + path)).memories.dbName, name, path)
+})
 
 t.test('a string that cannot work names its variable, and no part of a password', async t => {
   for (const uri of [
@@ -102,33 +98,27 @@ t.test('deadlines of the URI come before those of the service', async t => {
       reason: 'unavailable',
     })
     const asked = new Set(waits().map(({ args }) => args[1]))
-    t.same(
-      [4_000, 2_000, 100].filter(ms => asked.has(ms)),
-      [deadlineMs],
-      options,
-    )
+    const deadlines = [4_000, 2_000, 100].filter(ms => asked.has(ms))
+    t.same(deadlines, [deadlineMs], options)
   }
 })
 
-t.test(
-  'an idle process looks after its connections seldom, unless the URI bounds them',
-  async t => {
-    // The driver takes its timers from this module at each use, the double and the sockets do not.
-    const waits = t.capture(timers, 'setTimeout', timers.setTimeout)
-    for (const [options, checkMs] of [
-      ['', 10_000],
-      ['&minPoolSize=2', 100],
-      ['&maxIdleTimeMS=60000', 100],
-    ] as const) {
-      const double = await startMongoDouble(t)
-      waits()
-      await (await open(t, `${double.url}?retryWrites=true${options}`)).ping()
-      const checks = waits().filter(({ args: [work] }) => /ensureMinPoolSize/.test(String(work)))
-      t.ok(checks.length > 0, `the pool is looked after: ${options}`)
-      t.same(new Set(checks.map(({ args }) => args[1])), new Set([checkMs]), options)
-    }
-  },
-)
+t.test('an idle process seldom looks after its connections, unless the URI says so', async t => {
+  // The driver takes its timers from this module at each use, the double and the sockets do not.
+  const waits = t.capture(timers, 'setTimeout', timers.setTimeout)
+  for (const [options, checkMs] of [
+    ['', 10_000],
+    ['&minPoolSize=2', 100],
+    ['&maxIdleTimeMS=60000', 100],
+  ] as const) {
+    const double = await startMongoDouble(t)
+    waits()
+    await (await open(t, `${double.url}?retryWrites=true${options}`)).ping()
+    const checks = waits().filter(({ args: [work] }) => /ensureMinPoolSize/.test(String(work)))
+    t.ok(checks.length > 0, `the pool is looked after: ${options}`)
+    t.same(new Set(checks.map(({ args }) => args[1])), new Set([checkMs]), options)
+  }
+})
 
 t.test('writes wait for the majority and the journal on all but a standalone', async t => {
   const members = (count: number) => Array.from({ length: count }, (_, n) => `127.0.0.1:${n + 1}`)

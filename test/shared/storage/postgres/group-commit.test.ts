@@ -23,10 +23,8 @@ t.test('items that arrive together share a transaction; each gets its own result
     { concurrency: 1, batchMax: 50 },
   )
   const results = await Promise.all(Array.from({ length: 120 }, (_, n) => write(n)))
-  t.same(
-    results,
-    Array.from({ length: 120 }, (_, n) => n * 2),
-  )
+  const doubled = Array.from({ length: 120 }, (_, n) => n * 2)
+  t.same(results, doubled)
   t.equal((await written()).length, 120)
   t.ok(groups <= 4, `${groups} transactions for 120 items`)
 })
@@ -41,9 +39,7 @@ t.test('one bad item harms no other and leaves nothing behind', async t => {
     { concurrency: 2, batchMax: 50 },
   )
   const outcomes = await Promise.allSettled([200, 201, -1, 202, 5].map(write))
-  t.same(
-    outcomes.map(({ status }) => status),
-    ['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'rejected'],
-  )
+  const statuses = outcomes.map(({ status }) => status)
+  t.same(statuses, ['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'rejected'])
   t.same((await written()).slice(-3), [200, 201, 202])
 })

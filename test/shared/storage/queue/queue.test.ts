@@ -67,10 +67,8 @@ t.test('a job that fails is tried again, with one try less', async t => {
   )
   await makeJobsDue(backend, 'webhook', [id])
   await waitUntil('it was tried again', () => tries.length === 2)
-  t.same(
-    tries.map(({ isRetry }) => isRetry),
-    [false, true],
-  )
+  const retries = tries.map(({ isRetry }) => isRetry)
+  t.same(retries, [false, true])
   await waitUntil('it is done', async () => (await rowsOf(id))[0]?.state === 'completed')
   t.match(await rowsOf(id), [{ triesLeft: 9 }])
 })
@@ -134,38 +132,35 @@ t.test('a job of a key is made due where one waits, and sent where none does', a
   t.equal((await rowsOf(key)).length, 1)
 })
 
-t.test(
-  'a running job ends in a transaction, and one that another worker has taken does not',
-  async t => {
-    const [own, taken] = [mintId(), mintId()]
-    const data = {} as never
-    await queue.send(postgres, 'clear', [
-      { id: own, data, priority: 0 },
-      { id: taken, data, priority: 0 },
-    ])
-    await query(
-      `update pgboss.job set state = 'active', retry_count = case when id = $2 then 2 else 1 end
-     where name = 'clear' and id in ($1, $2)`,
-      [own, taken],
+t.test('a running job ends in a transaction, one that another worker took does not', async t => {
+  const [own, taken] = [mintId(), mintId()]
+  const data = {} as never
+  await queue.send(postgres, 'clear', [
+    { id: own, data, priority: 0 },
+    { id: taken, data, priority: 0 },
+  ])
+  await query(
+    `update pgboss.job set state = 'active', retry_count = case when id = $2 then 2 else 1 end
+   where name = 'clear' and id in ($1, $2)`,
+    [own, taken],
+  )
+  const jobs = [
+    { id: own, claim: 1 },
+    { id: taken, claim: 1 },
+  ]
+  const left = async () =>
+    (await query<{ id: string }>(`select id from pgboss.job where name = 'clear'`)).rows.map(
+      ({ id }) => id,
     )
-    const jobs = [
-      { id: own, claim: 1 },
-      { id: taken, claim: 1 },
-    ]
-    const left = async () =>
-      (await query<{ id: string }>(`select id from pgboss.job where name = 'clear'`)).rows.map(
-        ({ id }) => id,
-      )
-    const rolledBack = postgres.transaction(async tx => {
-      await queue.complete(tx, 'clear', jobs)
-      throw new Error('rolled back')
-    })
-    await t.rejects(rolledBack, { message: 'rolled back' })
-    t.same(new Set(await left()), new Set([own, taken]))
-    await postgres.transaction(tx => queue.complete(tx, 'clear', jobs))
-    t.same(await left(), [taken])
-  },
-)
+  const rolledBack = postgres.transaction(async tx => {
+    await queue.complete(tx, 'clear', jobs)
+    throw new Error('rolled back')
+  })
+  await t.rejects(rolledBack, { message: 'rolled back' })
+  t.same(new Set(await left()), new Set([own, taken]))
+  await postgres.transaction(tx => queue.complete(tx, 'clear', jobs))
+  t.same(await left(), [taken])
+})
 
 t.test('what is due is as old as the time since it could have begun', async t => {
   const now = async (name: string) =>

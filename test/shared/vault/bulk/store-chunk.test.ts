@@ -257,10 +257,8 @@ for (const path of ['/v1/memory/upload', '/v1/memory/import']) {
     const { rawUnits, rawTokens } = await vault.row()
     t.same([rawUnits, rawTokens], [30, tokensIn(lines)])
     const tokens = (await billed(vault.vault)).map(bill => (bill as { tokens: number }).tokens)
-    t.equal(
-      tokens.reduce((sum, of) => sum + of, 0),
-      tokensIn(lines),
-    )
+    const sum = tokens.reduce((sum, of) => sum + of, 0)
+    t.equal(sum, tokensIn(lines))
   })
 }
 
@@ -334,10 +332,8 @@ for (const [when, path, end] of [
     t.equal(await vault.send(path, lines), second)
     await finish(first)
     await finish(second)
-    t.same(
-      await vault.texts(),
-      lines.map(({ content }) => content),
-    )
+    const texts = lines.map(({ content }) => content)
+    t.same(await vault.texts(), texts)
   })
 }
 

@@ -43,10 +43,8 @@ await mongo.memories.updateMany(
 t.test('what waits is read oldest first, by an index that holds nothing else', async t => {
   const seen: number[] = []
   for await (const { at } of streamUnconsolidated(mongo, scope, { tier: 1, space })) seen.push(at)
-  t.same(
-    seen,
-    Array.from({ length: waiting }, (_, n) => (count - waiting + n) * 1_000),
-  )
+  const expected = Array.from({ length: waiting }, (_, n) => (count - waiting + n) * 1_000)
+  t.same(seen, expected)
 
   const { filter, sort, projection } = finds.at(-1)!
   const client = await MongoClient.connect(config.mongodbUri)

@@ -81,38 +81,32 @@ function mongoWith(
 
 const killed = () => Promise.reject(new Error('killed'))
 
-t.test(
-  'killed after the memories went and before it is settled: the next run settles it',
-  async t => {
-    const case_ = await promised()
-    let transactions = 0
-    const transaction: typeof backend.postgres.transaction = work =>
-      ++transactions === 2 ? killed() : backend.postgres.transaction(work)
-    const dying = { ...backend.postgres, transaction }
-    await t.rejects(executeDeletion({ ...backend, postgres: dying }, case_.job), {
-      message: 'killed',
-    })
-    const [, ...graves] = await readDocuments(backend, case_.key)
-    t.notOk(graves.some(grave => 'text' in grave || 'vectors' in grave || 'epoch' in grave))
-    await executeDeletion(backend, case_.job)
-    t.match(await standing(case_), settled(case_))
-  },
-)
+t.test('killed after the memories went, before it is settled: the next run settles it', async t => {
+  const case_ = await promised()
+  let transactions = 0
+  const transaction: typeof backend.postgres.transaction = work =>
+    ++transactions === 2 ? killed() : backend.postgres.transaction(work)
+  const dying = { ...backend.postgres, transaction }
+  await t.rejects(executeDeletion({ ...backend, postgres: dying }, case_.job), {
+    message: 'killed',
+  })
+  const [, ...graves] = await readDocuments(backend, case_.key)
+  t.notOk(graves.some(grave => 'text' in grave || 'vectors' in grave || 'epoch' in grave))
+  await executeDeletion(backend, case_.job)
+  t.match(await standing(case_), settled(case_))
+})
 
-t.test(
-  'killed after it is settled: the next run leaves bare tombstones, and nothing twice',
-  async t => {
-    const case_ = await promised()
-    const dying = { ...backend, ...mongoWith('updateMany', 2, killed) }
-    await t.rejects(executeDeletion(dying, case_.job), { message: 'killed' })
-    t.match(await standing(case_), settled(case_))
-    await executeDeletion(backend, case_.job)
-    await executeDeletion(backend, case_.job)
-    const { fields, ...rest } = await standing(case_)
-    t.match(rest, settled(case_))
-    t.same(fields.slice(1), [4, 4])
-  },
-)
+t.test('killed after it is settled: the next run leaves tombstones, nothing twice', async t => {
+  const case_ = await promised()
+  const dying = { ...backend, ...mongoWith('updateMany', 2, killed) }
+  await t.rejects(executeDeletion(dying, case_.job), { message: 'killed' })
+  t.match(await standing(case_), settled(case_))
+  await executeDeletion(backend, case_.job)
+  await executeDeletion(backend, case_.job)
+  const { fields, ...rest } = await standing(case_)
+  t.match(rest, settled(case_))
+  t.same(fields.slice(1), [4, 4])
+})
 
 t.test('killed before anything: the next run does it all', async t => {
   const case_ = await promised()
@@ -129,29 +123,26 @@ t.test('eight workers at once settle it once', async t => {
   t.match(await standing(case_), settled(case_))
 })
 
-t.test(
-  'what the store did not confirm is named as failed, kept, and may be tried again',
-  async t => {
-    const case_ = await promised()
-    const [first, second] = case_.job.ids
-    const half = {
-      ...backend,
-      ...mongoWith('updateMany', 1, (filter, change) =>
-        backend.mongo.memories.updateMany({ ...filter, _id: first! }, change),
-      ),
-    }
-    await executeDeletion(half, case_.job)
-    t.match(await standing(case_), {
-      outcome: { requested: 2, deleted: 1, failed: [second] },
-      units: 2,
-      bill: 10,
-    })
-    const operation = mintId()
-    await acceptDeletion(backend, case_.caller, { operation, ids: [second!] })
-    await executeDeletion(backend, { ...case_.job, operation, ids: [second!] })
-    t.match(await standing(case_), { units: 1, tokens: 10 })
-  },
-)
+t.test('what the store did not confirm has failed, is kept, and may be tried again', async t => {
+  const case_ = await promised()
+  const [first, second] = case_.job.ids
+  const half = {
+    ...backend,
+    ...mongoWith('updateMany', 1, (filter, change) =>
+      backend.mongo.memories.updateMany({ ...filter, _id: first! }, change),
+    ),
+  }
+  await executeDeletion(half, case_.job)
+  t.match(await standing(case_), {
+    outcome: { requested: 2, deleted: 1, failed: [second] },
+    units: 2,
+    bill: 10,
+  })
+  const operation = mintId()
+  await acceptDeletion(backend, case_.caller, { operation, ids: [second!] })
+  await executeDeletion(backend, { ...case_.job, operation, ids: [second!] })
+  t.match(await standing(case_), { units: 1, tokens: 10 })
+})
 
 t.test('a redelivered ingest does not bring a deleted memory back', async t => {
   const case_ = await promised()

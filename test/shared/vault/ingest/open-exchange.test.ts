@@ -22,18 +22,14 @@ const heard = {
   recalledTokens: 100,
 }
 
-async function opened(text: string, session: string | null = null) {
+const plainCall = { session: null, embeddings: 'local', model: 'openai/gpt-5' }
+
+async function opened(text: string | null, session: string | null = null) {
   const key = await buildKey(backend)
   const owner = await resolveCaller(backend, key)
   const operation = mintId()
-  const exchange = await exchanges.open({
-    operation,
-    owner,
-    session,
-    embeddings: 'local',
-    model: 'openai/gpt-5',
-    said: [{ role: 'user', content: text }],
-  })
+  const said = text === null ? [] : [{ role: 'user', content: text }]
+  const exchange = await exchanges.open({ ...plainCall, operation, owner, session, said })
   const stored = async () => {
     await waitUntil('nothing is on its way', async () => {
       const { rows } = await query<{ n: number }>(
@@ -66,47 +62,42 @@ async function sweptAged(operation: string): Promise<number> {
   return swept
 }
 
-t.test(
-  'what was said is written down at once, texts alone, and stored with the answer',
-  async t => {
-    const key = await buildKey(backend)
-    const owner = await resolveCaller(backend, key)
-    const operation = mintId()
-    const image = {
-      type: 'image_url',
-      image_url: { url: `data:image/png;base64,${'A'.repeat(5_000)}` },
-    }
-    const asked = {
-      operation,
-      owner,
-      session: null,
-      embeddings: 'local',
-      model: 'openai/gpt-5',
-      said: [
-        {
-          role: 'user',
-          content: [{ type: 'text', text: 'Look \u0000 \uD800' }, image],
-          name: 'Eve',
-        },
-        { role: 'user', content: 'Not this', memory: false },
-      ],
-    }
-    const exchange = await exchanges.open(asked)
-    t.match(await rowOf(operation), {
-      model: 'openai/gpt-5',
-      said: [{ role: 'user', text: 'Look \uFFFD \uFFFD\n[image]', speaker: 'Eve', at: Number }],
-    })
-    await exchanges.open(asked)
-    await exchanges.close(exchange, heard, 60_000)
-    t.equal(await rowOf(operation), undefined)
-    t.equal(await readBill(backend, operation), 100 + 8 + 2)
-    await waitUntil('stored', async () => (await readDocuments(backend, key)).length === 2)
-    t.match(await readDocuments(backend, key), [
-      { role: 'user', speaker: 'Eve', operation },
-      { role: 'assistant', text: 'Noted.', operation },
-    ])
-  },
-)
+t.test('what was said is written down at once, as texts, and stored with the answer', async t => {
+  const key = await buildKey(backend)
+  const owner = await resolveCaller(backend, key)
+  const operation = mintId()
+  const image = {
+    type: 'image_url',
+    image_url: { url: `data:image/png;base64,${'A'.repeat(5_000)}` },
+  }
+  const asked = {
+    ...plainCall,
+    operation,
+    owner,
+    said: [
+      {
+        role: 'user',
+        content: [{ type: 'text', text: 'Look \u0000 \uD800' }, image],
+        name: 'Eve',
+      },
+      { role: 'user', content: 'Not this', memory: false },
+    ],
+  }
+  const exchange = await exchanges.open(asked)
+  t.match(await rowOf(operation), {
+    model: 'openai/gpt-5',
+    said: [{ role: 'user', text: 'Look \uFFFD \uFFFD\n[image]', speaker: 'Eve', at: Number }],
+  })
+  await exchanges.open(asked)
+  await exchanges.close(exchange, heard, 60_000)
+  t.equal(await rowOf(operation), undefined)
+  t.equal(await readBill(backend, operation), 100 + 8 + 2)
+  await waitUntil('stored', async () => (await readDocuments(backend, key)).length === 2)
+  t.match(await readDocuments(backend, key), [
+    { role: 'user', speaker: 'Eve', operation },
+    { role: 'assistant', text: 'Noted.', operation },
+  ])
+})
 
 t.test('closed twice, as after a commit whose answer was lost, it is stored once', async t => {
   const { operation, exchange, stored } = await opened('Only once')
@@ -117,16 +108,7 @@ t.test('closed twice, as after a commit whose answer was lost, it is stored once
 })
 
 t.test('nothing to store: forgotten, and counted', async t => {
-  const key = await buildKey(backend)
-  const operation = mintId()
-  const exchange = await exchanges.open({
-    operation,
-    owner: await resolveCaller(backend, key),
-    session: null,
-    embeddings: 'local',
-    model: 'openai/gpt-5',
-    said: [],
-  })
+  const { operation, exchange } = await opened(null)
   t.ok(await rowOf(operation))
   await exchanges.close(exchange, { ...heard, text: null }, 60_000)
   t.equal(await rowOf(operation), undefined)
@@ -208,12 +190,7 @@ t.test('those that fail wait behind the others', async t => {
 t.test('void: cleared, and the words go with the clearing, before or after it', async t => {
   await startJobWorkers(backend, 'clear')
   const clear = (owner: Parameters<typeof acceptClearing>[1], session: string | null) =>
-    acceptClearing(backend, owner, {
-      operation: mintId(),
-      session,
-      reset: false,
-      awaited: false,
-    })
+    acceptClearing(backend, owner, { operation: mintId(), session, reset: false, awaited: false })
   const whole = await opened('Secret one')
   await clear(whole.owner, null)
   await waitUntil('the words are gone', async () => !(await rowOf(whole.operation)))
@@ -245,11 +222,9 @@ t.test('void: cleared, and the words go with the clearing, before or after it', 
 /** Opens a call for a turn that is sent again and again. */
 const sentAgain = async (key: string, turn: Buffer, from = backend) =>
   from.exchanges.open({
+    ...plainCall,
     operation: mintId(),
     owner: await resolveCaller(backend, key),
-    session: null,
-    embeddings: 'local',
-    model: 'openai/gpt-5',
     said: [{ role: 'user', content: `Turn ${turn.toString('hex')}` }],
     turn,
   })

@@ -21,22 +21,19 @@ async function waitOf(key: string, session: string): Promise<number> {
   return rows[0]!.seconds
 }
 
-t.test(
-  'the first turn after a quiet time waits a fifth of the time, later ones all of it',
-  async t => {
-    const team = await newTeam()
-    const other = await team.addMember('bob@example.com', ['Everything'])
-    t.equal(await waitOf(team.key, 'a'), 10)
-    t.equal(await waitOf(team.key, 'a'), 50)
-    t.equal(await waitOf(team.key, 'b'), 50)
-    t.equal(await waitOf(other, 'a'), 10, 'of another member')
-    await backend.postgres.query(
-      `update org_turns set created_at = created_at - interval '51 seconds' where author = $1`,
-      ['ada@example.com'],
-    )
-    t.equal(await waitOf(team.key, 'a'), 10, 'quiet again')
-  },
-)
+t.test('the first turn after a quiet time waits a fifth of the time, later ones all', async t => {
+  const team = await newTeam()
+  const other = await team.addMember('bob@example.com', ['Everything'])
+  t.equal(await waitOf(team.key, 'a'), 10)
+  t.equal(await waitOf(team.key, 'a'), 50)
+  t.equal(await waitOf(team.key, 'b'), 50)
+  t.equal(await waitOf(other, 'a'), 10, 'of another member')
+  await backend.postgres.query(
+    `update org_turns set created_at = created_at - interval '51 seconds' where author = $1`,
+    ['ada@example.com'],
+  )
+  t.equal(await waitOf(team.key, 'a'), 10, 'quiet again')
+})
 
 t.test('the words that are extracted from are those that are stored', async t => {
   const team = await newTeam()

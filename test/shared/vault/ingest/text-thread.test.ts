@@ -37,28 +37,25 @@ t.test('in the thread the same comes out as inline', async t => {
   })
 })
 
-t.test(
-  'turns are redacted in the thread as inline, and the event loop turns meanwhile',
-  async t => {
-    const email = 'Write to ada@example.com or call +49 30 1234567, she is at home. '
-    const said = [
-      { role: 'user', text: repeated(email, mebibyte), at: 7 },
-      { role: 'user', text: 'Nothing private.', speaker: 'ada@example.com' },
-    ] as const
-    const { turns, stop } = countTurns()
-    const aside = await redactOrSkipTurnsAside(redact, said)
-    stop()
-    t.ok(turns() > 10, `${turns()} turns`)
-    const inline = redactOrSkipTurns(redact, said)
-    t.same(
-      aside.map(({ speaker, at }) => [speaker, at]),
-      inline.map(({ speaker, at }) => [speaker, at]),
-    )
-    t.ok(aside.every(({ text }, index) => text === inline[index]!.text))
-    t.same(await redactOrSkipTurnsAside(block, said), [])
-    t.equal(await redactOrSkipTurnsAside(null, said), said)
-  },
-)
+t.test('turns are redacted in the thread as inline, and the event loop goes on', async t => {
+  const email = 'Write to ada@example.com or call +49 30 1234567, she is at home. '
+  const said = [
+    { role: 'user', text: repeated(email, mebibyte), at: 7 },
+    { role: 'user', text: 'Nothing private.', speaker: 'ada@example.com' },
+  ] as const
+  const { turns, stop } = countTurns()
+  const aside = await redactOrSkipTurnsAside(redact, said)
+  stop()
+  t.ok(turns() > 10, `${turns()} turns`)
+  const inline = redactOrSkipTurns(redact, said)
+  t.same(
+    aside.map(({ speaker, at }) => [speaker, at]),
+    inline.map(({ speaker, at }) => [speaker, at]),
+  )
+  t.ok(aside.every(({ text }, index) => text === inline[index]!.text))
+  t.same(await redactOrSkipTurnsAside(block, said), [])
+  t.equal(await redactOrSkipTurnsAside(null, said), said)
+})
 
 t.test('several texts at once, each gets its own', async t => {
   const chunked = await Promise.all(

@@ -13,34 +13,31 @@ const { query } = backend.postgres
 const said = (...messages: object[]) =>
   toExtractionInput({}, { session: null, saidAt: 0, messages: messages as { role: string }[] })
 
-t.test(
-  'what is looked through is what is stored, and only with something the member said',
-  async t => {
-    t.equal(said({ role: 'assistant', content: 'Hello' }), undefined)
-    t.equal(said({ role: 'user', content: 'no', memory: false }), undefined)
-    t.equal(
-      toExtractionInput({ memberScope: null }, { session: null, saidAt: 0, messages: [] }),
-      undefined,
-    )
-    t.match(
-      said(
-        { role: 'system', content: 'You are kind' },
-        { role: 'user', content: [{ type: 'text', text: 'look' }], name: 'Ada' },
-        { role: 'model', content: 'I see' },
-      ),
-      {
-        parts: [
-          {
-            messages: [
-              { role: 'user', text: 'look', speaker: 'Ada' },
-              { role: 'assistant', text: 'I see' },
-            ],
-          },
-        ],
-      },
-    )
-  },
-)
+t.test('what is looked through is what is stored, if the member said any of it', async t => {
+  t.equal(said({ role: 'assistant', content: 'Hello' }), undefined)
+  t.equal(said({ role: 'user', content: 'no', memory: false }), undefined)
+  t.equal(
+    toExtractionInput({ memberScope: null }, { session: null, saidAt: 0, messages: [] }),
+    undefined,
+  )
+  t.match(
+    said(
+      { role: 'system', content: 'You are kind' },
+      { role: 'user', content: [{ type: 'text', text: 'look' }], name: 'Ada' },
+      { role: 'model', content: 'I see' },
+    ),
+    {
+      parts: [
+        {
+          messages: [
+            { role: 'user', text: 'look', speaker: 'Ada' },
+            { role: 'assistant', text: 'I see' },
+          ],
+        },
+      ],
+    },
+  )
+})
 
 t.test('a long message keeps both ends', async t => {
   const long = `begin 💸${'x'.repeat(30_000)}💸 end`
@@ -93,40 +90,34 @@ t.test('it was said when the member last said something', async t => {
   t.equal(saidAt(at(5), at(7), at(9, 'assistant')), 7)
   t.equal(saidAt(at(5), at()), 0, 'now, where it does not say when')
   const { parts } = said(...exchange(30, 5_000))!
-  t.same(
-    parts.map(part => part.saidAt),
-    [-3, -2, -1, 0],
-    'parts keep their order',
-  )
+  const times = parts.map(part => part.saidAt)
+  t.same(times, [-3, -2, -1, 0], 'parts keep their order')
 })
 
-t.test(
-  'an exchange that another process began is looked through if its key is a member’s',
-  async t => {
-    const team = await buildTeam(backend)
-    const keys = [await team.addMember('ann'), await buildKey(backend)]
-    const turns: unknown[] = []
-    for (const key of keys) {
-      const keyHash = hashKey(backend.config.keyPepper, key)
-      const row = (await backend.findKey(keyHash))!
-      const operation = mintId()
-      const owner = { account: row.account, keyHash, scope: { vault: row.vault } }
-      await acceptExchange(backend, owner, {
-        operation,
-        session: null,
-        messages: [{ role: 'user', content: 'The floor is 3' }],
-        model: null,
-        embeddings: undefined,
-        awaited: false,
-      })
-      const { rows } = await query(
-        `select t.author, j.data ? 'keyHash' as tells
-       from org_turns t join pgboss.job j on j.id = t.id and j.name = 'org-extract'
-       where t.id = $1`,
-        [operation],
-      )
-      turns.push(rows)
-    }
-    t.same(turns, [[{ author: 'ann', tells: false }], []])
-  },
-)
+t.test('an exchange that another process began is looked through for a member’s key', async t => {
+  const team = await buildTeam(backend)
+  const keys = [await team.addMember('ann'), await buildKey(backend)]
+  const turns: unknown[] = []
+  for (const key of keys) {
+    const keyHash = hashKey(backend.config.keyPepper, key)
+    const row = (await backend.findKey(keyHash))!
+    const operation = mintId()
+    const owner = { account: row.account, keyHash, scope: { vault: row.vault } }
+    await acceptExchange(backend, owner, {
+      operation,
+      session: null,
+      messages: [{ role: 'user', content: 'The floor is 3' }],
+      model: null,
+      embeddings: undefined,
+      awaited: false,
+    })
+    const { rows } = await query(
+      `select t.author, j.data ? 'keyHash' as tells
+     from org_turns t join pgboss.job j on j.id = t.id and j.name = 'org-extract'
+     where t.id = $1`,
+      [operation],
+    )
+    turns.push(rows)
+  }
+  t.same(turns, [[{ author: 'ann', tells: false }], []])
+})

@@ -46,7 +46,7 @@ function find(rows: readonly Row[], text: string) {
 const markedOf = (lines: ReturnType<typeof tell>): string[] =>
   lines.flatMap(({ text, isLater }) => (isLater ? text : []))
 
-t.test('of lines that answer the same, days apart, the latest is marked', t => {
+t.test('of lines that answer the same, days apart, the latest is marked', async t => {
   const rows = [
     { text: 'My boss is Teresa, she founded the team.', daysAgo: 90 },
     { text: 'My new boss is called Duarte.', daysAgo: 14 },
@@ -57,10 +57,9 @@ t.test('of lines that answer the same, days apart, the latest is marked', t => {
   t.match(renderContextBlock(lines, now), /2 weeks ago · [^\]]* · user, later\] My new boss/)
   const third = { text: 'Since today my boss is Ines.', daysAgo: 0 }
   t.same(markedOf(tell([...rows, third], 'Who is my boss?')), [third.text], 'one only')
-  t.end()
 })
 
-t.test('nothing is marked where one line answers, or both are of one day', t => {
+t.test('nothing is marked where one line answers, or both are of one day', async t => {
   const boss = { text: 'My boss is Teresa, she founded the team.', daysAgo: 90 }
   t.same(markedOf(tell([boss], 'Who is my boss?')), [])
   const others = [
@@ -71,19 +70,17 @@ t.test('nothing is marked where one line answers, or both are of one day', t => 
   t.same(markedOf(tell([boss, ...others], 'Who is my boss?')), [], 'neither asks nor repeats')
   const sameDay = [boss, { text: 'My boss is Duarte, not Teresa.', daysAgo: 90 }]
   t.same(markedOf(tell(sameDay, 'Who is my boss?')), [])
-  t.end()
 })
 
-t.test('the best line is recalled whatever it costs; long ones by their best passage', t => {
+t.test('the best line is recalled whatever it costs; long ones by their best passage', async t => {
   const filling = Array.from({ length: 60 }, (_, i) => `Sentence ${i} is about the weather.`)
   const long = [...filling, 'My boss is Teresa.', ...filling].join(' ')
   const [line] = tell([{ text: long, daysAgo: 9, tokens: 900 }], 'Who is my boss Teresa?', 40)
   t.ok(line?.passage, 'a passage')
   t.match(long.slice(line!.passage!.from, line!.passage!.to), 'My boss is Teresa.')
-  t.end()
 })
 
-t.test('beside a line that plainly answers, what shares a word by chance is left out', t => {
+t.test('beside a line that plainly answers, what shares a word by chance is left out', async t => {
   const rows = [
     { text: 'I park the car in garage number 47 on level two.', daysAgo: 40 },
     { text: 'Our dog is called Ilona and she is afraid of fireworks.', daysAgo: 30 },
@@ -107,5 +104,4 @@ t.test('beside a line that plainly answers, what shares a word by chance is left
     const { found, rest } = left(text)
     t.equal(rest.length, found, `nothing is left out of several, of all, or of no answer: ${text}`)
   }
-  t.end()
 })

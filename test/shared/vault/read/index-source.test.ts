@@ -64,37 +64,31 @@ t.test('a memory that is changed is put, not removed before', async t => {
   t.same(await changesIn('local'), { put: [], remove: ids.toSorted() })
 })
 
-t.test(
-  'a vector of another length, or with NaN or an infinity, costs its memory the index',
-  async t => {
-    const { space, dimension } = await backend.embedders.get()
-    const ruined = (value: number) => new Float32Array(dimension).fill(0.1, 0, 90).fill(value, 3, 4)
-    const vectors = {
-      length: new Float32Array(5),
-      nan: ruined(Number.NaN),
-      infinity: ruined(Number.POSITIVE_INFINITY),
-      'minus infinity': ruined(Number.NEGATIVE_INFINITY),
-    }
-    const heron = 'The heron nests on the chimney.'
-    for (const [what, vector] of Object.entries(vectors)) {
-      const { key, client } = await newVault()
-      const ids = await insertMemories(backend, key, [
-        { text: heron },
-        { text: 'The heron flies.' },
-      ])
-      const { scope } = await resolveCaller(backend, key)
-      await backend.mongo.memories.updateOne(
-        { vault: scope.vault, _id: ids[1]! },
-        { $set: { [`vectors.${space}`]: toBinaryVector(vector) } },
-      )
-      const { status, body } = await client.post('/v1/memory/search', { query: 'heron', limit: 5 })
-      t.equal(status, 200, what)
-      t.match(body, { totalMemories: 1, memories: [{ content: heron }] }, what)
-      t.match(
-        await source.changes({ scope, session: null, space, dimension }, 0),
-        { put: [{ text: heron }], remove: [ids[1]] },
-        what,
-      )
-    }
-  },
-)
+t.test('a vector of another length, with NaN or an infinity, is not in the index', async t => {
+  const { space, dimension } = await backend.embedders.get()
+  const ruined = (value: number) => new Float32Array(dimension).fill(0.1, 0, 90).fill(value, 3, 4)
+  const vectors = {
+    length: new Float32Array(5),
+    nan: ruined(Number.NaN),
+    infinity: ruined(Number.POSITIVE_INFINITY),
+    'minus infinity': ruined(Number.NEGATIVE_INFINITY),
+  }
+  const heron = 'The heron nests on the chimney.'
+  for (const [what, vector] of Object.entries(vectors)) {
+    const { key, client } = await newVault()
+    const ids = await insertMemories(backend, key, [{ text: heron }, { text: 'The heron flies.' }])
+    const { scope } = await resolveCaller(backend, key)
+    await backend.mongo.memories.updateOne(
+      { vault: scope.vault, _id: ids[1]! },
+      { $set: { [`vectors.${space}`]: toBinaryVector(vector) } },
+    )
+    const { status, body } = await client.post('/v1/memory/search', { query: 'heron', limit: 5 })
+    t.equal(status, 200, what)
+    t.match(body, { totalMemories: 1, memories: [{ content: heron }] }, what)
+    t.match(
+      await source.changes({ scope, session: null, space, dimension }, 0),
+      { put: [{ text: heron }], remove: [ids[1]] },
+      what,
+    )
+  }
+})

@@ -222,9 +222,8 @@ t.test('what was deleted since the index saw it is never found', async t => {
   t.same(await ask(scan, { ...plain, count: 30 }), remaining)
   t.same(told, [])
 
-  for (const document of before) {
+  for (const document of before)
     await documents.replaceOne({ _id: document._id }, document, { upsert: true })
-  }
 })
 
 t.test('the stage stays within the rules for any count', async t => {
@@ -357,9 +356,8 @@ t.test('a store out of reach is said to be so', async t => {
   const gone = await openMongo(uri.href)
   const nearest = [createNearestScan(gone), await chooseNearestSearch(gone, { recent })]
   await gone.close()
-  for (const way of nearest) {
+  for (const way of nearest)
     await t.rejects(way.candidates(scopes[0]!, plain), { name: 'Refusal', reason: 'unavailable' })
-  }
 })
 
 t.test('vectors as models make them', async t => {
@@ -387,12 +385,9 @@ t.test('vectors as models make them', async t => {
   t.same(told, [])
 })
 
-t.test(
-  'the double keeps the order of stages, and answers a missing index with nothing',
-  async t => {
-    const { memories } = createAtlasDouble(mongo, database).mongo
-    const stage = { index: 'i', path: 'p', queryVector: [1], numCandidates: 20, limit: 5 }
-    await t.rejects(memories.aggregate([{ $match: {} }, { $vectorSearch: stage }]).toArray())
-    t.same(await memories.aggregate([{ $vectorSearch: stage }]).toArray(), [])
-  },
-)
+t.test('the double keeps the order of stages; a missing index answers nothing', async t => {
+  const { memories } = createAtlasDouble(mongo, database).mongo
+  const stage = { index: 'i', path: 'p', queryVector: [1], numCandidates: 20, limit: 5 }
+  await t.rejects(memories.aggregate([{ $match: {} }, { $vectorSearch: stage }]).toArray())
+  t.same(await memories.aggregate([{ $vectorSearch: stage }]).toArray(), [])
+})

@@ -69,50 +69,47 @@ t.test('whatever is stored, edited and deleted, every quote is of a live memory'
   )
 })
 
-t.test(
-  'of 3,000 memories a warm profile reads none, and a cold one lets the event loop turn',
-  async t => {
-    const key = await buildKey(backend)
-    const caller = await resolveCaller(backend, key)
-    const { scope } = caller
-    const plain = 'The report about the harbour was filed, and nothing else happened that day.'
-    const texts = Array.from({ length: 3_000 }, (_, n) =>
-      n % 20 === 0 ? `${plain} ${sentences[(n / 20) % sentences.length]}` : `${plain} ${n}`,
-    )
-    const documents = texts.map((text, n) => ({
-      _id: crypto.randomUUID(),
-      vault: scope.vault,
-      epoch: scope.epoch,
-      session: '',
-      session_epoch: 0,
-      tier: 1 as const,
-      role: 'user' as const,
-      text,
-      at: new Date(begin + n * 60_000),
-    }))
-    await backend.mongo.memories.insertMany(documents as never[])
-    await rowsOf(key)
-    reads.length = 0
-    for (let n = 0; n < 50; n++) {
-      const { rows } = await readProfile(backend, caller, { ...all, limit: 100 })
-      t.equal(rows.length, 100)
-    }
-    t.same(reads, [], 'warm')
+t.test('of 3,000 memories a warm profile reads none, a cold one lets the loop turn', async t => {
+  const key = await buildKey(backend)
+  const caller = await resolveCaller(backend, key)
+  const { scope } = caller
+  const plain = 'The report about the harbour was filed, and nothing else happened that day.'
+  const texts = Array.from({ length: 3_000 }, (_, n) =>
+    n % 20 === 0 ? `${plain} ${sentences[(n / 20) % sentences.length]}` : `${plain} ${n}`,
+  )
+  const documents = texts.map((text, n) => ({
+    _id: crypto.randomUUID(),
+    vault: scope.vault,
+    epoch: scope.epoch,
+    session: '',
+    session_epoch: 0,
+    tier: 1 as const,
+    role: 'user' as const,
+    text,
+    at: new Date(begin + n * 60_000),
+  }))
+  await backend.mongo.memories.insertMany(documents as never[])
+  await rowsOf(key)
+  reads.length = 0
+  for (let n = 0; n < 50; n++) {
+    const { rows } = await readProfile(backend, caller, { ...all, limit: 100 })
+    t.equal(rows.length, 100)
+  }
+  t.same(reads, [], 'warm')
 
-    // A store that answers at once: each turn of the event loop is a pause of the reading.
-    const { turns, stop } = countTurns()
-    t.teardown(stop)
-    let first = 0
-    const find = async function* () {
-      first = turns()
-      yield* documents
-    }
-    const memories = Object.create(backend.mongo.memories, { find: { value: find } })
-    const source = createProfileSource({ mongo: { memories }, postgres: backend.postgres })
-    startStepClock(t)
-    const statements = await source.load({ scope, session: null })
-    stop()
-    t.ok(statements.size > 100)
-    t.ok(turns() - first >= documents.length * 0.95, `cold: ${turns() - first} turns`)
-  },
-)
+  // A store that answers at once: each turn of the event loop is a pause of the reading.
+  const { turns, stop } = countTurns()
+  t.teardown(stop)
+  let first = 0
+  const find = async function* () {
+    first = turns()
+    yield* documents
+  }
+  const memories = Object.create(backend.mongo.memories, { find: { value: find } })
+  const source = createProfileSource({ mongo: { memories }, postgres: backend.postgres })
+  startStepClock(t)
+  const statements = await source.load({ scope, session: null })
+  stop()
+  t.ok(statements.size > 100)
+  t.ok(turns() - first >= documents.length * 0.95, `cold: ${turns() - first} turns`)
+})

@@ -40,9 +40,7 @@ t.test('the question and the turns before it are read wherever they stand', asyn
   )
   const turns = recentTurns(messages)
   const question = turns.findLastIndex(({ role }) => role === 'user')
-  t.same(
-    turns.slice(question - 4, question + 1).map(({ text }) => text.slice(0, 4)),
-    ['496 ', '497 ', '498 ', '499 ', '500 '],
-  )
+  const texts = turns.slice(question - 4, question + 1).map(({ text }) => text.slice(0, 4))
+  t.same(texts, ['496 ', '497 ', '498 ', '499 ', '500 '])
   t.equal(state.reads, 206)
 })
