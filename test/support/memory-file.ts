@@ -8,9 +8,13 @@ import { resolveCaller } from '#test/support/insert-memories.ts'
 /** A client of one Memory Key, with the caller it authenticates. */
 export type KeyedClient = TestClient & { key: string; caller(): Promise<Caller> }
 
-/** A client with a new key for the API of `service` at `base`. */
-export async function createKeyedClient(service: Backend, base: string): Promise<KeyedClient> {
-  const key = await buildKey(service)
+/** A client with a new key for the API of `service` at `base`, in a new account unless an email names one. */
+export async function createKeyedClient(
+  service: Backend,
+  base: string,
+  email?: string,
+): Promise<KeyedClient> {
+  const key = await buildKey(service, email)
   return { ...createTestClient(base, key), key, caller: () => resolveCaller(service, key) }
 }
 

@@ -2,25 +2,23 @@ import t from 'tap'
 import { mintKey, hashKey } from '#shared/access/key.ts'
 import { insertAdminKey } from '#shared/access/admin-keys.postgres.ts'
 import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
-import { jobNames } from '#shared/domain/jobs.ts'
 import { openProviderKeys } from '#shared/access/provider-key.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
-import { createTestBackend } from '#test/support/backend.ts'
 import { setBalance } from '#test/support/alter.ts'
 import { insertPastUsage, rewindUsageRollUp } from '#test/support/alter-jobs.ts'
 import { accountIdOf, balanceOf, countRows, tableText } from '#test/support/observe.ts'
 import { passMidnight } from '#test/support/wait-until.ts'
+import { allJobsBut, startService } from '#test/support/service.ts'
 
 await passMidnight()
-const backend = await createTestBackend(t, {
-  env: { ADMIN_SECRET: 'break-the-glass-please', ADMIN_EMAIL: 'Root@example.com' },
-})
-// Without the sweep, which rolls usage up.
-await startJobWorkers(backend, ...jobNames.filter(name => name !== 'sweep'))
 const email = 'owner@example.com'
-const key = await buildKey(backend, email)
-const api = await startTestApi(t, backend, key)
+// Without the sweep, which rolls usage up.
+const { backend, base, newClient } = await startService(t, {
+  env: { ADMIN_SECRET: 'break-the-glass-please', ADMIN_EMAIL: 'Root@example.com' },
+  jobs: allJobsBut('sweep'),
+})
+const { key, ...api } = await newClient(email)
 const { query } = backend.postgres
 
 const accountId = () => accountIdOf(backend, email)
@@ -46,12 +44,12 @@ t.test('200: usage sums requests, tokens and models of one key', async t => {
     body.total_memory_tokens,
     body.total_input_tokens + body.total_output_tokens + found.tokenCount,
   )
-  const stranger = createTestClient(api.base, await buildKey(backend, email))
+  const stranger = await newClient(email)
   t.equal((await stranger.get('/v1/account/usage')).body.total_requests, 0, 'one key, one vault')
 })
 
 t.test('200: reads that find nothing are counted, and cost nothing', async t => {
-  const client = createTestClient(api.base, await buildKey(backend))
+  const client = await newClient()
   for (let n = 0; n < 3; n++) {
     await client.post('/v1/memory/search', { query: 'anything', limit: 3 })
   }
@@ -116,7 +114,7 @@ t.test('200: a named end is part of the period, and so it is told', async t => {
 })
 
 t.test('200: a model is counted with its provider where its name tells it', async t => {
-  const client = createTestClient(api.base, await buildKey(backend, 'named@example.com'))
+  const client = await newClient('named@example.com')
   for (const model of ['gpt-5', 'openai/gpt-5', 'claude-sonnet-4-5', 'my-own-model']) {
     const messages = [{ role: 'user', content: 'the boiler was serviced' }]
     t.equal((await client.post('/v1/memory/ingest', { model, messages })).status, 202)
@@ -234,7 +232,7 @@ t.test('200: the admin of an email reaches the account of that email, and only t
     { 'x-admin-key': admin },
     { 'x-dashboard-key': admin },
   ]) {
-    const { status, body } = await createTestClient(api.base).get(path, headers)
+    const { status, body } = await createTestClient(base).get(path, headers)
     t.equal(status, 200)
     t.match(body.provider_keys, [{ provider: 'mistral' }])
   }
@@ -242,14 +240,14 @@ t.test('200: the admin of an email reaches the account of that email, and only t
     { authorization: 'Bearer break-the-glass-please' },
     { 'x-admin-key': 'break-the-glass-please' },
   ]) {
-    const { body } = await createTestClient(api.base).get(path, {
+    const { body } = await createTestClient(base).get(path, {
       ...glass,
       'x-admin-email': email,
     })
     t.same(body.provider_keys, [], 'the email a client sends is not looked at')
   }
   for (const wrong of [expired, mintKey('admin'), 'mk_admin']) {
-    const { status } = await createTestClient(api.base).get(path, {
+    const { status } = await createTestClient(base).get(path, {
       authorization: `Bearer ${wrong}`,
     })
     t.equal(status, 401)

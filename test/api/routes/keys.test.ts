@@ -1,14 +1,12 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { tableText } from '#test/support/observe.ts'
 import { isSinceStart } from '#test/support/recent.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
+const { backend, base, newClient } = await startService(t)
+const api = await newClient()
 
 t.test('201: a new key with an empty vault of its own in the same account', async t => {
   await api.post('/v1/memory/ingest?wait=true', { messages: [{ role: 'user', content: 'mine' }] })
@@ -17,7 +15,7 @@ t.test('201: a new key with an empty vault of its own in the same account', asyn
   t.match(body, { key: /^mk_[0-9A-Za-z]{32}$/, name: 'Phone' })
   t.ok(isSinceStart(body.created_at))
 
-  const phone = createTestClient(api.base, body.key)
+  const phone = createTestClient(base, body.key)
   t.equal((await phone.get('/v1/memory/stats')).body.memories, 0)
   t.equal((await api.get(`/v1/memory/${body.key}/stats`)).status, 200, 'the account is the same')
 })
@@ -35,7 +33,7 @@ t.test('201: a key that expires stops working then', async t => {
     const { status, body } = await api.post('/v1/keys', { expires_at })
     if (status === 400) continue
     t.equal(body.expires_at, expires_at)
-    const guest = createTestClient(api.base, body.key)
+    const guest = createTestClient(base, body.key)
     const stats = async () => (await guest.get('/v1/memory/stats')).status
     statuses.push(await stats())
     await waitUntil('the key has expired', async () => (await stats()) === 401)

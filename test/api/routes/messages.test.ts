@@ -1,18 +1,16 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { respondJson } from '#test/support/model-provider/answers.ts'
 import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
 import { findHeader } from '#test/support/recording-server.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
+import { startService } from '#test/support/service.ts'
 
 const provider = await startModelProvider(t)
-const backend = await createTestBackend(t, { env: provider.env })
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { env: provider.env, jobs: ['ingest'] })
 const key = await buildKey(backend)
 const client = createTestClient(base)
-await startJobWorkers(backend, 'ingest')
 await insertMemories(backend, key, [{ text: 'The boat is called Nausicaa.' }])
 
 const path = '/v1/messages'

@@ -1,21 +1,15 @@
 import t from 'tap'
 import type { FileChunkJob } from '#shared/domain/job-payloads.ts'
 import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { billedEvents } from '#test/support/observe.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, newClient } = await startService(t, { jobs: [] })
 const said = (content: string) => ({ messages: [{ role: 'user', content }] })
 const asynchronous = { prefer: 'respond-async' }
-
-async function fresh() {
-  const key = await buildKey(backend)
-  return { key, client: createTestClient(base, key) }
-}
 
 const linesOf = (count: number): string =>
   Array.from({ length: count }, (_, n) => `{"content":"line number ${n}"}`).join('\n')
@@ -41,7 +35,7 @@ const isMarked = async (operation: string): Promise<boolean> => {
 }
 
 t.test('202: Location names the operation, Preference-Applied that the wish was heard', async t => {
-  const { client } = await fresh()
+  const client = await newClient()
   const { accepted, id } = await acceptFile(client)
   t.equal(accepted.status, 202)
   t.equal(accepted.headers.get('location'), `/v1/operations/${id}`)
@@ -59,7 +53,7 @@ t.test('202: Location names the operation, Preference-Applied that the wish was 
 })
 
 t.test('409: a request that waited for a cancelled upload', async t => {
-  const { client } = await fresh()
+  const client = await newClient()
   const { id } = await acceptFile(client)
   await client.send('DELETE', `/v1/operations/${id}`)
   const waiting = await client.get(`/v1/operations/${id}`)
@@ -69,7 +63,7 @@ t.test('409: a request that waited for a cancelled upload', async t => {
 t.test(
   '200: cancelling a running upload stops it at its next chunk; what is stored stays',
   async t => {
-    const { key, client } = await fresh()
+    const { key, ...client } = await newClient()
     const { id, chunks } = await acceptFile(client)
     t.equal(chunks.length, 3)
     await storeChunk(backend, chunks[0]!)
@@ -112,7 +106,7 @@ t.test(
 )
 
 t.test('200: a finished exchange has an outcome', async t => {
-  const { client } = await fresh()
+  const client = await newClient()
   await startJobWorkers(backend, 'ingest')
   const long = 'The boiler was serviced in March by Mr Novak of the gas works. '.repeat(120)
   const told = await client.post('/v1/memory/ingest?wait=true', said(long))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { rollUpAccountUsage, serviceUsageByDay } from '#shared/billing/usage-accounts.postgres.ts'
 import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
@@ -9,11 +9,11 @@ import { ageBill, makeJobsDue, rewindUsageRollUp, setOperation } from '#test/sup
 import { billedEvents, vaultRow } from '#test/support/observe.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
 import { passMidnight, waitUntil } from '#test/support/wait-until.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const key = await buildKey(backend, 'owner@example.com')
-const api = await startTestApi(t, backend, key)
-const stranger = createTestClient(api.base, await buildKey(backend))
+const { backend, newClient } = await startService(t, { jobs: [] })
+const { key, ...api } = await newClient('owner@example.com')
+const stranger = await newClient()
 
 const ingest = async (path = '/v1/memory/ingest'): Promise<string> =>
   (await api.post(path, { messages: [{ role: 'user', content: 'hello there' }] })).body.operation_id
@@ -84,7 +84,7 @@ t.test('200: cancelling takes the bill out of days that are rolled up too', asyn
 t.test('200: two cancelled at once leave nothing in a day that is rolled up', async t => {
   const { query } = backend.postgres
   await rewindUsageRollUp(backend, 'usage_accounts_rolled', 12)
-  const other = createTestClient(api.base, await buildKey(backend, 'owner@example.com'))
+  const other = await newClient('owner@example.com')
   const messages = [{ role: 'user', content: 'hello there' }]
   const { operation_id: ofOther } = (await other.post('/v1/memory/ingest', { messages })).body
   const cancels = [

@@ -3,12 +3,11 @@ import { verifyAccountEvents } from '#shared/events/account-event-chain.ts'
 import { operatorEmail } from '#shared/access/operator.ts'
 import { verifyExportFile } from '#shared/accounts/verify-export-file.ts'
 import { buildAdmin } from '#test/support/admin.ts'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { accountIdOf } from '#test/support/observe.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 const { key: operatorKey } = await buildAdmin(backend, operatorEmail(backend.config))
 const operator = createTestClient(base, operatorKey)
 

@@ -3,14 +3,7 @@ import { mintId } from '#shared/core/ids.ts'
 import { operatorEmail } from '#shared/access/operator.ts'
 import { rollUpAccountUsage } from '#shared/billing/usage-accounts.postgres.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startJobWorkers, type TestClient } from '#test/support/api.ts'
 import { readBill } from '#test/support/insert-memories.ts'
 import {
   insertLaterOperations,
@@ -21,10 +14,10 @@ import {
 } from '#test/support/alter-jobs.ts'
 import { accountIdOf, countRows } from '#test/support/observe.ts'
 import { passMidnight } from '#test/support/wait-until.ts'
+import { startService } from '#test/support/service.ts'
 
 await passMidnight()
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base, newClient } = await startService(t, { jobs: [] })
 const { key: operatorKey } = await buildAdmin(backend, operatorEmail(backend.config))
 const operator = createTestClient(base, operatorKey)
 const { query } = backend.postgres
@@ -50,7 +43,7 @@ t.test('403: whoever does not run the service', async t => {
 
 t.test('200: tenants with what they have and use, newest first', async t => {
   const email = 'Rosa.Tenant@example.com'.toLowerCase()
-  const owner = createTestClient(base, await buildKey(backend, email))
+  const owner = await newClient(email)
   await owner.post('/v1/keys', { name: 'of a user' })
   await tell(owner, 'the secret of the orchard')
   await owner.post('/v1/memory/ingest', { messages: [{ role: 'user', content: 'and another' }] })
@@ -128,8 +121,8 @@ t.test('200: usage by day, the same before and after the days are rolled up', as
 
 t.test('200: work of all accounts, by state, kind and account', async t => {
   const email = 'worker@example.com'
-  const client = createTestClient(base, await buildKey(backend, email))
-  const other = createTestClient(base, await buildKey(backend))
+  const client = await newClient(email)
+  const other = await newClient()
   const first = await tell(client, 'the secret of the cellar')
   const failed = await tell(other, 'another')
   const cancelled = await tell(client, 'a third')
@@ -157,7 +150,7 @@ t.test('200: work of all accounts, by state, kind and account', async t => {
 
 t.test('200: what is rare is found a page later, and no page looks through everything', async t => {
   const email = 'rare@example.com'
-  const client = createTestClient(base, await buildKey(backend, email))
+  const client = await newClient(email)
   const rare = await tell(client, 'the rare one')
   await setOperation(backend, rare, { kind: 'rare' })
   await insertLaterOperations(backend, rare, { kind: 'plenty', count: 6_000 })
@@ -172,7 +165,7 @@ t.test('200: what is rare is found a page later, and no page looks through every
 t.test('what an erased account used goes with it', async t => {
   await startJobWorkers(backend)
   const email = 'leaver@example.com'
-  const client = createTestClient(base, await buildKey(backend, email))
+  const client = await newClient(email)
   const account = await accountOf(email)
   await insertPastUsage(backend, account, [2])
   await rewindUsageRollUp(backend, 'usage_accounts_rolled', 600)

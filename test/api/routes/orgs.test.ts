@@ -1,5 +1,5 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
@@ -7,12 +7,12 @@ import { endAdminKeys } from '#test/support/alter.ts'
 import { countDocuments, countRows, tablesHolding, vaultsOfOrg } from '#test/support/observe.ts'
 import { countOpenOperations } from '#test/support/observe-jobs.ts'
 import { isSinceStart } from '#test/support/recent.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t, {
+const { backend, base } = await startService(t, {
   env: { ADMIN_SECRET: 'a-secret-that-breaks-the-glass', ADMIN_EMAIL: 'Glass@example.com' },
+  jobs: ['ingest', 'clear'],
 })
-await startJobWorkers(backend, 'ingest', 'clear')
-const { base } = await startTestApi(t, backend)
 const owner = await buildAdmin(backend)
 const admin = createTestClient(base, owner.key)
 

@@ -3,14 +3,14 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { respondJson, respondWith, respondError } from '#test/support/model-provider/answers.ts'
 import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
 import { findHeader } from '#test/support/recording-server.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { setBalance } from '#test/support/alter.ts'
+import { startService } from '#test/support/service.ts'
 
 const provider = await startModelProvider(t)
 
@@ -25,8 +25,10 @@ await once(listener, 'listening')
 t.teardown(() => listener.close())
 const earlyUrl = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/v1`
 
-const backend = await createTestBackend(t, { env: { ...provider.env, XAI_BASE_URL: earlyUrl } })
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, {
+  env: { ...provider.env, XAI_BASE_URL: earlyUrl },
+  jobs: [],
+})
 const client = createTestClient(base)
 const key = await buildKey(backend)
 const sk = providerKey('openai')

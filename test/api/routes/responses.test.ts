@@ -1,6 +1,5 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { waitUntilSettled } from '#test/support/exchange-journal.ts'
 import { goldenAnswers } from '#test/support/golden/index.ts'
 import { respondJson } from '#test/support/model-provider/answers.ts'
@@ -8,12 +7,11 @@ import { startModelProvider } from '#test/support/model-provider.ts'
 import { findHeader } from '#test/support/recording-server.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
+import { startService } from '#test/support/service.ts'
 
 const provider = await startModelProvider(t)
-const backend = await createTestBackend(t, { env: provider.env })
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { env: provider.env, jobs: ['ingest'] })
 const client = createTestClient(base)
-await startJobWorkers(backend, 'ingest')
 
 const path = '/v1/responses'
 const last = () => provider.requests.at(-1)!

@@ -1,12 +1,11 @@
 import t from 'tap'
 import { operatorEmail } from '#shared/access/operator.ts'
 import { buildAdmin } from '#test/support/admin.ts'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { isSinceStart } from '#test/support/recent.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 const path = '/v1/account/admin-keys'
 const rosa = await buildAdmin(backend)
 const admin = createTestClient(base, rosa.key)

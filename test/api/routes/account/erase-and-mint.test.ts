@@ -1,16 +1,15 @@
 import t, { type Test } from 'tap'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
+import { startService } from '#test/support/service.ts'
 
 /* No key survives the erasure of its account, whichever of the two waits for the other. */
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base, newClient } = await startService(t, { jobs: [] })
 const { query } = backend.postgres
 
 async function newAccount(email: string) {
-  const client = createTestClient(base, await buildKey(backend, email))
+  const client = await newClient(email)
   const { rows } = await query<{ id: string }>('select id from accounts where email = $1', [email])
   const account = rows[0]!.id
   return {

@@ -1,15 +1,15 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
+import { startService } from '#test/support/service.ts'
 
 /* The secret of the environment stays when the account that it acts for is erased; what it was answered goes. */
 
 const adminSecret = 'break-the-glass-please'
 const email = 'root@example.com'
-const backend = await createTestBackend(t, {
+const { backend, base, newClient } = await startService(t, {
   env: { ADMIN_SECRET: adminSecret, ADMIN_EMAIL: 'Root@Example.com' },
+  jobs: [],
 })
-const { base } = await startTestApi(t, backend)
 const { query } = backend.postgres
 const breakGlass = createTestClient(base, adminSecret)
 
@@ -24,10 +24,10 @@ async function storedRoutes(): Promise<string[]> {
 const once = (key: string) => ({ 'idempotency-key': key })
 
 t.test('answers to the secret go with its account', async t => {
-  const owner = createTestClient(base, await buildKey(backend, email))
+  const owner = await newClient(email)
   const created = await breakGlass.post('/v1/orgs', { name: 'Acme' }, once('org'))
   t.equal(created.status, 201, JSON.stringify(created.body))
-  const stranger = createTestClient(base, await buildKey(backend, 'other@example.com'))
+  const stranger = await newClient('other@example.com')
   t.equal((await stranger.post('/v1/keys', { name: 'Tablet' }, once('mint'))).status, 201)
   t.same(await storedRoutes(), ['POST /v1/keys', 'POST /v1/orgs'])
 
@@ -49,7 +49,7 @@ t.test('an erasure by the secret, sent again, is answered with the same receipt'
 t.test('the erasure of another account leaves the answers to the secret', async t => {
   const created = await breakGlass.post('/v1/orgs', { name: 'Globex' }, once('globex'))
   t.equal(created.status, 201)
-  const other = createTestClient(base, await buildKey(backend, 'another@example.com'))
+  const other = await newClient('another@example.com')
   t.equal((await other.post('/v1/account/erase', { email: 'another@example.com' })).status, 202)
   const replayed = await breakGlass.post('/v1/orgs', { name: 'Globex' }, once('globex'))
   t.equal(replayed.body.org_id, created.body.org_id)

@@ -1,18 +1,15 @@
 import t from 'tap'
 import { finishAccountErasure } from '#shared/accounts/erase-account.ts'
 import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
-import { jobNames } from '#shared/domain/jobs.ts'
 import { ageRows } from '#test/support/alter.ts'
 import { insertPastUsage, postponeJobs, rewindUsageRollUp } from '#test/support/alter-jobs.ts'
-import { createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { buildTeam } from '#test/support/team.ts'
 import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+import { allJobsBut, startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: allJobsBut('sweep') })
 const { query } = backend.postgres
-await startJobWorkers(backend, ...jobNames.filter(name => name !== 'sweep'))
 
 /** An account of a week with a member, and keys that were used two days ago. */
 async function newAccount() {

@@ -1,21 +1,18 @@
 import t from 'tap'
 import { buildOrg } from '#test/support/admin.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { exportAccountItems, type AccountExportItem } from '#shared/accounts/export-account.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
-await startJobWorkers(backend)
+const { backend, base, newClient } = await startService(t)
 const path = '/v1/account/export'
 
 type Line = { type: string; [field: string]: unknown }
 
 t.test('200: everything of an account, and nothing of anybody else', async t => {
   const { admin, email, org, path: orgPath } = await buildOrg(backend, base)
-  const key = await buildKey(backend, email)
-  const client = createTestClient(base, key)
-  const stranger = createTestClient(base, await buildKey(backend))
+  const { key, ...client } = await newClient(email)
+  const stranger = await newClient()
   const said = (content: string, session_id?: string) => ({
     messages: [{ role: 'user', content }],
     ...(session_id && { session_id }),
@@ -98,8 +95,8 @@ t.test('200: everything of an account, and nothing of anybody else', async t => 
 
 t.test('200: what is cleared or removed meanwhile ends there, and the rest follows', async t => {
   const { admin, email, path: orgPath } = await buildOrg(backend, base)
-  const first = createTestClient(base, await buildKey(backend, email))
-  const second = createTestClient(base, await buildKey(backend, email))
+  const first = await newClient(email)
+  const second = await newClient(email)
   const said = (content: string) => ({ messages: [{ role: 'user', content }] })
   await first.post('/v1/memory/ingest?wait=true', said('the first vault'))
   await second.post('/v1/memory/ingest?wait=true', said('the second vault'))

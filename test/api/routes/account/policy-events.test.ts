@@ -6,14 +6,12 @@ import { verifyAccountEvents } from '#shared/events/account-event-chain.ts'
 import { verifyExportFile } from '#shared/accounts/verify-export-file.ts'
 import { maskKey } from '#shared/access/key.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { startTestApi, startJobWorkers, type TestClient } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import type { TestClient } from '#test/support/api.ts'
 import type { Test } from 'tap'
 import { accountIdOf } from '#test/support/observe.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
-await startJobWorkers(backend)
+const { backend, base } = await startService(t)
 
 const listEvents = async (admin: TestClient, asked = 'limit=500'): Promise<AccountEvent[]> =>
   (await admin.get(`/v1/account/events?${asked}`)).body.items

@@ -1,13 +1,11 @@
 import t from 'tap'
 import { deliverWebhook } from '#shared/events/webhooks/deliver.ts'
 import { giveUpDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
-import { startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
 import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
 import { buildSubscriber } from '#test/support/webhook-subscriber.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t, { env: { WEBHOOK_LOOPBACK: 'on' } })
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { env: { WEBHOOK_LOOPBACK: 'on' }, jobs: [] })
 const { query } = backend.postgres
 
 /** A webhook with this many messages that are due in an hour. */

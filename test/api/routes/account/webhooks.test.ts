@@ -12,9 +12,7 @@ import { Webhook } from 'standardwebhooks'
 import { hashKey } from '#shared/access/key.ts'
 import { reviewThreshold } from '#shared/org/review-threshold.ts'
 import { thresholdImportance, thresholdTokens } from '#shared/vault/consolidate/debt.ts'
-import { jobNames } from '#shared/domain/jobs.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '#test/support/webhook-receiver.ts'
@@ -28,10 +26,12 @@ import { insertOperation } from '#test/support/alter-jobs.ts'
 import { tableText } from '#test/support/observe.ts'
 import { webhookDeliveriesOf } from '#test/support/observe-jobs.ts'
 import { isSinceStart } from '#test/support/recent.ts'
+import { allJobsBut, startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t, { env: { WEBHOOK_LOOPBACK: 'on' } })
-const { base } = await startTestApi(t, backend)
-await startJobWorkers(backend, ...jobNames.filter(name => name !== 'webhook'))
+const { backend, base, newClient } = await startService(t, {
+  env: { WEBHOOK_LOOPBACK: 'on' },
+  jobs: allJobsBut('webhook'),
+})
 
 const deliver = () => deliverPending(backend)
 const user = (events?: string[]) => buildSubscriber(t, backend, base, events)
@@ -52,7 +52,7 @@ t.test('201: the secret is shown once and stored sealed', async t => {
 })
 
 t.test('400: addresses that cannot be', async t => {
-  const client = createTestClient(base, await buildKey(backend))
+  const client = await newClient()
   const events = ['key.revoked']
   for (const body of [
     { url: 'http://example.com/', events },
@@ -66,7 +66,7 @@ t.test('400: addresses that cannot be', async t => {
 })
 
 t.test('409: an account has at most twenty', async t => {
-  const client = createTestClient(base, await buildKey(backend))
+  const client = await newClient()
   const body = { url: 'https://example.com/', events: ['key.revoked'] }
   const made = await Promise.all(Array.from({ length: 24 }, () => client.post(path, body)))
   t.equal(made.filter(({ status }) => status === 201).length, 20)

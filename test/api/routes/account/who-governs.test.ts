@@ -2,12 +2,11 @@ import t from 'tap'
 import { contractDocument } from '#api/contract/document.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient, type TestClient } from '#test/support/api.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 const { key: adminKey, memoryKey, email } = await buildAdmin(backend)
 const owner = createTestClient(base, memoryKey)
 const minted = (await owner.post('/v1/keys', { name: 'of a user' })).body.key as string

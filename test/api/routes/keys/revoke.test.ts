@@ -2,22 +2,14 @@ import t from 'tap'
 import { countVault } from '#shared/vault/delete/delete-cleared.mongo.ts'
 import { maskKey } from '#shared/access/key.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient, type TestClient } from '#test/support/api.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { webhookDeliveriesOf } from '#test/support/observe-jobs.ts'
 import { isSinceStart } from '#test/support/recent.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
+const { backend, base, newClient } = await startService(t)
 const path = '/v1/keys'
 const told = { messages: [{ role: 'user', content: 'the spare key is with Otto' }] }
 
@@ -66,7 +58,7 @@ t.test('200: the keys of the account, newest first, none of them whole', async t
 })
 
 t.test('200: pages that meet, and a cursor of nobody else', async t => {
-  const client = createTestClient(base, await buildKey(backend))
+  const client = await newClient()
   const names = Array.from({ length: 6 }, (_, n) => `key ${n}`)
   for (const name of names) await client.post(path, { name })
   const seen: string[] = []
@@ -78,7 +70,7 @@ t.test('200: pages that meet, and a cursor of nobody else', async t => {
     seen.push(...body.items.map(({ name }: Listed) => name))
     cursor = body.next_cursor
     if (seen.length === 3) {
-      const stranger = createTestClient(base, await buildKey(backend))
+      const stranger = await newClient()
       t.equal((await stranger.get(`${path}?cursor=${cursor}`)).status, 400)
       t.equal((await client.get(`${path}?active=true&cursor=${cursor}`)).status, 400)
     }
@@ -87,7 +79,7 @@ t.test('200: pages that meet, and a cursor of nobody else', async t => {
 })
 
 t.test('200: a revoked key is refused from the next request on, and its vault stays', async t => {
-  const client = createTestClient(base, await buildKey(backend))
+  const client = await newClient()
   const phone = await minted(client, 'Phone')
   await phone.client.post('/v1/memory/ingest?wait=true', told)
   t.match(await revoke(client, phone.id), { status: 200, body: { deleted: true, id: phone.id } })
@@ -105,8 +97,7 @@ t.test('200: a revoked key is refused from the next request on, and its vault st
 })
 
 t.test('the account’s events and its webhooks are told, once', async t => {
-  const key = await buildKey(backend)
-  const client = createTestClient(base, key)
+  const { key, ...client } = await newClient()
   const phone = await minted(client, 'Phone')
   const { body: webhook } = await client.post('/v1/account/webhooks', {
     url: 'https://example.com/hook',
@@ -147,7 +138,7 @@ t.test('404: keys of members, as those of nobody', async t => {
 })
 
 t.test('200: with erase the vault goes too, from both stores', async t => {
-  const client = createTestClient(base, await buildKey(backend))
+  const client = await newClient()
   const phone = await minted(client, 'Phone')
   await phone.client.post('/v1/memory/ingest?wait=true', told)
   const { vault } = (await resolveCaller(backend, phone.key)).scope
@@ -170,7 +161,7 @@ t.test('200: with erase the vault goes too, from both stores', async t => {
 })
 
 t.test('409: a vault that another key opens is not erased, and that key not ended', async t => {
-  const client = createTestClient(base, await buildKey(backend))
+  const client = await newClient()
   const phone = await minted(client, 'Phone')
   await phone.client.post('/v1/memory/ingest?wait=true', told)
   const rotated = await phone.client.post(`${path}/rotate`, { grace_seconds: 60 })

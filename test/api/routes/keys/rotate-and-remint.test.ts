@@ -1,19 +1,16 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
+import { startService } from '#test/support/service.ts'
 
 /* Only the key that the owner puts in the place of a lost one opens its vault, whatever the lost one does meanwhile. */
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base, newClient } = await startService(t, { jobs: [] })
 const chain = 'select from account_event_heads where account = $1 for update'
 
 async function newUser() {
-  const ownerKey = await buildKey(backend)
-  const owner = createTestClient(base, ownerKey)
-  const { account } = await resolveCaller(backend, ownerKey)
+  const owner = await newClient()
+  const { account } = await owner.caller()
   const { body: lost } = await owner.post('/v1/keys', { external_id: 'ada' })
   return {
     account,

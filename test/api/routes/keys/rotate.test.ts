@@ -2,25 +2,16 @@ import t from 'tap'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { maskKey } from '#shared/access/key.ts'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { ageRows } from '#test/support/alter.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
+const { backend, base, newClient } = await startService(t)
 const told = { messages: [{ role: 'user', content: 'the spare key is with Otto' }] }
 
 async function newUser(): Promise<{ key: string; client: TestClient }> {
-  const key = await buildKey(backend)
-  const client = createTestClient(base, key)
+  const { key, ...client } = await newClient()
   await client.post('/v1/memory/ingest?wait=true', told)
   return { key, client }
 }
@@ -55,7 +46,7 @@ t.test('201 again: an answer that was lost, though the old key has ended by it',
   t.equal((await rotate(client, 'another')).status, 401)
   t.equal((await rotate(client, 'lost', { name: 'x' })).status, 401, 'for another request')
   t.equal((await rotate(createTestClient(base, `${key}:read`), 'lost')).status, 401)
-  t.equal((await rotate(createTestClient(base, await buildKey(backend)), 'lost')).status, 201)
+  t.equal((await rotate(await newClient(), 'lost')).status, 201)
   const minted = await client.post('/v1/keys', {}, { 'idempotency-key': 'lost' })
   t.equal(minted.status, 401, 'on no other route')
 })

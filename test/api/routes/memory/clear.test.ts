@@ -1,35 +1,20 @@
 import t from 'tap'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestAnswer,
-  type TestClient,
-} from '#test/support/api.ts'
+import { startTestApi, type TestAnswer, type TestClient } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { readVaultScope } from '#test/support/stored-memories.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 import { loseAnswers } from '#test/support/alter-jobs.ts'
 import { billedEventsOfVault, countSessions, vaultRow } from '#test/support/observe.ts'
+import { startService } from '#test/support/service.ts'
+import type { KeyedClient } from '#test/support/memory-file.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend, 'ingest', 'clear', 'delete-ids')
-const api = await startTestApi(t, backend)
+const { backend, newClient } = await startService(t, { jobs: ['ingest', 'clear', 'delete-ids'] })
 /** A process whose accepted clearings wait: no worker takes them. */
-const idle = await createTestBackend(t)
-const idleApi = await startTestApi(t, idle)
-
-type Tenant = TestClient & { key: string }
-
-async function fresh(on = backend, { base } = api): Promise<Tenant> {
-  const key = await buildKey(on)
-  return { ...createTestClient(base, key), key }
-}
+const { backend: idle, newClient: newIdleClient } = await startService(t, { jobs: [] })
 
 const tell = (
-  { key }: Tenant,
+  { key }: KeyedClient,
   texts: string[],
   session: string | null = null,
   on = backend,
@@ -59,7 +44,7 @@ async function found(
 const inSession = { 'x-session-id': 'trip' }
 
 t.test('200: core, reflections and every session go, from sight and from the store', async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   await tell(mine, ['a grey kitten', 'a brown kitten'])
   await tell(mine, ['a trip to Lisbon'], 'trip')
   const { status, body } = await clear(mine)
@@ -85,13 +70,13 @@ t.test('200: core, reflections and every session go, from sight and from the sto
 })
 
 t.test('200: an empty vault is cleared of nothing, and as often as you like', async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   t.match((await clear(mine)).body, { deleted: 0, message: 'Deleted 0 memories' })
   t.match((await clear(mine)).body, { deleted: 0 })
 })
 
 t.test('200: with a session that session alone', async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   await tell(mine, ['a grey kitten'])
   await tell(mine, ['a trip to Lisbon', 'a trip to Porto'], 'trip')
   await tell(mine, ['a plan for the garden'], 'garden')
@@ -116,7 +101,7 @@ t.test('200: with a session that session alone', async t => {
 })
 
 t.test('200: a reset takes the debt, the sessions and the tombstones too', async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   const [id] = await tell(mine, ['a grey kitten', 'a brown kitten'])
   await tell(mine, ['a trip to Lisbon'], 'trip')
   await clear(mine, inSession)
@@ -130,7 +115,7 @@ t.test('200: a reset takes the debt, the sessions and the tombstones too', async
 })
 
 t.test('200: what is stored afterwards is found, and the debt begins at zero', async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   await tell(mine, ['a grey kitten'])
   await clear(mine)
   const { body } = await mine.post('/v1/memory/ingest?wait=true', {
@@ -143,7 +128,7 @@ t.test('200: what is stored afterwards is found, and the debt begins at zero', a
 })
 
 t.test('200: another vault keeps everything', async t => {
-  const [mine, stranger] = [await fresh(), await fresh()]
+  const [mine, stranger] = [await newClient(), await newClient()]
   await tell(mine, ['a grey kitten'])
   await tell(stranger, ['a black kitten'])
   await tell(stranger, ['a trip to Oslo'], 'trip')
@@ -155,7 +140,7 @@ t.test('200: another vault keeps everything', async t => {
 
 t.test('200: other processes see it at once and let go of what they held', async t => {
   const second = await createTestBackend(t, { config: backend.config })
-  const mine = await fresh()
+  const mine = await newClient()
   const elsewhere = await startTestApi(t, second, mine.key)
   await tell(mine, ['a grey kitten'])
   t.equal((await found(elsewhere, 'kitten')).length, 1)
@@ -166,7 +151,7 @@ t.test('200: other processes see it at once and let go of what they held', async
 })
 
 t.test('200: an Idempotency-Key clears once, whatever was stored since', async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   const once = { 'idempotency-key': 'once' }
   await tell(mine, ['a grey kitten'])
   const first = await clear(mine, once)
@@ -181,7 +166,7 @@ t.test('200: an Idempotency-Key clears once, whatever was stored since', async t
 })
 
 t.test('200: kept answers do not show what was cleared', async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   await tell(mine, ['the safe opens with 4711'])
   const ask = (path: string, body: object) => mine.post(path, body, { 'idempotency-key': 'ask' })
   const questions = [
@@ -194,7 +179,7 @@ t.test('200: kept answers do not show what was cleared', async t => {
 })
 
 t.test('200: nothing is billed', async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   await tell(mine, ['a grey kitten'])
   await clear(mine)
   const { vault } = await readVaultScope(backend, mine.key)
@@ -202,7 +187,7 @@ t.test('200: nothing is billed', async t => {
 })
 
 t.test('202: invisible at once even while no worker runs; it cannot be cancelled', async t => {
-  const mine = await fresh(idle, idleApi)
+  const mine = await newIdleClient()
   await tell(mine, ['a grey kitten'], null, idle)
   t.equal((await found(mine, 'kitten')).length, 1)
   const { status, body } = await clear(mine, { prefer: 'respond-async' })
@@ -215,7 +200,7 @@ t.test('202: invisible at once even while no worker runs; it cannot be cancelled
 })
 
 t.test('202: so is a session, and the counts leave it out', async t => {
-  const mine = await fresh(idle, idleApi)
+  const mine = await newIdleClient()
   await tell(mine, ['a grey kitten'], null, idle)
   await tell(mine, ['a trip to Lisbon'], 'trip', idle)
   t.equal((await clear(mine, { ...inSession, prefer: 'respond-async' })).status, 202)
@@ -227,7 +212,7 @@ t.test('202: so is a session, and the counts leave it out', async t => {
 })
 
 t.test('400: what seems to mean a session, and does not name it, clears nothing', async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   await tell(mine, ['a grey kitten'])
   const body = (sent: string) => mine.send('DELETE', '/v1/memory', { body: sent })
   for (const [answer, message] of [

@@ -1,12 +1,6 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
+import { startTestApi, type TestClient } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import {
@@ -16,14 +10,13 @@ import {
   type StoredMemoryFixture,
 } from '#test/support/stored-memories.ts'
 import { clearSessionOf } from '#test/support/alter.ts'
+import { startService } from '#test/support/service.ts'
 
 const provider = await startEmbeddingProvider(t)
-const backend = await createTestBackend(t, {
+const { backend, newClient } = await startService(t, {
   env: { EMBEDDINGS: 'local', OPENAI_API_KEY: 'secret', OPENAI_BASE_URL: provider.baseUrl },
 })
-await startJobWorkers(backend)
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
+const { key, ...api } = await newClient()
 const scope = await readVaultScope(backend, key)
 
 const day = 24 * 3600 * 1000
@@ -210,9 +203,8 @@ t.test('200: a session is a space of its own', async t => {
 })
 
 t.test('200: an answer over the budget is cut, and goes on from where it ends', async t => {
-  const ownKey = await buildKey(backend)
-  const own = await readVaultScope(backend, ownKey)
-  const client = createTestClient(api.base, ownKey)
+  const client = await newClient()
+  const { scope: own } = await client.caller()
   await insertStoredMemories(
     backend,
     own,
@@ -249,9 +241,8 @@ t.test('200: an answer over the budget is cut, and goes on from where it ends', 
 })
 
 t.test('200: the budget is brought between 1,000 and 200,000; one row always fits', async t => {
-  const ownKey = await buildKey(backend)
-  const own = await readVaultScope(backend, ownKey)
-  const client = createTestClient(api.base, ownKey)
+  const client = await newClient()
+  const { scope: own } = await client.caller()
   const tokens = [700, 300, 5_000, 196_000, 4_001]
   await insertStoredMemories(
     backend,
@@ -272,9 +263,8 @@ t.test('200: the budget is brought between 1,000 and 200,000; one row always fit
 })
 
 t.test('200: a ranked answer that is cut goes on as well, and nothing comes twice', async t => {
-  const ownKey = await buildKey(backend)
-  const own = await readVaultScope(backend, ownKey)
-  const client = createTestClient(api.base, ownKey)
+  const client = await newClient()
+  const { scope: own } = await client.caller()
   await insertStoredMemories(
     backend,
     own,
@@ -302,8 +292,7 @@ t.test('200: a ranked answer that is cut goes on as well, and nothing comes twic
 })
 
 t.test('200: X-Embedding-Model names the space, in order and ranked', async t => {
-  const ownKey = await buildKey(backend)
-  const client = createTestClient(api.base, ownKey)
+  const { key: ownKey, ...client } = await newClient()
   const headers = { 'x-embedding-model': 'openai/text-embedding-3-small' }
   const say = (content: string, more = {}) =>
     client.post(
@@ -337,9 +326,8 @@ t.test('200: a vault too large for an image is ranked where it is stored', async
 })
 
 t.test('200: bills the tokens of the rows, and nothing for an empty span', async t => {
-  const ownKey = await buildKey(backend)
-  const own = await readVaultScope(backend, ownKey)
-  const client = createTestClient(api.base, ownKey)
+  const client = await newClient()
+  const { scope: own } = await client.caller()
   await insertStoredMemories(backend, own, [{ text: 'some words to pay for', at: begin }])
   await ask({ from: '2024-03-01', to: '2024-03-01' }, {}, client)
   const { body } = await ask({ from: '2025-03-01' }, {}, client)
@@ -349,7 +337,7 @@ t.test('200: bills the tokens of the rows, and nothing for an empty span', async
 })
 
 t.test('200: another vault sees nothing of it', async t => {
-  const stranger = createTestClient(api.base, await buildKey(backend))
+  const stranger = await newClient()
   const { body } = await ask({ from: '2025-03-01', query: 'ferry' }, {}, stranger)
   t.same(body.memories, [])
   t.same((await ask({ from: '2000-01-01' }, {}, stranger)).body.memories, [])

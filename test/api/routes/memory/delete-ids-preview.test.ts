@@ -1,29 +1,16 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import {
-  buildKey,
-  createTestClient,
-  startJobWorkers,
-  startTestApi,
-  type TestClient,
-} from '#test/support/api.ts'
+import type { TestClient } from '#test/support/api.ts'
 import { setBalance } from '#test/support/alter.ts'
-import { createTestBackend } from '#test/support/backend.ts'
 import { checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
 import { insertMemories, readDocuments } from '#test/support/insert-memories.ts'
 import { billedEventsOfVault } from '#test/support/observe.ts'
 import { readVaultScope } from '#test/support/stored-memories.ts'
+import { startService } from '#test/support/service.ts'
 
 /* `dry_run` of delete-ids: what would go, and what would follow. */
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
-
-async function fresh() {
-  const key = await buildKey(backend)
-  return { key, client: createTestClient(base, key) }
-}
+const { backend, newClient } = await startService(t)
 
 const preview = (client: TestClient, ids: readonly unknown[]) =>
   client.post('/v1/memory/delete-ids', { ids, dry_run: true })
@@ -57,7 +44,7 @@ async function uncovered(client: TestClient): Promise<number> {
 }
 
 t.test('200: it counts what a deletion then does, and changes nothing', async t => {
-  const { key, client } = await fresh()
+  const { key, ...client } = await newClient()
   const ids = await insertMemories(
     backend,
     key,
@@ -91,7 +78,7 @@ t.test('200: it counts what a deletion then does, and changes nothing', async t 
 })
 
 t.test('200: sources that would be released, and reflections that would have a gap', async t => {
-  const { client } = await fresh()
+  const client = await newClient()
   await ingestTexts(client, [
     'the boiler was serviced',
     'the roof was mended',
@@ -120,7 +107,7 @@ t.test('200: sources that would be released, and reflections that would have a g
 })
 
 t.test('200: memories of sessions count, but not those before the session was cleared', async t => {
-  const { key, client } = await fresh()
+  const { key, ...client } = await newClient()
   const [kept] = await insertMemories(backend, key, [{ text: 'a trip' }], { session: 'kept' })
   const [gone] = await insertMemories(backend, key, [{ text: 'a walk' }], { session: 'gone' })
   await client.send('DELETE', '/v1/memory', {
@@ -130,7 +117,7 @@ t.test('200: memories of sessions count, but not those before the session was cl
 })
 
 t.test('200: by metadata, with the ids to delete', async t => {
-  const { client } = await fresh()
+  const client = await newClient()
   for (const run_id of ['r-7', 'r-7', 'r-8']) {
     await client.post('/v1/memory/ingest?wait=true', {
       messages: [{ role: 'user', content: `It belongs to run ${run_id}` }],
@@ -148,14 +135,14 @@ t.test('200: by metadata, with the ids to delete', async t => {
 })
 
 t.test('200: of another vault nothing is found', async t => {
-  const { key } = await fresh()
+  const { key } = await newClient()
   const ids = await insertMemories(backend, key, [{ text: 'said by another' }])
-  const { client } = await fresh()
+  const client = await newClient()
   t.match((await preview(client, ids)).body, { count: 0, not_found: 1, estimated_tokens: 0 })
 })
 
 t.test('dry_run works in body and query alike, and never deletes by mistake', async t => {
-  const { key, client } = await fresh()
+  const { key, ...client } = await newClient()
   const ids = await insertMemories(backend, key, [{ text: 'still there' }])
   const send = (query: string, dry_run?: unknown) =>
     client.post(`/v1/memory/delete-ids${query}`, { ids, dry_run })
@@ -180,7 +167,7 @@ t.test('dry_run works in body and query alike, and never deletes by mistake', as
 })
 
 t.test('an exhausted balance keeps no one from it', async t => {
-  const { key, client } = await fresh()
+  const { key, ...client } = await newClient()
   const ids = await insertMemories(backend, key, [{ text: 'still there' }])
   const { vault } = await readVaultScope(backend, key)
   await setBalance(backend, { vault }, 0)

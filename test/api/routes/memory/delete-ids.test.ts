@@ -1,12 +1,6 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
+import { startTestApi, type TestClient } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { startFaultProxy } from '#test/support/fault-proxy.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
@@ -14,28 +8,24 @@ import { waitUntil } from '#test/support/wait-until.ts'
 import { readBill, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 import { setBalance, setDocumentFields } from '#test/support/alter.ts'
 import { billedEventsOfVault } from '#test/support/observe.ts'
+import { startService } from '#test/support/service.ts'
+import type { KeyedClient } from '#test/support/memory-file.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend, 'ingest', 'delete-ids')
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
+const { backend, newClient } = await startService(t, { jobs: ['ingest', 'delete-ids'] })
 
-type Tenant = TestClient & {
-  key: string
-  tell(texts: string[], session?: string): Promise<string[]>
-}
+type Tenant = KeyedClient & { tell(texts: string[], session?: string): Promise<string[]> }
 
 /** A vault of its own, and what it is told. */
 async function fresh(): Promise<Tenant> {
-  const own = await buildKey(backend)
+  const client = await newClient()
   const tell: Tenant['tell'] = (texts, session) =>
     insertMemories(
       backend,
-      own,
+      client.key,
       texts.map(text => ({ text })),
       { session: session ?? null },
     )
-  return { ...createTestClient(api.base, own), key: own, tell }
+  return { ...client, tell }
 }
 
 const vaultOf = async ({ key: own }: Tenant): Promise<string> =>

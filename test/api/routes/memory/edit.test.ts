@@ -2,13 +2,7 @@ import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
+import { createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
 import { makeJobsDue } from '#test/support/alter-jobs.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
@@ -28,14 +22,13 @@ import {
   setDocumentFields,
 } from '#test/support/alter.ts'
 import { vaultRow } from '#test/support/observe.ts'
+import { startService } from '#test/support/service.ts'
 
 const provider = await startEmbeddingProvider(t)
-const backend = await createTestBackend(t, {
+const { backend, newClient } = await startService(t, {
   env: { EMBEDDINGS: 'local', OPENAI_API_KEY: 'secret', OPENAI_BASE_URL: provider.baseUrl },
 })
-await startJobWorkers(backend)
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
+const { key, ...api } = await newClient()
 const scope = await readVaultScope(backend, key)
 const second = await createTestBackend(t, { config: backend.config })
 const elsewhere = await startTestApi(t, second, key)
@@ -47,7 +40,7 @@ const planted = async (row: Partial<StoredMemoryFixture>, within = scope): Promi
       { text: `planted ${mintId()}`, at: begin, ...row },
     ])
   )[0]!
-const edit = (memory_id: string, text: unknown, headers = {}, client = api) =>
+const edit = (memory_id: string, text: unknown, headers = {}, client: TestClient = api) =>
   client.post('/v1/memory/edit', { memory_id, text }, headers)
 const documentOf = async (id: string, { vault } = scope): Promise<MemoryDocument | null> =>
   backend.mongo.memories.findOne({ vault, _id: id })
@@ -162,9 +155,8 @@ t.test('200: a memory of lost spaces alone goes on in the default one', async t 
 })
 
 t.test('200: bills the tokens of the new text, once for one Idempotency-Key', async t => {
-  const ownKey = await buildKey(backend)
-  const own = await readVaultScope(backend, ownKey)
-  const client = createTestClient(api.base, ownKey)
+  const client = await newClient()
+  const { scope: own } = await client.caller()
   const id = await planted({ session: 'trip' }, own)
   const headers = { 'idempotency-key': 'one' }
   const first = await edit(id, 'billed just once', headers, client)
@@ -177,9 +169,8 @@ t.test('200: bills the tokens of the new text, once for one Idempotency-Key', as
 })
 
 t.test('200: the debt follows what is not consolidated', async t => {
-  const ownKey = await buildKey(backend)
-  const mine = await readVaultScope(backend, ownKey)
-  const client = createTestClient(api.base, ownKey)
+  const client = await newClient()
+  const { scope: mine } = await client.caller()
   const text = 'one two three four five six seven eight nine ten'
   const raw = await planted({ text: 'raw' }, mine)
   const reflection = await planted({ text: 'reflection', tier: 2, importance: 3 }, mine)
@@ -196,9 +187,8 @@ t.test('200: the debt follows what is not consolidated', async t => {
 })
 
 t.test('409: a text another memory has; nothing is changed or billed', async t => {
-  const ownKey = await buildKey(backend)
-  const own = await readVaultScope(backend, ownKey)
-  const client = createTestClient(api.base, ownKey)
+  const client = await newClient()
+  const { scope: own } = await client.caller()
   const id = await planted({ text: 'mine' }, own)
   await planted({ text: 'Zürich is far' }, own)
   await planted({ text: 'in a session', session: 'trip' }, own)
@@ -223,9 +213,9 @@ t.test('400: a text that holds no words', async t => {
 })
 
 t.test('409: of twenty memories racing for one text exactly one gets it', async t => {
-  const ownKey = await buildKey(backend)
-  const own = await readVaultScope(backend, ownKey)
-  const clients = [createTestClient(api.base, ownKey), createTestClient(elsewhere.base, ownKey)]
+  const client = await newClient()
+  const { scope: own } = await client.caller()
+  const clients = [client, createTestClient(elsewhere.base, client.key)]
   const ids = await insertStoredMemories(
     backend,
     own,
@@ -243,9 +233,9 @@ t.test('409: of twenty memories racing for one text exactly one gets it', async 
 })
 
 t.test('200: twenty edits racing for one memory all count, one after the other', async t => {
-  const ownKey = await buildKey(backend)
-  const own = await readVaultScope(backend, ownKey)
-  const clients = [createTestClient(api.base, ownKey), createTestClient(elsewhere.base, ownKey)]
+  const client = await newClient()
+  const { scope: own } = await client.caller()
+  const clients = [client, createTestClient(elsewhere.base, client.key)]
   const id = await planted({ text: 'start' }, own)
   const texts = Array.from({ length: 20 }, (_, index) => `edit ${'again '.repeat(index)}`)
   const answers = await Promise.all(
@@ -264,9 +254,8 @@ t.test('200: twenty edits racing for one memory all count, one after the other',
 })
 
 t.test('200: an edit whose settling failed is settled by its job, exactly once', async t => {
-  const ownKey = await buildKey(backend)
-  const own = await readVaultScope(backend, ownKey)
-  const client = createTestClient(api.base, ownKey)
+  const client = await newClient()
+  const { scope: own } = await client.caller()
   const id = await planted({ text: 'the first wording' }, own)
   t.same(await found(client, 'wording'), ['the first wording'])
   await breakSettling(async () => {
@@ -278,7 +267,7 @@ t.test('200: an edit whose settling failed is settled by its job, exactly once',
     return (await readBilledUsage(backend, own, 'edit')).length > 0
   })
   t.same(await found(client, 'wording'), ['a second wording'])
-  t.same(await found(createTestClient(elsewhere.base, ownKey), 'wording'), ['a second wording'])
+  t.same(await found(createTestClient(elsewhere.base, client.key), 'wording'), ['a second wording'])
   t.same((await debtOf(own)).slice(0, 2), [1, countTokens('a second wording')])
   await waitUntil('its job is done', async () => {
     const jobs = await jobsOf(backend, 'edit-settle')
@@ -288,9 +277,8 @@ t.test('200: an edit whose settling failed is settled by its job, exactly once',
 })
 
 t.test('200: an edit after one that was never settled makes the debt right again', async t => {
-  const ownKey = await buildKey(backend)
-  const own = await readVaultScope(backend, ownKey)
-  const client = createTestClient(api.base, ownKey)
+  const client = await newClient()
+  const { scope: own } = await client.caller()
   const id = await planted({ text: 'one' }, own)
   const long = 'a much longer text than the one before it was'
   await breakSettling(async () => {
@@ -315,9 +303,8 @@ async function breakSettling(work: () => Promise<void>): Promise<void> {
 t.test(
   '404: unknown, foreign, deleted and cleared memories look alike, and none comes back',
   async t => {
-    const ownKey = await buildKey(backend)
-    const own = await readVaultScope(backend, ownKey)
-    const client = createTestClient(api.base, ownKey)
+    const client = await newClient()
+    const { scope: own } = await client.caller()
     const unknown = await edit(mintId(), 'x', {}, client)
     t.match(unknown, { status: 404, body: { error: 'No such memory' } })
     const foreign = await planted({})
@@ -337,9 +324,8 @@ t.test(
 )
 
 t.test('502: when a model does not answer, memory, bill and debt stay as they are', async t => {
-  const ownKey = await buildKey(backend)
-  const own = await readVaultScope(backend, ownKey)
-  const client = createTestClient(api.base, ownKey)
+  const client = await newClient()
+  const { scope: own } = await client.caller()
   const { space } = await backend.embedders.get('openai/text-embedding-3-small')
   const id = await planted({ text: 'intact' }, own)
   const vector = Object.values((await documentOf(id, own))!.vectors)[0]!

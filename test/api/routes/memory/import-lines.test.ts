@@ -1,22 +1,11 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import {
-  createKeyedClient,
-  exportLines,
-  importFile,
-  storyLines,
-  storyStart,
-} from '#test/support/memory-file.ts'
+import { exportLines, importFile, storyLines, storyStart } from '#test/support/memory-file.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { setPaymentMethod } from '#test/support/alter.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend, 'import')
-const { base } = await startTestApi(t, backend)
-
-const newClient = () => createKeyedClient(backend, base)
+const { backend, newClient } = await startService(t, { jobs: ['import'] })
 
 t.test('200: a vector of another space, length or size is made anew', async t => {
   const client = await newClient()

@@ -3,10 +3,8 @@ import type { ExportedLine } from '#shared/domain/file-types.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import { startTestApi, startJobWorkers, type TestAnswer } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import type { TestAnswer } from '#test/support/api.ts'
 import {
-  createKeyedClient,
   exportLines,
   fileOf,
   importFile,
@@ -15,15 +13,10 @@ import {
 } from '#test/support/memory-file.ts'
 import { buryDocuments } from '#test/support/alter.ts'
 import { billedEventsOfVault, countRows } from '#test/support/observe.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend, 'import')
-const { base } = await startTestApi(t, backend)
-const other = await createTestBackend(t)
-await startJobWorkers(other, 'import')
-const otherBase = (await startTestApi(t, other)).base
-
-const newClient = () => createKeyedClient(backend, base)
+const { backend, newClient } = await startService(t, { jobs: ['import'] })
+const { newClient: newClientElsewhere } = await startService(t, { jobs: ['import'] })
 
 t.test('200: what is imported is exported again, line for line, in order', async t => {
   const client = await newClient()
@@ -47,7 +40,7 @@ t.test(
   '200: a round trip to another service: same ids, same list, same search, same lineage',
   async t => {
     const client = await newClient()
-    const away = await createKeyedClient(other, otherBase)
+    const away = await newClientElsewhere()
     await importFile(client, storyLines())
     const whole = await exportLines(client, '?vectors=true')
     t.ok(whole.every(({ vector }) => vector?.model === 'local'))

@@ -1,14 +1,13 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { startJobWorkers } from '#test/support/api.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
 import { billedEvents, countRows } from '#test/support/observe.ts'
 import { jobsOf, operationState } from '#test/support/observe-jobs.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
+const { backend, newClient } = await startService(t, { jobs: [] })
+const { key, ...api } = await newClient()
 const { post, get } = api
 
 const exchange = {
@@ -68,7 +67,7 @@ t.test('200: with wait=true the exchange can be searched when the answer comes',
 })
 
 t.test('202: event times are the client’s, and kept apart from now', async t => {
-  const client = createTestClient(api.base, await buildKey(backend))
+  const client = await newClient()
   const at = Date.parse('2023-05-07T10:00:00Z')
   await client.post('/v1/memory/ingest?wait=true', {
     messages: [
@@ -86,7 +85,7 @@ t.test('202: event times are the client’s, and kept apart from now', async t =
 })
 
 t.test('202: only what people said is stored', async t => {
-  const client = createTestClient(api.base, await buildKey(backend))
+  const client = await newClient()
   const { body } = await client.post('/v1/memory/ingest?wait=true', {
     messages: [
       { role: 'system', content: 'You are a pirate' },
@@ -106,8 +105,7 @@ t.test('202: only what people said is stored', async t => {
 })
 
 t.test('202: a long turn becomes several memories, in its order', async t => {
-  const key = await buildKey(backend)
-  const client = createTestClient(api.base, key)
+  const { key, ...client } = await newClient()
   const paragraph = 'The river rose again and the mill had to be closed for repairs. '.repeat(20)
   const text = Array.from({ length: 5 }, (_, n) => `Part ${n}. ${paragraph}`).join('\n\n')
   await client.post('/v1/memory/ingest?wait=true', { messages: [{ role: 'user', content: text }] })
@@ -118,7 +116,7 @@ t.test('202: a long turn becomes several memories, in its order', async t => {
 })
 
 t.test('202: two honest "yes" are two memories', async t => {
-  const client = createTestClient(api.base, await buildKey(backend))
+  const client = await newClient()
   for (let time = 0; time < 2; time++) {
     await client.post('/v1/memory/ingest?wait=true', {
       messages: [{ role: 'user', content: 'yes, water the tomatoes' }],
@@ -147,10 +145,8 @@ t.test('400: nothing to store is neither stored nor billed', async t => {
 
 t.test('202: jobs of a busy vault stand behind those of a quiet one', async t => {
   // Nobody takes jobs on this one.
-  const idle = await createTestBackend(t)
-  const { base } = await startTestApi(t, idle)
-  const busy = createTestClient(base, await buildKey(idle))
-  const quiet = createTestClient(base, await buildKey(idle))
+  const { backend: idle, newClient } = await startService(t, { jobs: [] })
+  const [busy, quiet] = [await newClient(), await newClient()]
   await Promise.all(Array.from({ length: 5 }, () => busy.post('/v1/memory/ingest', exchange)))
   const { body } = await quiet.post('/v1/memory/ingest', exchange)
   const jobs = await jobsOf(idle, 'ingest')

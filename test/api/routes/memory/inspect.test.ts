@@ -1,22 +1,21 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
 import {
   readBilledUsage,
   insertStoredMemories,
   readVaultScope,
 } from '#test/support/stored-memories.ts'
 import { clearSessionOf, raiseEpochOf, removeDocuments } from '#test/support/alter.ts'
+import { startService } from '#test/support/service.ts'
+import type { TestClient } from '#test/support/api.ts'
 
-const backend = await createTestBackend(t)
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
+const { backend, newClient } = await startService(t, { jobs: [] })
+const { key, ...api } = await newClient()
 const scope = await readVaultScope(backend, key)
 const begin = Date.parse('2025-03-01T12:00:00Z')
 const hour = 3_600_000
 
-const inspect = (memory_id: unknown, client = api) =>
+const inspect = (memory_id: unknown, client: TestClient = api) =>
   client.post('/v1/memory/inspect', { memory_id })
 
 /** Two batches of raw memories, a reflection of each, and a high-level one of both. */
@@ -217,7 +216,7 @@ t.test('200: bills the tokens of the sources, and nothing where there are none',
 })
 
 t.test('404: unknown and foreign ids look alike', async t => {
-  const stranger = createTestClient(api.base, await buildKey(backend))
+  const stranger = await newClient()
   const unknown = await inspect(mintId())
   t.equal(unknown.status, 404)
   const foreign = await inspect(high, stranger)
@@ -225,9 +224,8 @@ t.test('404: unknown and foreign ids look alike', async t => {
 })
 
 t.test('404: a cleared vault remembers nothing', async t => {
-  const ownKey = await buildKey(backend)
-  const own = await readVaultScope(backend, ownKey)
-  const client = createTestClient(api.base, ownKey)
+  const client = await newClient()
+  const { scope: own } = await client.caller()
   const [id] = await insertStoredMemories(backend, own, [{ text: 'soon gone', at: begin }])
   t.equal((await inspect(id, client)).status, 200)
   await raiseEpochOf(backend, own.vault)

@@ -1,23 +1,12 @@
 import t from 'tap'
-import { startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import {
-  createKeyedClient,
-  exportLines,
-  importFile,
-  storyLines,
-  uploadFile,
-} from '#test/support/memory-file.ts'
+import { exportLines, importFile, storyLines, uploadFile } from '#test/support/memory-file.ts'
+import { startService } from '#test/support/service.ts'
 
 /* One letter with 70,000 combining marks is one grapheme, longer than any memory may be. */
 
 t.setTimeout(0)
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
-const newClient = () => createKeyedClient(backend, base)
-
+const { newClient } = await startService(t)
 const grapheme = `e${'\u0301'.repeat(70_000)}`
 const said = (content: string) => ({ messages: [{ role: 'user', content }] })
 

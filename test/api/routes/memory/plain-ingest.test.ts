@@ -1,15 +1,13 @@
 import t from 'tap'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
 import { samplesWithoutWords, samplesWithWords } from '#test/support/harness-samples.ts'
 import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+import { startService } from '#test/support/service.ts'
 
 /** What ingest and upload store: every text as it was sent, but for what a client keeps out. */
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
+const { backend, base, newClient } = await startService(t)
 
 const user = (content: string, more: object = {}) => ({ role: 'user', content, ...more })
 const assistant = (content: string, more: object = {}) => ({ role: 'assistant', content, ...more })
@@ -84,8 +82,7 @@ t.test('memory_store and memory_store_response, in body and header', async t => 
 })
 
 t.test('the policy with_input binds an answer to its input', async t => {
-  const key = await buildKey(backend)
-  const client = createTestClient(base, key)
+  const { key, ...client } = await newClient()
   t.match((await client.get('/v1/account/policy')).body, {
     verbatim: false,
     store_response: 'always',

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
+import { startService } from '#test/support/service.ts'
 
 /** Notes of one person each, as a label and a value, with questions that need them. */
 const people: Record<string, [note: string, ...questions: string[]][]> = {
@@ -44,8 +44,7 @@ const others = [
   'The garden needs water.',
 ]
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 
 async function createAsker(texts: string[]) {
   const key = await buildKey(backend)

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
+import { startService } from '#test/support/service.ts'
 
 /** Short facts and notes, as people say and programs write them, each with a question that needs it. */
 const pairs: [fact: string, question: string][] = [
@@ -94,8 +94,7 @@ const others = [
   'We need a new router in the cellar.',
 ]
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 
 t.test('200: a short fact is in the block of the question that needs it', async t => {
   for (const [fact, question] of pairs) {

@@ -3,15 +3,12 @@ import { wrappings } from '#scripts/bench/harm/wrappings.ts'
 import { readConversation } from '#scripts/demo/conversation.ts'
 import { questions } from '#scripts/demo/questions.ts'
 import { fillDates } from '#scripts/demo/relative-dates.ts'
-import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { startService } from '#test/support/service.ts'
 
 /** A question is found however it is wrapped, and a text that asks for nothing of the vault gets nothing. */
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
+const { newClient } = await startService(t)
+const api = await newClient()
 const now = new Date()
 const conversation = readConversation(now)
 for (const { turns } of conversation.sittings) {

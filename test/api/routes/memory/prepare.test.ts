@@ -1,11 +1,8 @@
 import t from 'tap'
-import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
+const { newClient } = await startService(t)
+const api = await newClient()
 
 const ask = (content: unknown, rest: object = {}) =>
   api.post('/v1/memory/prepare', { messages: [{ role: 'user', content }], ...rest })

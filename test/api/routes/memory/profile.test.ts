@@ -1,22 +1,15 @@
 import t from 'tap'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
+import { startService } from '#test/support/service.ts'
+import type { TestClient } from '#test/support/api.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
-const fresh = async () => {
-  const key = await buildKey(backend)
-  return { key, client: createTestClient(base, key) }
-}
-type Client = Awaited<ReturnType<typeof fresh>>['client']
+const { backend, base, newClient } = await startService(t)
 type Entry = Record<string, unknown> & { kind: string; quote: string; until: string | null }
 
 const day = 86_400_000
 const begin = Date.parse('2025-03-01T12:00:00.000Z')
 const iso = (at: number): string => new Date(at).toISOString()
-const say = async (client: Client, content: string, at: number, answer?: string) => {
+const say = async (client: TestClient, content: string, at: number, answer?: string) => {
   const { status } = await client.post('/v1/memory/ingest?wait=true', {
     messages: [
       { role: 'user', content, timestamp: at },
@@ -25,7 +18,7 @@ const say = async (client: Client, content: string, at: number, answer?: string)
   })
   t.equal(status, 200)
 }
-const read = async (client: Client, query = ''): Promise<Entry[]> => {
+const read = async (client: TestClient, query = ''): Promise<Entry[]> => {
   const { status, body } = await client.get(`/v1/memory/profile${query}`)
   t.equal(status, 200, JSON.stringify(body))
   return body.items
@@ -34,7 +27,7 @@ const brief = (entries: Entry[]): string[] =>
   entries.map(({ kind, quote, until }) => `${kind}: ${quote}${until ? ' (replaced)' : ''}`)
 
 t.test('a journey: what is said is in the profile, until it is replaced or deleted', async t => {
-  const { client } = await fresh()
+  const client = await newClient()
   t.same((await client.get('/v1/memory/profile')).body, {
     version: (await client.get('/v1/memory/profile')).body.version,
     text: null,
@@ -92,7 +85,7 @@ t.test('a journey: what is said is in the profile, until it is replaced or delet
 })
 
 t.test('the answer is the same byte for byte until a statement changes', async t => {
-  const { key, client } = await fresh()
+  const { key, ...client } = await newClient()
   const fetchProfile = async (headers: Record<string, string> = {}) => {
     const response = await fetch(`${base}/v1/memory/profile`, {
       headers: { authorization: `Bearer ${key}`, ...headers },
@@ -124,7 +117,7 @@ t.test('the answer is the same byte for byte until a statement changes', async t
 })
 
 t.test('pages of any size give every entry once, in one order', async t => {
-  const { client } = await fresh()
+  const client = await newClient()
   for (let n = 0; n < 12; n++) await say(client, `I love project number ${n}.`, begin + n * day)
   const all = await read(client)
   t.equal(all.length, 12)
@@ -147,7 +140,7 @@ t.test('pages of any size give every entry once, in one order', async t => {
 })
 
 t.test('a session has a profile of its own', async t => {
-  const { client, key } = await fresh()
+  const { key, ...client } = await newClient()
   await insertStoredMemories(backend, await readVaultScope(backend, key), [
     { text: 'I live in Porto.', at: begin },
     { text: 'I live in Faro.', at: begin + day, session: 'trip' },
@@ -161,7 +154,7 @@ t.test('a session has a profile of its own', async t => {
 })
 
 t.test('400: kinds that are none', async t => {
-  const { client } = await fresh()
+  const client = await newClient()
   for (const [query, error, hint] of [
     ['kinds=names', /kinds has no names/, /did you mean name\?/],
     ['kinds=zebra', /kinds has no zebra/, /known kinds: instruction, name/],

@@ -7,8 +7,8 @@ import { acceptClearing } from '#shared/vault/delete/clear-vault.ts'
 import { findOperation } from '#shared/operations/operation-rows.postgres.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { jobHandlers } from '#workers/handlers.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
+import { startService } from '#test/support/service.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 import { cutUpdates } from '#test/support/alter.ts'
@@ -18,13 +18,10 @@ import { countReembeddingSteps } from '#test/support/observe-jobs.ts'
 const provider = await startEmbeddingProvider(t)
 const narrow = await startEmbeddingProvider(t, 32)
 const env = { OLLAMA_BASE_URL: provider.baseUrl, MISTRAL_BASE_URL: narrow.baseUrl }
-const backend = await createTestBackend(t, { env })
+const { backend, base } = await startService(t, { env })
 /** Nobody takes jobs on this one: its steps wait for the test. */
-const still = await createTestBackend(t, { env })
-await startJobWorkers(backend)
-const api = await startTestApi(t, backend)
-const calm = await startTestApi(t, still)
-const as = (key: string) => createTestClient(api.base, key)
+const { backend: still, base: calm } = await startService(t, { env, jobs: [] })
+const as = (key: string) => createTestClient(base, key)
 const one = 'ollama/one'
 const other = 'mistral/other'
 const spaceOfOne = 'ollama__one-64'
@@ -126,7 +123,7 @@ t.test('502: a model that does not answer is refused before anything is promised
 t.test('202: respond-async; one Idempotency-Key is one operation', async t => {
   const key = await buildKey(still)
   await insertMemories(still, key, facts(3))
-  const client = createTestClient(calm.base, key)
+  const client = createTestClient(calm, key)
   const ask = () =>
     client.post(
       '/v1/memory/reembed',
@@ -217,7 +214,7 @@ t.test(
 t.test('killed between writing and settling, the next run announces what was written', async t => {
   const key = await buildKey(still)
   await insertMemories(still, key, facts(30))
-  const client = createTestClient(calm.base, key)
+  const client = createTestClient(calm, key)
   const search = async () => {
     const asked = { query: 'fact number', limit: 100, embeddings: one }
     return (await client.post('/v1/memory/search', asked)).body.totalMemories

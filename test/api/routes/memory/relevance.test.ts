@@ -1,13 +1,11 @@
 import t from 'tap'
-import { buildKey, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
+import { startService } from '#test/support/service.ts'
 
 /** What a row was ranked by is told, and can be asked for. */
 
-const backend = await createTestBackend(t)
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
+const { backend, newClient } = await startService(t, { jobs: [] })
+const { key, ...api } = await newClient()
 await insertMemories(backend, key, [
   { text: 'We spend our holiday in Hallstatt, in the house by the lake.' },
   { text: 'The invoice INV-20431 was paid in April.' },

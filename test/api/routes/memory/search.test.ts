@@ -1,12 +1,11 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { billedEvents } from '#test/support/observe.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
+const { backend, newClient } = await startService(t)
+const { key, ...api } = await newClient()
 const { post } = api
 
 const said = async (client: typeof api, content: string, rest: object = {}, body: object = {}) =>
@@ -80,7 +79,7 @@ t.test('200: a session is a space of its own', async t => {
 })
 
 t.test('200: another vault sees nothing of it', async t => {
-  const stranger = createTestClient(api.base, await buildKey(backend))
+  const stranger = await newClient()
   const { body } = await stranger.post('/v1/memory/search', { query: 'kitten Ada', limit: 50 })
   t.same(body.memories, [])
   t.equal(body.reflection.unconsolidated.raw.units, 0)
@@ -98,8 +97,7 @@ t.test('200: what another process stores is found by the next request', async t 
 t.test(
   '200: a search is billed for the tokens it returned, an empty one counted alone',
   async t => {
-    const mineKey = await buildKey(backend)
-    const mine = createTestClient(api.base, mineKey)
+    const { key: mineKey, ...mine } = await newClient()
     await mine.post('/v1/memory/search', { query: 'nothing here', limit: 3 })
     await said(mine, 'The boiler was serviced in May')
     const { body } = await mine.post('/v1/memory/search', { query: 'boiler', limit: 3 })

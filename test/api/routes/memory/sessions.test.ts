@@ -1,20 +1,14 @@
 import t from 'tap'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient, type TestClient } from '#test/support/api.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { isSinceStart } from '#test/support/recent.ts'
+import { startService } from '#test/support/service.ts'
 
 const provider = await startEmbeddingProvider(t)
-const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
-const { base } = await startTestApi(t, backend)
-await startJobWorkers(backend)
+const { backend, base, newClient } = await startService(t, {
+  env: { OLLAMA_BASE_URL: provider.baseUrl },
+})
 const path = '/v1/memory/sessions'
 
 const tell = (client: TestClient, session_id: string, content = 'a word') =>
@@ -31,13 +25,8 @@ const named = async (client: TestClient, query = ''): Promise<string[]> =>
     ({ session_id: session }: { session_id: string }) => session,
   )
 
-async function newClient() {
-  const key = await buildKey(backend)
-  return { key, client: createTestClient(base, key) }
-}
-
 t.test('200: the sessions of a vault with what they hold, the latest first', async t => {
-  const { client } = await newClient()
+  const client = await newClient()
   t.match((await client.get(path)).body, { items: [], has_more: false, next_cursor: null })
   await client.post('/v1/memory/ingest?wait=true', {
     messages: [{ role: 'user', content: 'core' }],
@@ -64,8 +53,8 @@ t.test('200: the sessions of a vault with what they hold, the latest first', asy
 })
 
 t.test('200: nothing of another vault of the account, nor of another account', async t => {
-  const { client } = await newClient()
-  const { client: other } = await newClient()
+  const client = await newClient()
+  const other = await newClient()
   await tell(client, 'mine')
   const spare = createTestClient(base, (await client.post('/v1/keys', { name: 'spare' })).body.key)
   await tell(spare, 'of the spare')
@@ -75,7 +64,7 @@ t.test('200: nothing of another vault of the account, nor of another account', a
 })
 
 t.test('200: pages follow one another without a gap, whatever is stored meanwhile', async t => {
-  const { key, client } = await newClient()
+  const { key, ...client } = await newClient()
   const rows = Array.from({ length: 23 }, (_, n) => ({ text: 'x', at: n, session: `s${n}` }))
   for (const row of rows)
     await insertStoredMemories(backend, await readVaultScope(backend, key), [row])
@@ -97,7 +86,7 @@ t.test('200: pages follow one another without a gap, whatever is stored meanwhil
 })
 
 t.test('200: of a vault whose memories are many to a session, each once', async t => {
-  const { key, client } = await newClient()
+  const { key, ...client } = await newClient()
   // One moment for all of them: their names tell them apart.
   await insertStoredMemories(
     backend,
@@ -113,7 +102,7 @@ t.test('200: of a vault whose memories are many to a session, each once', async 
 })
 
 t.test('200: a cleared session is gone at once, and there again with what came after', async t => {
-  const { client } = await newClient()
+  const client = await newClient()
   for (const session of ['stays', 'goes']) await tell(client, session)
   await client.send('DELETE', '/v1/memory', { headers: { 'x-session-id': 'goes' } })
   t.same(await named(client), ['stays'])
@@ -128,7 +117,7 @@ t.test('200: a cleared session is gone at once, and there again with what came a
 })
 
 t.test('200: a session whose memories were removed one by one is passed over', async t => {
-  const { key, client } = await newClient()
+  const { key, ...client } = await newClient()
   const ids: string[] = []
   for (let n = 0; n < 9; n++) {
     const row = { text: `${n}`, at: n, session: `s${n}` }
@@ -140,7 +129,7 @@ t.test('200: a session whose memories were removed one by one is passed over', a
 })
 
 t.test('200: an edit moves a session to the front, other vectors do not', async t => {
-  const { key, client } = await newClient()
+  const { key, ...client } = await newClient()
   const scope = await readVaultScope(backend, key)
   const [first] = await insertStoredMemories(backend, scope, [
     { text: 'first', at: 1, session: 'a' },

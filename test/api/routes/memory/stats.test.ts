@@ -1,12 +1,9 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
+const { newClient } = await startService(t)
 const email = 'owner@example.com'
-const [key, sister] = [await buildKey(backend, email), await buildKey(backend, email)]
-const api = await startTestApi(t, backend, key)
+const { key, ...api } = await newClient(email)
 const masked = `${key.slice(0, 6)}…${key.slice(-4)}`
 
 t.test('200: an empty vault', async t => {
@@ -53,7 +50,7 @@ t.test('200: days with memories, sessions included, without what was cleared', a
 })
 
 t.test('200 by key for keys of the account', async t => {
-  t.match(await createTestClient(api.base, sister).get(`/v1/memory/${key}/stats`), {
+  t.match(await (await newClient(email)).get(`/v1/memory/${key}/stats`), {
     status: 200,
     body: { key: masked, memories: 2 },
   })

@@ -1,13 +1,11 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const api = await startTestApi(t, backend)
+const { backend, base } = await startService(t)
 const transfer = (source: string, destination_key: string, body: object = {}) =>
-  createTestClient(api.base, source).post('/v1/memory/transfer', { destination_key, ...body })
+  createTestClient(base, source).post('/v1/memory/transfer', { destination_key, ...body })
 
 t.test('413: 10,001 core memories are refused, 10,000 are copied', async t => {
   const [source, destination] = [await buildKey(backend), await buildKey(backend)]

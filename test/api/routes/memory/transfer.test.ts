@@ -2,8 +2,8 @@ import t from 'tap'
 import { copyChunk } from '#shared/vault/copy/chunk.ts'
 import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
 import { raiseEpoch } from '#shared/vault/base/vaults.postgres.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
+import { startService } from '#test/support/service.ts'
 import {
   readBill,
   resolveCaller,
@@ -13,15 +13,12 @@ import {
 import { setBalance } from '#test/support/alter.ts'
 import { balanceOf, billedEvents, countRows } from '#test/support/observe.ts'
 
-const backend = await createTestBackend(t)
+const { backend, base } = await startService(t)
 /** Nobody takes jobs on this one: its chunks wait for the test. */
-const still = await createTestBackend(t)
-await startJobWorkers(backend)
-const api = await startTestApi(t, backend)
-const calm = await startTestApi(t, still)
+const { backend: still, base: calm } = await startService(t, { jobs: [] })
 
 const mask = (key: string): string => `${key.slice(0, 6)}…${key.slice(-4)}`
-const as = (key: string) => createTestClient(api.base, key)
+const as = (key: string) => createTestClient(base, key)
 const transfer = (source: string, destination_key: string, body: object = {}, headers = {}) =>
   as(source).post('/v1/memory/transfer', { destination_key, ...body }, headers)
 
@@ -245,7 +242,7 @@ t.test('200: true previews, false and nothing write', async t => {
 t.test('202: respond-async is answered at once, and the operation tells the outcome', async t => {
   const source = await buildKey(still)
   const destination = await buildKey(still)
-  const client = createTestClient(calm.base, source)
+  const client = createTestClient(calm, source)
   await insertMemories(
     still,
     source,
@@ -278,7 +275,7 @@ t.test('202: respond-async is answered at once, and the operation tells the outc
 t.test('200: cancelled before it began copies nothing', async t => {
   const [source, destination] = [await buildKey(still), await buildKey(still)]
   await insertMemories(still, source, [{ text: 'never mind' }])
-  const client = createTestClient(calm.base, source)
+  const client = createTestClient(calm, source)
   const { body } = await client.post(
     '/v1/memory/transfer',
     { destination_key: destination },
@@ -287,7 +284,7 @@ t.test('200: cancelled before it began copies nothing', async t => {
   t.match(await client.send('DELETE', `/v1/operations/${body.operation_id}`), { status: 200 })
   await copyChunk(still, { operation: body.operation_id, n: 0 })
   const written = (await readDocuments(still, destination)).filter(({ tomb_at }) => !tomb_at)
-  const found = await createTestClient(calm.base, destination).get('/v1/memory/stats')
+  const found = await createTestClient(calm, destination).get('/v1/memory/stats')
   t.match(found.body, { memories: 0 })
   t.same(written, [])
 })

@@ -1,13 +1,12 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { respondJson } from '#test/support/model-provider/answers.ts'
 import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
 import { findHeader } from '#test/support/recording-server.ts'
+import { startService } from '#test/support/service.ts'
 
 const provider = await startModelProvider(t)
-const backend = await createTestBackend(t, { env: provider.env })
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { env: provider.env, jobs: [] })
 const client = createTestClient(base)
 
 const sk = providerKey('google')

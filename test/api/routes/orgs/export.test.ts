@@ -7,25 +7,17 @@ import t from 'tap'
 import { verifyExportFile } from '#shared/accounts/verify-export-file.ts'
 import { commandListeners } from '#shared/storage/mongo/connect.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient, type TestClient } from '#test/support/api.ts'
 import { insertStoredMemories } from '#test/support/stored-memories.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { insertUsers } from '#test/support/alter.ts'
 import { sharedVaultOf } from '#test/support/observe.ts'
 import { compileCache } from '#test/support/compile-cache.ts'
+import { startService } from '#test/support/service.ts'
 
 const commands: CommandStartedEvent[] = []
 commandListeners.push((event: CommandStartedEvent) => void commands.push(event))
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
-await startJobWorkers(backend)
+const { backend, base, newClient } = await startService(t)
 
 type Line = { type: string; [field: string]: unknown }
 
@@ -273,7 +265,7 @@ t.test('the verify command tells whether a downloaded file is whole', async t =>
   t.match(verify('--file', whole, '--save', ends), { status: 0, said: /whole +4 events/ })
   t.match(JSON.parse(readFileSync(ends, 'utf8')), [{ org, position: 4 }])
 
-  const account = createTestClient(base, await buildKey(backend, email))
+  const account = await newClient(email)
   const all = write('account.jsonl', (await account.get('/v1/account/export')).body)
   const both = verify('--file', all, '--json')
   t.match(both, { status: 0 })

@@ -1,11 +1,9 @@
 import t from 'tap'
-import { startTestApi } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { createTestBackend } from '#test/support/backend.ts'
 import { removeInstructions } from '#test/support/alter.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 
 t.test('200: what an organization begins with', async t => {
   const { admin, org, path } = await buildOrg(backend, base)

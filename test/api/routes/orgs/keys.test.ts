@@ -1,5 +1,5 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestClient, startTestApi } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
@@ -7,10 +7,9 @@ import { ageRows } from '#test/support/alter.ts'
 import { loseAnswers } from '#test/support/alter-jobs.ts'
 import { lastUseOf, ownerEmailOf, tableText } from '#test/support/observe.ts'
 import { isSinceStart } from '#test/support/recent.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend, 'ingest')
-const { base } = await startTestApi(t, backend)
+const { backend, base, newClient } = await startService(t, { jobs: ['ingest'] })
 const { admin, org, path } = await buildOrg(backend, base)
 
 t.test('201: a member key with the member and their private vault', async t => {
@@ -216,7 +215,7 @@ t.test('a member sees their own operations; nobody else does', async t => {
   t.equal((await minted[0]!.get(`/v1/memory/${keys[1]}/stats`)).status, 404)
 
   const email = await ownerEmailOf(backend, path.split('/').at(-1)!)
-  const owner = createTestClient(base, await buildKey(backend, email))
+  const owner = await newClient(email)
   t.strictSame((await owner.get('/v1/operations')).body.items, [], 'and not those of members')
   t.equal((await owner.get(`/v1/operations/${operations[0]}`)).status, 404)
   t.equal((await owner.get(`/v1/memory/${keys[0]}/stats`)).status, 404)

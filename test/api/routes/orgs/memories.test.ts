@@ -1,16 +1,14 @@
 import t from 'tap'
-import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { auditEventsOf } from '#test/support/observe.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
+const { backend, base } = await startService(t)
 const team = await buildTeam(backend)
 await team.defineRole('finance', ['finance'])
 await team.defineRole('board', ['*'])
-const anonymous = await startTestApi(t, backend)
-const admin = createTestClient(anonymous.base, team.adminKey)
+const admin = createTestClient(base, team.adminKey)
 const path = `/v1/orgs/${team.org}/memories`
 
 t.test('201: one memory, and its bands', async t => {
@@ -73,7 +71,7 @@ t.test('400: what cannot be seeded', async t => {
 
 t.test('200: pages are complete, in order, and hold to their filters', async t => {
   const other = await buildTeam(backend)
-  const own = createTestClient(anonymous.base, other.adminKey)
+  const own = createTestClient(base, other.adminKey)
   const list = `/v1/orgs/${other.org}/memories`
   const at = Date.now()
   await seedTeamMemories(
@@ -157,7 +155,7 @@ t.test('200: what a member finds is what their roles allow, in one ranking', asy
   }
   const seen = { nobody: 1, finance: 2, board: 3 }
   for (const [name, key] of Object.entries(keys)) {
-    const member = createTestClient(anonymous.base, key)
+    const member = createTestClient(base, key)
     await member.post('/v1/memory/ingest?wait=true', {
       messages: [{ role: 'user', content: `My own parrot is called ${name}` }],
     })

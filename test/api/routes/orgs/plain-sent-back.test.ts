@@ -1,15 +1,12 @@
 import t from 'tap'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
+const { backend, base, newClient } = await startService(t)
 
 t.test('what a GET answers, PUT and PATCH take', async t => {
   const { admin, path } = await buildOrg(backend, base)
-  const owner = createTestClient(base, await buildKey(backend))
+  const owner = await newClient()
   const role = (await admin.post(`${path}/roles`, { name: 'Sales', allowed_tags: ['*'] })).body
   const question = {
     label: 'money',

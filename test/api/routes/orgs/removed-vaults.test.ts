@@ -1,12 +1,11 @@
 import t from 'tap'
 import { jobNames } from '#shared/domain/jobs.ts'
 import { buildAdmin } from '#test/support/admin.ts'
-import { createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { waitUntilIdle, webhookDeliveriesOf } from '#test/support/observe-jobs.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t, { env: { WEBHOOK_LOOPBACK: 'on' } })
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { env: { WEBHOOK_LOOPBACK: 'on' }, jobs: [] })
 const exchange = { messages: [{ role: 'user', content: 'my cat is called Ada' }] }
 
 t.test('what a removed member has done stays hidden from the account', async t => {

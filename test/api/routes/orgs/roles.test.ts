@@ -1,14 +1,12 @@
 import t from 'tap'
 import { dropOldResponses } from '#shared/operations/table-cleanup.postgres.ts'
-import { startTestApi } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { createTestBackend } from '#test/support/backend.ts'
 import { ageRows } from '#test/support/alter.ts'
 import { loseAnswers } from '#test/support/alter-jobs.ts'
 import { countRows } from '#test/support/observe.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 const { admin, org, path } = await buildOrg(backend, base)
 
 t.test('201: a role, its tags each once in their order', async t => {

@@ -1,14 +1,13 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { addSharedMemories } from '#shared/org/write-shared-memories.ts'
-import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { sharedVaultOf } from '#test/support/observe.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 const { admin, org, path } = await buildOrg(backend, base)
 
 t.test('201: a tag, with a question when it brings none', async t => {

@@ -1,17 +1,15 @@
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { makeErasuresDue } from '#test/support/alter.ts'
 import { loseAnswers } from '#test/support/alter-jobs.ts'
 import { countDocuments, tableText, tablesHolding, vaultOfUser } from '#test/support/observe.ts'
 import { countOpenOperations } from '#test/support/observe-jobs.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend, 'ingest', 'clear')
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: ['ingest', 'clear'] })
 const { admin, org, path } = await buildOrg(backend, base)
 const unknown = '01890000-0000-7000-8000-000000000000'
 const roles: string[] = []

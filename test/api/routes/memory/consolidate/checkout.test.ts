@@ -1,7 +1,5 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
 import {
   readUsageEvents,
   checkOut,
@@ -15,13 +13,12 @@ import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { falsifyDebt, setBalance } from '#test/support/alter.ts'
 import { loseAnswers } from '#test/support/alter-jobs.ts'
 import { balanceOf } from '#test/support/observe.ts'
+import { startService } from '#test/support/service.ts'
 
 const provider = await startEmbeddingProvider(t)
-const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
-await startJobWorkers(backend)
-const api = await startTestApi(t, backend, await buildKey(backend))
+const { backend, base } = await startService(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
 
-const newVault = () => buildVault(backend, api.base)
+const newVault = () => buildVault(backend, base)
 
 const textsOf = ({ body }: { body: { memories: { text: string }[] } }): string[] =>
   body.memories.map(({ text }) => text)

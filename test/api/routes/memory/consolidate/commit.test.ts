@@ -3,7 +3,7 @@ import { mintId } from '#shared/core/ids.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { raiseEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import { buildKey, startTestApi, startJobWorkers, type TestClient } from '#test/support/api.ts'
+import { startTestApi, type TestClient } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import {
   readUsageEvents,
@@ -18,13 +18,12 @@ import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { removeDocuments, setBalance } from '#test/support/alter.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
+import { startService } from '#test/support/service.ts'
 
 const provider = await startEmbeddingProvider(t)
-const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
-await startJobWorkers(backend)
-const api = await startTestApi(t, backend, await buildKey(backend))
+const { backend, base } = await startService(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
 
-const newVault = () => buildVault(backend, api.base)
+const newVault = () => buildVault(backend, base)
 
 const entries = [
   { text: 'The user adopted a grey kitten and named her Ada.', importance: 6 },

@@ -4,16 +4,15 @@ import { hashKey } from '#shared/access/key.ts'
 import { savePassResults } from '#shared/org/org-turns.postgres.ts'
 import { insertRetrievals } from '#shared/org/shared-retrievals.postgres.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
 import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
 import { ageRows, endTurn } from '#test/support/alter.ts'
 import { existingTurns } from '#test/support/observe.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
+const { backend, base } = await startService(t, { jobs: [] })
 const { query } = backend.postgres
-const { base } = await startTestApi(t, backend)
 const team = await buildTeam(backend)
 const admin = createTestClient(base, team.adminKey)
 const path = `/v1/orgs/${team.org}/debug/passes`

@@ -1,15 +1,14 @@
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { ageRows } from '#test/support/alter.ts'
 import { tableText } from '#test/support/observe.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
+const { backend, base } = await startService(t, { jobs: [] })
 const team = await buildTeam(backend)
 await team.defineRole('hr', ['hr'])
-const { base } = await startTestApi(t, backend)
 const admin = createTestClient(base, team.adminKey)
 const member = createTestClient(base, await team.addMember('hr@example.com', ['hr']))
 const path = `/v1/orgs/${team.org}/memories`

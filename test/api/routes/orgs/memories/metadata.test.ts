@@ -1,12 +1,10 @@
 import t from 'tap'
-import { createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { tableText } from '#test/support/observe.ts'
 import { buildTeam } from '#test/support/team.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t)
 
 async function begin() {
   const team = await buildTeam(backend)

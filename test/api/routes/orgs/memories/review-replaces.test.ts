@@ -3,14 +3,13 @@ import { mintId } from '#shared/core/ids.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { reviewSharedMemory } from '#shared/org/review-shared-memory.ts'
 import { savePassResults } from '#shared/org/org-turns.postgres.ts'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
+const { backend, base } = await startService(t, { jobs: [] })
 const team = await buildTeam(backend)
-const { base } = await startTestApi(t, backend)
 const admin = createTestClient(base, team.adminKey)
 const path = `/v1/orgs/${team.org}/memories`
 const ann = await team.addMember('ann')

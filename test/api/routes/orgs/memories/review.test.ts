@@ -1,11 +1,10 @@
 import t from 'tap'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
+const { backend, base } = await startService(t, { jobs: [] })
 const team = await buildTeam(backend)
-const { base } = await startTestApi(t, backend)
 const admin = createTestClient(base, team.adminKey)
 const path = `/v1/orgs/${team.org}/memories`
 for (const label of ['a', 'b', 'c', 'x', 'y', 'z']) {

@@ -1,15 +1,15 @@
 import t from 'tap'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { buildTeam } from '#test/support/team.ts'
+import { startService } from '#test/support/service.ts'
 
 const provider = await startEmbeddingProvider(t)
-const backend = await createTestBackend(t, {
+const { backend, base } = await startService(t, {
   env: { EMBEDDINGS: 'openai/test', OPENAI_BASE_URL: provider.baseUrl, OPENAI_API_KEY: 'k' },
+  jobs: [],
 })
 const team = await buildTeam(backend)
-const { base } = await startTestApi(t, backend)
 const admin = createTestClient(base, team.adminKey)
 const path = `/v1/orgs/${team.org}/memories`
 await backend.embedders.get()
