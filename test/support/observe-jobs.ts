@@ -70,6 +70,12 @@ export const waitUntilIdle = ({ postgres }: Postgres): Promise<void> =>
     return rows[0]!.n === 0
   })
 
+/** What a job is given. */
+export async function jobData<Data>({ postgres }: Postgres, id: string): Promise<Data> {
+  const read = 'select data from pgboss.job where id = $1'
+  return (await postgres.query<{ data: Data }>(read, [id])).rows[0]!.data
+}
+
 export type Job<Data> = { id: string; state: string; priority: number; data: Data }
 
 /** The jobs of a queue with their data, oldest first, completed ones included. */

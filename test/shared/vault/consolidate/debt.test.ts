@@ -9,6 +9,7 @@ import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { checkOut, commit } from '#test/support/consolidation.ts'
 import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
+import { jobData } from '#test/support/observe-jobs.ts'
 import type { IngestJob, CommitJob } from '#shared/domain/job-payloads.ts'
 
 // What happens between writing to the one store and settling in the other, by hand: nobody takes jobs.
@@ -19,13 +20,10 @@ const { query } = backend.postgres
 async function newVault() {
   const key = await buildKey(backend)
   const client = createTestClient(base, key)
-  const remove = async (...ids: string[]) =>
-    t.ok(
-      await acceptAndDelete(backend, await resolveCaller(backend, key), {
-        operation: mintId(),
-        ids,
-      }),
-    )
+  const remove = async (...ids: string[]) => {
+    const caller = await resolveCaller(backend, key)
+    t.ok(await acceptAndDelete(backend, caller, { operation: mintId(), ids }))
+  }
   const debt = async () => reflectionDebt((await resolveCaller(backend, key)).keyRow)
   const ids = async (): Promise<string[]> =>
     (await readDocuments(backend, key)).filter(({ tomb_at }) => !tomb_at).map(({ _id }) => _id)
@@ -43,9 +41,7 @@ async function told(client: ReturnType<typeof createTestClient>, happens: () => 
   const { body } = await client.post('/v1/memory/ingest', {
     messages: [{ role: 'user', content: 'the ferry leaves at nine' }],
   })
-  const { rows } = await query<{ data: IngestJob }>('select data from pgboss.job where id = $1', [
-    body.operation_id,
-  ])
+  const job = await jobData<IngestJob>(backend, body.operation_id)
   // Settling is a transaction that locks the vault first.
   let isSettling = false
   const pausing: Backend['postgres']['transaction'] = async work => {
@@ -56,7 +52,7 @@ async function told(client: ReturnType<typeof createTestClient>, happens: () => 
     return backend.postgres.transaction(work)
   }
   const paused = { ...backend, postgres: { ...backend.postgres, transaction: pausing } }
-  await storeAccepted(paused, [rows[0]!.data], { again: false })
+  await storeAccepted(paused, [job], { again: false })
 }
 
 t.test('deleted before it is settled, a memory leaves no debt', async t => {

@@ -12,6 +12,7 @@ import { mintId } from '#shared/core/ids.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { makeErasuresDue } from '#test/support/alter.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { jobData } from '#test/support/observe-jobs.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
 import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
@@ -26,11 +27,7 @@ async function cleared(key: string, session: string | null = null): Promise<Clea
   const operation = mintId()
   const caller = await resolveCaller(backend, key)
   await acceptClearing(backend, caller, { operation, session, reset: false, awaited: false })
-  const { rows } = await backend.postgres.query<{ data: ClearJob }>(
-    'select data from pgboss.job where id = $1',
-    [operation],
-  )
-  return rows[0]!.data
+  return jobData(backend, operation)
 }
 
 const ingest = async (key: string, content: string, session?: string): Promise<string> => {
@@ -52,42 +49,36 @@ const operation = (id: string) =>
     id,
   )
 
-const jobsWith = async (words: string): Promise<number> =>
-  (
-    await one<{ n: number }>(
-      `select count(*)::int n from pgboss.job where data::text like '%' || $1 || '%'`,
-      words,
-    )
-  ).n
+async function jobsWith(words: string): Promise<number> {
+  const count = `select count(*)::int n from pgboss.job where data::text like '%' || $1 || '%'`
+  return (await one<{ n: number }>(count, words)).n
+}
 
-t.test(
-  'waiting jobs and dead letters of the vault go with their words; those of others stay',
-  async t => {
-    const [key, stranger] = [await buildKey(backend), await buildKey(backend)]
-    const waiting = await ingest(key, 'zebra one')
-    const dead = await ingest(key, 'zebra two')
-    await backend.postgres.query(
-      `with moved as (delete from pgboss.job where id = $1 returning data)
-     insert into pgboss.job (name, data) select 'ingest.dead', data from moved`,
-      [dead],
-    )
-    await backend.postgres.query(`update operations set state = 'failed' where id = $1`, [dead])
-    await ingest(stranger, 'zebra three')
-    const job = await cleared(key)
-    const later = await ingest(key, 'zebra four')
-    t.equal(await jobsWith('zebra'), 4)
+t.test('waiting jobs and dead letters of the vault go with their words, no others', async t => {
+  const [key, stranger] = [await buildKey(backend), await buildKey(backend)]
+  const waiting = await ingest(key, 'zebra one')
+  const dead = await ingest(key, 'zebra two')
+  await backend.postgres.query(
+    `with moved as (delete from pgboss.job where id = $1 returning data)
+   insert into pgboss.job (name, data) select 'ingest.dead', data from moved`,
+    [dead],
+  )
+  await backend.postgres.query(`update operations set state = 'failed' where id = $1`, [dead])
+  await ingest(stranger, 'zebra three')
+  const job = await cleared(key)
+  const later = await ingest(key, 'zebra four')
+  t.equal(await jobsWith('zebra'), 4)
 
-    await finishClearing(backend, job, signal)
-    t.equal(await jobsWith('zebra'), 2)
-    t.equal(await jobsWith('zebra four'), 1, 'what was accepted afterwards stays')
-    t.match(await operation(job.operation), { state: 'done', outcome: { deleted: 0 } })
-    t.match(await operation(waiting), { state: 'cancelled' })
-    t.match(await operation(dead), { state: 'cancelled' })
-    t.match(await operation(later), { state: 'accepted' })
-    const { vault } = await readVaultScope(backend, key)
-    t.match(await one('select pending from vaults where id = $1', vault), { pending: 2 })
-  },
-)
+  await finishClearing(backend, job, signal)
+  t.equal(await jobsWith('zebra'), 2)
+  t.equal(await jobsWith('zebra four'), 1, 'what was accepted afterwards stays')
+  t.match(await operation(job.operation), { state: 'done', outcome: { deleted: 0 } })
+  t.match(await operation(waiting), { state: 'cancelled' })
+  t.match(await operation(dead), { state: 'cancelled' })
+  t.match(await operation(later), { state: 'accepted' })
+  const { vault } = await readVaultScope(backend, key)
+  t.match(await one('select pending from vaults where id = $1', vault), { pending: 2 })
+})
 
 t.test('of a session, its own jobs alone', async t => {
   const key = await buildKey(backend)
@@ -147,10 +138,8 @@ t.test('of a session, when the vault was cleared since: what came after both sta
   await sweepCleared(backend, swept!)
   for (const job of [first, second]) await finishClearing(backend, job, signal)
   t.match(await operation(first.operation), { state: 'done', outcome: { deleted: 0 } })
-  t.match(
-    (await readDocuments(backend, key)).map(({ text }) => text),
-    ['bison stored'],
-  )
+  const texts = (await readDocuments(backend, key)).map(({ text }) => text)
+  t.match(texts, ['bison stored'])
   t.equal(await jobsWith('bison before'), 0)
   t.equal(await jobsWith('bison waiting'), 1)
   t.match(await operation(waiting), { state: 'accepted' })
@@ -278,11 +267,6 @@ t.test('after the last try the operation has failed and the sweeps take over', a
   const job = await cleared(key)
   await abandonClearing(backend, job)
   t.match(await operation(job.operation), { state: 'failed' })
-  t.match(
-    await one(
-      `select due_at < now() + interval '2 minutes' as due from erasures where vault = $1`,
-      job.vault,
-    ),
-    { due: true },
-  )
+  const isDue = `select due_at < now() + interval '2 minutes' as due from erasures where vault = $1`
+  t.match(await one(isDue, job.vault), { due: true })
 })

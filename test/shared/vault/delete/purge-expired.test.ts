@@ -7,6 +7,7 @@ import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { jobData } from '#test/support/observe-jobs.ts'
 import { readVaultScope } from '#test/support/stored-memories.ts'
 import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
 import type { IngestJob, DeleteIdsJob } from '#shared/domain/job-payloads.ts'
@@ -66,15 +67,16 @@ async function letHoursPass({ vault }: Vault, ...jobs: IngestJob[]): Promise<voi
 }
 
 /** Promises an exchange. @returns the job that is to store it. */
-async function promised({ client }: Vault, content: string, end?: string): Promise<IngestJob> {
-  const { body } = await client.post('/v1/memory/ingest', {
-    messages: [{ role: 'user', content }],
-    ...(end && { expires_at: end }),
-  })
-  const { rows } = await query<{ data: IngestJob }>('select data from pgboss.job where id = $1', [
-    body.operation_id,
-  ])
-  return rows[0]!.data
+async function promised(
+  { client }: Vault,
+  said: string | string[],
+  end?: string,
+  headers: Record<string, string> = {},
+): Promise<IngestJob> {
+  const messages = [said].flat().map(content => ({ role: 'user', content }))
+  const asked = { messages, ...(end && { expires_at: end }) }
+  const { body } = await client.post('/v1/memory/ingest', asked, headers)
+  return jobData(backend, body.operation_id)
 }
 
 const store = (job: IngestJob, again = false): Promise<unknown> =>
@@ -99,6 +101,10 @@ function beforeStatement(name: string, happens: () => Promise<unknown>): Backend
   }
 }
 
+/** The backend, whose process dies at a statement of a name. */
+const dyingAt = (name: string): Backend =>
+  beforeStatement(name, () => Promise.reject(new Error('killed')))
+
 /** The backend, where something happens once, before the transaction that settles: it locks the vault. */
 function beforeSettling(happens: () => Promise<unknown>): Backend {
   const { postgres } = backend
@@ -121,8 +127,7 @@ function beforeSettling(happens: () => Promise<unknown>): Backend {
 t.test('what comes to its end between writing and settling is not seen, nor owed', async t => {
   const mine = await newVault()
   // The first of all waits for whatever else is to be opened.
-  const at = inHours(1)
-  const job = await promised(mine, 'the ferry leaves at nine', at)
+  const job = await promised(mine, 'the ferry leaves at nine', inHours(1))
   let between
   const paused = beforeSettling(async () => {
     await letHoursPass(mine, job)
@@ -140,13 +145,9 @@ t.test('a worker that dies before it settles hides no end', async t => {
   const mine = await newVault()
   const at = inHours(1)
   const job = await promised(mine, 'the ferry is late', at)
-  const dying = beforeStatement('operations.settle', async () => {
-    throw new Error('killed')
-  })
-  const killed = storeAccepted(dying, [job], { again: false }).catch((error: Error) => error)
-  const [failure, next] = await Promise.all([killed, killed.then(mine.nextExpiry)])
-  t.match(failure, { message: 'killed' })
-  t.equal(next, Date.parse(at))
+  const storing = storeAccepted(dyingAt('operations.settle'), [job], { again: false })
+  await t.rejects(storing, { message: 'killed' })
+  t.equal(await mine.nextExpiry(), Date.parse(at))
   await letHoursPass(mine, job)
   t.same(await mine.listed(), [], 'nobody has settled it')
   await store(job, true)
@@ -156,8 +157,7 @@ t.test('a worker that dies before it settles hides no end', async t => {
 
 t.test('over before it could be stored, it never is; however often that is tried', async t => {
   const mine = await newVault()
-  const at = inHours(1)
-  const job = await promised(mine, 'too late', at)
+  const job = await promised(mine, 'too late', inHours(1))
   await letHoursPass(mine, job)
   await store(job)
   await store(job, true)
@@ -173,21 +173,10 @@ t.test('over before it could be stored, it never is; however often that is tried
 t.test('part of it written in time, the rest too late: what was written is counted', async t => {
   const mine = await newVault()
   const at = inHours(1)
-  const accepted = mine.client.post('/v1/memory/ingest', {
-    messages: ['one', 'two'].map(content => ({ role: 'user', content })),
-    expires_at: at,
-  })
-  const { body } = await accepted
-  const { rows } = await query<{ data: IngestJob }>('select data from pgboss.job where id = $1', [
-    body.operation_id,
-  ])
-  const job = rows[0]!.data
-  const dying = beforeStatement('operations.settle', async () => {
-    throw new Error('killed')
-  })
+  const job = await promised(mine, ['one', 'two'], at)
   const half = { ...job, memories: job.memories.slice(0, 1) }
-  const killed = storeAccepted(dying, [half], { again: false }).catch((error: Error) => error)
-  t.match(await killed, { message: 'killed' })
+  const storing = storeAccepted(dyingAt('operations.settle'), [half], { again: false })
+  await t.rejects(storing, { message: 'killed' })
   await letHoursPass(mine, job)
   t.same(await mine.listed(), [])
   await store(job, true)
@@ -213,14 +202,10 @@ const duringLook = (happens: () => Promise<unknown>): Backend => {
 
 t.test('what is stored while the next end is looked for is not missed', async t => {
   const { mine, second, later } = await lookedAt()
-  const purged = purgeAllExpired(
-    duringLook(() => store(later)),
-    mine.vault,
-  )
-  await purged
-  const [texts, next] = await Promise.all([mine.texts(), mine.nextExpiry()])
-  t.same(texts, ['over next'])
-  t.equal(next, second)
+  const during = duringLook(() => store(later))
+  await purgeAllExpired(during, mine.vault)
+  t.same(await mine.texts(), ['over next'])
+  t.equal(await mine.nextExpiry(), second)
   await letHoursPass(mine, later)
   t.same(await mine.listed(), [])
 })
@@ -263,15 +248,11 @@ t.test('nor what begins to be written when it is about to be said', async t => {
 
 t.test('a removal whose process died is finished by the next request', async t => {
   const mine = await newVault()
-  const at = inHours(1)
-  await store(await promised(mine, 'buried', at))
+  await store(await promised(mine, 'buried', inHours(1)))
   await store(await promised(mine, 'stays'))
   await letHoursPass(mine)
   for (const name of ['erasures.standing', 'vaults.change']) {
-    const dying = beforeStatement(name, async () => {
-      throw new Error('killed')
-    })
-    await t.rejects(purgeAllExpired(dying, mine.vault), { message: 'killed' })
+    await t.rejects(purgeAllExpired(dyingAt(name), mine.vault), { message: 'killed' })
     t.match((await resolveCaller(backend, mine.key)).keyRow, { hasExpired: true })
   }
   t.same(await mine.listed(), ['stays'])
@@ -279,18 +260,14 @@ t.test('a removal whose process died is finished by the next request', async t =
   t.same(others, [], 'under the operation that was promised')
   t.match(operation, { state: 'done', outcome: { body: { expired: 1 } } })
   t.match(await mine.debt(), [1, Number])
-  const { rows } = await query<{ data: DeleteIdsJob }>(
-    'select data from pgboss.job where id = $1',
-    [operation!.operation_id],
-  )
-  await executeDeletion(backend, rows[0]!.data)
+  const job = await jobData<DeleteIdsJob>(backend, operation!.operation_id)
+  await executeDeletion(backend, job)
   t.match(await mine.debt(), [1, Number], 'its job finds nothing left to do')
 })
 
 t.test('a memory that was given more time while it was about to go stays', async t => {
   const mine = await newVault()
-  const at = inHours(1)
-  await store(await promised(mine, 'one more day', at))
+  await store(await promised(mine, 'one more day', inHours(1)))
   const [document] = await readDocuments(backend, mine.key)
   await letHoursPass(mine)
   // Not by an edit, which comes too late by now: by a clock that differs.
@@ -307,8 +284,7 @@ t.test('a memory that was given more time while it was about to go stays', async
 
 t.test('a vault without requests is swept', async t => {
   const mine = await newVault()
-  const at = inHours(1)
-  await store(await promised(mine, 'swept away', at))
+  await store(await promised(mine, 'swept away', inHours(1)))
   await letHoursPass(mine)
   const { over = 0 } = await sweepAll(backend)
   t.ok(over >= 1)
@@ -318,12 +294,9 @@ t.test('a vault without requests is swept', async t => {
 
 t.test('what was cleared has no end any more', async t => {
   const mine = await newVault()
-  const at = inHours(1)
-  await store(await promised(mine, 'cleared first', at))
-  const cleared = mine.client.send('DELETE', '/v1/memory', {
-    headers: { prefer: 'respond-async' },
-  })
-  t.equal((await cleared).status, 202)
+  await store(await promised(mine, 'cleared first', inHours(1)))
+  const headers = { prefer: 'respond-async' }
+  t.equal((await mine.client.send('DELETE', '/v1/memory', { headers })).status, 202)
   await letHoursPass(mine)
   t.same(await mine.listed(), [])
   t.same(await mine.operations(), [])
@@ -332,22 +305,10 @@ t.test('what was cleared has no end any more', async t => {
 
 t.test('in a session that was cleared it goes, and is due no longer', async t => {
   const mine = await newVault()
-  const at = inHours(1)
   const inSession = { 'x-session-id': 's' }
-  const accepted = mine.client.post(
-    '/v1/memory/ingest',
-    { messages: [{ role: 'user', content: 'said there' }], expires_at: at },
-    inSession,
-  )
-  const { body } = await accepted
-  const { rows } = await query<{ data: IngestJob }>('select data from pgboss.job where id = $1', [
-    body.operation_id,
-  ])
-  await store(rows[0]!.data)
-  const cleared = mine.client.send('DELETE', '/v1/memory', {
-    headers: { ...inSession, prefer: 'respond-async' },
-  })
-  await cleared
+  await store(await promised(mine, 'said there', inHours(1), inSession))
+  const headers = { ...inSession, prefer: 'respond-async' }
+  await mine.client.send('DELETE', '/v1/memory', { headers })
   await letHoursPass(mine)
   t.same(await mine.listed(), [])
   t.same(await mine.texts(), [])

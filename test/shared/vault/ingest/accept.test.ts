@@ -4,9 +4,10 @@ import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { finishClearing } from '#shared/vault/delete/clear-vault.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { cancelOperation } from '#shared/vault/delete/cancel.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { buildKey, createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
+import { jobData } from '#test/support/observe-jobs.ts'
 import type { IngestJob, ClearJob } from '#shared/domain/job-payloads.ts'
 
 // Nobody takes jobs here: each run of one is made by hand.
@@ -31,6 +32,13 @@ async function teller() {
   return { key, caller, operation, tell, client: createTestClient(api.base, key) }
 }
 
+async function clear(client: TestClient): Promise<void> {
+  const headers = { prefer: 'respond-async' }
+  const { body } = await client.send('DELETE', '/v1/memory', { headers })
+  const job = await jobData<ClearJob>(backend, body.operation_id)
+  await finishClearing(backend, job, new AbortController().signal)
+}
+
 const jobsOf = async (operation: string): Promise<IngestJob[]> =>
   (
     await query<{ data: IngestJob }>(
@@ -50,34 +58,25 @@ const standing = async (operation: string) =>
     )
   ).rows[0]
 
-t.test(
-  'told again under the same operation, work is promised, counted and billed once',
-  async t => {
-    const { operation, tell } = await teller()
-    await tell()
-    const first = await standing(operation)
-    t.match(first, { state: 'accepted', pending: 1, billed: Number })
-    await Promise.all(Array.from({ length: 20 }, tell))
-    t.same(await standing(operation), first)
-    const jobs = await jobsOf(operation)
-    t.equal(jobs.length, 1)
-    await storeAccepted(backend, jobs, { again: false })
-    t.match(await standing(operation), { state: 'done', pending: 0 })
-  },
-)
+t.test('told again under one operation, work is promised, counted and billed once', async t => {
+  const { operation, tell } = await teller()
+  await tell()
+  const first = await standing(operation)
+  t.match(first, { state: 'accepted', pending: 1, billed: Number })
+  await Promise.all(Array.from({ length: 20 }, tell))
+  t.same(await standing(operation), first)
+  const jobs = await jobsOf(operation)
+  t.equal(jobs.length, 1)
+  await storeAccepted(backend, jobs, { again: false })
+  t.match(await standing(operation), { state: 'done', pending: 0 })
+})
 
 t.test('sent again after its vault was cleared, it brings nothing back', async t => {
   const { key, operation, tell, client } = await teller()
   await tell()
   await storeAccepted(backend, await jobsOf(operation), { again: false })
   await query('delete from pgboss.job where id = $1', [operation])
-  const { body } = await client.send('DELETE', '/v1/memory', {
-    headers: { prefer: 'respond-async' },
-  })
-  const { rows } = await query<{ data: ClearJob }>('select data from pgboss.job where id = $1', [
-    body.operation_id,
-  ])
-  await finishClearing(backend, rows[0]!.data, new AbortController().signal)
+  await clear(client)
 
   await tell()
   t.same(await jobsOf(operation), [], 'no job')
@@ -104,12 +103,6 @@ t.test('what a clearing makes void stays billed, as if it had been stored before
   const { operation, tell, client } = await teller()
   await tell()
   const { billed } = (await standing(operation))!
-  const { body } = await client.send('DELETE', '/v1/memory', {
-    headers: { prefer: 'respond-async' },
-  })
-  const { rows } = await query<{ data: ClearJob }>('select data from pgboss.job where id = $1', [
-    body.operation_id,
-  ])
-  await finishClearing(backend, rows[0]!.data, new AbortController().signal)
+  await clear(client)
   t.match(await standing(operation), { state: 'cancelled', pending: 0, billed })
 })
