@@ -5,9 +5,7 @@ import t from 'tap'
 import { receiptKeys, verifyReceipt } from '#shared/accounts/erasure-receipt.ts'
 import { finishAccountErasure } from '#shared/accounts/erase-account.ts'
 import { purgeErasedAccounts } from '#shared/accounts/account-erasures.postgres.ts'
-import { jobNames } from '#shared/domain/jobs.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
@@ -15,11 +13,11 @@ import { removeDocuments, removeErasures } from '#test/support/alter.ts'
 import { makeJobsDue, postponeJobs } from '#test/support/alter-jobs.ts'
 import { countDocuments, tablesHolding, vaultsOfAccount } from '#test/support/observe.ts'
 import { countOpenOperations } from '#test/support/observe-jobs.ts'
+import { uploadFile } from '#test/support/memory-file.ts'
+import { allJobsBut, startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
 // Without the sweep, which purges erased accounts.
-await startJobWorkers(backend, ...jobNames.filter(name => name !== 'sweep'))
+const { backend, base, newClient } = await startService(t, { jobs: allJobsBut('sweep') })
 const { query } = backend.postgres
 const anonymous = createTestClient(base)
 const path = '/v1/account/erase'
@@ -44,12 +42,11 @@ async function mentions(...words: string[]): Promise<string[]> {
 t.test('an account with everything: gone from both stores, with a receipt', async t => {
   const email = 'Rosa@Example.com'.toLowerCase()
   const team = await buildTeam(backend, email)
-  const key = await buildKey(backend, email)
-  const client = createTestClient(base, key)
+  const client = await newClient(email)
   const admin = createTestClient(base, team.adminKey)
   const memberKey = await team.addMember('ada@example.com', [])
   const member = createTestClient(base, memberKey)
-  const stranger = createTestClient(base, await buildKey(backend))
+  const stranger = await newClient()
 
   const said = (content: string) => ({
     messages: [{ role: 'user', content }],
@@ -57,10 +54,7 @@ t.test('an account with everything: gone from both stores, with a receipt', asyn
   })
   const once = { 'idempotency-key': 'once' }
   await client.post('/v1/memory/ingest?wait=true', said('my cat is called Ada'), once)
-  await client.send('POST', '/v1/memory/upload', {
-    body: '{"content":"we moved to Lisbon","role":"user"}\n',
-    headers: { 'content-type': 'application/x-ndjson' },
-  })
+  await uploadFile(client, [{ content: 'we moved to Lisbon', role: 'user' }])
   const second = await client.post('/v1/keys', { name: 'Phone' })
   await client.post('/v1/memory/transfer', { destination_key: second.body.key })
   await client.post('/v1/memory/search', { query: 'cat', limit: 1 }, once)
@@ -204,7 +198,7 @@ t.test('202: for the admin of the email, whose credential ends with it', async t
 })
 
 t.test('two requests at once erase once', async t => {
-  const client = createTestClient(base, await buildKey(backend, 'twice@example.com'))
+  const client = await newClient('twice@example.com')
   const answers = await Promise.all(
     Array.from({ length: 4 }, () => client.post(path, { email: 'twice@example.com' })),
   )

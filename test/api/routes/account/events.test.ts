@@ -2,21 +2,13 @@ import t from 'tap'
 import { verifyAccountEvents } from '#shared/events/account-event-chain.ts'
 import { maskKey } from '#shared/access/key.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient, type TestClient } from '#test/support/api.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { makeJobsDue } from '#test/support/alter-jobs.ts'
 import { accountIdOf, countRows } from '#test/support/observe.ts'
+import { readPages, startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
-await startJobWorkers(backend)
+const { backend, base, newClient } = await startService(t)
 const { query } = backend.postgres
 const path = '/v1/account/events'
 
@@ -123,7 +115,7 @@ t.test('200: credentials, provider keys, policies and webhooks', async t => {
 
 t.test('200: organizations, the keys of their members, and who took something along', async t => {
   const { admin, key: adminKey, org, path: orgPath, orgKey, email } = await buildOrg(backend, base)
-  const client = createTestClient(base, await buildKey(backend, email))
+  const client = await newClient(email)
   const first = (await eventsOf(client)).toReversed().slice(2, 4)
   t.match(first, [
     { action: 'organization.created', subject: org, actor: email },
@@ -230,14 +222,14 @@ t.test('200: a refused change leaves no event, nor does the same request sent ag
 t.test('200: pages follow one another, filtered or not', async t => {
   const { client } = await newOwner()
   for (let n = 0; n < 7; n++) await client.post('/v1/keys', { name: `${n}` })
-  const seen: number[] = []
-  for (let asked = '?limit=4&action=key.minted'; ;) {
-    const { body } = await client.get(path + asked)
-    seen.push(...body.items.map(({ position }: Event) => position))
-    if (!body.has_more) break
-    asked = `?limit=4&action=key.minted&cursor=${body.next_cursor}`
-  }
-  t.same(seen, [9, 8, 7, 6, 5, 4, 3, 1])
+  const pages = await readPages<Event>(client, `${path}?limit=4&action=key.minted`)
+  t.same(
+    pages.map(page => page.map(({ position }) => position)),
+    [
+      [9, 8, 7, 6],
+      [5, 4, 3, 1],
+    ],
+  )
   const later = new Date(Date.now() + 60_000).toISOString()
   t.same(await eventsOf(client, `?since=${later}`), [])
   t.equal((await eventsOf(client, '?since=2020-01-01')).length, 9)

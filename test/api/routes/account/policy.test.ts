@@ -1,12 +1,5 @@
 import t from 'tap'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient, type TestClient } from '#test/support/api.ts'
 import { checkOut, commit } from '#test/support/consolidation.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
 import { buildTeam } from '#test/support/team.ts'
@@ -15,11 +8,11 @@ import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
 import { billedEvents, storedDocuments } from '#test/support/observe.ts'
 import { queuedRowsWith } from '#test/support/observe-jobs.ts'
+import { importFile, uploadFile } from '#test/support/memory-file.ts'
+import { startService } from '#test/support/service.ts'
 
 const model = await startTeamModel(t)
-const backend = await createTestBackend(t, { env: model.env })
-const { base } = await startTestApi(t, backend)
-await startJobWorkers(backend)
+const { backend, base, newClient } = await startService(t, { env: model.env })
 const { query } = backend.postgres
 
 // In two parts, so that nobody's scanner takes this file for a leak.
@@ -31,8 +24,7 @@ const decide = (client: TestClient, redaction: object) =>
   client.send('PUT', path, { body: { redaction } })
 
 async function user(redaction: object) {
-  const key = await buildKey(backend)
-  const client = createTestClient(base, key)
+  const { key, ...client } = await newClient()
   t.equal((await decide(client, redaction)).status, 200)
   const texts = async () => (await readDocuments(backend, key)).map(({ text }) => text)
   return { key, client, texts }
@@ -41,11 +33,6 @@ async function user(redaction: object) {
 const said = (...texts: string[]) => ({
   messages: texts.map(content => ({ role: 'user', content })),
 })
-
-const lines = (...rows: object[]): string => rows.map(row => JSON.stringify(row)).join('\n')
-
-const send = (client: TestClient, route: string, body: string) =>
-  client.send('POST', route, { body, headers: { 'content-type': 'application/x-ndjson' } })
 
 /** As it comes: what a provider says is not for our contract to judge. */
 const ask = (key: string, content: string) =>
@@ -60,8 +47,7 @@ const ask = (key: string, content: string) =>
   })
 
 t.test('200: nothing is looked for until the account decides', async t => {
-  const key = await buildKey(backend)
-  const client = createTestClient(base, key)
+  const { key, ...client } = await newClient()
   t.same((await client.get(path)).body, {
     redaction: { mode: 'off', kinds: ['secret', 'card', 'iban', 'national-id'] },
     decided_by: 'default',
@@ -109,15 +95,13 @@ t.test('redact: nothing private is stored, whichever way it comes', async t => {
   const [first] = await readDocuments(backend, key)
   const edit = { memory_id: first!._id, text: `three: ${words}` }
   t.equal((await client.post('/v1/memory/edit', edit)).status, 200)
-  const upload = await send(
-    client,
-    '/v1/memory/upload',
-    lines({ content: `four: ${words}`, role: 'user', timestamp: 1_700_000_000_000 }),
-  )
+  const upload = await uploadFile(client, [
+    { content: `four: ${words}`, role: 'user', timestamp: 1_700_000_000_000 },
+  ])
   t.equal(upload.body.stats.stored, 1)
   const [exported] = (await client.get('/v1/memory/export?vectors=true')).body
   const restored = { ...exported, id: crypto.randomUUID(), content: `five: ${words}` }
-  t.equal((await send(client, '/v1/memory/import', lines(restored))).body.imported, 1)
+  t.equal((await importFile(client, [restored])).body.imported, 1)
 
   const lent = await checkOut(client)
   const entries = [{ text: `six: ${words}`, importance: 5 }]
@@ -147,7 +131,7 @@ t.test('redact: a vector of other words is not kept with the new ones', async t 
   await client.post('/v1/memory/ingest?wait=true', said('a day at the sea', 'a night in town'))
   const rows = (await client.get('/v1/memory/export?vectors=true')).body
   const other = { ...rows[0], id: crypto.randomUUID(), content: `my account is ${iban}` }
-  await send(client, '/v1/memory/import', lines({ ...other, vector: rows[1].vector }))
+  await importFile(client, [{ ...other, vector: rows[1].vector }])
   const documents = await readDocuments(backend, key)
   const vectors = (await client.get('/v1/memory/export?vectors=true')).body
   t.equal(documents.at(-1)!.text.includes('DE89'), false)
@@ -183,17 +167,17 @@ t.test('400: block names the kind and the place, never the words', async t => {
   t.same(await bills(), before, 'nothing is billed')
 
   const line = (content: string) => ({ content, role: 'user', timestamp: 1_700_000_000_000 })
-  const upload = await send(client, '/v1/memory/upload', lines(line(words), line('fine')))
+  const upload = await uploadFile(client, [line(words), line('fine')])
   t.match(upload.body, {
     status: 'partial',
     stats: { stored: 1, failed: 1 },
     errors: [{ line: 1, error: /content holds a secret \(secret\)/ }],
   })
   const [exported] = (await client.get('/v1/memory/export')).body
-  const foreign = lines({ ...exported, id: crypto.randomUUID(), content: words })
-  const dryRun = await send(client, '/v1/memory/import?dry_run=true', foreign)
+  const foreign = [{ ...exported, id: crypto.randomUUID(), content: words }]
+  const dryRun = await importFile(client, foreign, '?dry_run=true')
   t.match(dryRun.body, { errors: [{ line: 1, error: /holds a secret/ }] })
-  const real = await send(client, '/v1/memory/import', foreign)
+  const real = await importFile(client, foreign)
   t.match(real.body, { errors: [{ line: 1, error: /holds a secret/ }] })
   t.same((await texts()).toSorted(), ['a clean sheet', 'fine'])
 })

@@ -1,17 +1,9 @@
 import t from 'tap'
 import { runRetentionStep } from '#shared/vault/delete/retention.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
-import { jobNames } from '#shared/domain/jobs.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient, type TestClient } from '#test/support/api.ts'
 import { checkOut, commit } from '#test/support/consolidation.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
 import { buildTeam } from '#test/support/team.ts'
@@ -19,26 +11,19 @@ import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
+import { uploadFile } from '#test/support/memory-file.ts'
+import { allJobsBut, startService } from '#test/support/service.ts'
 
 // They mostly wait.
 t.jobs = 3
 const besides = { buffered: true }
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
 // Without the sweep, which removes what has expired without a request.
-await startJobWorkers(backend, ...jobNames.filter(name => name !== 'sweep'))
+const { backend, base, newClient } = await startService(t, { jobs: allJobsBut('sweep') })
 
 const path = '/v1/account/policy'
 const dayMs = 24 * 3600 * 1000
 const hourMs = 3600 * 1000
-
-type User = TestClient & { key: string; vault: string }
-
-async function fresh(): Promise<User> {
-  const key = await buildKey(backend)
-  return { ...createTestClient(base, key), key, vault: (await readVaultScope(backend, key)).vault }
-}
 
 const decide = (client: TestClient, retention_days: unknown) =>
   client.send('PUT', path, { body: { retention_days } })
@@ -79,7 +64,7 @@ t.test(
   '200: all is kept until the account decides otherwise; each part by itself',
   besides,
   async t => {
-    const mine = await fresh()
+    const mine = await newClient()
     t.match((await mine.get(path)).body, { retention_days: null, decided_by: 'default' })
     const answer = await decide(mine, 30)
     t.match(answer.body, { retention_days: 30, decided_by: 'default', operation_id: String })
@@ -98,16 +83,12 @@ t.test(
 )
 
 t.test('200: what is stored from now on ends by it, by every way in', besides, async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   await decided(mine, 30)
   await tell(mine, 'from an exchange')
   await tell(mine, 'of a session', undefined, { 'x-session-id': 's' })
   const year = '2020-02-02T00:00:00.000Z'
-  const lines = JSON.stringify({ content: 'of an old chat', timestamp: Date.parse(year) })
-  await mine.send('POST', '/v1/memory/upload', {
-    body: lines,
-    headers: { 'content-type': 'application/x-ndjson' },
-  })
+  await uploadFile(mine, [{ content: 'of an old chat', timestamp: Date.parse(year) }])
   const { body: batch } = await checkOut(mine)
   await commit(mine, batch.batch_id, [{ text: 'what they said', importance: 3 }])
   const documents = await readDocuments(backend, mine.key)
@@ -129,14 +110,14 @@ t.test('200: what is stored from now on ends by it, by every way in', besides, a
   })
   t.ok(isKept(edited.body.expires_at, 30), 'nobody takes away more than was asked for')
 
-  const other = await fresh()
+  const other = await newClient()
   await tell(other, 'somebody else says', undefined)
   await other.post('/v1/memory/transfer', { destination_key: mine.key })
   t.ok(isKept((await listed(mine)).find(row => row.text.startsWith('somebody'))?.expires_at, 30))
 })
 
 t.test('200: what is there follows; lifted, what was asked for holds again', besides, async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   await insertStoredMemories(
     backend,
     await readVaultScope(backend, mine.key),
@@ -165,9 +146,9 @@ t.test('200: what is there follows; lifted, what was asked for holds again', bes
 })
 
 t.test('200: what was stored longer ago is gone at once', besides, async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   for (const text of ['old news', 'older news']) await tell(mine, text)
-  await aged(mine.vault, 8)
+  await aged((await mine.caller()).scope.vault, 8)
   await tell(mine, 'fresh news')
   const found = async () => {
     const { body } = await mine.post('/v1/memory/search', { query: 'news', limit: 9 })
@@ -208,10 +189,9 @@ t.test('200: it holds for the vaults of members, and not for what they share', b
 })
 
 t.test('what was accepted before and stored after is in line, too', besides, async t => {
-  const idle = await createTestBackend(t)
-  const { base: there } = await startTestApi(t, idle)
-  const key = await buildKey(idle)
-  const mine = createTestClient(there, key)
+  const service = await startService(t, { jobs: [] })
+  const idle = service.backend
+  const { key, ...mine } = await service.newClient()
   const messages = [{ role: 'user', content: 'on its way' }]
   await mine.post('/v1/memory/ingest', { messages })
   const { body } = await decide(mine, 5)
@@ -240,10 +220,9 @@ t.test(
   'a step that runs twice counts once; a new decision ends the one before',
   besides,
   async t => {
-    const idle = await createTestBackend(t)
-    const { base: there } = await startTestApi(t, idle)
-    const key = await buildKey(idle)
-    const mine = createTestClient(there, key)
+    const service = await startService(t, { jobs: [] })
+    const idle = service.backend
+    const { key, ...mine } = await service.newClient()
     const rows = Array.from({ length: 1_500 }, (_, n) => ({ text: `note ${n}`, at: n }))
     await insertStoredMemories(idle, await readVaultScope(idle, key), rows, { vectors: false })
     const first = (await decide(mine, 5)).body.operation_id as string

@@ -1,9 +1,8 @@
 import t from 'tap'
 import { Webhook } from 'standardwebhooks'
-import { jobNames } from '#shared/domain/jobs.ts'
 import { insertDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
 import { deliverWebhook, sendMissingDeliveryJobs } from '#shared/events/webhooks/deliver.ts'
-import { startJobWorkers, startTestApi } from '#test/support/api.ts'
+import { startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { buildSubscriber, deliverPending } from '#test/support/webhook-subscriber.ts'
@@ -18,10 +17,12 @@ import {
   setFailingDays,
 } from '#test/support/alter-jobs.ts'
 import { deliveryJobs, deliveryRow } from '#test/support/observe-jobs.ts'
+import { allJobsBut, readPages, startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t, { env: { WEBHOOK_LOOPBACK: 'on' } })
-const { base } = await startTestApi(t, backend)
-await startJobWorkers(backend, ...jobNames.filter(name => name !== 'webhook'))
+const { backend, base } = await startService(t, {
+  env: { WEBHOOK_LOOPBACK: 'on' },
+  jobs: allJobsBut('webhook'),
+})
 
 const deliver = () => deliverPending(backend)
 const user = (events?: string[]) => buildSubscriber(t, backend, base, events)
@@ -133,15 +134,12 @@ t.test('200: the log comes in pages, newest first', async t => {
   const { client, at } = await user()
   const ids: string[] = []
   for (let n = 0; n < 5; n++) ids.unshift((await client.post(`${at}/test`)).body.id)
-  const seen: string[] = []
-  let cursor = ''
-  for (let pages = 0; pages < 3; pages++) {
-    const { body } = await client.get(`${at}/deliveries?limit=2${cursor}`)
-    seen.push(...body.items.map(({ id }: { id: string }) => id))
-    t.equal(body.has_more, pages < 2)
-    cursor = `&cursor=${body.next_cursor}`
-  }
-  t.same(seen, ids)
+  const pages = await readPages<{ id: string }>(client, `${at}/deliveries?limit=2`)
+  t.equal(pages.length, 3)
+  t.same(
+    pages.flat().map(({ id }) => id),
+    ids,
+  )
 })
 
 t.test('a send that is cut off is no try, and is repeated', async t => {

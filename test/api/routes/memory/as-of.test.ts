@@ -1,18 +1,10 @@
 import t from 'tap'
-import {
-  buildKey,
-  createTestClient,
-  startJobWorkers,
-  startTestApi,
-  type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { readPages, startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t)
 
 const day = 86_400_000
 const begin = Date.parse('2025-03-01T12:00:00.000Z')
@@ -112,15 +104,8 @@ t.test('200: pages of a list stay within the moment', async t => {
     `&to=${iso(begin + 30 * day)}`,
   ]) {
     const first = `/v1/memory/list?limit=1&as_of=${begin + 10 * day}${filters}`
-    const seen: Row[] = []
-    for (let cursor: string | null = ''; cursor !== null;) {
-      const { status, body } = await client.get(cursor ? `${first}&cursor=${cursor}` : first)
-      t.equal(status, 200)
-      seen.push(...body.items)
-      cursor = body.next_cursor
-    }
     t.same(
-      texts(seen),
+      texts((await readPages<Row>(client, first)).flat()),
       ['My flat is in Lisbon.', 'My flat is in Porto now.', 'The flat moved north.'],
       filters,
     )

@@ -1,30 +1,16 @@
 import t from 'tap'
-import { jobNames } from '#shared/domain/jobs.ts'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
+import { createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
 import { letHoursPass } from '#test/support/alter.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { checkOut, commit } from '#test/support/consolidation.ts'
 import { readVaultScope } from '#test/support/stored-memories.ts'
 import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 import { vaultRow } from '#test/support/observe.ts'
+import { importFile, type KeyedClient, uploadFile } from '#test/support/memory-file.ts'
+import { allJobsBut, startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
 // Without the sweep, which removes what has expired without a request.
-await startJobWorkers(backend, ...jobNames.filter(name => name !== 'sweep'))
-const { base } = await startTestApi(t, backend)
-
-type User = TestClient & { key: string }
-
-async function fresh(): Promise<User> {
-  const key = await buildKey(backend)
-  return { ...createTestClient(base, key), key }
-}
+const { backend, newClient } = await startService(t, { jobs: allJobsBut('sweep') })
 
 const inMinutes = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString()
 /** A moment that passes with `past`. */
@@ -51,15 +37,10 @@ const expirations = async (client: TestClient) =>
   (await client.get('/v1/operations?kind=expire')).body.items
 
 /** The moments to come of these vaults pass. */
-async function past(...users: User[]): Promise<void> {
+async function past(...users: KeyedClient[]): Promise<void> {
   for (const { key } of users)
     await letHoursPass(backend, (await readVaultScope(backend, key)).vault)
 }
-
-const lines = (...rows: object[]): string => rows.map(row => JSON.stringify(row)).join('\n')
-
-const send = (client: TestClient, route: string, body: string) =>
-  client.send('POST', route, { body, headers: { 'content-type': 'application/x-ndjson' } })
 
 const nextExpiry = async (key: string): Promise<Date | null> => {
   const { vault } = await readVaultScope(backend, key)
@@ -67,7 +48,7 @@ const nextExpiry = async (key: string): Promise<Date | null> => {
 }
 
 t.test('200: what has come to its end is gone from every read, and from the store', async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   const at = soon()
   t.equal((await tell(mine, 'the parcel comes today', at)).status, 200)
   await tell(mine, 'the parcel service is slow')
@@ -113,7 +94,7 @@ t.test('200: what has come to its end is gone from every read, and from the stor
 })
 
 t.test('400: a moment that has passed, or is none; nothing is stored', async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   const [memory] = await insertMemories(backend, mine.key, [{ text: 'stays as it is' }])
   for (const end of [inMinutes(-1), '2020-01-01T00:00:00Z', 'tomorrow', '', 1, '+9']) {
     const exchange = { messages: [{ role: 'user', content: 'never' }], expires_at: end }
@@ -127,7 +108,7 @@ t.test('400: a moment that has passed, or is none; nothing is stored', async t =
 })
 
 t.test('200: an edit sets the end, moves it, leaves it, and takes it away', async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   const [id] = await insertMemories(backend, mine.key, [{ text: 'the guest network is open' }])
   const edit = async (text: string, body: object = {}) =>
     (await mine.post('/v1/memory/edit', { memory_id: id, text, ...body })).body.expires_at
@@ -151,20 +132,20 @@ t.test('200: an edit sets the end, moves it, leaves it, and takes it away', asyn
 })
 
 t.test('200: uploaded lines end one by one; one that is over already is faulty', async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   const at = soon()
-  const file = lines(
+  const file = [
     { content: 'the code of the week', expires_at: at, timestamp: -5_000 },
     { content: 'the house rules', timestamp: -4_000 },
     { content: 'the code of last week', expires_at: inMinutes(-1) },
-  )
-  const { body } = await send(mine, '/v1/memory/upload', file)
+  ]
+  const { body } = await uploadFile(mine, file)
   t.match(body, { status: 'partial', stats: { stored: 2, failed: 1 } })
   t.match(body.errors, [{ line: 3, error: /expires_at must lie in the future/ }])
   t.equal((await listed(mine)).length, 2)
   await past(mine)
-  const again = lines({ content: 'the code of the week', timestamp: -5_000 })
-  const { body: anew } = await send(mine, '/v1/memory/upload', again)
+  const again = [{ content: 'the code of the week', timestamp: -5_000 }]
+  const { body: anew } = await uploadFile(mine, again)
   t.match(anew, { stats: { stored: 1, skipped: 0 } }, 'what is over is not there already')
   t.same(await listed(mine), ['the house rules', 'the code of the week'])
 })
@@ -172,28 +153,28 @@ t.test('200: uploaded lines end one by one; one that is over already is faulty',
 t.test(
   '200: an export holds the end, an import restores it and skips what has expired',
   async t => {
-    const mine = await fresh()
+    const mine = await newClient()
     const at = soon()
     await tell(mine, 'the ferry leaves at noon', at)
     await tell(mine, 'the ferry is blue')
     const { body: told } = await mine.get('/v1/memory/export')
     t.match(told, [{ expires_at: at }, { expires_at: undefined }])
 
-    const other = await fresh()
+    const other = await newClient()
     const gone = {
       ...told[1],
       id: '0199a1b2-c3d4-7000-8001-0123456789ab',
       expires_at: inMinutes(-1),
     }
-    const file = lines(...told, gone)
+    const file = [...told, gone]
     const over = [{ line: 3, error: /skipped: it was over at/ }]
-    const dry = await send(other, '/v1/memory/import?dry_run=true', file)
+    const dry = await importFile(other, file, '?dry_run=true')
     t.match(dry.body, { imported: 2, skipped: 1, failed: 0, errors: over })
-    const { body } = await send(other, '/v1/memory/import', file)
+    const { body } = await importFile(other, file)
     t.match(body, { status: 'complete', imported: 2, skipped: 1, failed: 0, errors: over })
     t.match((await other.get('/v1/memory/export')).body, [{ expires_at: at }, {}])
-    const replaced = lines({ ...told[0], expires_at: undefined })
-    t.match((await send(other, '/v1/memory/import?on_conflict=replace', replaced)).body, {
+    const replaced = [{ ...told[0], expires_at: undefined }]
+    t.match((await importFile(other, replaced, '?on_conflict=replace')).body, {
       replaced: 1,
     })
     await past(mine, other)
@@ -203,8 +184,8 @@ t.test(
 )
 
 t.test('200: copies end when their originals do', async t => {
-  const mine = await fresh()
-  const [whole, some] = [await fresh(), await fresh()]
+  const mine = await newClient()
+  const [whole, some] = [await newClient(), await newClient()]
   const at = soon()
   await tell(mine, 'the tent is in the attic', at)
   await tell(mine, 'the tent is green')
@@ -231,7 +212,7 @@ t.test('200: copies end when their originals do', async t => {
 t.test('200: fifty requests at the moment of the end remove it once, in two processes', async t => {
   const second = await createTestBackend(t, { config: backend.config })
   const elsewhere = await startTestApi(t, second)
-  const mine = await fresh()
+  const mine = await newClient()
   const there = createTestClient(elsewhere.base, mine.key)
   const at = soon()
   const messages = Array.from({ length: 40 }, (_, n) => ({ role: 'user', content: `day ${n}` }))
@@ -250,7 +231,7 @@ t.test('200: fifty requests at the moment of the end remove it once, in two proc
 })
 
 t.test('200: sources of a lent batch may end; the debt loses none to it', async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   const at = soon()
   await tell(mine, 'one that ends', at)
   await tell(mine, 'one that stays')
@@ -269,7 +250,7 @@ t.test('200: sources of a lent batch may end; the debt loses none to it', async 
 })
 
 t.test('a kept answer does not show what is over', async t => {
-  const mine = await fresh()
+  const mine = await newClient()
   const at = soon()
   await tell(mine, 'seen for a moment', at)
   const ask = () =>

@@ -2,28 +2,18 @@ import t from 'tap'
 import type { ExportedLine } from '#shared/domain/file-types.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
+import type { TestClient } from '#test/support/api.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
 import { buryDocuments } from '#test/support/alter.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { importFile } from '#test/support/memory-file.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend, 'import', 'upload')
-const { base } = await startTestApi(t, backend)
+const { backend, base, newClient } = await startService(t, { jobs: ['import', 'upload'] })
 
-type Keyed = TestClient & { key: string; vault: string }
-const newClient = async (): Promise<Keyed> => {
-  const key = await buildKey(backend)
-  const { scope } = await resolveCaller(backend, key)
-  return { ...createTestClient(base, key), key, vault: scope.vault }
+async function newVault() {
+  const client = await newClient()
+  return { ...client, vault: (await client.caller()).scope.vault }
 }
 
 const at = Date.parse('2026-03-01T10:00:00Z')
@@ -36,25 +26,20 @@ const line = (content: string, rest: Partial<ExportedLine> = {}) => ({
   session_id: null,
   ...rest,
 })
-const restore = (client: TestClient, lines: object[]) =>
-  client.send('POST', '/v1/memory/import', {
-    body: lines.map(one => JSON.stringify(one)).join('\n'),
-    headers: { 'content-type': 'application/x-ndjson' },
-  })
 const contentsOf = async (client: TestClient, query = '', headers = {}): Promise<string[]> => {
   const { body } = await client.get(`/v1/memory/export${query}`, headers)
   return body.map(({ content }: ExportedLine) => content)
 }
 
 t.test('200: an empty vault is an empty file', async t => {
-  const { status, body, headers } = await (await newClient()).get('/v1/memory/export')
+  const { status, body, headers } = await (await newVault()).get('/v1/memory/export')
   t.equal(status, 200)
   t.match(headers.get('content-type'), 'application/x-ndjson')
   t.same(body, [])
 })
 
 t.test('HEAD leaves no cursor open', async t => {
-  const { key, vault, send } = await newClient()
+  const { key, vault, send } = await newVault()
   const rows = Array.from({ length: 1_200 }, (_, n) => ({ text: `row ${n}`, at: at + n }))
   await insertStoredMemories(backend, await readVaultScope(backend, key), rows, { vectors: false })
   type Cursors = Set<{ cursorFilter?: { vault?: unknown } }>
@@ -68,9 +53,9 @@ t.test('HEAD leaves no cursor open', async t => {
 })
 
 t.test('200: core first, then each session; tier by tier, by time, then by id', async t => {
-  const client = await newClient()
+  const client = await newVault()
   const ties = [line('tie'), line('tie'), line('tie')]
-  await restore(client, [
+  await importFile(client, [
     line('in a', { session_id: 'a', timestamp: at - 9 }),
     line('high', { tier: 3, importance: 9, timestamp: at - 3 }),
     line('in B', { session_id: 'B', timestamp: at - 9 }),
@@ -92,8 +77,8 @@ t.test('200: core first, then each session; tier by tier, by time, then by id', 
 })
 
 t.test('200: the core alone, or one session', async t => {
-  const client = await newClient()
-  await restore(client, [line('core'), line('trip', { session_id: 'trip' })])
+  const client = await newVault()
+  await importFile(client, [line('core'), line('trip', { session_id: 'trip' })])
   t.same(await contentsOf(client, '?sessions=false'), ['core'])
   t.same(await contentsOf(client, '', { 'x-session-id': 'trip' }), ['trip'])
   t.same(await contentsOf(client, '?sessions=false', { 'x-session-id': 'trip' }), ['trip'])
@@ -101,8 +86,8 @@ t.test('200: the core alone, or one session', async t => {
 })
 
 t.test('200: vectors come where they are asked for, and are the stored ones', async t => {
-  const client = await newClient()
-  await restore(client, [line('a grey kitten')])
+  const client = await newVault()
+  await importFile(client, [line('a grey kitten')])
   t.notOk('vector' in (await client.get('/v1/memory/export')).body[0])
   const { vector } = (await client.get('/v1/memory/export?vectors=true')).body[0]
   const [expected] = await (await backend.embedders.get()).embedTexts(['a grey kitten'])
@@ -111,9 +96,9 @@ t.test('200: vectors come where they are asked for, and are the stored ones', as
 })
 
 t.test('200: nothing of what was deleted, of a cleared session, or of another vault', async t => {
-  const [client, stranger] = [await newClient(), await newClient()]
+  const [client, stranger] = [await newVault(), await newVault()]
   const gone = line('gone')
-  await restore(client, [line('stays'), gone, line('trip', { session_id: 'trip' })])
+  await importFile(client, [line('stays'), gone, line('trip', { session_id: 'trip' })])
   t.same(await contentsOf(stranger), [])
   await buryDocuments(backend, client.vault, [gone.id])
   t.same(await contentsOf(client), ['stays', 'trip'])
@@ -124,14 +109,14 @@ t.test('200: nothing of what was deleted, of a cleared session, or of another va
 })
 
 t.test('200: thousands of lines, all of them, while others are stored', async t => {
-  const client = await newClient()
+  const client = await newVault()
   const lines = Array.from({ length: 3_000 }, (_, n) =>
     line(`memory number ${n}`, { timestamp: at + n }),
   )
-  await restore(client, lines)
+  await importFile(client, lines)
   const [contents] = await Promise.all([
     contentsOf(client),
-    restore(
+    importFile(
       client,
       Array.from({ length: 200 }, (_, n) => line(`new ${n}`, { timestamp: at - n })),
     ),
@@ -142,7 +127,7 @@ t.test('200: thousands of lines, all of them, while others are stored', async t 
 })
 
 t.test('200, then cut: a vault that is cleared meanwhile is not a whole file', async t => {
-  const client = await newClient()
+  const client = await newVault()
   // More than any buffer on the way holds: not all of it can be on its way when the vault is cleared.
   const text = 'x'.repeat(8_000)
   const rows = Array.from({ length: 2_500 }, (_, n) => ({ text, at: at + n, tokens: 1 }))
@@ -160,7 +145,7 @@ t.test('200, then cut: a vault that is cleared meanwhile is not a whole file', a
 })
 
 t.test('400: an unknown embedding model', async t => {
-  const client = await newClient()
+  const client = await newVault()
   const odd = { 'x-embedding-model': 'nonsense' }
   t.equal((await client.get('/v1/memory/export?vectors=true', odd)).status, 400)
 })

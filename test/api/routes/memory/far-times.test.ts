@@ -1,12 +1,10 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
+import { importFile, uploadFile } from '#test/support/memory-file.ts'
+import { readPages, startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
-const jsonl = { 'content-type': 'application/x-ndjson' }
+const { backend, base, newClient } = await startService(t)
+const api = await newClient()
 
 const first = Date.parse('0001-01-01T00:00:00Z')
 const latest = Date.parse('9999-12-31T23:59:59.999Z')
@@ -29,11 +27,7 @@ const told = moments.map((timestamp, n) => ({
 const contents = told.map(({ content }) => content)
 const iso = moments.map(at => new Date(at).toISOString())
 
-const upload = (lines: object[]) =>
-  api.send('POST', '/v1/memory/upload', {
-    headers: jsonl,
-    body: lines.map(line => JSON.stringify(line)).join('\n'),
-  })
+const upload = (lines: object[]) => uploadFile(api, lines)
 
 t.test('200: an upload takes every moment of the years 1 to 9999, once', async t => {
   t.equal(iso[0], '0001-01-01T00:00:00.000Z')
@@ -44,7 +38,7 @@ t.test('200: an upload takes every moment of the years 1 to 9999, once', async t
 })
 
 t.test('200: an exchange before 1970 is recalled with its time', async t => {
-  const client = createTestClient(api.base, await buildKey(backend))
+  const client = await newClient()
   const messages = [
     { role: 'user', content: 'the ship left the harbour', timestamp: moments[2] },
     { role: 'assistant', content: 'a calm day', timestamp: moments[2]! + 1_000 },
@@ -70,15 +64,12 @@ t.test('400: a moment outside of those years, such as one in microseconds', asyn
 
 t.test('200: lists hold them in order, both ways, page by page', async t => {
   for (const order of ['oldest_first', 'newest_first']) {
-    const dates: string[] = []
-    let cursor: string | null = null
-    do {
-      const path: string = `/v1/memory/list?order=${order}&limit=3${cursor ? `&cursor=${cursor}` : ''}`
-      const { body } = await api.get(path)
-      dates.push(...body.items.map(({ date }: { date: string }) => date))
-      cursor = body.next_cursor
-    } while (cursor !== null)
-    t.same(dates, order === 'oldest_first' ? iso : iso.toReversed())
+    const path = `/v1/memory/list?order=${order}&limit=3`
+    const items = (await readPages<{ date: string }>(api, path)).flat()
+    t.same(
+      items.map(({ date }) => date),
+      order === 'oldest_first' ? iso : iso.toReversed(),
+    )
   }
   const within = await api.get('/v1/memory/list?from=1000-01-01&to=1969-12-31&order=oldest_first')
   t.same(
@@ -100,7 +91,7 @@ t.test('200: a date search finds them, in order, by relevance, and page by page'
   const ranked = await search({ from: '0001-01-01', to: '1969-12-31', query: 'chronicle leaf' })
   t.same(texts(ranked.body.memories).toSorted(), contents.slice(0, 4))
 
-  const client = createTestClient(api.base, await buildKey(backend))
+  const client = await newClient()
   const long = 'word '.repeat(450)
   for (const [n, timestamp] of moments.slice(0, 5).entries()) {
     const messages = [{ role: 'user', content: `${n} ${long}`, timestamp }]
@@ -128,15 +119,12 @@ t.test('200: a date search finds them, in order, by relevance, and page by page'
 t.test('200: an export and a transfer bring them along', async t => {
   const { body: lines } = await api.get('/v1/memory/export')
   const clients = [await buildKey(backend), await buildKey(backend)] as const
-  const restored = createTestClient(api.base, clients[0])
-  const imported = await restored.send('POST', '/v1/memory/import', {
-    headers: jsonl,
-    body: (lines as object[]).map(line => JSON.stringify(line)).join('\n'),
-  })
+  const restored = createTestClient(base, clients[0])
+  const imported = await importFile(restored, lines as object[])
   t.equal(imported.status, 200)
   const copied = await api.post('/v1/memory/transfer', { destination_key: clients[1] })
   t.match(copied.body, { copied: 8, failed: 0 })
-  for (const client of [restored, createTestClient(api.base, clients[1])]) {
+  for (const client of [restored, createTestClient(base, clients[1])]) {
     const { items } = (await client.get('/v1/memory/list?order=oldest_first')).body
     t.same(
       items.map(({ date }: { date: string }) => date),
@@ -168,7 +156,7 @@ t.test('200: they are consolidated, the oldest first', async t => {
 })
 
 t.test('200: times without seconds, and days at the ends of all years', async t => {
-  const client = createTestClient(api.base, await buildKey(backend))
+  const client = await newClient()
   const messages = [
     { role: 'user', content: 'x', timestamp: Date.parse('2026-01-20T15:15:00Z') },
     { role: 'user', content: 'y', timestamp: Date.parse('2026-01-20T15:16:00Z') },

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
 import {
   readBilledUsage,
   insertStoredMemories,
@@ -8,10 +7,10 @@ import {
   type StoredMemoryFixture,
 } from '#test/support/stored-memories.ts'
 import { raiseEpochOf } from '#test/support/alter.ts'
+import { readPages, startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const key = await buildKey(backend)
-const api = await startTestApi(t, backend, key)
+const { backend, base, newClient } = await startService(t, { jobs: [] })
+const { key, ...api } = await newClient()
 const scope = await readVaultScope(backend, key)
 
 const day = 24 * 3600 * 1000
@@ -44,20 +43,8 @@ await insertStoredMemories(backend, otherScope, [nearby])
 
 type Item = { memory_id: string; text: string; date: string; tier: number; importance: number }
 
-/** All pages, one after the other. */
-async function pages(client: TestClient, query: string): Promise<Item[][]> {
-  const all: Item[][] = []
-  let cursor: string | null = null
-  do {
-    const next: string = cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''
-    const { status, body } = await client.get(`/v1/memory/list?${query}${next}`)
-    if (status !== 200) throw new Error(`${status} ${body.error}`)
-    all.push(body.items)
-    if (body.has_more !== (body.next_cursor !== null)) throw new Error('has_more and next_cursor')
-    cursor = body.next_cursor
-  } while (cursor && all.length < 500)
-  return all
-}
+const rowsOf = async (query: string): Promise<Item[]> =>
+  (await readPages<Item>(api, `/v1/memory/list?${query}`)).flat()
 
 const texts = async (query: string): Promise<string[]> =>
   (await api.get(`/v1/memory/list?${query}`)).body.items.map(({ text }: Item) => text)
@@ -104,10 +91,10 @@ t.test('200: pages of every size make up the whole list in each order', async t 
     'sort=importance',
     'sort=importance&order=oldest_first',
   ]) {
-    const whole = (await pages(api, `${query}&limit=200`)).flat().map(item => item.memory_id)
+    const whole = (await rowsOf(`${query}&limit=200`)).map(item => item.memory_id)
     t.equal(new Set(whole).size, 10, query)
     for (const limit of [1, 2, 3, 7, 10]) {
-      const paged = (await pages(api, `${query}&limit=${limit}`)).flat()
+      const paged = await rowsOf(`${query}&limit=${limit}`)
       t.same(
         paged.map(item => item.memory_id),
         whole,
@@ -115,8 +102,8 @@ t.test('200: pages of every size make up the whole list in each order', async t 
       )
     }
   }
-  const newest = (await pages(api, 'limit=4')).flat().map(item => item.memory_id)
-  const oldest = (await pages(api, 'limit=4&order=oldest_first')).flat().map(item => item.memory_id)
+  const newest = (await rowsOf('limit=4')).map(item => item.memory_id)
+  const oldest = (await rowsOf('limit=4&order=oldest_first')).map(item => item.memory_id)
   t.same(oldest, newest.toReversed())
 })
 
@@ -158,7 +145,7 @@ t.test('200: tier and min_importance filter, tier_counts do not follow', async t
   )
   t.same(await texts('min_importance=7&tier=3'), [])
   t.same((await texts('min_importance=9&sort=importance')).length, 2)
-  t.same((await pages(api, 'min_importance=4&sort=importance&limit=1')).flat().length, 4)
+  t.same((await rowsOf('min_importance=4&sort=importance&limit=1')).length, 4)
 })
 
 t.test('200: from and to include both ends, and a day counts whole', async t => {
@@ -170,7 +157,7 @@ t.test('200: from and to include both ends, and a day counts whole', async t => 
   t.same(await texts('to=2025-03-01T11:59:59.999'), [])
   t.equal((await texts('from=2025-03-05')).length, 2)
   t.equal((await texts('from=2025-03-04&to=2025-03-04&sort=importance')).length, 4)
-  const some = (await pages(api, 'from=2025-03-02&to=2025-03-04&limit=2')).flat()
+  const some = await rowsOf('from=2025-03-02&to=2025-03-04&limit=2')
   t.equal(some.length, 7)
 })
 
@@ -190,17 +177,16 @@ t.test(
     t.same(await texts('search=5x00'), [])
     t.same(await texts('search=.*'), [])
     t.same(await texts('search=moment&tier=2'), [])
-    t.equal((await pages(api, 'search=MOMENT&limit=1')).flat().length, 3)
-    t.equal((await pages(api, 'search=reflection&sort=importance&limit=1')).flat().length, 3)
+    t.equal((await rowsOf('search=MOMENT&limit=1')).length, 3)
+    t.equal((await rowsOf('search=reflection&sort=importance&limit=1')).length, 3)
     t.same(await texts('search=session'), [], 'session memories are not listed')
   },
 )
 
 t.test('200: what another process stores meanwhile neither repeats nor hides a row', async t => {
   for (const query of ['order=newest_first', 'order=oldest_first', 'sort=importance']) {
-    const ownKey = await buildKey(backend)
-    const own = await readVaultScope(backend, ownKey)
-    const client = createTestClient(api.base, ownKey)
+    const client = await newClient()
+    const { scope: own } = await client.caller()
     const at = (index: number) => begin + Math.floor(index / 4)
     const first = await insertStoredMemories(
       backend,
@@ -237,9 +223,8 @@ t.test('200: what another process stores meanwhile neither repeats nor hides a r
 })
 
 t.test('200: bills the tokens of the rows, and nothing for an empty page', async t => {
-  const ownKey = await buildKey(backend)
-  const own = await readVaultScope(backend, ownKey)
-  const client = createTestClient(api.base, ownKey)
+  const client = await newClient()
+  const { scope: own } = await client.caller()
   await client.get('/v1/memory/list')
   await insertStoredMemories(backend, own, [{ text: 'a few words here', at: begin }])
   const { body } = await client.get('/v1/memory/list')
@@ -249,7 +234,7 @@ t.test('200: bills the tokens of the rows, and nothing for an empty page', async
 })
 
 t.test('200: another vault sees nothing of it', async t => {
-  const { body } = await createTestClient(api.base, otherKey).get('/v1/memory/list?limit=200')
+  const { body } = await createTestClient(base, otherKey).get('/v1/memory/list?limit=200')
   t.same(
     body.items.map(({ text }: Item) => text),
     ['in another vault'],
@@ -260,7 +245,7 @@ t.test('200: another vault sees nothing of it', async t => {
 t.test('400: a cursor is good for its own list alone', async t => {
   const { body } = await api.get('/v1/memory/list?limit=2')
   const cursor: string = body.next_cursor
-  const other = createTestClient(api.base, otherKey)
+  const other = createTestClient(base, otherKey)
   const asked = (client: TestClient, query: string) => client.get(`/v1/memory/list?cursor=${query}`)
   t.equal((await asked(api, `${cursor}&limit=9`)).status, 200, 'pages may change their size')
   for (const odd of [
@@ -286,9 +271,8 @@ t.test('400: a cursor is good for its own list alone', async t => {
 })
 
 t.test('400: a cursor of the vault before it was cleared', async t => {
-  const ownKey = await buildKey(backend)
-  const own = await readVaultScope(backend, ownKey)
-  const client = createTestClient(api.base, ownKey)
+  const client = await newClient()
+  const { scope: own } = await client.caller()
   await insertStoredMemories(backend, own, [
     { text: 'one', at: begin },
     { text: 'two', at: begin },

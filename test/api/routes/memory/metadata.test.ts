@@ -1,11 +1,10 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
+import { importFile, uploadFile } from '#test/support/memory-file.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t)
 const newVault = async () => {
   const key = await buildKey(backend)
   return { key, api: createTestClient(base, key) }
@@ -113,10 +112,7 @@ t.test('it stays through an edit, an export and import, and a transfer', async t
 
   const lines = (await api.get('/v1/memory/export')).body as object[]
   const restored = (await newVault()).api
-  const imported = await restored.send('POST', '/v1/memory/import', {
-    headers: { 'content-type': 'application/x-ndjson' },
-    body: lines.map(line => JSON.stringify(line)).join('\n'),
-  })
+  const imported = await importFile(restored, lines)
   t.equal(imported.body.imported, 3)
   t.same(contents((await restored.post('/v1/memory/search', ofPorter)).body.memories), [edited])
 
@@ -136,10 +132,7 @@ t.test('lines of an upload bring their own, and a faulty one does not sink the f
     { content: 'from the second page', metadata: { page: 2 } },
     { content: 'from nowhere', metadata: { 'a page': 3 } },
   ]
-  const { body } = await api.send('POST', '/v1/memory/upload', {
-    headers: { 'content-type': 'application/x-ndjson' },
-    body: lines.map(line => JSON.stringify(line)).join('\n'),
-  })
+  const { body } = await uploadFile(api, lines)
   t.match(body, { stats: { stored: 2, failed: 1 }, errors: [{ line: 3, error: /metadata/ }] })
   const asked = { query: 'page', limit: 5, metadata: { page: 2 } }
   const found = await api.post('/v1/memory/search', asked)
@@ -212,10 +205,7 @@ t.test('a filter finds the few among the many that rank before them', async t =>
     content: `The spare key is in drawer ${n}.`,
     metadata: { agent_id: n % 1_000 === 7 ? 'porter' : 'cook' },
   }))
-  await api.send('POST', '/v1/memory/upload', {
-    headers: { 'content-type': 'application/x-ndjson' },
-    body: lines.map(line => JSON.stringify(line)).join('\n'),
-  })
+  await uploadFile(api, lines)
   const asked = { query: 'Where is the spare key?', limit: 10, metadata: { agent_id: 'porter' } }
   const found = await api.post('/v1/memory/search', asked)
   t.same(

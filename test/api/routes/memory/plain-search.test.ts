@@ -1,28 +1,22 @@
 import t from 'tap'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
+import { uploadFile } from '#test/support/memory-file.ts'
+import { startService } from '#test/support/service.ts'
 
 /** A search hides nothing that matches, in the order of one score. */
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const api = await startTestApi(t, backend)
-const newClient = async () => createTestClient(api.base, await buildKey(backend))
-type Client = Awaited<ReturnType<typeof newClient>>
+const { backend, base, newClient } = await startService(t)
 type Row = { id: string; content: string; score: number; similarity?: number; why: string[] }
 
-async function search(client: Client, query: string, limit = 200) {
+async function search(client: TestClient, query: string, limit = 200) {
   const { status, body } = await client.post('/v1/memory/search', { query, limit })
   t.equal(status, 200)
   return body as { memories: Row[]; totalMemories: number; matchingMemories: number }
 }
 
-const upload = async (client: Client, lines: object[]) => {
-  const body = lines.map(line => JSON.stringify(line)).join('\n')
-  const headers = { 'content-type': 'application/x-ndjson' }
-  t.match(await client.post('/v1/memory/upload', body, headers), { status: 200 })
-}
+const upload = async (client: TestClient, lines: object[]) =>
+  t.match(await uploadFile(client, lines), { status: 200 })
 
 const cities = ['Lisbon', 'Oslo', 'Riga', 'Ghent', 'Porto']
 const diary = (city: string): string =>
@@ -87,8 +81,7 @@ t.test('all pieces of a long message are found, one of them is in a block', asyn
 })
 
 t.test('rows are in the order of the score that they show, and 1 is the same text', async t => {
-  const key = await buildKey(backend)
-  const client = createTestClient(api.base, key)
+  const { key, ...client } = await newClient()
   await insertMemories(backend, key, [
     { text: 'I like apple cake.' },
     { text: 'Apple pie is my favourite cake.' },
@@ -117,7 +110,7 @@ t.test('a default graft copies what speaks of it', async t => {
     { text: 'I am still thinking about the new job offer from Siemens in Munich.' },
     { text: 'The dentist moved our appointment to Thursday.' },
   ])
-  const { body } = await createTestClient(api.base, source).post('/v1/memory/graft', {
+  const { body } = await createTestClient(base, source).post('/v1/memory/graft', {
     destination_key: destination,
     queries: ['the job offer from Siemens'],
     dry_run: true,

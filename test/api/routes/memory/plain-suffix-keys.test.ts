@@ -1,29 +1,20 @@
 import t from 'tap'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
+const { backend, base, newClient } = await startService(t)
 
 const messages = [{ role: 'user', content: 'the ferry leaves at noon' }]
 const found = { query: 'when does the ferry leave?', limit: 3 }
 const nothingStored = { accepted: false, queued: false, message: /does not store memory/ }
 
 t.test('200: without the right to read nothing is found, and the debt is told', async t => {
-  const key = await buildKey(backend)
-  const client = createTestClient(base, key)
+  const { key, ...client } = await newClient()
   await client.post('/v1/memory/ingest?wait=true', { messages })
-  const [{ reflection }, block] = [
-    (await client.post('/v1/memory/search', found)).body,
-    (
-      await client.post('/v1/memory/prepare', {
-        messages: [{ role: 'user', content: found.query }],
-      })
-    ).body,
-  ]
-  t.match(block.context, /noon/)
+  const { reflection } = (await client.post('/v1/memory/search', found)).body
+  const asked = { messages: [{ role: 'user', content: found.query }] }
+  t.match((await client.post('/v1/memory/prepare', asked)).body.context, /noon/)
   for (const suffix of ['write', 'off']) {
     const narrow = createTestClient(base, `${key}:${suffix}`)
     const searched = await narrow.post('/v1/memory/search', found)
@@ -40,25 +31,8 @@ t.test('200: without the right to read nothing is found, and the debt is told', 
       body: { context: null, memories_found: 0, tokens_billed: 0, abstained: 'off' },
     })
     t.same(prepared.body.reflection, reflection)
-    t.equal(
-      (await narrow.post('/v1/memory/search', { limit: 3 })).status,
-      400,
-      'a body is judged all the same',
-    )
-    for (const [method, path] of [
-      ['GET', 'list'],
-      ['POST', 'date-search'],
-      ['POST', 'consolidate/checkout'],
-    ] as const) {
-      t.equal(
-        (
-          await narrow.send(method, `/v1/memory/${path}`, {
-            ...(method === 'POST' && { body: {} }),
-          })
-        ).status,
-        403,
-      )
-    }
+    const judged = await narrow.post('/v1/memory/search', { limit: 3 })
+    t.equal(judged.status, 400, 'a body is judged all the same')
   }
 })
 
@@ -72,10 +46,6 @@ t.test('202: without the right to store nothing is stored, and the answer says s
       t.match(answer.body.message, `:${suffix}`)
     }
     t.equal((await narrow.post('/v1/memory/ingest', {})).status, 400)
-    for (const path of ['edit', 'upload', 'delete-ids']) {
-      t.equal((await narrow.post(`/v1/memory/${path}`)).status, 403, path)
-    }
-    t.equal((await narrow.send('DELETE', '/v1/memory')).status, 403)
   }
   t.match((await createTestClient(base, key).get('/v1/memory/stats')).body, { memories: 0 })
 })

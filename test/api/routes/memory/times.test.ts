@@ -1,13 +1,11 @@
 import t from 'tap'
 import { operatorEmail } from '#shared/access/operator.ts'
 import { buildOrg, buildAdmin } from '#test/support/admin.ts'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { importFile, uploadFile } from '#test/support/memory-file.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
-const fresh = async () => createTestClient(base, await buildKey(backend))
+const { backend, base, newClient } = await startService(t)
+const fresh = async () => await newClient()
 
 type Client = Awaited<ReturnType<typeof fresh>>
 type Row = { text: string; date: string }
@@ -19,10 +17,6 @@ const seconds = 1_735_689_600
 
 const ingest = (client: Client, timestamp: unknown, content = 'the boiler was serviced') =>
   client.post('/v1/memory/ingest?wait=true', { messages: [{ role: 'user', content, timestamp }] })
-const lines = (...values: object[]) => ({
-  headers: { 'content-type': 'application/x-ndjson' },
-  body: values.map(value => JSON.stringify(value)).join('\n'),
-})
 const datesOf = async (client: Client): Promise<string[]> =>
   (await client.get('/v1/memory/list?order=oldest_first')).body.items.map(({ date }: Row) => date)
 
@@ -67,7 +61,7 @@ t.test(
     await ingest(from, ms)
     const { body } = await from.get('/v1/memory/list')
     const rows: Row[] = body.items
-    const upload = (...values: object[]) => to.send('POST', '/v1/memory/upload', lines(...values))
+    const upload = (...values: object[]) => uploadFile(to, values)
     const asListed = rows.map(({ text, date }) => ({ content: text, timestamp: date }))
     t.match((await upload(...asListed)).body, { status: 'complete', stats: { stored: 1 } })
     const asMs = rows.map(({ text }) => ({ content: text, timestamp: ms + 0.5 }))
@@ -78,15 +72,11 @@ t.test(
 
 t.test('200: a line in seconds is faulty, the others are stored', async t => {
   const client = await fresh()
-  const { body } = await client.send(
-    'POST',
-    '/v1/memory/upload',
-    lines(
-      { content: 'one', timestamp: seconds },
-      { content: 'two', timestamp: iso },
-      { content: 'three', timestamp: ms, expires_at: Date.parse('2099-01-01') },
-    ),
-  )
+  const { body } = await uploadFile(client, [
+    { content: 'one', timestamp: seconds },
+    { content: 'two', timestamp: iso },
+    { content: 'three', timestamp: ms, expires_at: Date.parse('2099-01-01') },
+  ])
   t.match(body, { status: 'partial', stats: { stored: 2, failed: 1 } })
   t.match(body.errors, [
     { line: 1, error: /timestamp must be in milliseconds.*looks like seconds/ },
@@ -103,10 +93,10 @@ t.test('200: an import takes ISO 8601, and every time that an export writes', as
   await ingest(from, '1972-03-01', 'written down in 1972')
   const { body: exported } = await from.get('/v1/memory/export')
   t.match(exported, [{ timestamp: Date.parse('1972-03-01') }])
-  const restored = await to.send('POST', '/v1/memory/import', lines(...exported))
+  const restored = await importFile(to, exported)
   t.match(restored.body, { status: 'complete', imported: 1 })
   const line = { ...exported[0], id: crypto.randomUUID(), content: 'another', timestamp: iso }
-  t.match((await to.send('POST', '/v1/memory/import', lines(line))).body, { imported: 1 })
+  t.match((await importFile(to, [line])).body, { imported: 1 })
   t.same(await datesOf(to), ['1972-03-01T00:00:00.000Z', iso])
 })
 

@@ -3,29 +3,19 @@ import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { Backend } from '#shared/backend.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import { startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { startTestApi, type TestClient } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import {
-  createKeyedClient,
-  fileOf,
-  uploadFile,
-  type KeyedClient,
-} from '#test/support/memory-file.ts'
 import { setBalance, setPaymentMethod } from '#test/support/alter.ts'
 import { insertStagedFile } from '#test/support/alter-jobs.ts'
 import { countRows } from '#test/support/observe.ts'
+import { createKeyedClient, exportLines, fileOf, uploadFile } from '#test/support/memory-file.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend, 'upload')
-const { base } = await startTestApi(t, backend)
+const { backend, base, newClient } = await startService(t, { jobs: ['upload'] })
 
-const newClient = () => createKeyedClient(backend, base)
-
-const textsOf = async (client: KeyedClient): Promise<string[]> => {
-  const { body } = await client.get('/v1/memory/export')
-  return body.map((line: { content: string }) => line.content)
-}
+const textsOf = async (client: TestClient): Promise<string[]> =>
+  (await exportLines(client)).map(({ content }) => content)
 const stagedIn = (service: Backend): Promise<number> => countRows(service, 'bulk_files')
 
 const at = 1_700_000_000_000

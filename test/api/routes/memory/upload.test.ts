@@ -3,32 +3,21 @@ import { gzipSync } from 'node:zlib'
 import type { Backend } from '#shared/backend.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import { startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { startTestApi, type TestClient } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import {
-  createKeyedClient,
-  fileOf,
-  uploadFile,
-  type KeyedClient,
-} from '#test/support/memory-file.ts'
 import { buryDocuments } from '#test/support/alter.ts'
 import { billedEventsOfVault, countRows } from '#test/support/observe.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
+import { exportLines, fileOf, uploadFile } from '#test/support/memory-file.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend, 'ingest', 'upload')
-const { base } = await startTestApi(t, backend)
+const { backend, newClient } = await startService(t, { jobs: ['ingest', 'upload'] })
 /** Nobody takes its jobs. */
-const idle = await createTestBackend(t)
-const idleBase = (await startTestApi(t, idle)).base
+const { backend: idle, newClient: newIdleClient } = await startService(t, { jobs: [] })
 
-const newClient = () => createKeyedClient(backend, base)
-
-const textsOf = async (client: KeyedClient): Promise<string[]> => {
-  const { body } = await client.get('/v1/memory/export')
-  return body.map((line: { content: string }) => line.content)
-}
+const textsOf = async (client: TestClient): Promise<string[]> =>
+  (await exportLines(client)).map(({ content }) => content)
 const stagedIn = (service: Backend): Promise<number> => countRows(service, 'bulk_files')
 
 const at = 1_700_000_000_000
@@ -325,7 +314,7 @@ t.test('202: Prefer: respond-async tells the operation, whose outcome is the ans
 })
 
 t.test('202: the same file joins the work that is under way for it', async t => {
-  const client = await createKeyedClient(idle, idleBase)
+  const client = await newIdleClient()
   const async = { prefer: 'respond-async' }
   const first = await uploadFile(client, [said('once')], async)
   const second = await uploadFile(client, [said('once')], async)
@@ -340,10 +329,7 @@ t.test('202: the same file joins the work that is under way for it', async t => 
 })
 
 t.test('202: one upload does not stand in the way of another vault', async t => {
-  const [large, small] = [
-    await createKeyedClient(idle, idleBase),
-    await createKeyedClient(idle, idleBase),
-  ]
+  const [large, small] = [await newIdleClient(), await newIdleClient()]
   const lines = Array.from({ length: 500 }, (_, n) => said(`line ${n}`, n))
   const async = { prefer: 'respond-async' }
   const one = (await uploadFile(large, lines, async)).body.operation_id
