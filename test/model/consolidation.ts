@@ -50,7 +50,8 @@ const entries = fc.array(
 
 type Entry = [word: string, importance: number]
 
-const textOf = (word: string, batch: string): string => `A time of ${word}, says ${batch}`
+const textOf = (word: string, batch: string): string =>
+  `A time of ${word}, says ${batch.slice(-12)}`
 
 const commitOf = (asked: { who: number; pick: number; entries: Entry[] }): Command =>
   command(`commit ${JSON.stringify(asked)}`, async pairs => {

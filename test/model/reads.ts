@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { same } from '#test/model/compare.ts'
-import { coreOf, listOf, type ListAsked } from '#test/model/vault-model.ts'
+import { byTime, coreOf, listOf, type ListAsked } from '#test/model/vault-model.ts'
 import { command, pick, picked, session, text, who } from '#test/model/writes.ts'
 
 const begin = Date.parse('2025-03-01T08:00:00Z')
@@ -38,11 +38,8 @@ const list = fc
         if (!body.has_more) break
         query.set('cursor', body.next_cursor)
       }
-      same(
-        'the list',
-        ids,
-        listOf(model, asked as ListAsked).map(({ id }) => id),
-      )
+      const expected = listOf(model, asked as ListAsked).map(({ id }) => id)
+      same('the list', ids, expected)
     }),
   )
 
@@ -62,11 +59,8 @@ const search = fc.record({ who, session, text }).map(asked =>
     same('found, and not there', strays, [])
     same('a text is shown once', new Set(rows.map(({ content }) => content)).size, rows.length)
     if (!place.some(row => row.text === asked.text)) return
-    same(
-      'its own text is found',
-      rows.some(({ content }) => content === asked.text),
-      true,
-    )
+    const isFound = rows.some(({ content }) => content === asked.text)
+    same('its own text is found', isFound, true)
   }),
 )
 
@@ -102,12 +96,14 @@ const timeline = fc.record({ who, oldestFirst: fc.boolean() }).map(asked =>
       if (asked.oldestFirst) from = body.returned.to
       else to = body.returned.from
     }
-    const rows = listOf(model, { sort: 'date', order })
-    same(
-      'the time told page by page',
-      told,
-      rows.map(({ id }) => id),
-    )
+    // A reflection follows its period in the direction of reading.
+    const placed = coreOf(model).map(row => ({
+      id: row.id,
+      at: asked.oldestFirst ? row.at : (row.covers?.from ?? row.at),
+    }))
+    const rows = placed.toSorted((one, other) => byTime(one, other) * (asked.oldestFirst ? 1 : -1))
+    const ids = rows.map(({ id }) => id)
+    same('the time told page by page', told, ids)
   }),
 )
 

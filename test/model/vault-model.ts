@@ -61,7 +61,8 @@ export const rowOf = (row: Partial<Row> & Pick<Row, 'text' | 'at'>): Row => ({
 export const hashOf = (text: string): string => contentHash(text).toString('hex')
 
 /** In the order of the event. */
-const byTime = (one: Row, other: Row): number => one.at - other.at || (one.id < other.id ? -1 : 1)
+export const byTime = (one: Pick<Row, 'at' | 'id'>, other: Pick<Row, 'at' | 'id'>): number =>
+  one.at - other.at || (one.id < other.id ? -1 : 1)
 
 export const coreOf = ({ rows }: VaultModel): Row[] =>
   rows.filter(({ session }) => session === null)
@@ -170,6 +171,11 @@ export type ListAsked = {
   search?: string
 }
 
+/** Unrated rows stand last in both orders. */
+const byImportance = (one: Row, other: Row, direction: number): number =>
+  Number(!one.importance) - Number(!other.importance) ||
+  direction * ((one.importance ?? 0) - (other.importance ?? 0))
+
 /** A whole list, in its order. */
 export function listOf(model: VaultModel, asked: ListAsked): Row[] {
   const { tier, sort, order, min_importance: least, from, to, search } = asked
@@ -185,7 +191,7 @@ export function listOf(model: VaultModel, asked: ListAsked): Row[] {
     )
     .toSorted(
       (one, other) =>
-        (sort === 'importance' ? (other.importance ?? 0) - (one.importance ?? 0) : 0) ||
+        (sort === 'importance' ? byImportance(one, other, direction) : 0) ||
         direction * byTime(one, other),
     )
 }
