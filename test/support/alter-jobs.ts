@@ -7,86 +7,63 @@ import type { JobName } from '#shared/domain/jobs.ts'
 type Postgres = Pick<Backend, 'postgres'>
 
 /** Makes the waiting jobs of a queue due, or those with these ids. */
-export async function makeJobsDue(
-  { postgres }: Postgres,
-  queue: JobName,
-  ids?: readonly string[],
-): Promise<void> {
-  await postgres.query(
+export const makeJobsDue = ({ postgres }: Postgres, queue: JobName, ids?: readonly string[]) =>
+  postgres.query(
     `update pgboss.job set start_after = now()
      where name = $1 and state < 'active' and ($2::uuid[] is null or id = any($2))`,
     [queue, ids],
   )
-}
 
 /**
  * Loses the stored answers of requests with an Idempotency-Key, as a killed process does.
  *
  * @param heldSeconds for which another process still holds the key.
  */
-export async function loseAnswers(
-  { postgres }: Postgres,
-  idempotencyKey?: string,
-  heldSeconds = -1,
-): Promise<void> {
-  await postgres.query(
+export const loseAnswers = ({ postgres }: Postgres, idempotencyKey?: string, heldSeconds = -1) =>
+  postgres.query(
     `update idempotency set answer = null, locked_until = now() + make_interval(secs => $2)
      where idempotency = coalesce($1, idempotency)`,
     [idempotencyKey ?? null, heldSeconds],
   )
-}
 
 /** Ends the time for which processes hold Idempotency-Keys. */
-export async function releaseIdempotencyKeys({ postgres }: Postgres): Promise<void> {
-  await postgres.query(`update idempotency set locked_until = now() - interval '1 second'`)
-}
+export const releaseIdempotencyKeys = ({ postgres }: Postgres) =>
+  postgres.query(`update idempotency set locked_until = now() - interval '1 second'`)
 
 /** Sets how many operations of the vault of an operation are waiting. */
-export async function setPending(
-  { postgres }: Postgres,
-  operation: string,
-  count: number,
-): Promise<void> {
-  await postgres.query(
+export const setPending = ({ postgres }: Postgres, operation: string, count: number) =>
+  postgres.query(
     `update vaults set pending = $2 where id = (select vault from operations where id = $1)`,
     [operation, count],
   )
-}
 
 /** Removes completed jobs, as the queue does after a while. */
-export async function removeCompletedJobs({ postgres }: Postgres): Promise<void> {
-  await postgres.query(`delete from pgboss.job where state = 'completed'`)
-}
+export const removeCompletedJobs = ({ postgres }: Postgres) =>
+  postgres.query(`delete from pgboss.job where state = 'completed'`)
 
 /** Bills an operation so much earlier. */
-export async function ageBill({ postgres }: Postgres, operation: string, age: string) {
-  await postgres.query('update usage_events set at = at - $2::interval where id = $1', [
-    operation,
-    age,
-  ])
-}
+export const ageBill = ({ postgres }: Postgres, operation: string, age: string) =>
+  postgres.query('update usage_events set at = at - $2::interval where id = $1', [operation, age])
 
 /** Sets that so many days are still to be rolled up. */
-export async function rewindUsageRollUp(
+export const rewindUsageRollUp = (
   { postgres }: Postgres,
   table: 'usage_rolled' | 'usage_accounts_rolled',
   days: number,
-): Promise<void> {
-  await postgres.query(`update ${table} set before = ${rollUpDaySql} - $1::int`, [days])
-}
+) => postgres.query(`update ${table} set before = ${rollUpDaySql} - $1::int`, [days])
 
 /**
  * Stores searches of the past in the vaults of an account that have a key.
  *
  * @param days how many days ago; one event for each.
  */
-export async function insertPastUsage(
+export const insertPastUsage = (
   { postgres }: Postgres,
   account: string,
   days: readonly number[],
   { model = null, memoryTokens = 3 }: { model?: string | null; memoryTokens?: number } = {},
-): Promise<void> {
-  await postgres.query(
+) =>
+  postgres.query(
     `insert into usage_events (id, account, vault, key_hash, kind, model, input_tokens,
                                output_tokens, memory_tokens, at)
      select gen_random_uuid(), v.account, v.id, k.hash, 'search', $3, 1, 2, $4,
@@ -95,12 +72,10 @@ export async function insertPastUsage(
      where v.account = $1`,
     [account, days, model, memoryTokens],
   )
-}
 
 /** Removes the rolled-up usage of all accounts. */
-export async function removeAccountSums({ postgres }: Postgres): Promise<void> {
-  await postgres.query('delete from usage_accounts')
-}
+export const removeAccountSums = ({ postgres }: Postgres) =>
+  postgres.query('delete from usage_accounts')
 
 /** Stores an accepted operation without a job. */
 export async function insertOperation(
@@ -116,27 +91,26 @@ export async function insertOperation(
 }
 
 /** Stores finished operations that are younger, by their ids, than one that they are copied from. */
-export async function insertLaterOperations(
+export const insertLaterOperations = (
   { postgres }: Postgres,
   from: string,
   { kind, count }: { kind: string; count: number },
-): Promise<void> {
-  await postgres.query(
+) =>
+  postgres.query(
     `insert into operations (id, account, vault, key_hash, kind, epoch, state, finished_at)
      select ('ffffffff-ffff-7fff-8fff-' || lpad(to_hex(n), 12, '0'))::uuid, o.account, o.vault,
             o.key_hash, $2, 1, 'done', now()
      from operations o, generate_series(1, $3::int) n where o.id = $1`,
     [from, kind, count],
   )
-}
 
 /** Sets what is stored of an operation; a state ends it now. */
-export async function setOperation(
+export const setOperation = (
   { postgres }: Postgres,
   operation: string,
   set: { kind?: string; state?: 'done' | 'failed'; status?: number; outcome?: object },
-): Promise<void> {
-  await postgres.query(
+) =>
+  postgres.query(
     `update operations
      set kind = coalesce($2, kind), state = coalesce($3, state), status = coalesce($4, status),
          outcome = coalesce($5, outcome),
@@ -144,20 +118,14 @@ export async function setOperation(
      where id = $1`,
     [operation, set.kind, set.state, set.status, set.outcome && JSON.stringify(set.outcome)],
   )
-}
 
 /** Stores a file whose lines have not all arrived, of an age such as `1 minute`. */
-export async function insertStagedFile(
-  { postgres }: Postgres,
-  vault: string,
-  age: string,
-): Promise<void> {
-  await postgres.query(
+export const insertStagedFile = ({ postgres }: Postgres, vault: string, age: string) =>
+  postgres.query(
     `insert into bulk_files (id, vault, kind, model, created_at)
      values (gen_random_uuid(), $1, 'upload', 'local', now() - $2::interval)`,
     [vault, age],
   )
-}
 
 /** Stores a delivery of a webhook without a job. @returns its id. */
 export async function insertDelivery(
@@ -174,69 +142,47 @@ export async function insertDelivery(
 }
 
 /** Puts the next try of a delivery off. */
-export async function setDeliveryDue(
-  { postgres }: Postgres,
-  delivery: string,
-  inMinutes: number,
-): Promise<void> {
-  await postgres.query(
+export const setDeliveryDue = ({ postgres }: Postgres, delivery: string, inMinutes: number) =>
+  postgres.query(
     'update webhook_deliveries set due_at = now() + make_interval(mins => $2) where id = $1',
     [delivery, inMinutes],
   )
-}
 
 /** Puts the waiting jobs of a queue off by a day. */
-export async function postponeJobs({ postgres }: Postgres, queue: JobName): Promise<void> {
-  await postgres.query(
+export const postponeJobs = ({ postgres }: Postgres, queue: JobName) =>
+  postgres.query(
     `update pgboss.job set start_after = now() + interval '1 day' where name = $1 and state < 'active'`,
     [queue],
   )
-}
 
 /** Puts the job of a delivery off by a day. */
-export async function postponeDelivery({ postgres }: Postgres, delivery: string): Promise<void> {
-  await postgres.query(
+export const postponeDelivery = ({ postgres }: Postgres, delivery: string) =>
+  postgres.query(
     `update pgboss.job set start_after = now() + interval '1 day' where singleton_key = $1`,
     [delivery],
   )
-}
 
 /** Completes the job of a delivery. */
-export async function completeDeliveryJob({ postgres }: Postgres, delivery: string): Promise<void> {
-  await postgres.query(`update pgboss.job set state = 'completed' where singleton_key = $1`, [
-    delivery,
-  ])
-}
+export const completeDeliveryJob = ({ postgres }: Postgres, delivery: string) =>
+  postgres.query(`update pgboss.job set state = 'completed' where singleton_key = $1`, [delivery])
 
 /** Sets for how many days a webhook has been failing. */
-export async function setFailingDays(
-  { postgres }: Postgres,
-  webhook: string,
-  days: number,
-): Promise<void> {
-  await postgres.query(
+export const setFailingDays = ({ postgres }: Postgres, webhook: string, days: number) =>
+  postgres.query(
     'update webhooks set failing_since = now() - make_interval(days => $2) where id = $1',
     [webhook, days],
   )
-}
 
 /** Ends the time for which the former secret of a webhook signs as well. */
-export async function endFormerSecret({ postgres }: Postgres, webhook: string): Promise<void> {
-  await postgres.query('update webhooks set former_until = now() where id = $1', [webhook])
-}
+export const endFormerSecret = ({ postgres }: Postgres, webhook: string) =>
+  postgres.query('update webhooks set former_until = now() where id = $1', [webhook])
 
 /** Stores the address of a webhook as a former release did: in clear. */
-export async function storeUrlInClear(
-  { postgres }: Postgres,
-  webhook: string,
-  url: string,
-): Promise<void> {
-  await postgres.query('update webhooks set url = $2 where id = $1', [webhook, url])
-}
+export const storeUrlInClear = ({ postgres }: Postgres, webhook: string, url: string) =>
+  postgres.query('update webhooks set url = $2 where id = $1', [webhook, url])
 
 /** Lets the time pass after which the jobs under way are taken for those of a dead worker. */
-export async function missHeartbeats({ postgres }: Postgres): Promise<void> {
-  await postgres.query(
+export const missHeartbeats = ({ postgres }: Postgres) =>
+  postgres.query(
     `update pgboss.job set heartbeat_on = heartbeat_on - interval '1 minute' where state = 'active'`,
   )
-}

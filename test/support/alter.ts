@@ -25,13 +25,8 @@ export async function setBalance(
 }
 
 /** Sets the payment method of an account; null is none. */
-export async function setPaymentMethod(
-  { postgres }: Postgres,
-  account: string,
-  method: string | null,
-): Promise<void> {
-  await postgres.query('update accounts set payment_method = $2 where id = $1', [account, method])
-}
+export const setPaymentMethod = ({ postgres }: Postgres, account: string, method: string | null) =>
+  postgres.query('update accounts set payment_method = $2 where id = $1', [account, method])
 
 /** Two hours go by for a vault: what is to end in it comes so much nearer. */
 export async function letHoursPass(
@@ -49,22 +44,16 @@ export async function letHoursPass(
 }
 
 /** Raises the epoch of a vault and nothing else: what it stored before is not visible any more. */
-export async function raiseEpochOf({ postgres }: Postgres, vault: string): Promise<void> {
-  await postgres.query('update vaults set epoch = epoch + 1 where id = $1', [vault])
-}
+export const raiseEpochOf = ({ postgres }: Postgres, vault: string) =>
+  postgres.query('update vaults set epoch = epoch + 1 where id = $1', [vault])
 
 /** Raises a session of a vault to epoch 1: what it stored before is not visible any more. */
-export async function clearSessionOf(
-  { postgres }: Postgres,
-  vault: string,
-  session: string,
-): Promise<void> {
-  await postgres.query(
+export const clearSessionOf = ({ postgres }: Postgres, vault: string, session: string) =>
+  postgres.query(
     `insert into sessions (vault, session, epoch) values ($1, $2, 1)
      on conflict (vault, session) do update set epoch = 1`,
     [vault, session],
   )
-}
 
 /** Replaces memories by tombstones of now, as a deletion does; without ids, all of the vault. */
 export const buryDocuments = ({ mongo }: Stores, vault: string, ids?: readonly string[]) =>
@@ -93,7 +82,7 @@ export const setDocumentFields = (
 export async function cutUpdates(
   { postgres }: Postgres,
   table: string,
-): Promise<{ restore(): Promise<void> }> {
+): Promise<{ restore(): Promise<unknown> }> {
   await postgres.query(
     `create or replace function cut() returns trigger language plpgsql
      as $$ begin raise exception 'cut'; end $$`,
@@ -102,9 +91,7 @@ export async function cutUpdates(
     `create trigger cut before update on ${table} for each row execute function cut()`,
   )
   return {
-    restore: async () => {
-      await postgres.query(`drop trigger cut on ${table}`)
-    },
+    restore: () => postgres.query(`drop trigger cut on ${table}`),
   }
 }
 
@@ -145,54 +132,42 @@ export async function ageRows(
 }
 
 /** Ends a Memory Key now. */
-export async function expireKey({ postgres }: Postgres, hash: Buffer): Promise<void> {
-  await postgres.query(
+export const expireKey = ({ postgres }: Postgres, hash: Buffer) =>
+  postgres.query(
     `update memory_keys set expires_at = now() - interval '1 second' where hash = $1`,
     [hash],
   )
-}
 
 /** Ends the admin keys of an email address now. */
-export async function endAdminKeys(
+export const endAdminKeys = (
   { postgres }: Postgres,
   email: string,
   how: 'expires_at' | 'revoked_at',
-): Promise<void> {
-  await postgres.query(`update admin_keys set ${how} = now() where email = $1`, [email])
-}
+) => postgres.query(`update admin_keys set ${how} = now() where email = $1`, [email])
 
 /** Writes a wrong debt into a vault, as a defect would. */
-export async function falsifyDebt({ postgres }: Postgres, vault: string): Promise<void> {
-  await postgres.query(
+export const falsifyDebt = ({ postgres }: Postgres, vault: string) =>
+  postgres.query(
     `update vaults set raw_units = 7, raw_tokens = 70, tier2_count = 3, tier2_importance = 9
      where id = $1`,
     [vault],
   )
-}
 
 /** Makes erasures of all vaults, or of these, due. */
-export async function makeErasuresDue(
-  { postgres }: Postgres,
-  vaults?: readonly string[],
-): Promise<void> {
-  await postgres.query(
+export const makeErasuresDue = ({ postgres }: Postgres, vaults?: readonly string[]) =>
+  postgres.query(
     'update erasures set due_at = now() where vault = any(coalesce($1, array[vault]))',
     [vaults],
   )
-}
 
 /** Removes the erasures of vaults, as when they are done. */
-export async function removeErasures(
-  { postgres }: Postgres,
-  vaults: readonly string[],
-): Promise<void> {
-  await postgres.query('delete from erasures where vault = any($1)', [vaults])
-}
+export const removeErasures = ({ postgres }: Postgres, vaults: readonly string[]) =>
+  postgres.query('delete from erasures where vault = any($1)', [vaults])
 
 /** Removes the last migration from those that have run; returns what puts it back. */
 export async function forgetLastMigration({
   postgres,
-}: Postgres): Promise<{ name: string; restore(): Promise<void> }> {
+}: Postgres): Promise<{ name: string; restore(): Promise<unknown> }> {
   const { rows } = await postgres.query<{ name: string; run_on: Date }>(
     `delete from migrations where name = (select max(name) from migrations)
      returning name, run_on`,
@@ -200,9 +175,8 @@ export async function forgetLastMigration({
   const { name, run_on: runOn } = rows[0]!
   return {
     name,
-    restore: async () => {
-      await postgres.query('insert into migrations (name, run_on) values ($1, $2)', [name, runOn])
-    },
+    restore: () =>
+      postgres.query('insert into migrations (name, run_on) values ($1, $2)', [name, runOn]),
   }
 }
 
@@ -210,17 +184,17 @@ export async function forgetLastMigration({
 export async function hideTable(
   { postgres }: Postgres,
   table: string,
-): Promise<{ restore(): Promise<void> }> {
+): Promise<{ restore(): Promise<unknown> }> {
   await postgres.query(`alter table ${table} rename to ${table}_away`)
   return {
-    restore: async () => {
-      await postgres.query(`alter table ${table}_away rename to ${table}`)
-    },
+    restore: () => postgres.query(`alter table ${table}_away rename to ${table}`),
   }
 }
 
 /** Makes billing an edit fail; returns what ends it. */
-export async function failEditBills({ postgres }: Postgres): Promise<{ restore(): Promise<void> }> {
+export async function failEditBills({
+  postgres,
+}: Postgres): Promise<{ restore(): Promise<unknown> }> {
   await postgres.query(
     `create function refuse_edits() returns trigger language plpgsql as
      $$ begin if new.kind = 'edit' then raise 'broken'; end if; return new; end $$`,
@@ -230,40 +204,30 @@ export async function failEditBills({ postgres }: Postgres): Promise<{ restore()
      for each row execute function refuse_edits()`,
   )
   return {
-    restore: async () => {
-      await postgres.query('drop function refuse_edits cascade')
-    },
+    restore: () => postgres.query('drop function refuse_edits cascade'),
   }
 }
 
 /** Stores a model's tag of an organization. */
-export async function insertTag(
-  { postgres }: Postgres,
-  org: string,
-  label: string,
-  question: string,
-): Promise<void> {
-  await postgres.query('insert into org_tags (id, org, label, question) values ($1, $2, $3, $4)', [
+export const insertTag = ({ postgres }: Postgres, org: string, label: string, question: string) =>
+  postgres.query('insert into org_tags (id, org, label, question) values ($1, $2, $3, $4)', [
     mintId(),
     org,
     label,
     question,
   ])
-}
 
 /** Ends a turn of an organization now, whatever its passes have done. */
-export async function endTurn({ postgres }: Postgres, turn: string): Promise<void> {
-  await postgres.query('update org_turns set finished_at = now() where id = $1', [turn])
-}
+export const endTurn = ({ postgres }: Postgres, turn: string) =>
+  postgres.query('update org_turns set finished_at = now() where id = $1', [turn])
 
 /** Removes the row of the instructions of an organization. */
-export async function removeInstructions({ postgres }: Postgres, org: string): Promise<void> {
-  await postgres.query('delete from org_instructions where org = $1', [org])
-}
+export const removeInstructions = ({ postgres }: Postgres, org: string) =>
+  postgres.query('delete from org_instructions where org = $1', [org])
 
 /** Adds users with vaults to an organization. */
-export async function insertUsers({ postgres }: Postgres, org: string, count: number) {
-  await postgres.query(
+export const insertUsers = ({ postgres }: Postgres, org: string, count: number) =>
+  postgres.query(
     `with vault as (
        insert into vaults (id, account)
        select gen_random_uuid(), o.account from orgs o, generate_series(1, $2::int) where o.id = $1
@@ -273,7 +237,6 @@ export async function insertUsers({ postgres }: Postgres, org: string, count: nu
      select gen_random_uuid(), $1, id, id::text from vault`,
     [org, count],
   )
-}
 
 /**
  * Makes the shared writes that have not been finalized due for the sweep.

@@ -1,5 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
 import type { JobName } from '#shared/domain/jobs.ts'
+import { readColumn, readRows, readValue } from '#test/support/observe.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
 /** What tests read of operations, jobs, deliveries and stored answers; see `observe.ts`. */
@@ -7,17 +8,13 @@ import { waitUntil } from '#test/support/wait-until.ts'
 type Postgres = Pick<Backend, 'postgres'>
 
 /** How many operations of these vaults are accepted or running. */
-export async function countOpenOperations(
-  { postgres }: Postgres,
-  vaults: readonly string[],
-): Promise<number> {
-  const { rows } = await postgres.query<{ n: number }>(
+export const countOpenOperations = (stores: Postgres, vaults: readonly string[]) =>
+  readValue<number>(
+    stores,
     `select count(*)::int as n from operations
      where vault = any($1) and state in ('accepted', 'running')`,
     [vaults],
   )
-  return rows[0]!.n
-}
 
 /** The state of an operation, or undefined when there is no such operation. */
 export async function operationState(
@@ -43,22 +40,12 @@ export async function openOperations({
 }
 
 /** How many operations of a kind there are, whatever their state. */
-export async function countOperationsOfKind({ postgres }: Postgres, kind: string): Promise<number> {
-  const { rows } = await postgres.query<{ n: number }>(
-    'select count(*)::int as n from operations where kind = $1',
-    [kind],
-  )
-  return rows[0]!.n
-}
+export const countOperationsOfKind = (stores: Postgres, kind: string) =>
+  readValue<number>(stores, 'select count(*)::int as n from operations where kind = $1', [kind])
 
 /** When an operation was finished. */
-export async function finishedAt({ postgres }: Postgres, operation: string): Promise<Date> {
-  const { rows } = await postgres.query<{ finished_at: Date }>(
-    'select finished_at from operations where id = $1',
-    [operation],
-  )
-  return rows[0]!.finished_at
-}
+export const finishedAt = (stores: Postgres, operation: string) =>
+  readValue<Date>(stores, 'select finished_at from operations where id = $1', [operation])
 
 /** Waits until no exchange with a provider and no operation is open; kept steps of loops may remain. */
 export const waitUntilIdle = ({ postgres }: Postgres): Promise<void> =>
@@ -91,16 +78,12 @@ export async function jobsOf<Data = Record<string, unknown>>(
 }
 
 /** The deliveries of a webhook, whatever their state. */
-export async function webhookDeliveriesOf(
-  { postgres }: Postgres,
-  webhook: string,
-): Promise<{ event: string; data: Record<string, unknown> }[]> {
-  const { rows } = await postgres.query<{ event: string; data: Record<string, unknown> }>(
+export const webhookDeliveriesOf = (stores: Postgres, webhook: string) =>
+  readRows<{ event: string; data: Record<string, unknown> }>(
+    stores,
     'select event, data from webhook_deliveries where webhook = $1 order by due_at, id',
     [webhook],
   )
-  return rows
-}
 
 /** The jobs that were tried more than once, that failed, or that were given up; three at most. */
 export async function troubledJobs({ postgres }: Postgres, but: JobName[] = []): Promise<object[]> {
@@ -113,36 +96,30 @@ export async function troubledJobs({ postgres }: Postgres, but: JobName[] = []):
 }
 
 /** How many jobs, of all queues but the sweep's, are not completed. */
-export async function countOpenJobs({ postgres }: Postgres): Promise<number> {
-  const { rows } = await postgres.query<{ n: number }>(
+export const countOpenJobs = (stores: Postgres) =>
+  readValue<number>(
+    stores,
     `select count(*)::int as n from pgboss.job
      where state <> 'completed' and name <> 'sweep' and name not like '\\_\\_pgboss%'`,
   )
-  return rows[0]!.n
-}
 
 /** How many turns of organizations are not finished, with the jobs that lead to them. */
-export async function countOpenTurns({ postgres }: Postgres): Promise<number> {
-  const { rows } = await postgres.query<{ n: number }>(
+export const countOpenTurns = (stores: Postgres) =>
+  readValue<number>(
+    stores,
     `select ((select count(*) from org_turns where finished_at is null)
            + (select count(*) from pgboss.job where state <> 'completed'
               and (name = 'ingest' or name like 'org-%')))::int as n`,
   )
-  return rows[0]!.n
-}
 
 /** The jobs that send a webhook delivery and are not completed. */
-export async function deliveryJobs(
-  { postgres }: Postgres,
-  delivery: string,
-): Promise<{ state: string; inSeconds: number }[]> {
-  const { rows } = await postgres.query<{ state: string; inSeconds: number }>(
+export const deliveryJobs = (stores: Postgres, delivery: string) =>
+  readRows<{ state: string; inSeconds: number }>(
+    stores,
     `select state, extract(epoch from start_after - now())::float8 as "inSeconds"
      from pgboss.job where name = 'webhook' and singleton_key = $1 and state < 'completed'`,
     [delivery],
   )
-  return rows
-}
 
 /** What is stored of a webhook delivery. */
 export async function deliveryRow(
@@ -157,51 +134,37 @@ export async function deliveryRow(
 }
 
 /** How many answers of model providers are stored for requests with an Idempotency-Key. */
-export async function countStoredModelAnswers({ postgres }: Postgres): Promise<number> {
-  const { rows } = await postgres.query<{ n: number }>(
+export const countStoredModelAnswers = (stores: Postgres) =>
+  readValue<number>(
+    stores,
     `select count(*)::int as n from idempotency
      where answer is not null and route not like '%/memory/%' and route not like '%/account/%'`,
   )
-  return rows[0]!.n
-}
 
 /** Everything of jobs, open exchanges and staged lines whose content has a text, as JSON. */
-export async function queuedRowsWith({ postgres }: Postgres, text: string): Promise<string[]> {
-  const { rows } = await postgres.query<{ row: string }>(
+export const queuedRowsWith = (stores: Postgres, text: string) =>
+  readColumn<string>(
+    stores,
     `select row_to_json(j)::text as row from pgboss.job j where data::text like $1
      union all select said::text from open_exchanges where said::text like $1
      union all select row_to_json(c)::text from bulk_chunks c where content::text like $1`,
     [`%${text}%`],
   )
-  return rows.map(({ row }) => row)
-}
 
 /** The vault of an operation. */
-export async function vaultOfOperation({ postgres }: Postgres, operation: string): Promise<string> {
-  const { rows } = await postgres.query<{ vault: string }>(
-    'select vault from operations where id = $1',
-    [operation],
-  )
-  return rows[0]!.vault
-}
+export const vaultOfOperation = (stores: Postgres, operation: string) =>
+  readValue<string>(stores, 'select vault from operations where id = $1', [operation])
 
 /** How many steps a re-embedding has stored that is not finished. */
-export async function countReembeddingSteps(
-  { postgres }: Postgres,
-  operation: string,
-): Promise<number> {
-  const { rows } = await postgres.query<{ n: number }>(
-    'select count(*)::int as n from reembeddings where operation = $1',
-    [operation],
-  )
-  return rows[0]!.n
-}
+export const countReembeddingSteps = (stores: Postgres, operation: string) =>
+  readValue<number>(stores, 'select count(*)::int as n from reembeddings where operation = $1', [
+    operation,
+  ])
 
 /** How many staged files of a vault belong to an operation. */
-export async function countAcceptedFiles({ postgres }: Postgres, vault: string): Promise<number> {
-  const { rows } = await postgres.query<{ n: number }>(
+export const countAcceptedFiles = (stores: Postgres, vault: string) =>
+  readValue<number>(
+    stores,
     'select count(*)::int as n from bulk_files where vault = $1 and operation is not null',
     [vault],
   )
-  return rows[0]!.n
-}

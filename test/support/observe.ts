@@ -9,6 +9,22 @@ import { resolveCaller } from '#test/support/insert-memories.ts'
 
 type Stores = Pick<Backend, 'postgres' | 'mongo'>
 type Postgres = Pick<Backend, 'postgres'>
+type Statement = [stores: Postgres, text: string, values?: readonly unknown[]]
+
+export async function readRows<Row extends object>(...[stores, text, values]: Statement) {
+  return (await stores.postgres.query<Row>(text, values)).rows
+}
+
+/** The one column that a statement gives. */
+export async function readColumn<Value>(...statement: Statement): Promise<Value[]> {
+  return (await readRows<Record<string, Value>>(...statement)).map(row => Object.values(row)[0]!)
+}
+
+/** The one value that a statement gives. */
+export async function readValue<Value>(...statement: Statement): Promise<Value> {
+  const [row] = await readRows<Record<string, Value>>(...statement)
+  return Object.values(row!)[0]!
+}
 
 export type BilledEvent = {
   id: string
@@ -26,97 +42,65 @@ export async function billedEvents(backend: Backend, key: string): Promise<Bille
 }
 
 /** The usage events of a vault, oldest first. */
-export async function billedEventsOfVault(
-  { postgres }: Postgres,
-  vault: string,
-): Promise<BilledEvent[]> {
-  const { rows } = await postgres.query<BilledEvent>(
+export const billedEventsOfVault = (stores: Postgres, vault: string) =>
+  readRows<BilledEvent>(
+    stores,
     `select id, kind, model, session, input_tokens as "inputTokens",
             output_tokens as "outputTokens", memory_tokens as "memoryTokens"
      from usage_events where vault = $1 order by at, id`,
     [vault],
   )
-  return rows
-}
 
 /** An account, named by its id or by the id of a vault of it. */
 export type Owner = { account: string } | { vault: string }
 
 /** The id of the account of an owner. */
-export const accountOfOwner = async ({ postgres }: Postgres, owner: Owner): Promise<string> => {
-  if ('account' in owner) return owner.account
-  const { rows } = await postgres.query<{ account: string }>(
-    'select account from vaults where id = $1',
-    [owner.vault],
-  )
-  return rows[0]!.account
-}
+export const accountOfOwner = async (stores: Postgres, owner: Owner): Promise<string> =>
+  'account' in owner
+    ? owner.account
+    : readValue(stores, 'select account from vaults where id = $1', [owner.vault])
 
 /** The balance of an account; null has no limit. */
 export async function balanceOf(backend: Postgres, owner: Owner): Promise<number | null> {
-  const { rows } = await backend.postgres.query<{ balance: string | null }>(
-    'select balance from accounts where id = $1',
-    [await accountOfOwner(backend, owner)],
-  )
-  const { balance } = rows[0]!
+  const account = await accountOfOwner(backend, owner)
+  const text = 'select balance from accounts where id = $1'
+  const balance = await readValue<string | null>(backend, text, [account])
   return balance === null ? null : Number(balance)
 }
 
 /** The id of the account with an email address. */
-export async function accountIdOf({ postgres }: Postgres, email: string): Promise<string> {
-  const { rows } = await postgres.query<{ id: string }>(
-    'select id from accounts where email = $1',
-    [email],
-  )
-  return rows[0]!.id
-}
+export const accountIdOf = (stores: Postgres, email: string) =>
+  readValue<string>(stores, 'select id from accounts where email = $1', [email])
 
 /** The vault of a user of an organization. */
-export async function vaultOfUser({ postgres }: Postgres, user: string): Promise<string> {
-  const { rows } = await postgres.query<{ vault: string }>(
-    'select vault from org_users where id = $1',
-    [user],
-  )
-  return rows[0]!.vault
-}
+export const vaultOfUser = (stores: Postgres, user: string) =>
+  readValue<string>(stores, 'select vault from org_users where id = $1', [user])
 
 /** The vault of an organization and those of its users. */
-export async function vaultsOfOrg({ postgres }: Postgres, org: string): Promise<string[]> {
-  const { rows } = await postgres.query<{ vault: string }>(
+export const vaultsOfOrg = (stores: Postgres, org: string) =>
+  readColumn<string>(
+    stores,
     'select vault from orgs where id = $1 union select vault from org_users where org = $1',
     [org],
   )
-  return rows.map(({ vault }) => vault)
-}
 
 /** The vaults of an account. */
-export async function vaultsOfAccount({ postgres }: Postgres, account: string): Promise<string[]> {
-  const { rows } = await postgres.query<{ id: string }>(
-    'select id from vaults where account = $1',
-    [account],
-  )
-  return rows.map(({ id }) => id)
-}
+export const vaultsOfAccount = (stores: Postgres, account: string) =>
+  readColumn<string>(stores, 'select id from vaults where account = $1', [account])
 
 /** The email address of the account that an organization belongs to. */
-export async function ownerEmailOf({ postgres }: Postgres, org: string): Promise<string> {
-  const { rows } = await postgres.query<{ email: string }>(
+export const ownerEmailOf = (stores: Postgres, org: string) =>
+  readValue<string>(
+    stores,
     'select a.email from orgs o join accounts a on a.id = o.account where o.id = $1',
     [org],
   )
-  return rows[0]!.email
-}
 
 /** The vault that an organization shares, with its epoch. */
-export async function sharedVaultOf(
-  { postgres }: Postgres,
-  org: string,
-): Promise<{ vault: string; epoch: number }> {
-  const { rows } = await postgres.query<{ vault: string; epoch: number }>(
-    'select v.id as vault, v.epoch from orgs o join vaults v on v.id = o.vault where o.id = $1',
-    [org],
-  )
-  return rows[0]!
+export async function sharedVaultOf(stores: Postgres, org: string) {
+  const text =
+    'select v.id as vault, v.epoch from orgs o join vaults v on v.id = o.vault where o.id = $1'
+  return (await readRows<{ vault: string; epoch: number }>(stores, text, [org]))[0]!
 }
 
 export type VaultRow = {
@@ -131,44 +115,40 @@ export type VaultRow = {
 }
 
 /** The row of a vault. */
-export async function vaultRow({ postgres }: Postgres, vault: string): Promise<VaultRow> {
-  const { rows } = await postgres.query<VaultRow>(
+export async function vaultRow(stores: Postgres, vault: string): Promise<VaultRow> {
+  const [row] = await readRows<VaultRow>(
+    stores,
     `select raw_units::int as "rawUnits", raw_tokens::int as "rawTokens",
             tier2_count::int as "tier2Count", tier2_importance::int as "tier2Importance",
             tier2_tokens::int as "tier2Tokens", pending, next_expiry as "nextExpiry"
      from vaults where id = $1`,
     [vault],
   )
-  return rows[0]!
+  return row!
 }
 
 /** A table, or those of its rows whose column `org` or `account` is this one. */
 type Rows = string | { table: string; org: string } | { table: string; account: string }
 
 /** How many rows a table has. */
-export async function countRows({ postgres }: Postgres, of: Rows): Promise<number> {
+export function countRows(stores: Postgres, of: Rows): Promise<number> {
   const { table, ...owner } = typeof of === 'string' ? { table: of } : of
   const [column, id] = Object.entries(owner)[0] ?? []
-  const { rows } = await postgres.query<{ n: number }>(
-    `select count(*)::int as n from ${table} where $1::uuid is null or ${column ?? 'null'} = $1`,
-    [id],
-  )
-  return rows[0]!.n
+  const where = `$1::uuid is null or ${column ?? 'null'} = $1`
+  return readValue(stores, `select count(*)::int from ${table} where ${where}`, [id])
 }
 
 /** A whole table as JSON, to prove that it does not hold a secret. */
-export async function tableText({ postgres }: Postgres, table: string): Promise<string> {
-  return JSON.stringify((await postgres.query(`select * from ${table}`)).rows)
-}
+export const tableText = async (stores: Postgres, table: string): Promise<string> =>
+  JSON.stringify(await readRows(stores, `select * from ${table}`))
 
 /** Every table of the service and of its queue, quoted, with its schema. */
-async function tablesOf({ postgres }: Postgres): Promise<string[]> {
-  const { rows } = await postgres.query<{ name: string }>(
+const tablesOf = (stores: Postgres) =>
+  readColumn<string>(
+    stores,
     `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
      where table_schema in ('public', 'pgboss') and table_type = 'BASE TABLE'`,
   )
-  return rows.map(({ name }) => name)
-}
 
 /** The tables, of all or of those named, with a row that a pattern of Postgres matches in any case. */
 export async function tablesHolding(
@@ -178,11 +158,8 @@ export async function tablesHolding(
 ): Promise<string[]> {
   const holding: string[] = []
   for (const name of tables ?? (await tablesOf(backend))) {
-    const { rows } = await backend.postgres.query(
-      `select 1 from ${name} x where x::text ~* $1 limit 1`,
-      [pattern],
-    )
-    if (rows.length > 0) holding.push(name)
+    const text = `select 1 from ${name} x where x::text ~* $1 limit 1`
+    if ((await readRows(backend, text, [pattern])).length > 0) holding.push(name)
   }
   return holding
 }
@@ -192,26 +169,17 @@ export async function storedDigests(backend: Postgres): Promise<Record<string, s
   const digests: Record<string, string> = {}
   const row = `(to_jsonb(x) - 'last_used_at')::text`
   for (const name of (await tablesOf(backend)).filter(name => name.startsWith('public.'))) {
-    const { rows } = await backend.postgres.query<{ digest: string }>(
-      `select coalesce(md5(string_agg(${row}, ',' order by ${row})), 'none') as digest from ${name} x`,
-    )
-    digests[name] = rows[0]!.digest
+    const digest = `coalesce(md5(string_agg(${row}, ',' order by ${row})), 'none')`
+    digests[name] = await readValue(backend, `select ${digest} from ${name} x`)
   }
   return digests
 }
 
 /** Whether the text of any memory matches a regular expression; case does not matter. */
-export async function isStoredAnywhere(
-  { postgres, mongo }: Stores,
-  text: string,
-): Promise<boolean> {
-  const { rows } = await postgres.query<{ id: string }>('select id from vaults')
-  for (const { id } of rows) {
-    const found = await mongo.memories.findOne({
-      vault: { $eq: id },
-      text: { $regex: text, $options: 'i' },
-    })
-    if (found) return true
+export async function isStoredAnywhere(stores: Stores, text: string): Promise<boolean> {
+  for (const vault of await readColumn<string>(stores, 'select id from vaults')) {
+    const said = { vault: { $eq: vault }, text: { $regex: text, $options: 'i' } }
+    if (await stores.mongo.memories.findOne(said)) return true
   }
   return false
 }
@@ -228,83 +196,54 @@ export const storedDocuments = ({ mongo }: Stores, vault: string) =>
     .toArray()
 
 /** How many memories of all vaults belong to an earlier epoch of their vault. */
-export async function countStaleDocuments({ postgres, mongo }: Stores): Promise<number> {
-  const { rows } = await postgres.query<{ id: string; epoch: number }>(
-    'select id, epoch from vaults',
-  )
+export async function countStaleDocuments(stores: Stores): Promise<number> {
+  const text = 'select id as vault, epoch from vaults'
   let count = 0
-  for (const { id, epoch } of rows) {
-    count += await mongo.memories.countDocuments({ vault: id, epoch: { $lt: epoch } })
+  for (const { vault, epoch } of await readRows<{ vault: string; epoch: number }>(stores, text)) {
+    count += await stores.mongo.memories.countDocuments({ vault, epoch: { $lt: epoch } })
   }
   return count
 }
 
 /** How many sessions of a vault have a row. */
-export async function countSessions({ postgres }: Postgres, vault: string): Promise<number> {
-  const { rows } = await postgres.query<{ n: number }>(
-    'select count(*)::int as n from sessions where vault = $1',
-    [vault],
-  )
-  return rows[0]!.n
-}
+export const countSessions = (stores: Postgres, vault: string) =>
+  readValue<number>(stores, 'select count(*)::int as n from sessions where vault = $1', [vault])
 
 /** The audit events of an organization, oldest first. */
-export async function auditEventsOf(
-  { postgres }: Postgres,
-  org: string,
-): Promise<{ memory: string; action: string; actor: string }[]> {
-  const { rows } = await postgres.query<{ memory: string; action: string; actor: string }>(
+export const auditEventsOf = (stores: Postgres, org: string) =>
+  readRows<{ memory: string; action: string; actor: string }>(
+    stores,
     'select memory, action, actor from audit_events where org = $1 order by created_at, id',
     [org],
   )
-  return rows
-}
 
 /** When the key with this id was last used, or null. */
-export async function lastUseOf({ postgres }: Postgres, keyId: string): Promise<Date | null> {
-  const { rows } = await postgres.query<{ last_used_at: Date | null }>(
-    'select last_used_at from memory_keys where id = $1',
-    [keyId],
-  )
-  return rows[0]!.last_used_at
-}
+export const lastUseOf = (stores: Postgres, keyId: string) =>
+  readValue<Date | null>(stores, 'select last_used_at from memory_keys where id = $1', [keyId])
 
 /** The kinds of the usage events that the passes of an account's organizations cost, sorted. */
-export async function teamBillsOf({ postgres }: Postgres, account: string): Promise<string[]> {
-  const { rows } = await postgres.query<{ kind: string }>(
+export const teamBillsOf = (stores: Postgres, account: string) =>
+  readColumn<string>(
+    stores,
     `select kind from usage_events where account = $1 and kind like 'org-%' order by kind`,
     [account],
   )
-  return rows.map(({ kind }) => kind)
-}
 
 /** What pass 3 of a turn decided for each fact. */
-export async function decisionsOfTurn({ postgres }: Postgres, turn: string): Promise<string[]> {
-  const { rows } = await postgres.query<{ pass3: { action: string }[] }>(
-    'select pass3 from org_turns where id = $1',
-    [turn],
-  )
-  return rows[0]!.pass3.map(({ action }) => action)
+export async function decisionsOfTurn(stores: Postgres, turn: string): Promise<string[]> {
+  const text = 'select pass3 from org_turns where id = $1'
+  return (await readValue<{ action: string }[]>(stores, text, [turn])).map(({ action }) => action)
 }
 
 /** Those of these turns that are stored. */
-export async function existingTurns(
-  { postgres }: Postgres,
-  turns: readonly string[],
-): Promise<string[]> {
-  const { rows } = await postgres.query<{ id: string }>(
-    'select id from org_turns where id = any($1)',
-    [turns],
-  )
-  return rows.map(({ id }) => id)
-}
+export const existingTurns = (stores: Postgres, turns: readonly string[]) =>
+  readColumn<string>(stores, 'select id from org_turns where id = any($1)', [turns])
 
 /** How long each turn of an organization took until it was finished, in milliseconds. */
-export async function turnDelays({ postgres }: Postgres, org: string): Promise<number[]> {
-  const { rows } = await postgres.query<{ ms: number }>(
-    `select extract(epoch from finished_at - created_at)::float8 * 1000 as ms
+export const turnDelays = (stores: Postgres, org: string) =>
+  readColumn<number>(
+    stores,
+    `select round(extract(epoch from finished_at - created_at) * 1000)::float8
      from org_turns where org = $1 and finished_at is not null`,
     [org],
   )
-  return rows.map(({ ms }) => Math.round(ms))
-}
