@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { readOptions } from '#scripts/import/options.ts'
@@ -18,6 +17,7 @@ import {
 } from '#test/support/foreign-exports.ts'
 import { createKeyedClient, exportLines } from '#test/support/memory-file.ts'
 import { runScript } from '#test/support/run-script.ts'
+import { listen } from '#test/support/listen.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'upload', 'import')
@@ -244,9 +244,7 @@ t.test('3: when the service refuses, the same command goes on from there', async
       }).then(async answer => response.writeHead(answer.status).end(await answer.text()))
     })
   })
-  await new Promise<void>(resolve => gate.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => gate.close())
-  const url = `http://127.0.0.1:${(gate.address() as AddressInfo).port}`
+  const url = await listen(t, gate)
 
   const texts = Array.from({ length: 52 }, (_, n) => `fact ${n}`)
   const file = written('many.jsonl', texts.map(memory => JSON.stringify({ memory })).join('\n'))

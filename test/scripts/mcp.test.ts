@@ -1,7 +1,6 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -12,6 +11,7 @@ import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test
 import { createTestBackend } from '#test/support/backend.ts'
 import { findOldNode, installPackage } from '#test/support/installed-package.ts'
 import { compileCache } from '#test/support/compile-cache.ts'
+import { listen } from '#test/support/listen.ts'
 
 const program = fileURLToPath(new URL('../../scripts/mcp.ts', import.meta.url))
 const backend = await createTestBackend(t)
@@ -90,11 +90,8 @@ t.test('a fault is the answer to its request', async t => {
 })
 
 t.test('a request that is cancelled is aborted, and not answered', async t => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
-  const child = spawn(process.execPath, [program, '--url', `http://127.0.0.1:${port}`], {
+  const server = createServer()
+  const child = spawn(process.execPath, [program, '--url', await listen(t, server)], {
     env: { PATH: process.env.PATH, ...compileCache, MEMORY_VAULT_KEY: key },
   })
   t.teardown(() => child.kill())

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { splitIntoParts } from '#scripts/upload/split-file.ts'
@@ -14,6 +13,7 @@ import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { compileCache } from '#test/support/compile-cache.ts'
+import { listen } from '#test/support/listen.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'upload', 'import')
@@ -80,9 +80,7 @@ async function between(
       })
     })
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return listen(t, server)
 }
 
 t.test('a file is cut into parts that keep the limits and lose no line', async t => {

@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { createApp } from '#api/edge/app.ts'
 import { createHttpServer, type ConnectionLimits } from '#api/edge/server.ts'
@@ -9,6 +8,7 @@ import { checkAnswer } from '#test/support/contract.ts'
 import { recordAnswer, recordServer } from '#test/support/promises.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { jobHandlers } from '#workers/handlers.ts'
+import { listen } from '#test/support/listen.ts'
 
 export type TestAnswer = {
   status: number
@@ -43,15 +43,7 @@ export const patientLimits: Partial<ConnectionLimits> = {
 export async function startTestApi(t: Test, backend: Backend, key?: string): Promise<TestClient> {
   const server = createHttpServer(createApp(backend), patientLimits)
   recordServer(server)
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(
-    () =>
-      new Promise(resolve => {
-        server.close(resolve)
-        server.closeAllConnections()
-      }),
-  )
-  return createTestClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, key)
+  return createTestClient(await listen(t, server), key)
 }
 
 /** The service waits for the work of a request for 25 s, and answers 202 then. */

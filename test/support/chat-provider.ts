@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
+import { listen } from '#test/support/listen.ts'
 
 export type ChatCall = {
   path: string
@@ -55,16 +55,8 @@ export async function startChatProvider(t: Test): Promise<ChatProvider> {
     )
   }
   const server = createServer((request, response) => void answer(request, response))
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(
-    () =>
-      new Promise(resolve => {
-        server.close(resolve)
-        server.closeAllConnections()
-      }),
-  )
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: await listen(t, server),
     calls,
     script(...replies) {
       queue = replies

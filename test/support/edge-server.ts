@@ -1,18 +1,16 @@
-import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { createApp } from '#api/edge/app.ts'
 import { createHttpServer, type ConnectionLimits } from '#api/edge/server.ts'
 import { buildKey, createTestClient, patientLimits } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { listen } from '#test/support/listen.ts'
 
 /** The API with limits of connections, a client with a new key, and requests as bytes. */
 export async function startEdgeServer(t: Test, limits: Partial<ConnectionLimits> = {}) {
   const backend = await createTestBackend(t)
   const key = await buildKey(backend)
   const server = createHttpServer(createApp(backend), { ...patientLimits, ...limits })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.drain(0))
-  const { port } = server.address() as AddressInfo
+  const base = await listen(t, server)
 
   /** A request as bytes; null leaves out body and length. */
   function request(
@@ -31,5 +29,6 @@ export async function startEdgeServer(t: Test, limits: Partial<ConnectionLimits>
     return `${[`${method} ${target} HTTP/1.1`, ...lines].join('\r\n')}\r\n\r\n${body ?? ''}`
   }
 
-  return { server, port, key, request, client: createTestClient(`http://127.0.0.1:${port}`, key) }
+  const port = Number(new URL(base).port)
+  return { server, port, key, request, client: createTestClient(base, key) }
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base'
 import type { Test } from 'tap'
+import { listen } from '#test/support/listen.ts'
 
 export type EmbeddingProvider = {
   /** A value for `<NAME>_BASE_URL`. */
@@ -67,16 +67,8 @@ export async function startEmbeddingProvider(t: Test, dimension = 64): Promise<E
     })
     response.end(JSON.stringify({ object: 'list', data, model: 'double', usage: {} }))
   }
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(
-    () =>
-      new Promise(resolve => {
-        server.close(resolve)
-        server.closeAllConnections()
-      }),
-  )
   return {
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    baseUrl: `${await listen(t, server)}/v1`,
     calls,
     fail: (status, times) => void (failing = { status, times }),
     hang: (when?: 'always') => void (hanging = when ?? true),

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
+import { listen } from '#test/support/listen.ts'
 
 /** The pass of a model call; `chat` is a call of a member through the proxy. */
 type TeamPass = 'extract' | 'tag' | 'reconcile' | 'chat'
@@ -85,15 +85,7 @@ export async function startTeamModel(t: Test): Promise<TeamModel> {
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy())
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(
-    () =>
-      new Promise(resolve => {
-        server.close(resolve)
-        server.closeAllConnections()
-      }),
-  )
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const origin = await listen(t, server)
   return {
     origin,
     env: {

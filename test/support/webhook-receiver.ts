@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
+import { listen } from '#test/support/listen.ts'
 
 type ReceivedWebhook = {
   path: string
@@ -35,15 +35,7 @@ export async function startWebhookReceiver(t: Test): Promise<WebhookReceiver> {
       next = undefined
     })
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(
-    () =>
-      new Promise(resolve => {
-        server.close(resolve)
-        server.closeAllConnections()
-      }),
-  )
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
+  const url = `${await listen(t, server)}/hook`
   return {
     url,
     received,

@@ -1,10 +1,9 @@
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { createApp } from '#api/edge/app.ts'
 import { createHttpServer } from '#api/edge/server.ts'
 import { buildKey, createTestClient } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { listen } from '#test/support/listen.ts'
 
 const adminSecret = 'break-the-glass-please'
 const backend = await createTestBackend(t, {
@@ -29,11 +28,8 @@ async function newApi(): Promise<string> {
       address: [{ points: guesses, seconds: 60 }],
     },
   )
-  const server = createHttpServer(app).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.drain(0))
   await query('delete from rate_points')
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return listen(t, createHttpServer(app))
 }
 
 const policyOf = (base: string, headers: Record<string, string>) =>

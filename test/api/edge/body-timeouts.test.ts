@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { createApp } from '#api/edge/app.ts'
 import { createHttpServer, type ConnectionLimits } from '#api/edge/server.ts'
@@ -7,6 +7,7 @@ import { buildKey, patientLimits } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { sendRaw } from '#test/support/raw-http.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { listen } from '#test/support/listen.ts'
 
 const backend = await createTestBackend(t)
 const key = await buildKey(backend)
@@ -20,9 +21,7 @@ async function serve(t: Test, limits: Partial<ConnectionLimits>) {
   })
   let opened = 0
   server.on('connection', () => opened++)
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.drain(0))
-  const { port } = server.address() as AddressInfo
+  const port = Number(new URL(await listen(t, server)).port)
   const connections = (): Promise<number> =>
     new Promise((resolve, reject) =>
       server.getConnections((error, count) => (error ? reject(error) : resolve(count))),

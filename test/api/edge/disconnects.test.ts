@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import t from 'tap'
 import { readJson } from '#api/edge/body.ts'
 import { handleErrors } from '#api/edge/errors.ts'
 import type { Log } from '#shared/core/log.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { listen } from '#test/support/listen.ts'
 
 t.test(
   'a client that leaves while its whole body waits to be read is no failure of the service',
@@ -24,11 +24,8 @@ t.test(
         throw error as Error
       })
     })
-    const server = createServer((req, res) => void app.callback()(req, res)).listen(0, '127.0.0.1')
-    t.teardown(() => server.close())
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    const sending = request({ port, method: 'POST', host: '127.0.0.1' })
+    const server = createServer((req, res) => void app.callback()(req, res))
+    const sending = request(await listen(t, server), { method: 'POST' })
     sending.on('error', () => {})
     const leave = (): void => void sending.destroy()
     sending.end('a body')
@@ -59,14 +56,12 @@ t.test('nor one that has left before its body is read', async t => {
     void app
       .callback()(req, res)
       .then(() => answered++)
-  }).listen(0, '127.0.0.1')
-  t.teardown(() => server.close())
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  })
+  const origin = await listen(t, server)
   let sending: ReturnType<typeof request>
   for (const [index, size] of ['small', 'large'].entries()) {
     const headers = { 'content-type': 'application/json' }
-    sending = request({ port, method: 'POST', host: '127.0.0.1', path: `/${size}`, headers })
+    sending = request(`${origin}/${size}`, { method: 'POST', headers })
     sending.on('error', () => {})
     sending.end('{}')
     await waitUntil('it has been answered', () => answered > index)

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
-import { connect, type AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
+import { connect } from 'node:net'
 import Koa from 'koa'
 import t from 'tap'
 import { sendNdjson } from '#api/edge/ndjson.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { listen } from '#test/support/listen.ts'
 
 /** Lines of a file are ended however the request ends: else each would hold what it reads from. */
 
@@ -24,11 +26,11 @@ async function* lines(): AsyncGenerator<object> {
 const app = new Koa()
 app.silent = true
 app.use(ctx => sendNdjson(ctx, lines()))
-const server = app.listen(0, '127.0.0.1')
-await once(server, 'listening')
-const { port } = server.address() as AddressInfo
-t.teardown(() => server.close())
-const url = `http://127.0.0.1:${port}/`
+const url = await listen(
+  t,
+  createServer((req, res) => void app.callback()(req, res)),
+)
+const port = Number(new URL(url).port)
 
 const allEnded = (what: string) => waitUntil(what, () => Promise.resolve(open.size === 0))
 

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { createHttpServer } from '#api/edge/server.ts'
 import { createApp } from '#api/edge/app.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { listen } from '#test/support/listen.ts'
 
 const backend = await createTestBackend(t)
 const pendingPerAddress = 20
@@ -15,9 +16,7 @@ const server = createHttpServer(createApp(backend), {
 })
 // As small as the open connections of the test allow, so that unbounded ones would fill it.
 server.maxConnections = 40
-await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-t.teardown(() => server.drain(0))
-const { port } = server.address() as AddressInfo
+const port = Number(new URL(await listen(t, server)).port)
 
 /** A connection from an address of this machine. */
 async function open(t: Test, localAddress = '127.0.0.1'): Promise<Socket> {

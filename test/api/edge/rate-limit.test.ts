@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { createApp } from '#api/edge/app.ts'
 import type { Quotas } from '#api/edge/rate-limit.ts'
@@ -10,6 +9,7 @@ import { waitUntil } from '#test/support/wait-until.ts'
 import { hideTable } from '#test/support/alter.ts'
 import { setPending } from '#test/support/alter-jobs.ts'
 import { countRows, tableText } from '#test/support/observe.ts'
+import { listen } from '#test/support/listen.ts'
 
 const config = await createTestConfig(t, {
   RATE_LIMITS: 'on',
@@ -37,15 +37,8 @@ t.beforeEach(() => {
 })
 
 /** An application of its own, as another process has it: it knows nothing of the others. */
-async function apiOf(t: Test, of: Backend, quotas?: Quotas): Promise<string> {
-  const server = createHttpServer(createApp(of, quotas))
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    return new Promise(resolve => server.close(resolve))
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
+const apiOf = (t: Test, of: Backend, quotas?: Quotas): Promise<string> =>
+  listen(t, createHttpServer(createApp(of, quotas)))
 
 /** The slowest request of a test, in milliseconds. */
 let slowest = 0

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import t from 'tap'
 import { createHttpServer } from '#api/edge/server.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { listen } from '#test/support/listen.ts'
 
 t.test(
   'a server is serving from the first byte of a request to the last of its response',
@@ -15,11 +14,10 @@ t.test(
       await held.promise
       ctx.body = 'done'
     })
-    const server = createHttpServer(app).listen(0, '127.0.0.1')
-    t.teardown(() => server.close())
-    await once(server, 'listening')
+    const server = createHttpServer(app)
+    const origin = await listen(t, server)
     t.equal(server.serving, false)
-    const answer = fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    const answer = fetch(origin)
     await begun.promise
     t.equal(server.serving, true)
     held.resolve()
