@@ -1,5 +1,4 @@
 import t from 'tap'
-import { Client as McpClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { buildOrg } from '#test/support/admin.ts'
 import {
   buildKey,
@@ -9,6 +8,7 @@ import {
   type TestAnswer,
 } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { connectMcp } from '#test/support/mcp.ts'
 
 // What the key of a member reaches, and what it does not, over every way in.
 const backend = await createTestBackend(t)
@@ -164,13 +164,7 @@ t.test('400: the key of an organization is nowhere to copy to', async t => {
 })
 
 t.test('a member asks over MCP as over HTTP', async t => {
-  const client = new McpClient({ name: 'test', version: '1.0.0' })
-  await client.connect(
-    new StreamableHTTPClientTransport(new URL('/mcp', base), {
-      requestInit: { headers: { authorization: `Bearer ${annKey}` } },
-    }),
-  )
-  t.teardown(() => client.close())
+  const client = await connectMcp(t, base, annKey)
   const use = async (name: string, args: Record<string, unknown>) =>
     await client.callTool({ name, arguments: args })
   const { structuredContent: hits } = await use('search', asked)

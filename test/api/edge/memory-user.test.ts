@@ -1,6 +1,5 @@
 import { request } from 'node:http'
 import t from 'tap'
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { contractDocument } from '#api/contract/document.ts'
 import { maskKey } from '#shared/access/key.ts'
 import { mintId } from '#shared/core/ids.ts'
@@ -13,6 +12,7 @@ import {
   type TestClient,
 } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { connectMcp } from '#test/support/mcp.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
@@ -214,12 +214,7 @@ t.test('usage, operations, events and Idempotency-Keys are the user’s', async 
 
 t.test('MCP: tools work on the vault of the user', async t => {
   const { key, owner } = await newOwner()
-  const client = new Client({ name: 'test', version: '1.0.0' })
-  const headers = { authorization: `Bearer ${key}`, ...as('ada') }
-  await client.connect(
-    new StreamableHTTPClientTransport(new URL('/mcp', base), { requestInit: { headers } }),
-  )
-  t.teardown(() => client.close())
+  const client = await connectMcp(t, base, key, { headers: as('ada') })
   const stored = { messages: [{ role: 'user', content: 'the spare key is with Otto' }] }
   t.notOk((await client.callTool({ name: 'store', arguments: stored })).isError)
   t.equal((await owner.get(path, as('ada'))).body.memories, 1)

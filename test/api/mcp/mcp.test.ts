@@ -1,23 +1,15 @@
 import t, { type Test } from 'tap'
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import type { Client } from '@modelcontextprotocol/client'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { connectMcp } from '#test/support/mcp.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
 const key = await buildKey(backend)
 const { base } = await startTestApi(t, backend)
 
-async function connect(t: Test, apiKey: string, query = ''): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1.0.0' })
-  await client.connect(
-    new StreamableHTTPClientTransport(new URL(`/mcp${query}`, base), {
-      requestInit: { headers: { authorization: `Bearer ${apiKey}` } },
-    }),
-  )
-  t.teardown(() => client.close())
-  return client
-}
+const connect = (t: Test, key: string) => connectMcp(t, base, key)
 
 // oxlint-disable-next-line typescript/no-explicit-any -- answers are checked by the tests
 async function use(client: Client, name: string, args: Record<string, unknown> = {}): Promise<any> {

@@ -1,9 +1,10 @@
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import type { Client } from '@modelcontextprotocol/client'
 import t, { type Test } from 'tap'
 import { fieldsOf } from '#api/contract/document.ts'
 import { tools } from '#api/mcp/tools.ts'
 import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { connectMcp } from '#test/support/mcp.ts'
 
 /** What models are shown of the tools, and what they get back. */
 
@@ -11,14 +12,7 @@ const backend = await createTestBackend(t)
 await startJobWorkers(backend)
 const { base } = await startTestApi(t, backend)
 
-async function connect(t: Test, key: string, query = ''): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1.0.0' })
-  const requestInit = { headers: { authorization: `Bearer ${key}` } }
-  const url = new URL(`/mcp${query}`, base)
-  await client.connect(new StreamableHTTPClientTransport(url, { requestInit }))
-  t.teardown(() => client.close())
-  return client
-}
+const connect = (t: Test, key: string, query = '') => connectMcp(t, base, key, { query })
 
 const namesOf = async (client: Client): Promise<string[]> =>
   (await client.listTools()).tools.map(({ name }) => name)

@@ -1,11 +1,11 @@
 import t, { type Test } from 'tap'
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { mintId } from '#shared/core/ids.ts'
 import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
 import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { tracedCalls } from '#test/support/traced-calls.ts'
+import { connectMcp } from '#test/support/mcp.ts'
 
 /** A model asks what an answer was told. */
 
@@ -20,11 +20,8 @@ const bicycle = { text: 'The bicycle is orange.' }
 
 type Answer = Record<string, unknown> & { refused?: string }
 
-async function connect(t: Test, key: string, more: Record<string, string> = {}) {
-  const client = new Client({ name: 'test', version: '1.0.0' })
-  const requestInit = { headers: { authorization: `Bearer ${key}`, ...more } }
-  await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', base), { requestInit }))
-  t.teardown(() => client.close())
+async function connect(t: Test, key: string, headers: Record<string, string> = {}) {
+  const client = await connectMcp(t, base, key, { headers })
   return async (args: Record<string, unknown> = {}): Promise<Answer> => {
     const { structuredContent, isError, content } = await client.callTool({
       name: 'trace',
