@@ -58,6 +58,7 @@ t.test('bodies that are taken', async t => {
   }
 })
 
+// Each field of each endpoint: test/api/routes/refusals.test.ts.
 t.test('bodies that are refused, and in which words', async t => {
   const ingest = contract['POST /v1/memory/ingest'].body
   const search = contract['POST /v1/memory/search'].body
@@ -95,34 +96,14 @@ t.test('bodies that are refused, and in which words', async t => {
     ],
     [ingest, { messages, session_id: 'a\r\nb' }, 'session_id must not hold control characters'],
     [ingest, { messages, sesion_id: 'x' }, 'unknown field sesion_id', 'did you mean session_id?'],
-    [search, { query: 'cat' }, 'limit is required'],
     [search, { ...found, limit: 0 }, 'limit must be at least 1, not 0'],
     [search, { ...found, limit: 2.5 }, 'limit must be a whole number, not 2.5'],
     [search, { ...found, limit: '5' }, 'limit must be a whole number, not "5"'],
     [search, { ...found, query: '' }, 'query must have at least 1 character, not 0'],
     [search, { ...found, query: { $ne: null } }, 'query must be a string, not an object'],
-    [search, { ...found, tiers: [] }, 'tiers must have at least 1 item, not 0'],
     [search, { ...found, tiers: [4] }, 'tiers[0] must be one of 1, 2, 3, not 4'],
-    [search, { ...found, tiers: 2 }, 'tiers must be a list, not 2'],
     [search, { ...found, importance: 11 }, 'importance must be at most 10, not 11'],
-    [search, { ...found, importance: 0 }, 'importance must be at least 1, not 0'],
-    [search, { ...found, tires: [1] }, 'unknown field tires', 'did you mean tiers?'],
     [search, [], 'the body must be an object, not a list'],
-    [
-      contract['POST /v1/memory/prepare'].body,
-      { messages, density: 'max' },
-      'density must be one of low, default, high, xhigh, not "max"',
-    ],
-    [
-      contract['POST /v1/memory/edit'].body,
-      { memory_id: 'x', text: 'y' },
-      'memory_id must be a UUID, not "x"',
-    ],
-    [
-      contract['POST /v1/memory/consolidate/commit'].body,
-      { batch_id: 'b', entries: [{ text: 'x', importance: 11 }] },
-      'entries[0].importance must be at most 10, not 11',
-    ],
     [
       contract['POST /v1/memory/consolidate/commit'].body,
       { batch_id: 'b', entries: [{ text: 'x', importanse: 1 }] },
@@ -130,26 +111,10 @@ t.test('bodies that are refused, and in which words', async t => {
       'did you mean importance?',
     ],
     [
-      contract['POST /v1/memory/consolidate/checkout'].body,
-      { tier: 3 },
-      'tier must be one of 1, 2, not 3',
-    ],
-    [
       contract['POST /v1/memory/delete-ids'].body,
       { ids: [id, 'x'] },
       'ids[1] must be a UUID, not "x"',
     ],
-    [
-      contract['POST /v1/memory/graft'].body,
-      { destination_key: 'mk_a', queries: [] },
-      'queries must have at least 1 item, not 0',
-    ],
-    [
-      contract['POST /v1/memory/graft'].body,
-      { destination_key: 'mk_a', queries: ['a'], threshold: 1.5 },
-      'threshold must be at most 1, not 1.5',
-    ],
-    [contract['POST /v1/memory/transfer'].body, {}, 'destination_key is required'],
     [
       contract['POST /v1/memory/date-search'].body,
       { from: 'yesterday' },
@@ -160,12 +125,6 @@ t.test('bodies that are refused, and in which words', async t => {
       contract['POST /v1/chat/completions'].body,
       { model: 'a', messages: [], temperature: 2.5 },
       'temperature must be at most 2, not 2.5',
-    ],
-    [contract['POST /v1/messages'].body, { model: 'a', messages: [] }, 'max_tokens is required'],
-    [
-      contract['POST /v1/orgs/:orgId/memories/:memId/review'].body,
-      { action: 'aprove' },
-      'action must be one of approve, dismiss, reject, not "aprove"',
     ],
   ]
   for (const [shape, value, message, hint] of bodies) {
