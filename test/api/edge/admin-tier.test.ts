@@ -31,12 +31,6 @@ const inputOf = (ids: Ids): RequestInput => ({
   origin: 'https://example.com',
 })
 
-const ask = (client: TestClient, endpoint: (typeof endpoints)[number], ids: Ids) => {
-  const { path, options } = buildRequest(endpoint, inputOf(ids))
-  const { method, headers, body } = options
-  return client.send(method!, path, { headers: headers!, body })
-}
-
 /** An organization with one of each thing that has an id. */
 async function furnished(): Promise<{ admin: TestClient; ids: Ids; keys: string[] }> {
   const { admin, org, path, orgKey, email } = await buildOrg(backend, base)
