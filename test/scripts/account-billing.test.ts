@@ -1,33 +1,20 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { verifyAccountEvents } from '#shared/events/account-event-chain.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { accountIdOf } from '#test/support/observe.ts'
+import { processEnvironment } from '#test/support/processes.ts'
+import { runScript } from '#test/support/run-script.ts'
 
-const run = promisify(execFile)
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)
 const email = 'payer@example.com'
 const client = createTestClient(base, await buildKey(backend, email))
 
-const env = {
-  ...process.env,
-  DATABASE_URL: backend.config.databaseUrl,
-  MONGODB_URI: backend.config.mongodbUri,
-  MASTER_KEY: backend.config.masterKeys[0]!.key.toString('hex'),
-  KEY_PEPPER: backend.config.keyPepper,
-}
 const script = (...args: string[]) =>
-  run(process.execPath, ['scripts/account-billing.ts', ...args], { env })
+  runScript('scripts/account-billing.ts', args, processEnvironment(backend.config))
 const change = async (...args: string[]): Promise<unknown> =>
-  JSON.parse((await script('--email', email, '--json', ...args)).stdout)
-const fault = (...args: string[]): Promise<unknown> =>
-  script(...args).then(
-    () => 'accepted',
-    ({ code, stderr }: { code: number; stderr: string }) => ({ code, said: stderr }),
-  )
+  JSON.parse((await script('--email', email, '--json', ...args)).out)
 
 t.test('a 402 is lifted by the script, and comes back when the balance goes', async t => {
   const search = () => client.post('/v1/memory/search', { query: 'anything', limit: 1 })
@@ -40,7 +27,7 @@ t.test('a 402 is lifted by the script, and comes back when the balance goes', as
     payment_method: null,
   })
   t.equal((await search()).status, 200)
-  t.match((await script('--email', email, '--payment-method', 'visa 1234')).stdout, /visa 1234\n/)
+  t.match((await script('--email', email, '--payment-method', 'visa 1234')).out, /visa 1234\n/)
   const { body } = await client.get('/v1/account/events?action=balance.changed')
   const known = body.items.map(({ before, after, actor }: Record<string, unknown>) => [
     before,
@@ -57,16 +44,16 @@ t.test('a 402 is lifted by the script, and comes back when the balance goes', as
 })
 
 t.test('help and faults explain', async t => {
-  t.match((await script('--help')).stdout, /Usage:[\s\S]*--add-balance/)
-  t.match(await fault('--email', 'nonsense', '--balance=-1', '--add-balance', '5'), {
+  t.match((await script('--help')).out, /Usage:[\s\S]*--add-balance/)
+  t.match(await script('--email', 'nonsense', '--balance=-1', '--add-balance', '5'), {
     code: 2,
-    said: /--email must[\s\S]*exclude each other[\s\S]*--balance must be/,
+    err: /--email must[\s\S]*exclude each other[\s\S]*--balance must be/,
   })
-  t.match(await fault('--email', email), { code: 2, said: /Nothing to change/ })
-  t.match(await fault('--email', email, '--blance', '5'), { code: 2, said: /--blance/ })
-  t.match(await fault('--email', 'nobody@example.com', '--balance', '5'), {
+  t.match(await script('--email', email), { code: 2, err: /Nothing to change/ })
+  t.match(await script('--email', email, '--blance', '5'), { code: 2, err: /--blance/ })
+  t.match(await script('--email', 'nobody@example.com', '--balance', '5'), {
     code: 1,
-    said: /No account has the email/,
+    err: /No account has the email/,
   })
-  t.match(await fault('--email', email, '--add-balance', '5'), { code: 1, said: /unlimited/ })
+  t.match(await script('--email', email, '--add-balance', '5'), { code: 1, err: /unlimited/ })
 })

@@ -1,6 +1,4 @@
-import { execFile } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { openBackend, type Backend } from '#shared/backend.ts'
@@ -16,12 +14,13 @@ import {
 } from '#test/support/api.ts'
 import { createTestConfig } from '#test/support/backend.ts'
 import { makeErasuresDue } from '#test/support/alter.ts'
+import { processEnvironment } from '#test/support/processes.ts'
+import { runScript } from '#test/support/run-script.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
 import { waitUntilSettled } from '#test/support/exchange-journal.ts'
 import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 
-const run = promisify(execFile)
 const log = createLog('silent', 'test')
 
 /** The service on these databases for as long as `does` takes. */
@@ -66,19 +65,8 @@ async function copyOf(t: Test, databaseUrl: string): Promise<string> {
 }
 
 /** Runs the script that the README tells to run after a restore. */
-async function script(config: Config, ...args: string[]) {
-  const env = {
-    ...process.env,
-    DATABASE_URL: config.databaseUrl,
-    MONGODB_URI: config.mongodbUri,
-    MASTER_KEY: config.masterKeys[0]!.key.toString('hex'),
-    KEY_PEPPER: config.keyPepper,
-  }
-  return run(process.execPath, ['scripts/after-restore.ts', ...args], { env }).then(
-    out => ({ code: 0, ...out }),
-    (error: { code: number; stdout: string; stderr: string }) => error,
-  )
-}
+const script = (config: Config, ...args: string[]) =>
+  runScript('scripts/after-restore.ts', args, processEnvironment(config))
 
 const tell = async (client: TestClient, content: string, session?: string): Promise<void> => {
   const messages = [{ role: 'user', content }]
@@ -143,14 +131,14 @@ t.test('the older Postgres beside the later MongoDB, as a restore leaves them', 
   t.equal(left, 10)
 
   const dry = await script(backup, '--dry-run', '--json')
-  t.match(dry, { code: 0, stderr: '' })
-  t.match(JSON.parse(dry.stdout), { dry_run: true, vaults: 2, behind: 2, busy: 0 })
-  const { code, stdout, stderr } = await script(backup)
-  t.equal(code, 0, stdout + stderr)
-  t.match(stdout, /cleared and used since/)
-  t.match(stdout, /raw units 15 -> 10/)
-  t.match(stdout, /2 vaults looked at, 2 put right/)
-  t.match(JSON.parse((await script(backup, '--json')).stdout), { behind: 0, changed: [] })
+  t.match(dry, { code: 0, err: '' })
+  t.match(JSON.parse(dry.out), { dry_run: true, vaults: 2, behind: 2, busy: 0 })
+  const { code, out, err } = await script(backup)
+  t.equal(code, 0, out + err)
+  t.match(out, /cleared and used since/)
+  t.match(out, /raw units 15 -> 10/)
+  t.match(out, /2 vaults looked at, 2 put right/)
+  t.match(JSON.parse((await script(backup, '--json')).out), { behind: 0, changed: [] })
 
   await served(t, backup, async (backend, base) => {
     const client = createTestClient(base, key)
@@ -228,7 +216,7 @@ t.test('work that was waiting when Postgres was backed up counts once', async t 
     await waitUntilSettled(backend)
     t.equal((await resolveCaller(backend, key)).keyRow.rawUnits, 3)
   })
-  t.match(await script(backup), { code: 0, stdout: /raw units 1 -> 2/ })
+  t.match(await script(backup), { code: 0, out: /raw units 1 -> 2/ })
   await served(t, backup, async (backend, base) => {
     const client = createTestClient(base, key)
     await tell(client, 'stored after the restore')
@@ -275,7 +263,7 @@ t.test('a vault with work under way is left for another run', async t => {
     await createTestClient(base, key).send('POST', '/v1/memory/upload', { headers, body })
   }
   await served(t, config, upload, { working: false })
-  t.match(await script(config), { code: 1, stdout: /1 have running jobs/ })
+  t.match(await script(config), { code: 1, out: /1 have running jobs/ })
   await served(t, config, async (backend, base) => {
     await tell(createTestClient(base, key), 'another fact')
     const { items } = (await createTestClient(base, key).get('/v1/operations?kind=upload')).body
@@ -285,13 +273,13 @@ t.test('a vault with work under way is left for another run', async t => {
       async () => (await resolveCaller(backend, key)).keyRow.rawUnits === 4,
     )
   })
-  t.match(await script(config, '--json'), { code: 0, stdout: /"behind":0/ })
+  t.match(await script(config, '--json'), { code: 0, out: /"behind":0/ })
 })
 
 t.test('the command line, and databases that are not there', async t => {
   const config = await createTestConfig(t)
-  t.match(await script(config, '--help'), { code: 0, stdout: /^Usage: .+\n[\s\S]+--dry-run/ })
-  t.match(await script(config, '--nonsense'), { code: 2, stderr: /nonsense[\s\S]+Usage/ })
+  t.match(await script(config, '--help'), { code: 0, out: /^Usage: .+\n[\s\S]+--dry-run/ })
+  t.match(await script(config, '--nonsense'), { code: 2, err: /nonsense[\s\S]+Usage/ })
   const away = { ...config, databaseUrl: 'postgres://127.0.0.1:9/none' }
-  t.match(await script(away), { code: 1, stderr: /^[^\n]+\n$/ })
+  t.match(await script(away), { code: 1, err: /^[^\n]+\n$/ })
 })

@@ -1,28 +1,21 @@
-import { execFile, spawn } from 'node:child_process'
-import { promisify } from 'node:util'
+import { spawn } from 'node:child_process'
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { processEnvironment } from '#test/support/processes.ts'
+import { runScript } from '#test/support/run-script.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
-const run = promisify(execFile)
 const backend = await createTestBackend(t)
 const { query } = backend.postgres
 const { base } = await startTestApi(t, backend)
 const env = processEnvironment(backend.config)
 
-type Ran = { code: number; stdout: string; stderr: string }
-
-const queues = (...args: string[]): Promise<Ran> =>
-  run(process.execPath, ['scripts/queues.ts', ...args], { env }).then(
-    said => ({ code: 0, ...said }),
-    (error: Ran) => error,
-  )
+const queues = (...args: string[]) => runScript('scripts/queues.ts', args, env)
 const standing = async (name: string) => {
-  const { stdout } = await queues('--json')
-  const { queues: rows } = JSON.parse(stdout) as { queues: { name: string }[] }
+  const { out } = await queues('--json')
+  const { queues: rows } = JSON.parse(out) as { queues: { name: string }[] }
   return rows.find(row => row.name === name)
 }
 
@@ -57,10 +50,10 @@ t.test('every queue with what waits and for how long', async t => {
     [job],
   )
   t.match(await standing('ingest'), { waiting: 1, retrying: 0, active: 0, dead: 0 })
-  const { stdout } = await queues()
-  t.match(stdout, /^queue +waiting +retrying +at work +dead +oldest +longest\n/)
-  t.match(stdout, /\ningest +1 +0 +0 +0 +3 h +-\n/)
-  t.match(stdout, /\norg-extract +0 +0 +0 +0 +- +-\n/)
+  const { out } = await queues()
+  t.match(out, /^queue +waiting +retrying +at work +dead +oldest +longest\n/)
+  t.match(out, /\ningest +1 +0 +0 +0 +3 h +-\n/)
+  t.match(out, /\norg-extract +0 +0 +0 +0 +- +-\n/)
   await queues('cancel', job)
 })
 
@@ -69,25 +62,25 @@ t.test('dead letters are told without what they carry, put back, or cancelled', 
   await die(one)
   await die(other)
   t.match(await standing('ingest'), { waiting: 0, dead: 2 })
-  const { stdout: table } = await queues()
+  const { out: table } = await queues()
   t.match(table, /\ningest ! /)
-  const { stdout } = await queues('dead', 'ingest')
-  t.match(stdout, /ingest +\S+ +11 tries +the model was away\n/)
-  t.notMatch(stdout, /nobody else/)
-  const { dead } = JSON.parse((await queues('dead', '--json')).stdout) as { dead: { id: string }[] }
+  const { out } = await queues('dead', 'ingest')
+  t.match(out, /ingest +\S+ +11 tries +the model was away\n/)
+  t.notMatch(out, /nobody else/)
+  const { dead } = JSON.parse((await queues('dead', '--json')).out) as { dead: { id: string }[] }
   t.equal(dead.length, 2)
 
   const redriven = await queues('redrive', 'ingest', '--id', dead[0]!.id)
-  t.match(redriven, { code: 0, stdout: '1 job put back\n' })
+  t.match(redriven, { code: 0, out: '1 job put back\n' })
   t.match(await standing('ingest'), { waiting: 1, dead: 1 })
-  t.match(await queues('cancel', dead[1]!.id), { code: 0, stdout: /cancelled\n/ })
+  t.match(await queues('cancel', dead[1]!.id), { code: 0, out: /cancelled\n/ })
   t.match(await standing('ingest'), { waiting: 1, dead: 0 })
   const { rows } = await query('select state from operations where id = any($1) order by state', [
     [one, other],
   ])
   t.same(rows, [{ state: 'accepted' }, { state: 'cancelled' }])
-  t.match(await queues('redrive', 'all'), { code: 0, stdout: '0 jobs put back\n' })
-  t.match(await queues('dead'), { code: 0, stdout: 'No dead letters\n' })
+  t.match(await queues('redrive', 'all'), { code: 0, out: '0 jobs put back\n' })
+  t.match(await queues('dead'), { code: 0, out: 'No dead letters\n' })
   await queues('cancel', one)
 })
 
@@ -96,27 +89,27 @@ t.test('waiting work is cancelled with its bill, what is at work is not', async 
   await query(`update pgboss.job set state = 'active', started_on = now() where id = $1`, [working])
   t.match(await queues('cancel', waiting, '--json'), {
     code: 0,
-    stdout: JSON.stringify({ cancelled: [{ id: waiting, removed: 1, active: 0 }] }),
+    out: JSON.stringify({ cancelled: [{ id: waiting, removed: 1, active: 0 }] }),
   })
   t.same((await query('select 1 from usage_events where id = $1', [waiting])).rows, [])
-  t.match(await queues('cancel', working), { code: 1, stdout: /is at work and cannot/ })
-  t.match(await queues('cancel', mintId()), { code: 1, stdout: /no job waits or has failed/ })
+  t.match(await queues('cancel', working), { code: 1, out: /is at work and cannot/ })
+  t.match(await queues('cancel', mintId()), { code: 1, out: /no job waits or has failed/ })
   t.match(await queues('redrive', 'ingest', '--id', mintId()), { code: 1 })
 })
 
 t.test('wrong words are told, help helps, and watching goes on until stopped', async t => {
-  t.match(await queues('redrive'), { code: 2, stderr: /redrive needs a queue[\s\S]*--help/ })
+  t.match(await queues('redrive'), { code: 2, err: /redrive needs a queue[\s\S]*--help/ })
   t.match(await queues('redrive', 'nothing'), {
     code: 2,
-    stderr: /No such queue: nothing\. Queues: in/,
+    err: /No such queue: nothing\. Queues: in/,
   })
-  t.match(await queues('cancel', "'; drop table"), { code: 2, stderr: /Not an id/ })
+  t.match(await queues('cancel', "'; drop table"), { code: 2, err: /Not an id/ })
   t.match(await queues('fly', '--limit', '0', '--watch', '0'), {
     code: 2,
-    stderr: /No such command: fly\n--limit must[\s\S]*--watch must/,
+    err: /No such command: fly\n--limit must[\s\S]*--watch must/,
   })
-  t.match(await queues('--depth'), { code: 2, stderr: /--depth/ })
-  t.match(await queues('--help'), { code: 0, stdout: /Usage:[\s\S]*redrive <queue …>/ })
+  t.match(await queues('--depth'), { code: 2, err: /--depth/ })
+  t.match(await queues('--help'), { code: 0, out: /Usage:[\s\S]*redrive <queue …>/ })
 
   const watching = spawn(process.execPath, ['scripts/queues.ts', '--watch', '0.1', '--json'], {
     env,
