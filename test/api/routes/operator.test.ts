@@ -14,7 +14,7 @@ import {
 } from '#test/support/alter-jobs.ts'
 import { accountIdOf, countRows } from '#test/support/observe.ts'
 import { passMidnight } from '#test/support/wait-until.ts'
-import { startService } from '#test/support/service.ts'
+import { readPages, startService } from '#test/support/service.ts'
 
 await passMidnight()
 const { backend, base, newClient } = await startService(t, { jobs: [] })
@@ -79,14 +79,9 @@ t.test('200: tenants with what they have and use, newest first', async t => {
 
 t.test('200: pages of tenants meet each of them once', async t => {
   const accounts = await countRows(backend, 'accounts')
-  const seen: string[] = []
-  let cursor = ''
-  do {
-    const { body } = await operator.get(`/v1/operator/tenants?limit=2${cursor}`)
-    t.ok(body.items.length <= 2)
-    seen.push(...body.items.map(({ account_id }: { account_id: string }) => account_id))
-    cursor = body.next_cursor && `&cursor=${body.next_cursor}`
-  } while (cursor)
+  const pages = await readPages<{ account_id: string }>(operator, '/v1/operator/tenants?limit=2')
+  t.ok(pages.every(({ length }) => length <= 2))
+  const seen = pages.flat().map(({ account_id }) => account_id)
   t.equal(seen.length, accounts)
   t.equal(new Set(seen).size, seen.length)
 })

@@ -151,9 +151,6 @@ t.test('the policy: ids show no text, off has no traces, days end them', async t
   const { client, ask, read, list, vault } = await begin(key)
   const put = (body: object) => client.send('PUT', '/v1/account/policy', { body })
   t.match((await client.get('/v1/account/policy')).body, { traces: 'texts', trace_days: 7 })
-  for (const body of [{ traces: 'on' }, { trace_days: 0 }, { trace_days: 366 }]) {
-    t.equal((await put(body)).status, 400)
-  }
   const trace = await ask()
   t.match((await read(trace)).body, { texts: true, blocks: [{ memories: [{ line: /orange/ }] }] })
 

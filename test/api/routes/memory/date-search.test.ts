@@ -292,7 +292,7 @@ t.test('200: a ranked answer that is cut goes on as well, and nothing comes twic
 })
 
 t.test('200: X-Embedding-Model names the space, in order and ranked', async t => {
-  const { key: ownKey, ...client } = await newClient()
+  const client = await newClient()
   const headers = { 'x-embedding-model': 'openai/text-embedding-3-small' }
   const say = (content: string, more = {}) =>
     client.post(

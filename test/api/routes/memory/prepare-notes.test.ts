@@ -81,7 +81,41 @@ const pairs: [fact: string, question: string][] = [
   ['Déteste les choux.', 'Est-ce que je déteste les choux ?'],
 ]
 
+/** Notes of one person each, as a label and a value, with questions that need them. */
+const people: Record<string, [note: string, ...questions: string[]][]> = {
+  english: [
+    ['Name: Ada', 'What is my name?', 'Do you remember my name?'],
+    ['Location: Berlin', 'Where do I live?', 'Which city do I live in?'],
+    ['Job: nurse', 'What do I do for a living?', 'What is my profession?'],
+    ['Diet: vegan', 'What is my diet?', "What don't I eat?"],
+    ['Birthday: 3 May', 'When is my birthday?', 'When was I born?'],
+    ['Wife: Sonja', 'Who am I married to?'],
+    ['Time zone: Europe/Berlin', 'What time zone am I in?'],
+  ],
+  'several lines': [
+    ['- name: Kwame\n- city: Accra\n- role: engineer', 'What is my name?', 'Where do I live?'],
+  ],
+  german: [
+    ['Name: Jonas', 'Wie heiße ich?'],
+    ['Wohnort: Bremen', 'Wo wohne ich?'],
+    ['Beruf: Schreiner', 'Was arbeite ich?'],
+    ['Ernährung: vegetarisch', 'Esse ich Fleisch?'],
+  ],
+  spanish: [
+    ['Nombre: Lucía', '¿Cómo me llamo?'],
+    ['Ciudad: Valencia', '¿Dónde vivo?'],
+    ['Profesión: enfermera', '¿A qué me dedico?'],
+  ],
+  french: [
+    ['Prénom : Camille', 'Comment je m’appelle ?'],
+    ['Ville : Nantes', 'Où est-ce que j’habite ?'],
+    ['Métier : boulangère', 'Quel est mon métier ?'],
+  ],
+}
+
 const others = [
+  'The name of the new café is Blau.',
+  'My sister lives in Madrid.',
   'The weather was nice at the lake.',
   'I bought new shoes for running.',
   'We talked about the budget for next year.',
@@ -96,17 +130,54 @@ const others = [
 
 const { backend, base } = await startService(t, { jobs: [] })
 
-t.test('200: a short fact is in the block of the question that needs it', async t => {
-  for (const [fact, question] of pairs) {
-    const key = await buildKey(backend)
-    await insertMemories(
-      backend,
-      key,
-      [fact, ...others].map(text => ({ text })),
-    )
+async function createAsker(texts: string[]) {
+  const key = await buildKey(backend)
+  await insertMemories(
+    backend,
+    key,
+    texts.map(text => ({ text })),
+  )
+  return async (question: string): Promise<string | null> => {
     const { body } = await createTestClient(base, key).post('/v1/memory/prepare', {
       messages: [{ role: 'user', content: question }],
     })
-    t.ok(body.context?.includes(fact), `${fact} | ${question}`)
+    return body.context
   }
+}
+
+t.test('200: a short fact is in the block of the question that needs it', async t => {
+  for (const [fact, question] of pairs) {
+    const context = await (await createAsker([fact, ...others]))(question)
+    t.ok(context?.includes(fact), `${fact} | ${question}`)
+  }
+})
+
+for (const [name, notes] of Object.entries(people)) {
+  t.test(`200: a note with a label is in the block of the question for it: ${name}`, async t => {
+    const ask = await createAsker([...notes.map(([note]) => note), ...others])
+    for (const [note, ...questions] of notes) {
+      for (const question of questions) {
+        const context = await ask(question)
+        for (const line of note.split('\n'))
+          t.ok(context?.includes(line), `${line} | ${question} | ${context}`)
+      }
+    }
+  })
+}
+
+t.test('200: a label is no answer to a question for something else', async t => {
+  const ask = await createAsker(['Name: Ada', 'Job: nurse', ...others])
+  for (const question of [
+    'What is my blood type?',
+    'Wo wohne ich?',
+    '¿Dónde vivo?',
+    'How tall am I?',
+  ])
+    t.equal(await ask(question), null, question)
+  t.notOk((await ask("What is my husband's name?"))?.includes('Ada'))
+})
+
+t.test('200: a sentence with a name is found as before, beside a note too', async t => {
+  const ask = await createAsker(['My name is Ada.', 'Nickname: Adi', ...others])
+  t.match(await ask('What is my name?'), 'My name is Ada.')
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
-import { startService } from '#test/support/service.ts'
+import { readPages, startService } from '#test/support/service.ts'
 import type { TestClient } from '#test/support/api.ts'
 
 const { backend, base, newClient } = await startService(t)
@@ -123,16 +123,7 @@ t.test('pages of any size give every entry once, in one order', async t => {
   t.equal(all.length, 12)
   t.equal(all[0]!.quote, 'I love project number 11.', 'newest first')
   for (const limit of [1, 5, 12]) {
-    const seen: Entry[] = []
-    for (let cursor: string | null = ''; cursor !== null;) {
-      const { body } = await client.get(
-        `/v1/memory/profile?limit=${limit}${cursor && `&cursor=${cursor}`}`,
-      )
-      seen.push(...body.items)
-      t.equal(body.has_more, body.next_cursor !== null)
-      cursor = body.next_cursor
-    }
-    t.same(seen, all)
+    t.same((await readPages(client, `/v1/memory/profile?limit=${limit}`)).flat(), all)
   }
   const { body } = await client.get('/v1/memory/profile?limit=1')
   const other = await client.get(`/v1/memory/profile?limit=1&kinds=name&cursor=${body.next_cursor}`)

@@ -57,9 +57,6 @@ t.test('200: filters', async t => {
   t.equal(await count(`since=${middle}`), 3)
   t.equal(await count(`since=${Date.now() + 60_000}`), 0)
   t.equal(await count(`actor=${encodeURIComponent("x' or '1'='1")}`), 0)
-  for (const query of ['limit=0', 'action=read', 'since=x', 'actr=me']) {
-    t.equal((await admin.get(`${path}?${query}`)).status, 400, query)
-  }
 })
 
 t.test('200: the history of one memory stays when it is gone', async t => {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { createTestClient } from '#test/support/api.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { auditEventsOf } from '#test/support/observe.ts'
-import { startService } from '#test/support/service.ts'
+import { readPages, startService } from '#test/support/service.ts'
 
 const { backend, base } = await startService(t)
 const team = await buildTeam(backend)
@@ -85,17 +85,8 @@ t.test('200: pages are complete, in order, and hold to their filters', async t =
       acquiredAt: at - Math.floor(n / 4),
     })),
   )
-  const pagesOf = async (query: string) => {
-    const rows: { text: string }[] = []
-    let cursor = ''
-    for (;;) {
-      const { status, body } = await own.get(`${list}?limit=7${query}${cursor}`)
-      t.equal(status, 200)
-      rows.push(...body.items)
-      if (!body.has_more) return rows
-      cursor = `&cursor=${encodeURIComponent(body.next_cursor)}`
-    }
-  }
+  const pagesOf = async (query: string) =>
+    (await readPages<{ text: string }>(own, `${list}?limit=7${query}`)).flat()
   const all = await pagesOf('')
   t.equal(new Set(all.map(({ text }) => text)).size, 25)
   t.equal((await pagesOf('&tag=five')).length, 5)
