@@ -6,14 +6,13 @@ import { acceptDeletion } from '#shared/vault/delete/delete-memories.ts'
 import { purgeAllExpired } from '#shared/vault/delete/purge-expired.ts'
 import { setAccountRetention } from '#shared/vault/delete/retention.ts'
 import { retireVaults } from '#shared/vault/delete/retire-vaults.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { resolveCaller, insertMemories } from '#test/support/insert-memories.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { startService } from '#test/support/service.ts'
 
 // No workers until everything is accepted.
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 const { query } = backend.postgres
 
 const texts = ['We adopted a grey kitten from the shelter', 'The dentist is on Thursday at nine']

@@ -1,11 +1,10 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 const begin = Date.parse('2025-03-01T12:00:00.000Z')
 const day = 86_400_000
 

@@ -1,12 +1,11 @@
 import t from 'tap'
 import type { RelabelJob } from '#shared/domain/job-payloads.ts'
 import { relabelMemories, sendMissingLastRuns } from '#shared/org/relabel-memories.ts'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { buildTeam } from '#test/support/team.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 
 const { signal } = new AbortController()
 

@@ -3,17 +3,16 @@ import { mintId } from '#shared/core/ids.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
 import { missingOrganization } from '#shared/org/orgs.postgres.ts'
 import { recordWriteIntents } from '#shared/org/shared-writes.postgres.ts'
-import { createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
+import { createTestClient, type TestClient } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { createTestBackend } from '#test/support/backend.ts'
 import { startTeamModel } from '#test/support/team-model.ts'
 import { jobHandlers } from '#workers/handlers.ts'
+import { startService } from '#test/support/service.ts'
 
 // Jobs are run by hand: each sees its organization go at the worst moment.
 const model = await startTeamModel(t)
-const backend = await createTestBackend(t, { env: model.env })
+const { backend, base } = await startService(t, { env: model.env, jobs: [] })
 const { query } = backend.postgres
-const { base } = await startTestApi(t, backend)
 
 const failed: string[] = []
 const warn = (_: object, event: string) => void failed.push(event)

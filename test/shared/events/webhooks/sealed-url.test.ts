@@ -1,6 +1,5 @@
 import t from 'tap'
-import { createTestBackend } from '#test/support/backend.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { storeUrlInClear } from '#test/support/alter-jobs.ts'
 import { tablesHolding } from '#test/support/observe.ts'
 import { startWebhookReceiver } from '#test/support/webhook-receiver.ts'
@@ -8,9 +7,9 @@ import { deliverPending, webhooksPath } from '#test/support/webhook-subscriber.t
 import { createSeal } from '#shared/core/seal.ts'
 import { isSameUrl, openUrl, sealUrl } from '#shared/events/webhooks/sealed-url.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t, { env: { WEBHOOK_LOOPBACK: 'on' } })
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { env: { WEBHOOK_LOOPBACK: 'on' }, jobs: [] })
 const secret = 'T04QX7Kq9vZ2bR8sLmNw'
 
 /** A webhook whose address is a secret, as that of many products is. */

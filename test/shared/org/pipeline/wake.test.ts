@@ -5,14 +5,13 @@ import {
   recordFault,
   wakePipeline,
 } from '#shared/org/pipeline-state.postgres.ts'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { buildTeam } from '#test/support/team.ts'
+import { startService } from '#test/support/service.ts'
 
 // No worker runs.
-const backend = await createTestBackend(t)
+const { backend, base } = await startService(t, { jobs: [] })
 const { query } = backend.postgres
-const { base } = await startTestApi(t, backend)
 
 t.test('waking a faulty pipeline makes its probe due and wakes a few jobs for it', async t => {
   const [team, other] = [await buildTeam(backend), await buildTeam(backend)]

@@ -8,13 +8,12 @@ import { findKey } from '#shared/access/memory-keys.postgres.ts'
 import { cancelFileOfOperation } from '#shared/vault/bulk/files.postgres.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import type { FileChunkJob } from '#shared/domain/job-payloads.ts'
+import { startService } from '#test/support/service.ts'
 
 // Nobody takes jobs here: each run of one is made by hand, so that it can end where we want it to.
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 const at = 1_700_000_000_000
 
 const newVault = async () => {

@@ -5,15 +5,13 @@ import type { Job } from '#shared/storage/queue/queue.ts'
 import { raiseEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { applyCommit } from '#shared/vault/consolidate/apply-commit.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
 import { readUsageEvents, checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { jobHandlers } from '#workers/handlers.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend, 'ingest')
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: ['ingest'] })
 
 const entries = [{ text: 'The user adopted a kitten, Ada.', importance: 6 }]
 

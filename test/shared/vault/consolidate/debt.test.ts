@@ -6,15 +6,14 @@ import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { applyCommit } from '#shared/vault/consolidate/apply-commit.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
 import { checkOut, commit } from '#test/support/consolidation.ts'
 import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 import { jobData } from '#test/support/observe-jobs.ts'
 import type { IngestJob, CommitJob } from '#shared/domain/job-payloads.ts'
+import { startService } from '#test/support/service.ts'
 
 // What happens between writing to the one store and settling in the other, by hand: nobody takes jobs.
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 const { query } = backend.postgres
 
 async function newVault() {

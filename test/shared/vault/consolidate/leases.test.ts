@@ -1,18 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
 import { checkOut, commit, ingestTexts, expireLease } from '#test/support/consolidation.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t)
 
 /** What a client does next: alone, or `times` at once. The batch is one of those it has had so far. */
 type Step =

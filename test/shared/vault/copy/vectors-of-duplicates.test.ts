@@ -1,13 +1,11 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
+import { startService } from '#test/support/service.ts'
 
 const provider = await startEmbeddingProvider(t)
-const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
 const model = 'ollama/double'
 
 t.test('a text the destination has in another space only can be found in this one too', async t => {

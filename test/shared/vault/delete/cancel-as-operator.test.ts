@@ -5,13 +5,12 @@ import { copyChunk } from '#shared/vault/copy/chunk.ts'
 import { cancelAsOperator } from '#shared/vault/delete/cancel-as-operator.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { cutUpdates } from '#test/support/alter.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { insertMemories, readDocuments, resolveCaller } from '#test/support/insert-memories.ts'
+import { startService } from '#test/support/service.ts'
 
 // No worker takes jobs: the tests run them.
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 const { query } = backend.postgres
 const respondAsync = { prefer: 'respond-async' }
 

@@ -1,15 +1,13 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { eraseTextsOutsideMemories } from '#shared/vault/delete/erase-texts.postgres.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { resolveCaller, insertMemories } from '#test/support/insert-memories.ts'
 import { countOpenJobs } from '#test/support/observe-jobs.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t)
 const { query } = backend.postgres
 
 const word = 'quokka'

@@ -5,16 +5,15 @@ import { executeDeletion } from '#shared/vault/delete/delete-memories.ts'
 import { purgeAllExpired } from '#shared/vault/delete/purge-expired.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { jobData } from '#test/support/observe-jobs.ts'
 import { readVaultScope } from '#test/support/stored-memories.ts'
 import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
 import type { IngestJob, DeleteIdsJob } from '#shared/domain/job-payloads.ts'
+import { startService } from '#test/support/service.ts'
 
 // What happens between one step and the next, by hand: nobody takes jobs.
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 const { query } = backend.postgres
 
 type Vault = Awaited<ReturnType<typeof newVault>>

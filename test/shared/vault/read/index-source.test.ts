@@ -1,17 +1,15 @@
 import t from 'tap'
 import { toBinaryVector } from '#shared/storage/mongo/documents.ts'
 import { createIndexSource } from '#shared/vault/read/index-source.ts'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'
 import { exportLines, importFile } from '#test/support/memory-file.ts'
+import { startService } from '#test/support/service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const env = { OLLAMA_BASE_URL: provider.baseUrl }
-const backend = await createTestBackend(t, { env })
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { env })
 const source = createIndexSource(backend)
 const model = 'ollama/one'
 

@@ -1,10 +1,9 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
+import { startService } from '#test/support/service.ts'
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 
 t.test('a turn that was stored with the marks of a program is not told beside itself', async t => {
   const key = await buildKey(backend)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { chatCompletion } from '#test/support/chat-stream.ts'
 import { respondJson } from '#test/support/model-provider/answers.ts'
@@ -54,10 +54,8 @@ t.test('200: turns of the request are left out, and others take their places', a
   ]
   const rest = await linesFor(key, said, { context_limit: 10 })
   t.equal(rest.length, 10, 'the limit is filled')
-  t.same(
-    rest.filter(text => all.includes(text)),
-    [],
-  )
+  const again = rest.filter(text => all.includes(text))
+  t.same(again, [])
   const every = [...texts.map(user), asked]
   t.same(await linesFor(key, every, { context_limit: 10 }), [])
   t.same(await linesFor(key, [...texts.slice(1).map(user), asked]), [bicycle(0)])
@@ -111,17 +109,10 @@ t.test('a chat with a model never recalls what it has said so far', async t => {
   for (const [round, answer] of answers.entries()) {
     messages.push(user(`What do you know of the bicycle of my sister, for the ${round}th time?`))
     provider.respondNext(respondJson(chatCompletion(answer)))
-    const response = await fetch(`${base}/v1/chat/completions`, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        'x-memory-key': key,
-        'x-provider-key': providerKey('openai'),
-      },
-      body: JSON.stringify({ model: 'openai/gpt-5', messages }),
-    })
-    t.equal(response.headers.get('x-memory-status'), 'ok')
-    await response.text()
+    const call = { model: 'openai/gpt-5', messages }
+    const headers = { 'x-provider-key': providerKey('openai') }
+    const told = await createTestClient(base, key).post('/v1/chat/completions', call, headers)
+    t.equal(told.headers.get('x-memory-status'), 'ok')
     const { messages: sent } = JSON.parse(provider.requests.at(-1)!.body.toString()) as {
       messages: Said[]
     }
