@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { createTestClient } from '#test/support/api.ts'
 import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
+import { accountIdOf } from '#test/support/observe.ts'
 import { startService } from '#test/support/service.ts'
 
 /* No key survives the erasure of its account, whichever of the two waits for the other. */
@@ -10,10 +11,8 @@ const { query } = backend.postgres
 
 async function newAccount(email: string) {
   const client = await newClient(email)
-  const { rows } = await query<{ id: string }>('select id from accounts where email = $1', [email])
-  const account = rows[0]!.id
   return {
-    account,
+    account: await accountIdOf(backend, email),
     erase: () => client.post('/v1/account/erase', { email }),
     mint: () => client.post('/v1/keys', { name: 'Phone' }),
   }

@@ -2,6 +2,7 @@ import t from 'tap'
 import { buildOrg } from '#test/support/admin.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { exportAccountItems, type AccountExportItem } from '#shared/accounts/export-account.ts'
+import { accountIdOf } from '#test/support/observe.ts'
 import { startService } from '#test/support/service.ts'
 
 const { backend, base, newClient } = await startService(t)
@@ -100,13 +101,10 @@ t.test('200: what is cleared or removed meanwhile ends there, and the rest follo
   const said = (content: string) => ({ messages: [{ role: 'user', content }] })
   await first.post('/v1/memory/ingest?wait=true', said('the first vault'))
   await second.post('/v1/memory/ingest?wait=true', said('the second vault'))
-  const { rows } = await backend.postgres.query<{ id: string }>(
-    'select id from accounts where email = $1',
-    [email],
-  )
+  const account = await accountIdOf(backend, email)
 
   const items: AccountExportItem[] = []
-  for await (const item of exportAccountItems(backend, rows[0]!.id)) {
+  for await (const item of exportAccountItems(backend, account)) {
     items.push(item)
     if (item.type !== 'memory' || items.some(({ type }) => type === 'organization')) continue
     const cleared = item.memory.content === 'the first vault' ? first : second
@@ -118,7 +116,7 @@ t.test('200: what is cleared or removed meanwhile ends there, and the rest follo
     'the organization follows',
   )
 
-  for await (const { type } of exportAccountItems(backend, rows[0]!.id)) {
+  for await (const { type } of exportAccountItems(backend, account)) {
     items.push({ type } as AccountExportItem)
     if (type === 'organization') t.ok((await admin.send('DELETE', orgPath)).status < 300)
   }

@@ -7,7 +7,7 @@ import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { webhookDeliveriesOf } from '#test/support/observe-jobs.ts'
 import { isSinceStart } from '#test/support/recent.ts'
-import { startService } from '#test/support/service.ts'
+import { readPages, startService } from '#test/support/service.ts'
 
 const { backend, base, newClient } = await startService(t)
 const path = '/v1/keys'
@@ -61,21 +61,14 @@ t.test('200: pages that meet, and a cursor of nobody else', async t => {
   const client = await newClient()
   const names = Array.from({ length: 6 }, (_, n) => `key ${n}`)
   for (const name of names) await client.post(path, { name })
-  const seen: string[] = []
-  let cursor: string | null = null
-  do {
-    const { body } = await client.get(
-      `${path}?limit=3${cursor === null ? '' : `&cursor=${cursor}`}`,
-    )
-    seen.push(...body.items.map(({ name }: Listed) => name))
-    cursor = body.next_cursor
-    if (seen.length === 3) {
-      const stranger = await newClient()
-      t.equal((await stranger.get(`${path}?cursor=${cursor}`)).status, 400)
-      t.equal((await client.get(`${path}?active=true&cursor=${cursor}`)).status, 400)
-    }
-  } while (cursor !== null)
-  t.same(seen, [...names.toReversed(), 'test'])
+  const pages = await readPages<Listed>(client, `${path}?limit=3`)
+  t.same(
+    pages.flat().map(({ name }) => name),
+    [...names.toReversed(), 'test'],
+  )
+  const { next_cursor: cursor } = (await client.get(`${path}?limit=3`)).body
+  t.equal((await (await newClient()).get(`${path}?cursor=${cursor}`)).status, 400)
+  t.equal((await client.get(`${path}?active=true&cursor=${cursor}`)).status, 400)
 })
 
 t.test('200: a revoked key is refused from the next request on, and its vault stays', async t => {
