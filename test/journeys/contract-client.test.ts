@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
+import { buildKey } from '#test/support/api.ts'
 import { buildAdmin } from '#test/support/admin.ts'
-import { createTestBackend } from '#test/support/backend.ts'
 import { fieldsOf, isField } from '#test/support/contract-shapes.ts'
 import { providerKey, startModelProvider } from '#test/support/model-provider.ts'
+import { startService } from '#test/support/service.ts'
 
 /**
  * A client that knows nothing but the two documents of the contract runs all of it: it sends bodies with `fetch` and no
@@ -12,9 +12,7 @@ import { providerKey, startModelProvider } from '#test/support/model-provider.ts
  */
 
 const provider = await startModelProvider(t)
-const backend = await createTestBackend(t, { env: provider.env })
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { env: provider.env })
 const admin = (await buildAdmin(backend)).key
 
 type Body = Record<string, unknown>

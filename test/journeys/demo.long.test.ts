@@ -34,46 +34,41 @@ function demo(args: string[], env: Record<string, string> = {}): Promise<Ran> {
   return new Promise(resolve => child.once('close', code => resolve({ code, out, err })))
 }
 
-t.test(
-  'a running service: the demo passes there and leaves the vault of its owner alone',
-  async t => {
-    const backend = await createTestBackend(t)
-    await startJobWorkers(backend)
-    const key = await buildKey(backend)
-    const api = await startTestApi(t, backend, key)
-    const { base } = api
+t.test('a running service: the demo passes, and leaves the vault of its owner alone', async t => {
+  const backend = await createTestBackend(t)
+  await startJobWorkers(backend)
+  const key = await buildKey(backend)
+  const api = await startTestApi(t, backend, key)
+  const { base } = api
 
-    const { code, out, err } = await demo(['--json'], { BASE_URL: base, MEMORY_KEY: key })
-    t.equal(err, '')
-    const story = JSON.parse(out) as StoryResult & { service: { kind: string } }
-    t.same(story.failed, [])
-    t.equal(code, 0, err)
-    t.equal(story.service.kind, 'running')
-    t.equal(
-      story.stats.memories,
-      story.told.reduce((sum, { turns }) => sum + turns, 0),
-    )
-    t.equal(story.asked.length, questions.length)
-    t.ok(story.asked.every(({ found }) => found.some(({ isAnswer }) => isAnswer)))
-    t.equal(story.unanswerable.context, null)
-    t.match(story.prepared.context, /^<memory_context>\n\[.* · (user|assistant)\] .*\n/)
-    t.equal((await api.get('/v1/memory/stats')).body.memories, 0, 'the vault of the owner')
+  const { code, out, err } = await demo(['--json'], { BASE_URL: base, MEMORY_KEY: key })
+  t.equal(err, '')
+  const story = JSON.parse(out) as StoryResult & { service: { kind: string } }
+  t.same(story.failed, [])
+  t.equal(code, 0, err)
+  t.equal(story.service.kind, 'running')
+  const turns = story.told.reduce((sum, { turns }) => sum + turns, 0)
+  t.equal(story.stats.memories, turns)
+  t.equal(story.asked.length, questions.length)
+  t.ok(story.asked.every(({ found }) => found.some(({ isAnswer }) => isAnswer)))
+  t.equal(story.unanswerable.context, null)
+  t.match(story.prepared.context, /^<memory_context>\n\[.* · (user|assistant)\] .*\n/)
+  t.equal((await api.get('/v1/memory/stats')).body.memories, 0, 'the vault of the owner')
 
-    await t.test('found by the credentials it wrote down', async t => {
-      const dataDir = join(scratch, 'vault')
-      mkdirSync(dataDir)
-      const credentials = { base_url: base, memory_key: key, admin_key: null }
-      writeFileSync(join(dataDir, 'credentials.json'), JSON.stringify(credentials))
-      const { code, out } = await demo([], { DATA_DIR: dataDir })
-      t.equal(code, 0, out)
-      t.match(out, `Using the service that runs at ${base}`)
-      const [demoKey = ''] = /\bmk_[A-Za-z0-9]{32}\b/.exec(out) ?? []
-      t.not(demoKey, key)
-      const { body } = await createTestClient(base, demoKey).get('/v1/memory/stats')
-      t.equal(body.memories, story.stats.memories, 'the vault the demo says it made')
-    })
-  },
-)
+  await t.test('found by the credentials it wrote down', async t => {
+    const dataDir = join(scratch, 'vault')
+    mkdirSync(dataDir)
+    const credentials = { base_url: base, memory_key: key, admin_key: null }
+    writeFileSync(join(dataDir, 'credentials.json'), JSON.stringify(credentials))
+    const { code, out } = await demo([], { DATA_DIR: dataDir })
+    t.equal(code, 0, out)
+    t.match(out, `Using the service that runs at ${base}`)
+    const [demoKey = ''] = /\bmk_[A-Za-z0-9]{32}\b/.exec(out) ?? []
+    t.not(demoKey, key)
+    const { body } = await createTestClient(base, demoKey).get('/v1/memory/stats')
+    t.equal(body.memories, story.stats.memories, 'the vault the demo says it made')
+  })
+})
 
 t.test('no service: one is started, filled, asked and removed again', async t => {
   const { code, out, err } = await demo([], { DATABASE_URL: 'postgres://127.0.0.1:1/not-used' })
@@ -91,18 +86,15 @@ t.test('no service: one is started, filled, asked and removed again', async t =>
     '<memory_context>',
     'In short',
     `All ${questions.length + 2} questions were answered as they should be.`,
-  ]) {
+  ])
     t.ok(out.includes(part), part)
-  }
   t.notOk(out.includes('\u001B'), 'no colours where nobody looks')
   t.ok(
     out.split('\n').every(line => displayWidth(line) <= 100),
     'no line passes 100 columns',
   )
-  t.same(
-    readdirSync(scratch).filter(name => name.startsWith('memory-vault-demo-')),
-    [],
-  )
+  const left = readdirSync(scratch).filter(name => name.startsWith('memory-vault-demo-'))
+  t.same(left, [])
 })
 
 t.test('a service that forgets everything fails, and the demo says which questions', async t => {

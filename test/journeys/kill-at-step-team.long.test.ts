@@ -118,11 +118,8 @@ killAtSteps(t, {
               dies,
             )
             const events = await auditEventsOf(backend, team.org)
-            t.same(
-              events.map(({ action }) => action),
-              ['create', 'update', 'create'],
-              dies,
-            )
+            const actions = events.map(({ action }) => action)
+            t.same(actions, ['create', 'update', 'create'], dies)
             const memories = ['org-memory', 'org-memory', 'org-memory']
             const bills = ['org-extract', ...memories, 'org-reconcile', 'org-tag']
             t.same(await teamBillsOf(backend, team.account), bills, dies)
@@ -166,11 +163,8 @@ killAtSteps(t, {
             const calls = ['extract', 'tag', 'reconcile', 'reconcile']
             t.same(callsOf(model, name), callsWith(at, calls), dies)
             const events = await auditEventsOf(backend, team.org)
-            t.same(
-              events.map(({ action }) => action),
-              ['create', 'create', 'update'],
-              dies,
-            )
+            const actions = events.map(({ action }) => action)
+            t.same(actions, ['create', 'create', 'update'], dies)
             const bills = await teamBillsOf(backend, team.account)
             t.equal(bills.filter(kind => kind === 'org-extract').length, 1, dies)
           }

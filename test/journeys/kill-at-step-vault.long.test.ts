@@ -261,10 +261,8 @@ killAtSteps(t, {
           }
           t.ok(items.every(({ state }) => state === 'done'))
           const expired = items.map(({ outcome }) => outcome.body.expired)
-          t.equal(
-            expired.reduce((sum, count) => sum + count, 0),
-            4_500,
-          )
+          const total = expired.reduce((sum, count) => sum + count, 0)
+          t.equal(total, 4_500)
         },
       }
     },

@@ -96,9 +96,8 @@ t.test('the API is killed under way: what the user said is stored, once', async 
   await Promise.all([sweepAll(backend), sweepAll(backend)])
   await sweepAll(backend)
   await waitUntilSettled(backend)
-  for (const [index, key] of vaults.entries()) {
+  for (const [index, key] of vaults.entries())
     t.same(await textsOf(key), [`Said to number ${index}.`])
-  }
   t.equal(await openRows(), 0)
   web = await start()
 })
@@ -210,11 +209,8 @@ t.test('the API is killed under load: an exchange whose answer ended is stored w
   const said = texts.filter(text => text.startsWith('Load'))
   t.comment(`${sent} calls, ${whole.size} seen to their end, ${said.length} stored, 2 kills`)
   t.equal(new Set(said).size, said.length, 'nothing is stored twice')
-  t.same(
-    [...whole].filter(text => !said.includes(text)),
-    [],
-    'nothing is lost',
-  )
+  const lost = [...whole].filter(text => !said.includes(text))
+  t.same(lost, [], 'nothing is lost')
   t.ok(texts.length - said.length >= whole.size, 'answers too')
   t.ok(
     texts.every(

@@ -131,25 +131,22 @@ t.test('a first start that is killed as soon as there are keys loses none', asyn
   t.equal(await later.exit, 0, later.output())
 })
 
-t.test(
-  'half an installation is refused in a sentence, and starts again once it is whole',
-  async t => {
-    const secrets = readFileSync(at('secrets.json'), 'utf8')
+t.test('half an installation is refused in a sentence, and starts once it is whole', async t => {
+  const secrets = readFileSync(at('secrets.json'), 'utf8')
 
-    for (const [what, { harm, says }] of Object.entries(damages)) {
-      const restore = harm()
-      const { code, output } = await startRefused()
-      restore()
-      t.not(code, 0, what)
-      t.match(output, says, what)
-      t.notMatch(output, /^\s+at .*\.ts/m, `${what}: no stack`)
-    }
+  for (const [what, { harm, says }] of Object.entries(damages)) {
+    const restore = harm()
+    const { code, output } = await startRefused()
+    restore()
+    t.not(code, 0, what)
+    t.match(output, says, what)
+    t.notMatch(output, /^\s+at .*\.ts/m, `${what}: no stack`)
+  }
 
-    t.equal(readFileSync(at('secrets.json'), 'utf8'), secrets, 'nothing was made again')
-    t.equal(statSync(at('secrets.json')).mode & 0o777, 0o600)
-    const last = await startService(t, dataDir)
-    t.equal((await searchTexts(last.client, 'piano tuned'))[0], 'The piano was tuned in June')
-    last.child.kill('SIGTERM')
-    t.equal(await last.exit, 0, last.output())
-  },
-)
+  t.equal(readFileSync(at('secrets.json'), 'utf8'), secrets, 'nothing was made again')
+  t.equal(statSync(at('secrets.json')).mode & 0o777, 0o600)
+  const last = await startService(t, dataDir)
+  t.equal((await searchTexts(last.client, 'piano tuned'))[0], 'The piano was tuned in June')
+  last.child.kill('SIGTERM')
+  t.equal(await last.exit, 0, last.output())
+})

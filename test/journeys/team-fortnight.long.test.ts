@@ -47,14 +47,12 @@ await storeProviderKey(
   'openai',
   'sk-0123456789abcdef',
 )
-for (const label of ['engineering', 'finance', 'people']) {
+for (const label of ['engineering', 'finance', 'people'])
   await insertTag(backend, team.org, label, `Is this about ${label}?`)
-}
 const clients = new Map<string, ReturnType<typeof createTestClient>>()
 for (const [name, tags] of Object.entries(fortnightRoles)) await team.defineRole(name, tags)
-for (const { name, roles } of fortnightMembers) {
+for (const { name, roles } of fortnightMembers)
   clients.set(name, createTestClient(base, await team.addMember(name, roles)))
-}
 
 async function send({ member, at, session, text }: TeamExchange): Promise<void> {
   const messages = [
