@@ -1,7 +1,7 @@
 import t from 'tap'
 import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
-import { uploadFile } from '#test/support/memory-file.ts'
+import { importFile, uploadFile } from '#test/support/memory-file.ts'
 import { startService } from '#test/support/service.ts'
 
 /** A search hides nothing that matches, in the order of one score. */
@@ -70,14 +70,21 @@ t.test('all pieces of a long message are found, one of them is in a block', asyn
   t.equal(totalMemories, stored)
   t.equal(matchingMemories, stored)
   t.equal((await search(client, 'Zephyr manual gauge', 2)).matchingMemories, stored)
-  const exported = (await client.get('/v1/memory/export')).body as { id: string; piece?: object }[]
-  t.same(
-    exported.map(({ piece }) => piece),
-    exported.map((_, number) => ({ message: exported[0]!.id, number })),
-  )
+  const exportOf = async (from: TestClient) =>
+    (await from.get('/v1/memory/export')).body as { id: string; piece?: object }[]
+  const exported = await exportOf(client)
+  const pieces = exported.map((_, number) => ({ message: exported[0]!.id, number }))
+  const moved = await newClient()
+  t.match(await importFile(moved, exported), { status: 200, body: { stats: { stored } } })
   const messages = [{ role: 'user', content: 'How often is the gauge of the Zephyr read?' }]
-  const { body } = await client.post('/v1/memory/prepare', { messages })
-  t.ok(body.memories_found >= 1 && body.memories_found < stored)
+  for (const vault of [client, moved]) {
+    t.same(
+      (await exportOf(vault)).map(({ piece }) => piece),
+      pieces,
+    )
+    const { body } = await vault.post('/v1/memory/prepare', { messages })
+    t.ok(body.memories_found >= 1 && body.memories_found < stored)
+  }
 })
 
 t.test('rows are in the order of the score that they show, and 1 is the same text', async t => {
