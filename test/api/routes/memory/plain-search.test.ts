@@ -75,7 +75,7 @@ t.test('all pieces of a long message are found, one of them is in a block', asyn
   const exported = await exportOf(client)
   const pieces = exported.map((_, number) => ({ message: exported[0]!.id, number }))
   const moved = await newClient()
-  t.match(await importFile(moved, exported), { status: 200, body: { stats: { stored } } })
+  t.equal((await importFile(moved, exported)).status, 200)
   const messages = [{ role: 'user', content: 'How often is the gauge of the Zephyr read?' }]
   for (const vault of [client, moved]) {
     t.same(
