@@ -5,7 +5,7 @@ const foreign: { what: string; pattern: RegExp }[] = [
   { what: 'an id', pattern: /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/i },
   {
     what: 'an importance number',
-    pattern: /\bimportance["']?\s*[:=]?\s*(?:10|[1-9])(?=\s*(?:[)\]},.;/]|$))/im,
+    pattern: /\bimportance["']?(?:\s*[:=])?\s*(?:10|[1-9])(?=\s*(?:[)\]},.;/]|$))/im,
   },
 ]
 
