@@ -173,7 +173,7 @@ function* rankRanges(
     const nearestRows = isBeside ? null : nearestOfAll
     const query = { text, vector, nearestRows, now, calibration, parsedQuery, concepts, weights }
     const wanted = isBeside || kind === 'name' ? undefined : questionKind(text)
-    if (isAboutPerson(wanted)) {
+    if (isAboutPerson(wanted) && !search.everyRow) {
       const others = search.floor ? [] : yield* rankRows(ranges, query, search)
       return yield* personRows(ranges, search, query, others.filter(isRelated))
     }

@@ -49,7 +49,8 @@ const streamedRowsMax = 2_000
  * best first. All memories are ranked: in the vault's index, or, when the vault is too large for that, some
  * thousand at a time as the database streams them; the words of a query are weighed among these then.
  *
- * @throws Refusal `upstream` when the embedding model does not answer, `unavailable`.
+ * @throws Refusal `upstream` when the embedding model does not answer, `unavailable` also when the vault outgrows the
+ *   memory for indexes meanwhile.
  */
 export async function graftCandidates(
   backend: GraftBackend,
@@ -97,7 +98,9 @@ export async function graftCandidates(
   } else {
     await rankAll(async () => {
       const index = await backend.vaultIndexes.get(ref)
-      return index === 'too-large' ? createVaultIndex({ dimension, termsOf }) : index
+      if (index !== 'too-large') return index
+      const hint = 'Send the request again: it is read from the database then'
+      throw new Refusal('unavailable', 'The vault grew beyond the memory for indexes', hint)
     })
   }
   return [...matches.values()].sort(

@@ -9,7 +9,7 @@ import { setBalance } from '#test/support/alter.ts'
 import { insertPastUsage, rewindUsageRollUp } from '#test/support/alter-jobs.ts'
 import { accountIdOf, balanceOf, countRows, tableText } from '#test/support/observe.ts'
 import { passMidnight } from '#test/support/wait-until.ts'
-import { allJobsBut, startService } from '#test/support/service.ts'
+import { allJobsBut, startService } from '#test/support/start-service.ts'
 
 await passMidnight()
 const email = 'owner@example.com'

@@ -3,7 +3,7 @@ import { createTestClient } from '#test/support/api.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { tableText } from '#test/support/observe.ts'
 import { isSinceStart } from '#test/support/recent.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 const api = await newClient()

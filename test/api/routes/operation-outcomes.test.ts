@@ -5,7 +5,7 @@ import { createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { billedEvents } from '#test/support/observe.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, newClient } = await startService(t, { jobs: [] })
 const said = (content: string) => ({ messages: [{ role: 'user', content }] })

@@ -9,7 +9,7 @@ import { ageBill, makeJobsDue, rewindUsageRollUp, setOperation } from '#test/sup
 import { billedEvents, vaultRow } from '#test/support/observe.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
 import { passMidnight, waitUntil } from '#test/support/wait-until.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, newClient } = await startService(t, { jobs: [] })
 const { key, ...api } = await newClient('owner@example.com')

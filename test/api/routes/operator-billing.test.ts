@@ -5,7 +5,7 @@ import { verifyExportFile } from '#shared/accounts/verify-export-file.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { accountIdOf } from '#test/support/observe.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const { key: operatorKey } = await buildAdmin(backend, operatorEmail(backend.config))

@@ -14,7 +14,7 @@ import {
 } from '#test/support/alter-jobs.ts'
 import { accountIdOf, countRows } from '#test/support/observe.ts'
 import { passMidnight } from '#test/support/wait-until.ts'
-import { readPages, startService } from '#test/support/service.ts'
+import { readPages, startService } from '#test/support/start-service.ts'
 
 await passMidnight()
 const { backend, base, newClient } = await startService(t, { jobs: [] })

@@ -7,7 +7,7 @@ import { endAdminKeys } from '#test/support/alter.ts'
 import { countDocuments, countRows, tablesHolding, vaultsOfOrg } from '#test/support/observe.ts'
 import { countOpenOperations } from '#test/support/observe-jobs.ts'
 import { isSinceStart } from '#test/support/recent.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, {
   env: { ADMIN_SECRET: 'a-secret-that-breaks-the-glass', ADMIN_EMAIL: 'Glass@example.com' },

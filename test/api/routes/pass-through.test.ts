@@ -10,7 +10,7 @@ import { findHeader } from '#test/support/recording-server.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { setBalance } from '#test/support/alter.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const provider = await startModelProvider(t)
 

@@ -7,7 +7,7 @@ import { startModelProvider } from '#test/support/model-provider.ts'
 import { findHeader } from '#test/support/recording-server.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const provider = await startModelProvider(t)
 const { backend, base } = await startService(t, { env: provider.env, jobs: ['ingest'] })

@@ -9,7 +9,7 @@ import { retireVaults } from '#shared/vault/delete/retire-vaults.ts'
 import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { resolveCaller, insertMemories } from '#test/support/insert-memories.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 // No workers until everything is accepted.
 const { backend, base } = await startService(t, { jobs: [] })

@@ -3,7 +3,7 @@ import type { RelabelJob } from '#shared/domain/job-payloads.ts'
 import { relabelMemories, sendMissingLastRuns } from '#shared/org/relabel-memories.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { buildTeam } from '#test/support/team.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 

@@ -7,7 +7,7 @@ import { createTestClient, type TestClient } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
 import { startTeamModel } from '#test/support/team-model.ts'
 import { jobHandlers } from '#workers/handlers.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 // Jobs are run by hand: each sees its organization go at the worst moment.
 const model = await startTeamModel(t)

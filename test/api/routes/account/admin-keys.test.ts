@@ -3,7 +3,7 @@ import { operatorEmail } from '#shared/access/operator.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { isSinceStart } from '#test/support/recent.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const path = '/v1/account/admin-keys'

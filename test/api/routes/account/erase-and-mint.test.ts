@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { createTestClient } from '#test/support/api.ts'
 import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
 import { accountIdOf } from '#test/support/observe.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 /* No key survives the erasure of its account, whichever of the two waits for the other. */
 

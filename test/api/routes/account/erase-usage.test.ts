@@ -6,7 +6,7 @@ import { insertPastUsage, postponeJobs, rewindUsageRollUp } from '#test/support/
 import { createTestClient } from '#test/support/api.ts'
 import { buildTeam } from '#test/support/team.ts'
 import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { allJobsBut, startService } from '#test/support/service.ts'
+import { allJobsBut, startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: allJobsBut('sweep') })
 const { query } = backend.postgres

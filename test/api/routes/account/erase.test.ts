@@ -14,7 +14,7 @@ import { makeJobsDue, postponeJobs } from '#test/support/alter-jobs.ts'
 import { countDocuments, tablesHolding, vaultsOfAccount } from '#test/support/observe.ts'
 import { countOpenOperations } from '#test/support/observe-jobs.ts'
 import { uploadFile } from '#test/support/memory-file.ts'
-import { allJobsBut, startService } from '#test/support/service.ts'
+import { allJobsBut, startService } from '#test/support/start-service.ts'
 
 // Without the sweep, which purges erased accounts.
 const { backend, base, newClient } = await startService(t, { jobs: allJobsBut('sweep') })

@@ -6,7 +6,7 @@ import { createTestClient, type TestClient } from '#test/support/api.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { makeJobsDue } from '#test/support/alter-jobs.ts'
 import { accountIdOf, countRows } from '#test/support/observe.ts'
-import { readPages, startService } from '#test/support/service.ts'
+import { readPages, startService } from '#test/support/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 const { query } = backend.postgres

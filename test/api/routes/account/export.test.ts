@@ -3,7 +3,7 @@ import { buildOrg } from '#test/support/admin.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { exportAccountItems, type AccountExportItem } from '#shared/accounts/export-account.ts'
 import { accountIdOf } from '#test/support/observe.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 const path = '/v1/account/export'

@@ -9,7 +9,7 @@ import { buildOrg } from '#test/support/admin.ts'
 import type { TestClient } from '#test/support/api.ts'
 import type { Test } from 'tap'
 import { accountIdOf } from '#test/support/observe.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t)
 

@@ -9,7 +9,7 @@ import { readDocuments } from '#test/support/insert-memories.ts'
 import { billedEvents, storedDocuments } from '#test/support/observe.ts'
 import { queuedRowsWith } from '#test/support/observe-jobs.ts'
 import { importFile, uploadFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const model = await startTeamModel(t)
 const { backend, base, newClient } = await startService(t, { env: model.env })

@@ -12,7 +12,7 @@ import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
 import { uploadFile } from '#test/support/memory-file.ts'
-import { allJobsBut, startService } from '#test/support/service.ts'
+import { allJobsBut, startService } from '#test/support/start-service.ts'
 
 // They mostly wait.
 t.jobs = 3

@@ -17,7 +17,7 @@ import {
   setFailingDays,
 } from '#test/support/alter-jobs.ts'
 import { deliveryJobs, deliveryRow } from '#test/support/observe-jobs.ts'
-import { allJobsBut, readPages, startService } from '#test/support/service.ts'
+import { allJobsBut, readPages, startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, {
   env: { WEBHOOK_LOOPBACK: 'on' },

@@ -26,7 +26,7 @@ import { insertOperation } from '#test/support/alter-jobs.ts'
 import { tableText } from '#test/support/observe.ts'
 import { webhookDeliveriesOf } from '#test/support/observe-jobs.ts'
 import { isSinceStart } from '#test/support/recent.ts'
-import { allJobsBut, startService } from '#test/support/service.ts'
+import { allJobsBut, startService } from '#test/support/start-service.ts'
 
 const { backend, base, newClient } = await startService(t, {
   env: { WEBHOOK_LOOPBACK: 'on' },

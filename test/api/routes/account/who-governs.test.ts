@@ -4,7 +4,7 @@ import { mintId } from '#shared/core/ids.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
 import { createTestClient, type TestClient } from '#test/support/api.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const { key: adminKey, memoryKey, email } = await buildAdmin(backend)

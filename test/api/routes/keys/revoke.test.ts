@@ -7,7 +7,7 @@ import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { webhookDeliveriesOf } from '#test/support/observe-jobs.ts'
 import { isSinceStart } from '#test/support/recent.ts'
-import { readPages, startService } from '#test/support/service.ts'
+import { readPages, startService } from '#test/support/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 const path = '/v1/keys'

@@ -5,7 +5,7 @@ import { maskKey } from '#shared/access/key.ts'
 import { createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { ageRows } from '#test/support/alter.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 const told = { messages: [{ role: 'user', content: 'the spare key is with Otto' }] }

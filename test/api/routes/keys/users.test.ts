@@ -4,7 +4,7 @@ import { buildAdmin } from '#test/support/admin.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { tableText } from '#test/support/observe.ts'
 import { webhookDeliveriesOf } from '#test/support/observe-jobs.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 const told = { messages: [{ role: 'user', content: 'the spare key is with Otto' }] }

@@ -2,7 +2,7 @@ import t from 'tap'
 import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
-import { readPages, startService } from '#test/support/service.ts'
+import { readPages, startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t)
 

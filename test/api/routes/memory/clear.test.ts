@@ -6,7 +6,7 @@ import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 import { loseAnswers } from '#test/support/alter-jobs.ts'
 import { billedEventsOfVault, countSessions, vaultRow } from '#test/support/observe.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 import type { KeyedClient } from '#test/support/memory-file.ts'
 
 const { backend, newClient } = await startService(t, { jobs: ['ingest', 'clear', 'delete-ids'] })

@@ -10,7 +10,7 @@ import {
   type StoredMemoryFixture,
 } from '#test/support/stored-memories.ts'
 import { clearSessionOf } from '#test/support/alter.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const { backend, newClient } = await startService(t, {

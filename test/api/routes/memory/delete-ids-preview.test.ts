@@ -6,7 +6,7 @@ import { checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
 import { insertMemories, readDocuments } from '#test/support/insert-memories.ts'
 import { billedEventsOfVault } from '#test/support/observe.ts'
 import { readVaultScope } from '#test/support/stored-memories.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 /* `dry_run` of delete-ids: what would go, and what would follow. */
 

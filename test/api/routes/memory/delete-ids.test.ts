@@ -8,7 +8,7 @@ import { waitUntil } from '#test/support/wait-until.ts'
 import { readBill, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 import { setBalance, setDocumentFields } from '#test/support/alter.ts'
 import { billedEventsOfVault } from '#test/support/observe.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 import type { KeyedClient } from '#test/support/memory-file.ts'
 
 const { backend, newClient } = await startService(t, { jobs: ['ingest', 'delete-ids'] })

@@ -22,7 +22,7 @@ import {
   setDocumentFields,
 } from '#test/support/alter.ts'
 import { vaultRow } from '#test/support/observe.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const { backend, newClient } = await startService(t, {

@@ -7,7 +7,7 @@ import { readVaultScope } from '#test/support/stored-memories.ts'
 import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 import { vaultRow } from '#test/support/observe.ts'
 import { importFile, type KeyedClient, uploadFile } from '#test/support/memory-file.ts'
-import { allJobsBut, startService } from '#test/support/service.ts'
+import { allJobsBut, startService } from '#test/support/start-service.ts'
 
 // Without the sweep, which removes what has expired without a request.
 const { backend, newClient } = await startService(t, { jobs: allJobsBut('sweep') })

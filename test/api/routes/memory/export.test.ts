@@ -7,7 +7,7 @@ import { insertStoredMemories, readVaultScope } from '#test/support/stored-memor
 import { buryDocuments } from '#test/support/alter.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { importFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base, newClient } = await startService(t, { jobs: ['import', 'upload'] })
 

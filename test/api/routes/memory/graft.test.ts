@@ -3,7 +3,7 @@ import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { readBill, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const env = { OLLAMA_BASE_URL: provider.baseUrl }

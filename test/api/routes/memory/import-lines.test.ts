@@ -3,7 +3,7 @@ import { mintId } from '#shared/core/ids.ts'
 import { exportLines, importFile, storyLines, storyStart } from '#test/support/memory-file.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { setPaymentMethod } from '#test/support/alter.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, newClient } = await startService(t, { jobs: ['import'] })
 

@@ -13,7 +13,7 @@ import {
 } from '#test/support/memory-file.ts'
 import { buryDocuments } from '#test/support/alter.ts'
 import { billedEventsOfVault, countRows } from '#test/support/observe.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, newClient } = await startService(t, { jobs: ['import'] })
 const { newClient: newClientElsewhere } = await startService(t, { jobs: ['import'] })

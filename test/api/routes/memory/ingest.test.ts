@@ -4,7 +4,7 @@ import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
 import { billedEvents, countRows } from '#test/support/observe.ts'
 import { jobsOf, operationState } from '#test/support/observe-jobs.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, newClient } = await startService(t, { jobs: [] })
 const { key, ...api } = await newClient()

@@ -6,7 +6,7 @@ import {
   readVaultScope,
 } from '#test/support/stored-memories.ts'
 import { clearSessionOf, raiseEpochOf, removeDocuments } from '#test/support/alter.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 import type { TestClient } from '#test/support/api.ts'
 
 const { backend, newClient } = await startService(t, { jobs: [] })

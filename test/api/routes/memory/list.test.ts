@@ -7,7 +7,7 @@ import {
   type StoredMemoryFixture,
 } from '#test/support/stored-memories.ts'
 import { raiseEpochOf } from '#test/support/alter.ts'
-import { readPages, startService } from '#test/support/service.ts'
+import { readPages, startService } from '#test/support/start-service.ts'
 
 const { backend, base, newClient } = await startService(t, { jobs: [] })
 const { key, ...api } = await newClient()

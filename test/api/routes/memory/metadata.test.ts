@@ -2,7 +2,7 @@ import t from 'tap'
 import { buildKey, createTestClient } from '#test/support/api.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
 import { importFile, uploadFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t)
 const newVault = async () => {

@@ -3,7 +3,7 @@ import { buildKey, createTestClient } from '#test/support/api.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
 import { samplesWithoutWords, samplesWithWords } from '#test/support/harness-samples.ts'
 import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 /** What ingest and upload store: every text as it was sent, but for what a client keeps out. */
 

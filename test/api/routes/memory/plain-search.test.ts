@@ -2,7 +2,7 @@ import t from 'tap'
 import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
 import { importFile, uploadFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 /** A search hides nothing that matches, in the order of one score. */
 
@@ -124,4 +124,21 @@ t.test('a default graft copies what speaks of it', async t => {
   })
   t.equal(body.count, 1)
   t.match(body.memories[0].snippet, /Siemens/)
+})
+
+t.test('a graft at threshold 0 copies everything, whatever is asked', async t => {
+  const [source, destination] = [await buildKey(backend), await buildKey(backend)]
+  const texts = ['I live in Ghent.', 'The boiler makes a noise.', 'Which trams run at night?']
+  await insertMemories(
+    backend,
+    source,
+    texts.map(text => ({ text })),
+  )
+  const { body } = await createTestClient(base, source).post('/v1/memory/graft', {
+    destination_key: destination,
+    queries: ['What do you know about me?'],
+    threshold: 0,
+    dry_run: true,
+  })
+  t.equal(body.count, texts.length)
 })

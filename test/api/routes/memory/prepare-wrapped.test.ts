@@ -3,7 +3,7 @@ import { wrappings } from '#scripts/bench/harm/wrappings.ts'
 import { readConversation } from '#scripts/demo/conversation.ts'
 import { questions } from '#scripts/demo/questions.ts'
 import { fillDates } from '#scripts/demo/relative-dates.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 /** A question is found however it is wrapped, and a text that asks for nothing of the vault gets nothing. */
 

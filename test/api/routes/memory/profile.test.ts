@@ -1,6 +1,6 @@
 import t from 'tap'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
-import { readPages, startService } from '#test/support/service.ts'
+import { readPages, startService } from '#test/support/start-service.ts'
 import type { TestClient } from '#test/support/api.ts'
 
 const { backend, base, newClient } = await startService(t)

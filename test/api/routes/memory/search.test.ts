@@ -2,7 +2,7 @@ import t from 'tap'
 import { startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { billedEvents } from '#test/support/observe.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, newClient } = await startService(t)
 const { key, ...api } = await newClient()

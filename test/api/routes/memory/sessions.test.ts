@@ -3,7 +3,7 @@ import { createTestClient, type TestClient } from '#test/support/api.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { isSinceStart } from '#test/support/recent.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const { backend, base, newClient } = await startService(t, {

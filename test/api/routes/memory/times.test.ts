@@ -2,7 +2,7 @@ import t from 'tap'
 import { operatorEmail } from '#shared/access/operator.ts'
 import { buildOrg, buildAdmin } from '#test/support/admin.ts'
 import { importFile, uploadFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 const fresh = async () => await newClient()

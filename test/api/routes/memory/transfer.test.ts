@@ -3,7 +3,7 @@ import { copyChunk } from '#shared/vault/copy/chunk.ts'
 import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
 import { raiseEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { buildKey, createTestClient } from '#test/support/api.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 import {
   readBill,
   resolveCaller,

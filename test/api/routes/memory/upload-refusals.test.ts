@@ -10,7 +10,7 @@ import { setBalance, setPaymentMethod } from '#test/support/alter.ts'
 import { insertStagedFile } from '#test/support/alter-jobs.ts'
 import { countRows } from '#test/support/observe.ts'
 import { createKeyedClient, exportLines, fileOf, uploadFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base, newClient } = await startService(t, { jobs: ['upload'] })
 

@@ -10,7 +10,7 @@ import { buryDocuments } from '#test/support/alter.ts'
 import { billedEventsOfVault, countRows } from '#test/support/observe.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
 import { exportLines, fileOf, uploadFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, newClient } = await startService(t, { jobs: ['ingest', 'upload'] })
 /** Nobody takes its jobs. */

@@ -3,7 +3,7 @@ import { buildKey, createTestClient } from '#test/support/api.ts'
 import { respondJson } from '#test/support/model-provider/answers.ts'
 import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
 import { findHeader } from '#test/support/recording-server.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const provider = await startModelProvider(t)
 const { backend, base } = await startService(t, { env: provider.env, jobs: [] })

@@ -8,7 +8,7 @@ import {
 import { createTestClient } from '#test/support/api.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const team = await buildTeam(backend)

@@ -13,7 +13,7 @@ import { waitUntil } from '#test/support/wait-until.ts'
 import { insertUsers } from '#test/support/alter.ts'
 import { sharedVaultOf } from '#test/support/observe.ts'
 import { compileCache } from '#test/support/compile-cache.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const commands: CommandStartedEvent[] = []
 commandListeners.push((event: CommandStartedEvent) => void commands.push(event))

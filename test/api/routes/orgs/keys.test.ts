@@ -7,7 +7,7 @@ import { ageRows } from '#test/support/alter.ts'
 import { loseAnswers } from '#test/support/alter-jobs.ts'
 import { lastUseOf, ownerEmailOf, tableText } from '#test/support/observe.ts'
 import { isSinceStart } from '#test/support/recent.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base, newClient } = await startService(t, { jobs: ['ingest'] })
 const { admin, org, path } = await buildOrg(backend, base)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { createTestClient } from '#test/support/api.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { auditEventsOf } from '#test/support/observe.ts'
-import { readPages, startService } from '#test/support/service.ts'
+import { readPages, startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t)
 const team = await buildTeam(backend)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { buildOrg } from '#test/support/admin.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 

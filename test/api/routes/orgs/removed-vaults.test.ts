@@ -3,7 +3,7 @@ import { jobNames } from '#shared/domain/jobs.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { waitUntilIdle, webhookDeliveriesOf } from '#test/support/observe-jobs.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { env: { WEBHOOK_LOOPBACK: 'on' }, jobs: [] })
 const exchange = { messages: [{ role: 'user', content: 'my cat is called Ada' }] }

@@ -4,7 +4,7 @@ import { buildOrg } from '#test/support/admin.ts'
 import { ageRows } from '#test/support/alter.ts'
 import { loseAnswers } from '#test/support/alter-jobs.ts'
 import { countRows } from '#test/support/observe.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const { admin, org, path } = await buildOrg(backend, base)

@@ -5,7 +5,7 @@ import { createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { sharedVaultOf } from '#test/support/observe.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const { admin, org, path } = await buildOrg(backend, base)

@@ -7,7 +7,7 @@ import { makeErasuresDue } from '#test/support/alter.ts'
 import { loseAnswers } from '#test/support/alter-jobs.ts'
 import { countDocuments, tableText, tablesHolding, vaultOfUser } from '#test/support/observe.ts'
 import { countOpenOperations } from '#test/support/observe-jobs.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: ['ingest', 'clear'] })
 const { admin, org, path } = await buildOrg(backend, base)

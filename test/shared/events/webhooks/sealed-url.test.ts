@@ -7,7 +7,7 @@ import { deliverPending, webhooksPath } from '#test/support/webhook-subscriber.t
 import { createSeal } from '#shared/core/seal.ts'
 import { isSameUrl, openUrl, sealUrl } from '#shared/events/webhooks/sealed-url.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { env: { WEBHOOK_LOOPBACK: 'on' }, jobs: [] })
 const secret = 'T04QX7Kq9vZ2bR8sLmNw'

@@ -7,7 +7,7 @@ import {
 } from '#shared/org/pipeline-state.postgres.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { buildTeam } from '#test/support/team.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 // No worker runs.
 const { backend, base } = await startService(t, { jobs: [] })

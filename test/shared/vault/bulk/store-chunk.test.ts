@@ -10,7 +10,7 @@ import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgre
 import { countTokens } from '#shared/core/tokens.ts'
 import { buildKey, createTestClient } from '#test/support/api.ts'
 import type { FileChunkJob } from '#shared/domain/job-payloads.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 // Nobody takes jobs here: each run of one is made by hand, so that it can end where we want it to.
 const { backend, base } = await startService(t, { jobs: [] })

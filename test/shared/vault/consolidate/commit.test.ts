@@ -9,7 +9,7 @@ import { readUsageEvents, checkOut, commit, ingestTexts } from '#test/support/co
 import { waitUntil } from '#test/support/wait-until.ts'
 import { jobHandlers } from '#workers/handlers.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: ['ingest'] })
 

@@ -10,7 +10,7 @@ import { checkOut, commit } from '#test/support/consolidation.ts'
 import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 import { jobData } from '#test/support/observe-jobs.ts'
 import type { IngestJob, CommitJob } from '#shared/domain/job-payloads.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 // What happens between writing to the one store and settling in the other, by hand: nobody takes jobs.
 const { backend, base } = await startService(t, { jobs: [] })

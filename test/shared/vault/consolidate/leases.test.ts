@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
 import { checkOut, commit, ingestTexts, expireLease } from '#test/support/consolidation.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t)
 

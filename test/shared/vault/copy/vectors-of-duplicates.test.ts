@@ -2,7 +2,7 @@ import t from 'tap'
 import { buildKey, createTestClient } from '#test/support/api.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const { backend, base } = await startService(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })

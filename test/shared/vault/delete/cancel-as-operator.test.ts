@@ -7,7 +7,7 @@ import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { cutUpdates } from '#test/support/alter.ts'
 import { buildKey, createTestClient } from '#test/support/api.ts'
 import { insertMemories, readDocuments, resolveCaller } from '#test/support/insert-memories.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 // No worker takes jobs: the tests run them.
 const { backend, base } = await startService(t, { jobs: [] })

@@ -5,7 +5,7 @@ import { buildKey, createTestClient } from '#test/support/api.ts'
 import { resolveCaller, insertMemories } from '#test/support/insert-memories.ts'
 import { countOpenJobs } from '#test/support/observe-jobs.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t)
 const { query } = backend.postgres

@@ -10,7 +10,7 @@ import { jobData } from '#test/support/observe-jobs.ts'
 import { readVaultScope } from '#test/support/stored-memories.ts'
 import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
 import type { IngestJob, DeleteIdsJob } from '#shared/domain/job-payloads.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 // What happens between one step and the next, by hand: nobody takes jobs.
 const { backend, base } = await startService(t, { jobs: [] })

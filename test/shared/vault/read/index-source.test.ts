@@ -5,7 +5,7 @@ import { buildKey, createTestClient } from '#test/support/api.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'
 import { exportLines, importFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const env = { OLLAMA_BASE_URL: provider.baseUrl }

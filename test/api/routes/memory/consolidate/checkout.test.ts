@@ -13,7 +13,7 @@ import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { falsifyDebt, setBalance } from '#test/support/alter.ts'
 import { loseAnswers } from '#test/support/alter-jobs.ts'
 import { balanceOf } from '#test/support/observe.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const { backend, base } = await startService(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })

@@ -18,7 +18,7 @@ import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { removeDocuments, setBalance } from '#test/support/alter.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const { backend, base } = await startService(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })

@@ -9,7 +9,7 @@ import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
 import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
 import { ageRows, endTurn } from '#test/support/alter.ts'
 import { existingTurns } from '#test/support/observe.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const { query } = backend.postgres

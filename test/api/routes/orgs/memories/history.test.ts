@@ -4,7 +4,7 @@ import { createTestClient } from '#test/support/api.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { ageRows } from '#test/support/alter.ts'
 import { tableText } from '#test/support/observe.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const team = await buildTeam(backend)

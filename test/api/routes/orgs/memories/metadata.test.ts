@@ -2,7 +2,7 @@ import t from 'tap'
 import { createTestClient } from '#test/support/api.ts'
 import { tableText } from '#test/support/observe.ts'
 import { buildTeam } from '#test/support/team.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t)
 

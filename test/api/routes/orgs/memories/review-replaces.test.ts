@@ -6,7 +6,7 @@ import { savePassResults } from '#shared/org/org-turns.postgres.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const team = await buildTeam(backend)

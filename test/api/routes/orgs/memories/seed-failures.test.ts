@@ -2,7 +2,7 @@ import t from 'tap'
 import { createTestClient } from '#test/support/api.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { buildTeam } from '#test/support/team.ts'
-import { startService } from '#test/support/service.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const { backend, base } = await startService(t, {
