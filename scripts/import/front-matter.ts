@@ -1,3 +1,5 @@
+import { parseExactJson } from '#scripts/import/json-values.ts'
+
 /** A markdown document: the fields of its front matter, and what follows it byte for byte. */
 type MarkdownDocument = { fields: Record<string, unknown>; body: string }
 
@@ -125,7 +127,7 @@ function joinContinued(source: Lines, value: string, indent: number): string {
 
 function parseFlow(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExactJson(text)
   } catch {
     const flow = new FlowReader(text)
     return flow.read()

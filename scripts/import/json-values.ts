@@ -29,12 +29,25 @@ type Value = { bytes: Buffer; at: number }
 
 function parseValue({ bytes, at }: Value, name: string): unknown {
   try {
-    return JSON.parse(bytes.toString('utf8'))
+    return parseExactJson(bytes.toString('utf8'))
   } catch {
     const start = JSON.stringify(bytes.toString('utf8', 0, 30))
     throw new Refusal('invalid', `${name} is not JSON at byte ${at.toLocaleString('en')}: ${start}`)
   }
 }
+
+/**
+ * JSON whose whole numbers of 16 and more digits beyond 2^53, such as ids of 64 bits, become texts with all of
+ * their digits.
+ *
+ * @throws SyntaxError
+ */
+export function parseExactJson(text: string): unknown {
+  return /\d{16}/.test(text) ? JSON.parse(text, exactNumber) : JSON.parse(text)
+}
+
+const exactNumber = (_name: string, value: unknown, read?: { source: string }): unknown =>
+  typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER ? read!.source : value
 
 /** Splits bytes into JSON values by their brackets and quotes; chunks may end anywhere. */
 class ValueScanner {

@@ -49,7 +49,7 @@ function pieceEnd(text: string): number {
   return isHighSurrogate ? lineCharactersMax - 1 : lineCharactersMax
 }
 
-/** Metadata as the service takes it: flat, at most 16 fields, texts of at most 256 characters. */
+/** Metadata as the service takes it: flat, at most 16 fields, texts of at most 256 characters, numbers up to 2^53. */
 function toMetadata(
   given: Readonly<Record<string, unknown>>,
   losses: Losses,
@@ -68,7 +68,10 @@ function toMetadata(
 function toMetadataValue(value: unknown, losses: Losses): string | number | boolean | undefined {
   if (value === undefined || value === null || value === '') return undefined
   if (typeof value === 'boolean') return value
-  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) return undefined
+    return Math.abs(value) > Number.MAX_SAFE_INTEGER ? String(value) : value
+  }
   if (Array.isArray(value) && value.every(item => typeof item === 'string'))
     return toMetadataValue(value.join(', '), losses)
   if (typeof value !== 'string') {

@@ -19,7 +19,8 @@ const choicesMax = 32
  *
  * @param field names it in errors
  * @returns texts in Unicode form NFC; undefined without fields
- * @throws Refusal `invalid` for more than 16 fields, and for a key or value that is none.
+ * @throws Refusal `invalid` for more than 16 fields, for a key or value that is none, and for a whole
+ *   number beyond 2^53.
  */
 export function parseMetadata(
   given: Readonly<Record<string, unknown>> | undefined,
@@ -116,12 +117,26 @@ function readEntries(
 
 function parseValue(value: unknown, field: string): MetadataValue {
   if (typeof value === 'boolean') return value
-  if (typeof value === 'number' && Number.isFinite(value)) return value === 0 ? 0 : value
+  if (typeof value === 'number' && Number.isFinite(value)) return parseNumber(value, field)
   if (typeof value !== 'string')
     throw new Refusal('invalid', `${field} must be a text, a number or a boolean`, valueHint)
   const text = value.normalize('NFC')
   if (Array.from(text).length <= textMax) return text
   throw new Refusal('invalid', `${field} has more than ${textMax} characters`, valueHint)
+}
+
+/**
+ * Beyond 2^53 numbers are whole and lie two and more apart, and reading the JSON has rounded what was sent: two
+ * ids of 64 bits would be one, and a deletion by the one would take what belongs to the other. `1e300` is
+ * refused too: once read, it cannot be distinguished from the 301 digits of an id.
+ */
+function parseNumber(value: number, field: string): number {
+  if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return value === 0 ? 0 : value
+  throw new Refusal(
+    'invalid',
+    `${field} is a number beyond 2^53, which loses digits`,
+    'Send it as text, such as "1234567890123456789", when you store and when you filter',
+  )
 }
 
 const valueHint = `Values are texts of at most ${textMax} characters, numbers, true and false`

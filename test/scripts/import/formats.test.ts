@@ -131,6 +131,12 @@ t.test('Gemini: prompts and the words of their answers', async t => {
   t.same(lost, { 'records of other activity than prompts': 2 })
 })
 
+t.test('mem0: ids of 64 bits keep their digits, as text', async t => {
+  const metadata = '{"guild_id":1234567890123456789,"huge":1e300,"page":9007199254740991}'
+  const { lines } = await read('mem0', `[{"memory":"Plays chess","metadata":${metadata}}]`)
+  t.match(lines[0]!.metadata, { guild_id: '1234567890123456789', huge: '1e300', page: 2 ** 53 - 1 })
+})
+
 t.test('mem0: texts, zones, metadata, categories', async t => {
   const { lines, lost } = await readValue('mem0', mem0Page())
   t.same(brief(lines), [['user', 'Lives in Graz', '2025-01-05T08:30:36.275Z']])

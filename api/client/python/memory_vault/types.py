@@ -13,8 +13,9 @@ MetadataValue = Union[str, float, bool]
 
 # Fields that a client gives to what it stores, such as `agent_id`, `run_id`, `source`: at most 16,
 # each with a name of 1 to 64 letters, digits, `.`, `_` and `-`, and a text of at most 256
-# characters, a number or a boolean. Reflections have none, and of shared memories those alone that
-# were seeded with it. A redaction policy applies to its texts.
+# characters, a number or a boolean. A number beyond 2^53 is a 400: JSON readers round it, so ids of
+# 64 bits are sent as text. Reflections have none, and of shared memories those alone that were
+# seeded with it. A redaction policy applies to its texts.
 Metadata = Dict[str, MetadataValue]
 
 MetadataChoice = Union[str, float, bool, List[MetadataValue]]

@@ -186,6 +186,50 @@ t.test('400: what is no metadata, with the field that is wrong', async t => {
   t.equal((await store(api, 'hello', most)).status, 200)
 })
 
+t.test('400: a number that JSON has rounded, wherever metadata goes in', async t => {
+  const { api, key } = await newVault()
+  const [one, other] = ['1234567890123456789', '1234567890123456790']
+  await store(api, 'Guild one plays chess.', { guild_id: one })
+  await store(api, 'Guild two plays go.', { guild_id: other })
+  const json = (path: string, fields: string, headers: Record<string, string> = {}) =>
+    fetch(`${base}${path}`, {
+      method: 'POST',
+      headers: { ...headers, authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: `{${fields}}`,
+    })
+  const messages = '"messages":[{"role":"user","content":"Which game?"}]'
+  for (const number of [one, `-${one}`, '9007199254740992', '1e300']) {
+    const metadata = `"metadata":{"guild_id":${number}}`
+    const listed = `"metadata":{"guild_id":["a",${number}]}`
+    const refused = [
+      json('/v1/memory/ingest', `${messages},${metadata}`),
+      json('/v1/memory/upload', `"content":"a","metadata":{"guild_id":${number}}`),
+      json('/v1/memory/delete-ids', metadata),
+      json('/v1/memory/search', `"query":"x","limit":1,${listed}`),
+      json('/v1/memory/prepare', `${messages},${metadata}`),
+      json('/v1/memory/date-search', `"from":"2020-01-01",${metadata}`),
+      fetch(`${base}/v1/memory/list?metadata={"guild_id":${number}}`, {
+        headers: { authorization: `Bearer ${key}` },
+      }),
+      ...['X-Memory-Metadata', 'X-Memory-Filter'].map(name =>
+        json('/v1/chat/completions', `"model":"openai/gpt-4o",${messages}`, {
+          [name]: `{"guild_id":${number}}`,
+          'X-Provider-Key': 'sk-x',
+        }),
+      ),
+    ]
+    for (const answer of await Promise.all(refused)) {
+      t.equal(answer.status, 400, `${answer.url} ${number}`)
+      t.match(await answer.text(), /guild_id is a number beyond 2\^53.+text, such as/s)
+    }
+  }
+  const largest = Number.MAX_SAFE_INTEGER
+  t.equal((await store(api, 'The largest guild.', { guild_id: largest, share: 0.1 })).status, 200)
+  const deleted = await api.post('/v1/memory/delete-ids', { metadata: { guild_id: one } })
+  t.match(deleted.body, { requested: 1, deleted: 1 })
+  t.equal((await api.get('/v1/memory/stats')).body.memories, 2)
+})
+
 t.test('the policy on private data holds for metadata', async t => {
   const { api } = await newVault()
   const decide = (mode: string) =>

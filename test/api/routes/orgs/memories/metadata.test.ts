@@ -171,6 +171,7 @@ t.test('400: what is no metadata, or no filter, with the field that is wrong', a
     many,
     { 'not a name': 1 },
     { note: 'x'.repeat(257) },
+    { guild_id: 2 ** 53 },
     { nested: { a: 1 } },
     { list: ['a'] },
     'text',
@@ -183,7 +184,7 @@ t.test('400: what is no metadata, or no filter, with the field that is wrong', a
   const both = await admin.post(path, { metadata: { a: 1 }, items: [{ text: 'a' }] })
   t.match(both, { status: 400, body: { error: /either text or items/ } })
   t.same((await admin.get(path)).body.items, [])
-  for (const filter of ['{', '[1]', '3', '{"a b":1}', '{"a":[]}']) {
+  for (const filter of ['{', '[1]', '3', '{"a b":1}', '{"a":[]}', '{"a":9007199254740992}']) {
     const refused = await admin.get(`${path}?metadata=${encodeURIComponent(filter)}`)
     t.match(refused, { status: 400, body: { error: /metadata/ } }, filter)
   }
