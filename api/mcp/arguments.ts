@@ -68,6 +68,7 @@ export const messages = (description: string): ArgumentSchema =>
       properties: {
         role: oneOf(['user', 'assistant'], 'Who said it'),
         content: { type: 'string' },
+        timestamp: moment('When it was said; now when left out'),
       },
       required: ['role', 'content'],
     },

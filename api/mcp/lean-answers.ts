@@ -78,5 +78,6 @@ export const leanAnswers: Record<string, (body: Fields) => Fields> = {
     left_out: body.left_out,
   }),
   stats: body => pick(body, 'memories', 'total_tokens', 'oldest', 'newest'),
-  store: body => pick(body, 'accepted', 'queued', 'message', 'operation_id'),
+  // Without the operation's id: no tool takes it, and models gave it to `delete`.
+  store: body => pick(body, 'accepted', 'queued', 'message'),
 }

@@ -1,12 +1,13 @@
 import { fieldsOf, type Endpoint } from '#api/contract/document.ts'
 import { defaultsOf } from '#api/mcp/arguments.ts'
+import { readArguments } from '#api/mcp/read-arguments.ts'
 import type { Tool } from '#api/mcp/tools.ts'
 import { findTracePath, type ToolResponse } from '#api/mcp/trace-path.ts'
 import { suggestName } from '#shared/core/suggest-name.ts'
 
 type Arguments = Record<string, unknown>
 
-/** Performs a tool with a model's arguments. */
+/** Performs a tool with a model's arguments, as they came. */
 export type ToolCaller = (tool: Tool, args: Arguments) => Promise<ToolResponse>
 
 /**
@@ -23,7 +24,7 @@ export function createToolCaller(base: string, headers: Record<string, string>):
   }
   return async (tool, given) => {
     const { name } = tool
-    const completed = withDefaults(tool, given)
+    const completed = { ...defaultsOf(tool.inputSchema.properties), ...readArguments(tool, given) }
     const args = name === 'store' ? toMessages(completed) : completed
     if ('error' in args) return { status: 400, body: args }
     if (name !== 'trace') return await sendTool(tool, args, { headers, send })
@@ -78,12 +79,6 @@ function unknownArgument(field: string, known: string[]) {
     hint: meant ? `did you mean ${meant}?` : `known fields: ${known.join(', ')}`,
   }
 }
-
-/** A model's null is an argument that it left out. */
-const withDefaults = ({ inputSchema }: Tool, given: Arguments): Arguments => ({
-  ...defaultsOf(inputSchema.properties),
-  ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)),
-})
 
 /** Plain text to remember is what the user said. */
 function toMessages({ text, ...others }: Arguments): Arguments {

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
-import { requireUtf8 } from '#api/edge/body.ts'
+import type { McpRequestContext } from '@modelcontextprotocol/server'
+import { readJson } from '#api/edge/body.ts'
 import {
   bearerChallenge,
   describeProtectedResource,
@@ -9,6 +10,7 @@ import {
   refusedRegistration,
 } from '#api/mcp/protected-resource.ts'
 import type { McpView } from '#api/mcp/server.ts'
+import { readCalls } from '#api/mcp/read-arguments.ts'
 import { createToolCaller } from '#api/mcp/tool-caller.ts'
 import { toolNames } from '#api/mcp/tools.ts'
 import { authenticateCaller } from '#api/edge/memory-key-auth.ts'
@@ -36,9 +38,11 @@ export function mcp(router: Router, backend: ApiBackend): void {
     rejectForeignOrigin(ctx)
     const { permissions } = await authenticate(ctx, backend)
     const selected = selectedTools(ctx)
-    requireUtf8(ctx)
+    const body = ctx.method === 'POST' ? await readJson(ctx, 'small') : undefined
+    readCalls(body)
     const listen = await (listener ??= openMcpListener(backend))
-    views.set(ctx.req, { permissions, selected })
+    const takesStream = ctx.accepts().some(type => /^text\/event-stream$/i.test(type))
+    contexts.set(ctx.req, { view: { permissions, selected }, body, takesStream })
     ctx.respond = false
     await listen(ctx.req, ctx.res)
   })
@@ -51,8 +55,16 @@ export function mcp(router: Router, backend: ApiBackend): void {
   })
 }
 
-/** What the client of a request may see. */
-const views = new WeakMap<object, McpView>()
+/** A request as far as it was read before the SDK gets it. */
+type ReadRequest = {
+  /** What its client may see. */
+  view: McpView
+  body: unknown
+  /** Whether `Accept` names the type of a stream; everyone else gets JSON, also who accepts neither. */
+  takesStream: boolean
+}
+
+const contexts = new WeakMap<object, ReadRequest>()
 
 async function authenticate(ctx: Context, backend: ApiBackend): Promise<Caller> {
   try {
@@ -93,35 +105,49 @@ function selectedTools(ctx: Context): string[] | undefined {
 
 /** Loads the MCP server at the first request: 34 MB that most processes never need. */
 async function openMcpListener({ log }: Pick<ApiBackend, 'log'>) {
-  const [{ getRequestListener }, { createMcpHandler }, { createMcpServer: vaultServer }] =
-    await Promise.all([
-      import('@hono/node-server'),
-      import('@modelcontextprotocol/server'),
-      import('#api/mcp/server.ts'),
-    ])
-  const handler = createMcpHandler(
-    ({ authInfo }) => {
-      const { target, view } = authInfo!.extra as RequestContext
-      return vaultServer(createToolCaller(...target), view)
-    },
-    {
-      // Parsed by the SDK at once, and not counted before: nested lists take a hundred times their bytes.
-      maxRequestBodySize: 512 * 1024,
-      onerror: error => log.warn({ err: error }, 'mcp.failed'),
-    },
-  )
+  const [{ getRequestListener }, sdk, { createMcpServer: vaultServer }] = await Promise.all([
+    import('@hono/node-server'),
+    import('@modelcontextprotocol/server'),
+    import('#api/mcp/server.ts'),
+  ])
+  const openServer = ({ authInfo }: McpRequestContext) => {
+    const { target, view } = authInfo!.extra as RequestContext
+    return vaultServer(createToolCaller(...target), view)
+  }
+  const handler = sdk.createMcpHandler(openServer, {
+    onerror: error => log.warn({ err: error }, 'mcp.failed'),
+  })
+  /** Protocol versions before 2026-07-28 answer in a stream only, unless a transport is opened for JSON. */
+  const answerInJson: typeof handler.fetch = async (request, options) => {
+    const transport = new sdk.WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
+    const server = openServer({ era: 'legacy', ...options })
+    await server.connect(transport)
+    try {
+      return await transport.handleRequest(request, options)
+    } finally {
+      await server.close()
+    }
+  }
   return getRequestListener(
-    (request, { incoming }) =>
-      handler.fetch(request, {
-        authInfo: {
-          token: '',
-          clientId: '',
-          scopes: [],
-          extra: { target: loopbackTarget(incoming), view: views.get(incoming)! },
-        },
-      }),
+    async (given, { incoming }) => {
+      const { view, body, takesStream } = contexts.get(incoming)!
+      const extra = { target: loopbackTarget(incoming), view }
+      const authInfo = { token: '', clientId: '', scopes: [], extra }
+      if (body === undefined) return handler.fetch(given, { authInfo })
+      const request = toSdkRequest(given)
+      const isJson = !takesStream && (await sdk.isLegacyRequest(request, body))
+      return (isJson ? answerInJson : handler.fetch)(request, { authInfo, parsedBody: body })
+    },
     { overrideGlobalObjects: false },
   )
+}
+
+/** A request whose body was read. The SDK compares texts of headers; what it asks for is decided here. */
+function toSdkRequest({ url, method, headers: given, signal }: Request): Request {
+  const headers = new Headers(given)
+  headers.set('accept', 'application/json, text/event-stream')
+  headers.set('content-type', 'application/json')
+  return new Request(url, { method, headers, signal })
 }
 
 /** A page of another site must not use a key that a browser stores. */

@@ -114,6 +114,65 @@ t.test('a refusal is an answer that the model can learn from', async t => {
   t.match(await use(reader, 'stats'), { memories: 1 })
 })
 
+t.test(
+  'arguments may be the JSON text that a model wrote, empty, or one where a list is asked for',
+  async t => {
+    const client = await connect(t, await buildKey(backend))
+    const message = { role: 'user', content: 'My balalaika is red.', timestamp: '2020-02-03' }
+    t.match(await use(client, 'store', { messages: JSON.stringify([message]), session_id: '' }), {
+      accepted: true,
+    })
+    await use(client, 'store', { text: '', messages: { ...message, content: '["a", "b"]' } })
+    const args = { query: 'balalaika', tiers: '[1,2]', limit: '3', as_of: '', session_id: '' }
+    const { memories } = await use(client, 'search', args)
+    t.match(memories, [{ content: /red/, timestamp: /^2020-02-03/ }])
+    t.match(await use(client, 'search', { ...args, tiers: '1' }), { memories: [{}] })
+    t.match(await use(client, 'search', { ...args, tiers: '[1,', limit: 'three' }), {
+      refused: /tiers|limit/,
+    })
+    t.match(await use(client, 'list', { search: '["a", "b"]', cursor: '', limit: '' }), {
+      items: [{}],
+    })
+    const batch = await use(client, 'consolidate_checkout', { tier: '1' })
+    const entries = JSON.stringify({ text: 'The user plays a balalaika.', importance: '4' })
+    await use(client, 'consolidate_commit', { batch_id: batch.batch_id, entries })
+    const { id } = memories[0]
+    t.match(await use(client, 'delete', { ids: id, dry_run: '' }), { refused: /dry_run/ })
+    t.match(await use(client, 'delete', { ids: `["${id}"]`, dry_run: 'true' }), { count: 1 })
+    t.match(await use(client, 'delete', { ids: id }), { deleted: 1 })
+  },
+)
+
+t.test('every Accept is answered: in JSON, or in a stream where one is asked for', async t => {
+  const post = async (body: unknown, headers: Record<string, string> = {}) => {
+    const response = await fetch(`${base}/mcp`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, ...headers },
+      body: JSON.stringify(body),
+    })
+    t.equal(response.status, 200)
+    return [response.headers.get('content-type'), await response.text()] as const
+  }
+  const call = (args: unknown) => ({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'stats', arguments: args },
+  })
+  for (const accept of ['application/json', '*/*', 'application/*;q=0.5', 'text/html', '']) {
+    const [type, text] = await post(call(null), { accept })
+    t.match(type, 'application/json', accept)
+    t.match(JSON.parse(text), { id: 1, result: { structuredContent: { memories: Number } } })
+  }
+  for (const accept of ['text/event-stream', 'Application/JSON, Text/Event-Stream;q=0.1']) {
+    const [type, text] = await post(call('{}'), { accept })
+    t.equal(type, 'text/event-stream')
+    t.match(text, /^data: .*total_tokens/m)
+  }
+  const [, both] = await post([call(''), { ...call({}), id: 2 }])
+  t.match(JSON.parse(both), [{ id: 1 }, { id: 2 }])
+})
+
 t.test('resources show the vault without a tool call', async t => {
   const client = await connect(t, key)
   const { resources } = await client.listResources()

@@ -1,0 +1,86 @@
+import type { ArgumentSchema } from '#api/mcp/arguments.ts'
+import type { Tool } from '#api/mcp/tools.ts'
+import { createJsonCounter, parsedBodyBounds } from '#shared/core/json-bounds.ts'
+
+type Arguments = Record<string, unknown>
+
+/** The value of a text that is JSON, and the text of any other. */
+type JsonReader = (value: unknown) => unknown
+
+/**
+ * The arguments of a call, each of the type that its tool names. Clients send lists, objects, numbers and
+ * booleans as the JSON text that the model wrote (anthropics/claude-code#22394, #50138), and models one object
+ * where a list of one is asked for. A null is left out, and so is an empty text where the argument is optional.
+ * An empty boolean stays and is refused: with an empty `dry_run` a preview may be meant.
+ */
+export function readArguments({ inputSchema }: Tool, given: Arguments): Arguments {
+  const readJson = createJsonReader()
+  const { properties, required = [] } = inputSchema
+  return Object.fromEntries(
+    Object.entries(given).flatMap(([name, value]) => {
+      const schema = Object.hasOwn(properties, name) ? properties[name] : undefined
+      if (value === null) return []
+      if (!schema) return [[name, value]]
+      const isLeftOut = value === '' && schema.type !== 'boolean' && !required.includes(name)
+      return isLeftOut ? [] : [[name, readValue(schema, value, readJson)]]
+    }),
+  )
+}
+
+/**
+ * Makes the arguments of each call in a body the object that the protocol asks for, before the SDK judges them:
+ * from the JSON text of one; null and an empty text are no arguments. Changes the body.
+ */
+export function readCalls(body: unknown): void {
+  for (const message of Array.isArray(body) ? (body as unknown[]) : [body]) {
+    if (!isObject(message) || !isObject(message.params)) continue
+    const { arguments: given, ...others } = message.params
+    if (given === undefined || isObject(given)) continue
+    const args = createJsonReader()(given)
+    message.params = isObject(args) ? { ...others, arguments: args } : others
+  }
+}
+
+/** All texts of a call may hold together what one body may; one that holds more stays a text, which its endpoint refuses. */
+function createJsonReader(): JsonReader {
+  const count = createJsonCounter(parsedBodyBounds)
+  return value => {
+    if (typeof value !== 'string') return value
+    try {
+      count(Buffer.from(value))
+      return JSON.parse(value) as unknown
+    } catch {
+      return value
+    }
+  }
+}
+
+/** A value of the type that a schema names, where it can be read as one; else as it was given. */
+function readValue(schema: ArgumentSchema, given: unknown, readJson: JsonReader): unknown {
+  if (schema.type === 'string') return given
+  const value = readJson(given)
+  if (schema.type === 'array') {
+    const items = schema.items!
+    if (Array.isArray(value)) return value.map(item => readValue(items, item, readJson))
+    const item = readValue(items, given, readJson)
+    return isOfType(items, item) ? [item] : given
+  }
+  if (!isOfType(schema, value)) return given
+  if (schema.type !== 'object') return value
+  const { properties = {} } = schema
+  return Object.fromEntries(
+    Object.entries(value as Arguments).map(([name, inner]) => [
+      name,
+      Object.hasOwn(properties, name) ? readValue(properties[name]!, inner, readJson) : inner,
+    ]),
+  )
+}
+
+const isObject = (value: unknown): value is Arguments =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function isOfType({ type }: ArgumentSchema, value: unknown): boolean {
+  if (type === 'object') return isObject(value)
+  if (type === 'array') return Array.isArray(value)
+  return typeof value === (type === 'integer' ? 'number' : type)
+}
