@@ -1,19 +1,39 @@
 const dayMs = 24 * 3600 * 1000
 
 const dateOnly = /^\d{4}-\d\d-\d\d$/
-const zoneSuffix = /(?:z|[+-]\d\d:?\d\d)$/i
+
+/**
+ * A day, or a day and a time: ISO 8601, and as databases write it, with a blank for the `T` and before the zone, and a
+ * zone of hours alone (PostgreSQL's `+05`) or with seconds. `Date.parse` is never given a client's text: beside ISO
+ * it reads what it likes, `+05Z` as UTC, 30 February as 2 March, `12` as the year 2001.
+ */
+const isoTime =
+  /^(\d{4}-\d\d-\d\d)(?:[t ](\d\d:\d\d)(?::(\d\d)(?:\.(\d+))?)?(?: ?(?:z|utc|gmt|([+-]\d\d)(?::?(\d\d)(?::?(\d\d))?)?))?)?$/i
 
 /** A client's date or time in ISO 8601, or its milliseconds since 1970. */
 export type Moment = string | number
 
 /**
  * The start of a client's date or time in epoch milliseconds: a day begins at midnight UTC; a time without
- * a zone is UTC; fractions of a millisecond are cut off.
+ * a zone is UTC; fractions of a millisecond are cut off. NaN for a text that is no time, such as 30 February.
  */
 export function parseStart(moment: Moment): number {
   if (typeof moment === 'number') return Math.trunc(moment) || 0
-  const text = truncateToMilliseconds(moment)
-  return Date.parse(dateOnly.test(text) || zoneSuffix.test(text) ? text : `${text}Z`)
+  const read = isoTime.exec(moment)
+  if (!read) return NaN
+  const [, day, minute = '00:00', second = '00', fraction = '', ...zone] = read
+  const midnight = Date.parse(`${day}T00:00Z`)
+  if (Number.isNaN(midnight) || new Date(midnight).toISOString().slice(0, 10) !== day) return NaN
+  const milliseconds = fraction.slice(0, 3).padEnd(3, '0')
+  return Date.parse(`${day}T${minute}:${second}.${milliseconds}Z`) - zoneOffset(zone)
+}
+
+/** Milliseconds by which a zone is ahead of UTC; NaN for one of 24 hours and more. */
+function zoneOffset(zone: readonly (string | undefined)[]): number {
+  const [hours = '+00', minutes = '00', seconds = '00'] = zone
+  if (Math.abs(Number(hours)) > 23 || minutes > '59' || seconds > '59') return NaN
+  const size = (Math.abs(Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds)
+  return size * (hours.startsWith('-') ? -1000 : 1000)
 }
 
 /** The first millisecond after a client's date or time: a day is included whole. */
@@ -26,20 +46,16 @@ export const parseExclusiveEnd = (moment: Moment): number =>
 export const momentText = (moment: Moment): string =>
   typeof moment === 'number' ? new Date(parseStart(moment)).toISOString() : moment
 
-/** `Date` does not parse more than nine digits of a second correctly. */
-const truncateToMilliseconds = (text: string): string => text.replace(/(\.\d{3})\d+/, '$1')
-
-/** Adds the seconds, which ISO 8601 allows to omit. */
-export const addMissingSeconds = (text: string): string =>
-  text.replace(/([t\s]\d\d:\d\d)(?=z|[+-]|$)/i, '$1:00')
-
 const [earliest, latest] = ['0000-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'].map(Date.parse)
 
 /**
- * Whether a time survives being written and read again: in UTC its year has four digits. A zone can
- * move a time at the end of the range out of it.
+ * Whether a text is a day with a time that survives being written and read again: in UTC its year has four
+ * digits. A zone can move a time at the end of the range out of it.
  */
-export function isRepresentable(text: string): boolean {
+export function isDateTime(text: string): boolean {
   const at = parseStart(text)
-  return at >= earliest! && at <= latest!
+  return !dateOnly.test(text) && at >= earliest! && at <= latest!
 }
+
+/** Whether a time names its zone. */
+export const hasZone = (text: string): boolean => /(?:z|utc|gmt|[+-]\d\d[\d:]*)$/i.test(text)

@@ -1,11 +1,6 @@
-import {
-  Ajv2020,
-  type AnySchema,
-  type FormatDefinition,
-  type ValidateFunction,
-} from 'ajv/dist/2020.js'
+import { Ajv2020, type AnySchema, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { isRepresentable, addMissingSeconds } from '#shared/core/dates.ts'
+import { hasZone, isDateTime } from '#shared/core/dates.ts'
 import { clampFields, InputNotes, removeUnknown } from '#shared/core/lenient-input.ts'
 import { readBooleans, requirePlainNumbers } from '#shared/core/query-values.ts'
 import { SchemaWalk, type JsonSchema } from '#shared/core/schema-walk.ts'
@@ -106,13 +101,9 @@ function ajvFor(document: Schema = noDocument, coerce: boolean): Ajv2020 {
     validateSchema: false,
   })
   addFormats.default(ajv)
-  for (const format of ['date-time', 'iso-date-time'] as const) {
-    const { validate: matches } = addFormats.default.get(format) as FormatDefinition<string>
-    // The format requires seconds, and accepts leap seconds and `+02`, which Date cannot read.
-    const validate = (text: string) =>
-      (matches as (text: string) => boolean)(addMissingSeconds(text)) && isRepresentable(text)
-    ajv.addFormat(format, { type: 'string', validate })
-  }
+  // The package's own require seconds and accept leap seconds, which `Date` does not have.
+  ajv.addFormat('iso-date-time', isDateTime)
+  ajv.addFormat('date-time', text => isDateTime(text) && hasZone(text))
   ajv.addFormat('uuid', /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i)
   if (document !== noDocument) ajv.addSchema(document)
   known.set(coerce, ajv)

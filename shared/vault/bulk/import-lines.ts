@@ -14,6 +14,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import type { RestoredFields } from '#shared/vault/bulk/memories.mongo.ts'
 import type { BulkChunk } from '#shared/vault/bulk/chunks.postgres.ts'
+import { parseStart, type Moment } from '#shared/core/dates.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
@@ -116,16 +117,18 @@ function toRestored(line: ExportedLine, idsInVault: ReadonlyMap<string, string>)
     ...(consolidated_by && { consolidated_by }),
     ...(batch_id !== undefined && { batch: batch_id }),
     ...(sources && { sources: sources.map(id => idsInVault.get(id) ?? id.toLowerCase()) }),
-    ...(covers && { covers: { from: new Date(covers.from), to: new Date(covers.to) } }),
+    ...(covers && { covers: { from: dateOf(covers.from), to: dateOf(covers.to) } }),
     ...(line.origin_key !== undefined && {
       provenance: {
         origin_key: line.origin_key,
-        transferred_at: new Date(line.transferred_at ?? line.timestamp),
+        transferred_at: dateOf(line.transferred_at ?? line.timestamp),
         source_id: line.origin_id ?? line.id,
       },
     }),
   }
 }
+
+const dateOf = (moment: Moment): Date => new Date(parseStart(moment))
 
 /** The vector of the line, when it is of the space that the import writes to. */
 function reusableVector({ vector }: ExportedLine, embedder: Embedder): Float32Array | undefined {

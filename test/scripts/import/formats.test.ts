@@ -137,6 +137,24 @@ t.test('mem0: ids of 64 bits keep their digits, as text', async t => {
   t.match(lines[0]!.metadata, { guild_id: '1234567890123456789', huge: '1e300', page: 2 ** 53 - 1 })
 })
 
+t.test('mem0: times as PostgreSQL writes them, and what is no time', async t => {
+  const times = [
+    '2025-07-24 19:00:00.123-08',
+    '2025-07-24 19:00:00 UTC',
+    '2026-02-30',
+    '07/08/2025',
+    '12',
+  ]
+  const { lines } = await readValue(
+    'mem0',
+    times.map(time => ({ memory: time, created_at: time })),
+  )
+  t.same(
+    lines.map(({ timestamp }) => timestamp),
+    ['2025-07-25T03:00:00.123Z', '2025-07-24T19:00:00.000Z', undefined, undefined, undefined],
+  )
+})
+
 t.test('mem0: texts, zones, metadata, categories', async t => {
   const { lines, lost } = await readValue('mem0', mem0Page())
   t.same(brief(lines), [['user', 'Lives in Graz', '2025-01-05T08:30:36.275Z']])

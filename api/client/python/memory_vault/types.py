@@ -83,9 +83,10 @@ EmbeddingModel = str
 Provider = Literal["openai", "anthropic", "google", "openrouter", "xai", "deepseek", "mistral", "groq", "cerebras", "together", "fireworks", "ollama", "vllm"]
 
 # A time that comes in, in any of three forms: a day such as `2026-11-20`, ISO 8601 such as
-# `2026-11-20T15:15:00Z` (its seconds may be left out), or milliseconds since 1970, whose fraction
-# is cut off. A time without a zone is UTC. A day is its beginning at 00:00 UTC, and where it ends a
-# span it counts whole. A number above 0 and below 10^11 is plainly seconds and is refused.
+# `2026-11-20T15:15:00Z` (its seconds may be left out; `2026-11-20 16:15:00+01`, as PostgreSQL
+# writes it, is the same time), or milliseconds since 1970, whose fraction is cut off. A time
+# without a zone is UTC. A day is its beginning at 00:00 UTC, and where it ends a span it counts
+# whole. A number above 0 and below 10^11 is plainly seconds and is refused.
 Moment = Union[str, float]
 
 # A point in time in milliseconds since 1970, negative before; of the years 1 to 9999.

@@ -162,7 +162,8 @@ t.test('200: times without seconds, and days at the ends of all years', async t 
     { role: 'user', content: 'y', timestamp: Date.parse('2026-01-20T15:16:00Z') },
   ]
   await client.post('/v1/memory/ingest?wait=true', { messages })
-  for (const to of ['2026-01-20T15:15Z', '2026-01-20T15:15', '2026-01-20T17:15+02:00']) {
+  const minute = ['2026-01-20T15:15Z', '2026-01-20T15:15', '2026-01-20T17:15+02:00']
+  for (const to of [...minute, '2026-01-20 17:15:00+02']) {
     const found = await client.post('/v1/memory/date-search', { from: '2026-01-20T15:15Z', to })
     t.match(found, { status: 200, body: { count: 1, memories: [{ content: 'x' }] } }, to)
     const list = await client.get(`/v1/memory/list?to=${encodeURIComponent(to)}`)
@@ -184,6 +185,9 @@ t.test('400: a time that its zone takes out of the years, or that is none', asyn
     '2026-01-20T15:15:',
     '2026-01-20T25:15Z',
     '2026-01-20T15:60Z',
+    '2026-02-30 15:15:00+02',
+    '12',
+    '07/08/2025',
   ]
   for (const from of wrong) {
     t.equal((await api.post('/v1/memory/date-search', { from })).status, 400, from)
