@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { Refusal } from '#shared/core/errors.ts'
 import { retryConflicts } from '#shared/storage/postgres/retry-conflicts.ts'
+import { poolSettings } from '#shared/storage/postgres/session.ts'
 
 /** Runs one statement, on the pool or in a transaction. `name` prepares it once per connection. */
 export type Query = <Row extends pg.QueryResultRow = pg.QueryResultRow>(
@@ -52,7 +53,7 @@ const keepAliveDelayMs = 60_000
  */
 export function openPostgres(connectionString: string, options: PostgresOptions): Postgres {
   const settings = {
-    connectionString,
+    ...poolSettings(connectionString),
     connectionTimeoutMillis: connectTimeoutOf(connectionString),
     query_timeout: queryTimeoutMs,
     keepAlive: true,
@@ -100,7 +101,7 @@ async function runTransaction<Result>(
   try {
     sendTogether(client)
     // Sent with the first statements; it fails only with the connection, and then those fail, too.
-    const begun = client.query('begin')
+    const begun = client.query('begin isolation level read committed')
     begun.catch(() => {})
     const result = await work({ query: createQuery(client) })
     await begun

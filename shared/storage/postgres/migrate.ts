@@ -2,9 +2,14 @@ import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
+import pg from 'pg'
 import { refuseWhenUnreachable, type Query } from '#shared/storage/postgres/connect.ts'
+import { releasePoolSettings } from '#shared/storage/postgres/session.ts'
 
 const migrationsDir = fileURLToPath(new URL('./migrations', import.meta.url))
+
+/** Any number that no other program locks. */
+const migrationLock = 7_241_865_325
 
 /**
  * Applies the numbered files of `migrations/` that this database does not have, in one transaction
@@ -15,15 +20,43 @@ const migrationsDir = fileURLToPath(new URL('./migrations', import.meta.url))
  * @throws Refusal `unavailable` when the database is out of reach.
  */
 export async function migrate(databaseUrl: string): Promise<string[]> {
-  const applied = await runner({
-    databaseUrl,
-    dir: migrationsDir,
-    direction: 'up',
-    migrationsTable: 'migrations',
-    advisoryLockMode: 'wait',
-    log: () => {},
-  }).catch(refuseWhenUnreachable)
-  return applied.map(({ name }) => name)
+  const pool = new pg.Pool({ ...releasePoolSettings(databaseUrl), max: 2 })
+  pool.on('error', () => {})
+  try {
+    return await underLock(pool, async () => {
+      const dbClient = await pool.connect()
+      const options = {
+        dir: migrationsDir,
+        direction: 'up',
+        migrationsTable: 'migrations',
+      } as const
+      const applied = await runner({ ...options, dbClient, noLock: true, log: () => {} }).finally(
+        () => dbClient.release(),
+      )
+      return applied.map(({ name }) => name)
+    })
+  } catch (error) {
+    return refuseWhenUnreachable(error)
+  } finally {
+    await pool.end()
+  }
+}
+
+/**
+ * Runs `work` while a transaction holds the lock. The lock of a session, which node-pg-migrate would take, stays with a
+ * connection of the server: behind a pooler in transaction mode it is never released, and every later release waits.
+ */
+async function underLock<Result>(pool: pg.Pool, work: () => Promise<Result>): Promise<Result> {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    await client.query('set local idle_in_transaction_session_timeout = 0')
+    await client.query('select pg_advisory_xact_lock($1)', [migrationLock])
+    return await work()
+  } finally {
+    // Ends the transaction, whatever became of it.
+    client.release(true)
+  }
 }
 
 /**

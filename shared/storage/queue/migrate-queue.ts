@@ -2,12 +2,13 @@ import type { Log } from '#shared/core/log.ts'
 import { PgBoss } from 'pg-boss'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 import { refuseWhenUnreachable } from '#shared/storage/postgres/connect.ts'
+import { releasePoolSettings } from '#shared/storage/postgres/session.ts'
 import { jobNames, deadLetterQueueOf, retryPolicy, jobOptions } from '#shared/domain/jobs.ts'
 
 /** Release step: brings the queue's schema and every queue of the board to this version. */
 export async function migrateQueue(databaseUrl: string, log: Log): Promise<void> {
   const boss = new PgBoss({
-    connectionString: databaseUrl,
+    ...releasePoolSettings(databaseUrl),
     schema: pgBossSchema,
     max: 2,
     schedule: false,

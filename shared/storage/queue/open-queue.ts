@@ -1,5 +1,6 @@
 import { PgBoss } from 'pg-boss'
 import type { Log } from '#shared/core/log.ts'
+import { poolSettings } from '#shared/storage/postgres/session.ts'
 import { createIdleBoss, pgBossSchema } from '#shared/storage/queue/boss.ts'
 import type { QueuePace } from '#shared/storage/queue/due-queues.ts'
 import { Queue } from '#shared/storage/queue/queue.ts'
@@ -16,7 +17,7 @@ export async function openQueueWorker(
   pace?: QueuePace,
 ): Promise<Queue> {
   const boss = new PgBoss({
-    connectionString: databaseUrl,
+    ...poolSettings(databaseUrl),
     schema: pgBossSchema,
     max: 10,
     migrate: false,

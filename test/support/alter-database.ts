@@ -1,0 +1,18 @@
+import pg from 'pg'
+
+/** Sets defaults of a database, as an operator or a provider may, and closes all connections to it. */
+export async function alterDatabase(
+  databaseUrl: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<void> {
+  const name = new URL(databaseUrl).pathname.slice(1)
+  const admin = new pg.Client({ connectionString: process.env.DATABASE_URL })
+  await admin.connect()
+  for (const [setting, value] of Object.entries(settings)) {
+    await admin.query(`alter database ${name} set ${setting} to ${admin.escapeLiteral(value)}`)
+  }
+  await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
+    name,
+  ])
+  await admin.end()
+}
