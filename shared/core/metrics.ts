@@ -93,3 +93,15 @@ export const transactionRetries = new Counter({
   labelNames: ['code'],
   registers,
 })
+
+export const embeddingsSplit = new Counter({
+  name: 'vault_embedding_split_texts_total',
+  help: 'Texts too long for their embedding model, embedded in parts',
+  registers,
+})
+
+export const embeddingsRefused = new Counter({
+  name: 'vault_embedding_refused_texts_total',
+  help: 'Texts that their embedding model refuses, however short their parts',
+  registers,
+})

@@ -1,3 +1,5 @@
+import type { Refusal } from '#shared/core/errors.ts'
+
 /** Turns texts into vectors. Vectors of two embedders are never compared. */
 export type Embedder = {
   /** The name clients use: `local` or a provider-prefixed model such as `openai/text-embedding-3-small`. */
@@ -11,10 +13,12 @@ export type Embedder = {
   readonly space: string
   readonly calibration: Calibration
   /**
-   * Vectors of unit length, one per text, in order.
+   * For each text, in order, a vector of unit length, or why the model has none for it alone.
    *
-   * @throws Refusal `upstream` when the provider does not answer in time.
+   * @throws Refusal `upstream` when the provider does not answer in time, or refuses every text.
    */
+  embedEach(texts: readonly string[], signal?: AbortSignal): Promise<(Float32Array | Refusal)[]>
+  /** As `embedEach`; throws where one text has no vector. */
   embedTexts(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]>
   /** The vector of a query; some models embed queries unlike texts. */
   embedQuery(text: string, signal?: AbortSignal): Promise<Float32Array>

@@ -1,7 +1,6 @@
 import { Breaker, type BreakerState } from '#shared/core/breaker.ts'
 import type { Config } from '#shared/core/config.ts'
 import { DimensionRefusal } from '#shared/models/dimension-refusal.ts'
-import { loadOpenAi } from '#shared/models/load-openai.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -30,7 +29,7 @@ export type Embedders = {
    */
   breakerOf(model: string): Breaker | undefined
   readonly defaultModel: string
-  /** Loads the code that the default model needs, in parts between which the event loop runs. Asks no provider. */
+  /** Loads the code that the default model needs. Asks no provider. */
   load(): Promise<void>
   /** No provider is probed any more. */
   close(): void
@@ -93,7 +92,8 @@ export function createEmbedders(
     defaultModel: config.embeddingModel,
     async load() {
       if (config.embeddingModel === 'local') return
-      await loadOpenAi()
+      // Node loads its `fetch` when that is first named: 40 ms.
+      void globalThis.Response
       await importProviderEmbedder()
     },
     unavailableReason(model) {
@@ -125,7 +125,7 @@ export function createEmbedders(
   }
 }
 
-/** An offline service never loads the SDK. */
+/** An offline service never loads the client of providers. */
 const importProviderEmbedder = () => import('#shared/models/openai-embedder.ts')
 
 const guardQueries = (breaker: Breaker, embedder: Embedder): Embedder => ({

@@ -18,7 +18,8 @@ export function localEmbedder(): Embedder {
     dimension,
     space: 'local_v1',
     calibration: { unrelated: 0.1, same: 0.75, floor: 0.35, lexical: true },
-    embedTexts: (texts, signal) => embedInBatches(texts, signal),
+    embedEach: embedInBatches,
+    embedTexts: embedInBatches,
     embedQuery: text => Promise.resolve(embedQuery(text)),
     embedQueries: texts => Promise.resolve(texts.map(embedQuery)),
   }

@@ -7,16 +7,16 @@
 export const chunkBytesMax = 8_000
 
 /**
- * Splits a text into as few parts of at most 8,000 UTF-8 bytes as possible, of similar size, at the
+ * Splits a text into as few parts of at most so many UTF-8 bytes as possible, of similar size, at the
  * end of a line, a sentence or a word where one is near. Joined, the parts are the text. A short
  * text is not copied.
  */
-export function splitText(text: string): string[] {
+export function splitText(text: string, bytesMax = chunkBytesMax): string[] {
   const chunks: string[] = []
   let rest = text
   let bytes = Buffer.byteLength(text)
-  while (bytes > chunkBytesMax) {
-    const end = findNaturalBreak(rest, indexAtBytes(rest, bytes / Math.ceil(bytes / chunkBytesMax)))
+  while (bytes > bytesMax) {
+    const end = findNaturalBreak(rest, indexAtBytes(rest, bytes / Math.ceil(bytes / bytesMax)))
     const chunk = rest.slice(0, end)
     chunks.push(chunk)
     rest = rest.slice(end)

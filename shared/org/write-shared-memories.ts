@@ -2,7 +2,6 @@ import { Refusal } from '#shared/core/errors.ts'
 import { copyIdOf, memoryIdOf } from '#shared/core/ids.ts'
 import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
 import { insertShared } from '#shared/org/shared-writes.mongo.ts'
-import { embedWithBisection } from '#shared/org/embed-with-bisection.ts'
 import {
   mutateSharedMemory,
   noSuchSharedMemory,
@@ -10,7 +9,7 @@ import {
   type SharedMemoryBackend,
 } from '#shared/org/shared-change.ts'
 import { attributeTo, type Statement } from '#shared/org/attribution.ts'
-import { openOrgEmbedders } from '#shared/vault/base/shared-embedders.ts'
+import { openOrgEmbedders, undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
 import { finalizeWrites, toSnapshot } from '#shared/org/finalize-shared-writes.ts'
 import {
   findSharedWrites,
@@ -128,10 +127,8 @@ async function embedAll(
 ): Promise<{ ready: MemoryWithVectors[]; failed: AddResult['failed'] }> {
   const [embedder, ...former] = await openOrgEmbedders(backend, org)
   const texts = given.map(({ content }) => content.text)
-  const outcomes = await embedWithBisection(embedder, texts)
-  const others = await Promise.all(
-    former.map(async one => ({ space: one.space, outcomes: await embedWithBisection(one, texts) })),
-  )
+  const outcomes = await embedder.embedEach(texts)
+  const others = await Promise.all(former.map(one => undefinedIfUnavailable(one.embedEach(texts))))
   const ready: MemoryWithVectors[] = []
   const failed: AddResult['failed'] = []
   for (const [i, item] of given.entries()) {
@@ -139,9 +136,9 @@ async function embedAll(
     if (outcome instanceof Refusal) failed.push({ index: item.index, error: outcome })
     else {
       const vectors = { [embedder.space]: outcome }
-      for (const other of others) {
-        const vector = other.outcomes[i]!
-        if (!(vector instanceof Refusal)) vectors[other.space] = vector
+      for (const [n, { space }] of former.entries()) {
+        const vector = others[n]?.[i]
+        if (vector instanceof Float32Array) vectors[space] = vector
       }
       ready.push({ ...item, vectors })
     }

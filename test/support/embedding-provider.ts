@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base'
 import type { Test } from 'tap'
+import {
+  embeddingServers,
+  refusalOf,
+  type EmbeddingServer,
+} from '#test/support/embedding-servers.ts'
 import { listen } from '#test/support/listen.ts'
 
 export type EmbeddingProvider = {
@@ -9,12 +13,16 @@ export type EmbeddingProvider = {
   baseUrl: string
   /** Number of inputs of each call. */
   readonly calls: number[]
+  /** Bodies of the calls, without their inputs. */
+  readonly fields: Record<string, unknown>[]
   /** Answers the next calls with this status. */
   fail(status: number, times: number): void
-  /** Never answers the next call; `always`: any call, until `recover`. */
-  hang(when?: 'always'): void
-  /** Answers every call with status 200 and this body, until `recover`. */
-  answerAlways(type: string, body: string): void
+  /** Never answers the next call; `always`: any call, until `recover`; a number: calls of more inputs. */
+  hang(when?: 'always' | number): void
+  /** Refuses every call with this text in an input, until `recover`. */
+  refuseText(text: string): void
+  /** Answers every call with this body, and status 200 unless another is given, until `recover`. */
+  answerAlways(type: string, body: string, status?: number): void
   /** Answers as another model of this dimension, until `recover`. */
   exchange(dimension: number): void
   recover(): void
@@ -22,17 +30,23 @@ export type EmbeddingProvider = {
 
 /**
  * A model provider on loopback with the OpenAI embeddings protocol. Texts with common words and
- * trigrams get similar vectors; results are deterministic. Like OpenAI it refuses an empty input, an
- * input of more than 8,191 tokens, and more than 300,000 tokens in a request.
+ * trigrams get similar vectors; results are deterministic. It refuses what the server refuses that it stands
+ * for, with its words.
  */
-export async function startEmbeddingProvider(t: Test, dimension = 64): Promise<EmbeddingProvider> {
+export async function startEmbeddingProvider(
+  t: Test,
+  dimension = 64,
+  server: EmbeddingServer = embeddingServers.openai,
+): Promise<EmbeddingProvider> {
   const calls: number[] = []
+  const fields: Record<string, unknown>[] = []
+  let refusedText: string | undefined
   let failing = { status: 500, times: 0 }
-  let hanging: boolean | 'always' = false
+  let hanging: boolean | 'always' | number = false
   let exchanged: number | undefined
-  let fixed: { type: string; body: string } | undefined
+  let fixed: { type: string; body: string; status: number } | undefined
 
-  const server = createServer((request, response) => {
+  const http = createServer((request, response) => {
     // A client that was killed leaves an incomplete request.
     answer(request, response).catch(() => response.destroy())
   })
@@ -40,68 +54,60 @@ export async function startEmbeddingProvider(t: Test, dimension = 64): Promise<E
     if (!request.url?.endsWith('/embeddings')) return void response.writeHead(404).end('{}')
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
-    const { input, encoding_format } = JSON.parse(Buffer.concat(chunks).toString()) as {
+    const { input, ...rest } = JSON.parse(Buffer.concat(chunks).toString()) as {
       input: string[]
       encoding_format?: string
     }
     calls.push(input.length)
-    if (hanging === 'always') return
-    if (hanging) return void (hanging = false)
-    if (fixed) return void response.setHeader('content-type', fixed.type).end(fixed.body)
+    fields.push(rest)
+    if (hanging === 'always' || (typeof hanging === 'number' && input.length > hanging)) return
+    if (hanging === true) return void (hanging = false)
+    if (fixed)
+      return void response.writeHead(fixed.status, { 'content-type': fixed.type }).end(fixed.body)
     response.setHeader('content-type', 'application/json')
     if (failing.times > 0) {
       failing.times--
       response.writeHead(failing.status)
       return void response.end(JSON.stringify({ error: { message: 'scripted failure' } }))
     }
-    const fault = faultOf(input)
+    const isBase64 = rest.encoding_format === 'base64'
+    const fault =
+      (typeof server.base64 === 'object' && isBase64 && server.base64) ||
+      (refusedText !== undefined && input.some(text => text.includes(refusedText!)) && badText) ||
+      refusalOf(server, input)
     if (fault) {
-      response.writeHead(400)
-      return void response.end(JSON.stringify({ error: { message: fault } }))
+      response.writeHead(fault.status)
+      return void response.end(JSON.stringify(fault.body))
     }
     const data = input.map((text, index) => {
       const vector = vectorOf(text, exchanged ?? dimension)
       const embedding =
-        encoding_format === 'base64' ? Buffer.from(vector.buffer).toString('base64') : [...vector]
+        isBase64 && server.base64 === 'answered'
+          ? Buffer.from(vector.buffer).toString('base64')
+          : [...vector]
       return { object: 'embedding', index, embedding }
     })
     response.end(JSON.stringify({ object: 'list', data, model: 'double', usage: {} }))
   }
   return {
-    baseUrl: `${await listen(t, server)}/v1`,
+    baseUrl: `${await listen(t, http)}/v1`,
     calls,
+    fields,
     fail: (status, times) => void (failing = { status, times }),
-    hang: (when?: 'always') => void (hanging = when ?? true),
-    answerAlways: (type, body) => void (fixed = { type, body }),
+    hang: (when?: 'always' | number) => void (hanging = when ?? true),
+    answerAlways: (type, body, status = 200) => void (fixed = { type, body, status }),
+    refuseText: text => void (refusedText = text),
     exchange: other => void (exchanged = other),
     recover() {
       exchanged = undefined
+      refusedText = undefined
       hanging = false
       fixed = undefined
     },
   }
 }
 
-/** Counts tokens of long texts only: a text has no more tokens than bytes. */
-function faultOf(input: readonly string[]): string | undefined {
-  if (input.length > 2_048) return 'too many inputs'
-  if (input.includes('')) return 'input cannot be an empty string'
-  const isTooLong = input.some(text => Buffer.byteLength(text) > 8_191 && tokensOf(text) > 8_191)
-  if (isTooLong) return 'maximum context length is 8192 tokens'
-  const bytes = input.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  const isTooMuch =
-    bytes > 300_000 && input.reduce((sum, text) => sum + tokensOf(text), 0) > 300_000
-  return isTooMuch ? 'max 300000 tokens per request' : undefined
-}
-
-/** Counts in slices: a long text without spaces would take seconds at once. */
-function tokensOf(text: string): number {
-  let sum = 0
-  for (let start = 0; start < text.length; start += 1_000) {
-    sum += countTokens(text.slice(start, start + 1_000))
-  }
-  return sum
-}
+const badText = { status: 400, body: { error: { message: 'this text is not allowed' } } }
 
 function vectorOf(text: string, dimension: number): Float32Array {
   const vector = new Float32Array(dimension)

@@ -1,3 +1,4 @@
+import { embedToStore } from '#shared/vault/base/embed-to-store.ts'
 import type { PlannedMemory } from '#shared/domain/file-types.ts'
 import { buildImportItems } from '#shared/vault/bulk/import-lines.ts'
 import {
@@ -195,7 +196,7 @@ async function embedMissing(
 ): Promise<void> {
   const withoutVector = items.filter(({ vector }) => !vector)
   const texts = withoutVector.map(({ memory }) => memory.text)
-  const vectors = texts.length > 0 ? await embedder.embedTexts(texts, signal) : []
+  const vectors = await embedToStore(embedder, texts, signal)
   withoutVector.forEach((item, index) => (item.vector = vectors[index]!))
 }
 

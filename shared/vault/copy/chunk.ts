@@ -1,3 +1,4 @@
+import { embedToStore } from '#shared/vault/base/embed-to-store.ts'
 import { addVectorsToDuplicates, textHashKey } from '#shared/vault/copy/vectors-of-duplicates.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { copyIdOf, memoryIdOf } from '#shared/core/ids.ts'
@@ -145,7 +146,7 @@ async function prepareCopies(
   const sources = await copySources(mongo, from, embedder.space, chunk.ids)
   const withoutVector = [...sources.values()].filter(({ vector }) => vector === null)
   const texts = withoutVector.map(({ text }) => text)
-  const vectors = texts.length > 0 ? await embedder.embedTexts(texts, signal) : []
+  const vectors = await embedToStore(embedder, texts, signal)
   const newVectors = new Map(withoutVector.map(({ id }, i) => [id, vectors[i]!]))
 
   const copies = chunk.ids.flatMap((id, i) => {

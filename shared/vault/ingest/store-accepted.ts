@@ -1,3 +1,4 @@
+import { embedToStore } from '#shared/vault/base/embed-to-store.ts'
 import { changeRetention } from '#shared/vault/base/apply-retention.ts'
 import { forgetWrongEmbedder } from '#shared/vault/base/forget-wrong-embedder.ts'
 import { withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
@@ -65,7 +66,7 @@ async function writeMemories(
   const open = again ? await findUnstored(memories, jobs) : memoriesOfJobs(jobs)
   const missing = open.filter(({ job, memory }) => !isAlreadyExpired(alreadyExpired, job, memory))
   const texts = missing.map(({ memory }) => memory.text)
-  const embedding = embedder.embedTexts(texts, signal)
+  const embedding = embedToStore(embedder, texts, signal)
   const vectors = await forgetWrongEmbedder(backend, embedder, jobs, embedding)
   const rows = missing.map(({ job, memory }, index) => ({
     ...memory,

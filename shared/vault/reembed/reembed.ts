@@ -1,3 +1,4 @@
+import { embedToStore } from '#shared/vault/base/embed-to-store.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import type { Config } from '#shared/core/config.ts'
@@ -170,7 +171,7 @@ async function embedTextsWithoutVector(
   if (ids.length === 0) return { embedded: 0, dropped: 0 }
   const withoutVector = await textsWithoutVector(mongo, reembedding, embedder.space, ids)
   const texts = withoutVector.map(({ text }) => text)
-  const vectors = texts.length > 0 ? await embedder.embedTexts(texts, signal) : []
+  const vectors = await embedToStore(embedder, texts, signal)
   const added = withoutVector.map((text, i) => ({ ...text, vector: vectors[i]! }))
   await addVectors(mongo, reembedding, embedder.space, added)
   return { embedded: await countWithVector(mongo, reembedding, embedder.space, ids), dropped: 0 }

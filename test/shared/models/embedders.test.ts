@@ -158,8 +158,9 @@ t.test('a provider that was down at the first use is asked again', async t => {
   const embedders = createEmbedders(
     readConfig({ ...environment, OLLAMA_BASE_URL: provider.baseUrl }),
   )
-  provider.fail(400, 1)
-  await t.rejects(embedders.get('ollama/m'), { message: /did not answer/, reason: 'upstream' })
+  provider.fail(401, 1)
+  const refused = { message: /refused \(status 401\): scripted failure/, reason: 'upstream' }
+  await t.rejects(embedders.get('ollama/m'), refused)
   t.equal((await embedders.get('ollama/m')).dimension, 64)
 })
 

@@ -48,7 +48,7 @@ t.test('lost: no such provider here, another dimension, a name of another scheme
 })
 
 t.test('upstream: a space whose model does not answer is not lost', async t => {
-  provider.fail(400, 1)
+  provider.fail(401, 1)
   const refused = await resolveSpaceEmbedders(embedders, ['ollama__never-asked-64']).catch(
     (error: unknown) => error,
   )

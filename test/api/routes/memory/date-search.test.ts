@@ -355,7 +355,7 @@ t.test('400: a date that is none, a span that ends before it begins', async t =>
 
 t.test('502: the model of a query does not answer', async t => {
   const headers = { 'x-embedding-model': 'openai/text-embedding-3-small' }
-  provider.fail(400, 1)
+  provider.fail(401, 1)
   const asked = { from: '2025-03-01', query: `never asked ${mintId()}` }
-  t.match(await ask(asked, headers), { status: 502, body: { error: /did not answer/ } })
+  t.match(await ask(asked, headers), { status: 502, body: { error: /refused \(status 401\)/ } })
 })

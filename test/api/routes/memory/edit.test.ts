@@ -331,9 +331,9 @@ t.test('502: when a model does not answer, memory, bill and debt stay as they ar
   const vector = Object.values((await documentOf(id, own))!.vectors)[0]!
   await setDocumentFields(backend, own.vault, id, { [`vectors.${space}`]: vector })
   const [before, debt] = [await documentOf(id, own), await debtOf(own)]
-  provider.fail(400, 1)
+  provider.fail(401, 1)
   const answer = await edit(id, 'changed', { 'idempotency-key': 'retry' }, client)
-  t.match(answer, { status: 502, body: { error: /did not answer/ } })
+  t.match(answer, { status: 502, body: { error: /refused \(status 401\)/ } })
   t.same(await documentOf(id, own), before)
   t.same(await debtOf(own), debt)
   t.same(await readBilledUsage(backend, own, 'edit'), [])

@@ -184,9 +184,9 @@ t.test('400: a destination that is none, as of a transfer', async t => {
 t.test('502: the embedding model does not answer; 400: it is unknown', async t => {
   const embeddings = 'ollama/double'
   const [source, destination] = [await toldKey(embeddings), await buildKey(backend)]
-  provider.fail(400, 1)
+  provider.fail(401, 1)
   const down = await graft(source, destination, { queries: ['kitten, now'], embeddings })
-  t.match(down, { status: 502, body: { error: /did not answer/ } })
+  t.match(down, { status: 502, body: { error: /refused \(status 401\)/ } })
   t.equal((await graft(source, destination, { embeddings: 'nobody/knows' })).status, 400)
   const up = await graft(source, destination, {
     queries: ['kitten, now'],

@@ -115,7 +115,7 @@ t.test('200: an empty vault; nothing is billed', async t => {
 
 t.test('502: a model that does not answer is refused before anything is promised', async t => {
   const key = await buildKey(backend)
-  provider.fail(400, 1)
+  provider.fail(401, 1)
   t.equal((await reembed(key, { embeddings: 'ollama/down' })).status, 502)
   t.same((await as(key).get('/v1/operations')).body.items, [])
 })
@@ -278,7 +278,7 @@ t.test('one that could not be finished is failed, and goes on when it is tried a
     isLastTry: true,
     claim: 0,
   }
-  provider.fail(400, 1)
+  provider.fail(401, 1)
   t.match(await jobHandlers.reembed(still, [job]), [{ status: 'cancel' }])
   t.match(await row(), { state: 'failed', outcome: null })
   await rest(1)
@@ -297,8 +297,8 @@ const meanwhile = (happens: () => Promise<unknown>): typeof still => ({
       const embedder = await still.embedders.get(model)
       return {
         ...embedder,
-        async embedTexts(texts, signal) {
-          const vectors = await embedder.embedTexts(texts, signal)
+        async embedEach(texts, signal) {
+          const vectors = await embedder.embedEach(texts, signal)
           await happens()
           return vectors
         },

@@ -292,10 +292,10 @@ t.test('200: a checkout is paid out of the balance', async t => {
 
 t.test('502: an embedding model that does not answer', async t => {
   const vault = await newVault()
-  provider.fail(400, 4)
+  provider.fail(401, 4)
   const answer = await checkOut(vault, { tier: 1, embeddings: `ollama/${mintId()}` })
-  t.match(answer, { status: 502, body: { error: /did not answer/ } })
-  provider.fail(400, 0)
+  t.match(answer, { status: 502, body: { error: /refused \(status 401\)/ } })
+  provider.fail(401, 0)
 })
 
 t.test('200: another vault sees nothing of it', async t => {

@@ -219,10 +219,10 @@ t.test('502: an embedding model that is down leaves the batch lent', async t => 
     embeddings,
   })
   const { body } = await checkOut(vault, { tier: 1, embeddings })
-  provider.fail(400, 1)
+  provider.fail(401, 1)
   t.match(await commit(vault, body.batch_id, entries), {
     status: 502,
-    body: { error: /did not answer/ },
+    body: { error: /refused \(status 401\)/ },
   })
   t.same(await readUsageEvents(backend, vault.vault, 'commit'), [])
   t.match(await commit(vault, body.batch_id, entries), {

@@ -1,0 +1,117 @@
+import { LRUCache } from 'lru-cache'
+import { chunkBytesMax, splitText } from '#shared/models/split-text.ts'
+
+/** Inputs of the first call; OpenAI accepts 2,048, smaller batches are cheaper to repeat. */
+const inputsMax = 256
+/** Bytes of the first call: OpenAI accepts 300,000 tokens, and no token is shorter than a byte. */
+const bytesMax = 300_000
+/** A server that is set up in another way is found out, and one bad minute does not count for ever. */
+const keptMs = 3_600_000
+
+/**
+ * What one model takes in a call, as its answers have shown. A batch with no more inputs and no more bytes
+ * than accepted ones have had is accepted again. A refusal shows that one of the two was too much; where
+ * both could be, the number of inputs is lowered first.
+ */
+export class BatchLimits {
+  /** The most that was accepted: inputs of a batch, bytes of a batch, bytes of one input. */
+  readonly #accepted = { inputs: 1, bytes: 0, input: 0 }
+  #refused: { inputs: number; bytes: number }[] = []
+  /** Bytes of the smallest text that was refused alone and accepted in parts. */
+  #refusedInput = Infinity
+  #keptUntil = 0
+
+  /**
+   * The parts of a text to send: the text itself where it may be accepted, otherwise parts as short as
+   * those of the smallest text that was refused.
+   */
+  split(text: string): string[] {
+    if (Date.now() > this.#keptUntil) this.#forget()
+    const bytes = Buffer.byteLength(text)
+    const mayBeTaken = bytes < this.#refusedInput || bytes <= this.#accepted.input
+    const partBytes = mayBeTaken ? chunkBytesMax : Math.floor(this.#refusedInput / 2)
+    return splitText(text, Math.min(chunkBytesMax, partBytes))
+  }
+
+  accept(batch: readonly string[]): void {
+    const accepted = this.#accepted
+    accepted.inputs = Math.max(accepted.inputs, batch.length)
+    accepted.bytes = Math.max(accepted.bytes, bytesOf(batch))
+    accepted.input = Math.max(accepted.input, ...batch.map(text => Buffer.byteLength(text)))
+  }
+
+  /** Notes a batch that was refused, and of which every input was accepted in smaller ones. */
+  refuse(batch: readonly string[]): void {
+    this.#keptUntil = Date.now() + keptMs
+    const refused = { inputs: batch.length, bytes: bytesOf(batch) }
+    const accepted = this.#accepted
+    if (refused.inputs <= accepted.inputs && refused.bytes <= accepted.bytes) {
+      // The server takes less than before.
+      this.#refused = []
+      Object.assign(accepted, { inputs: 1, bytes: 0 })
+    }
+    this.#refused.push(refused)
+  }
+
+  /** Notes a text that was refused alone, and accepted in parts. */
+  refuseInput(text: string): void {
+    this.#keptUntil = Date.now() + keptMs
+    this.#refusedInput = Math.min(this.#refusedInput, Buffer.byteLength(text))
+  }
+
+  /**
+   * Batches that should be accepted, as indices of the inputs. Where texts have been refused alone, one that
+   * is longer than what is accepted from all goes alone: it takes no other along.
+   */
+  plan(inputs: readonly string[]): number[][] {
+    const max = this.#batchMax()
+    const mayBeLong = this.#refusedInput === Infinity
+    const batches: number[][] = []
+    let open: number[] = []
+    let bytes = 0
+    for (const [index, input] of inputs.entries()) {
+      const size = Buffer.byteLength(input)
+      if (size >= this.#refusedInput || (size > this.#accepted.input && !mayBeLong)) {
+        batches.push([index])
+        continue
+      }
+      if (open.length === 0 || open.length >= max.inputs || bytes + size > max.bytes) {
+        batches.push((open = []))
+        bytes = 0
+      }
+      open.push(index)
+      bytes += size
+    }
+    return batches
+  }
+
+  #batchMax(): { inputs: number; bytes: number } {
+    const { inputs, bytes } = this.#accepted
+    const byBytes = this.#refused.filter(batch => batch.inputs <= inputs)
+    const refusedBytes = Math.min(Infinity, ...byBytes.map(batch => batch.bytes))
+    const byInputs = this.#refused.filter(batch => batch.bytes < refusedBytes)
+    const refusedInputs = Math.min(Infinity, ...byInputs.map(batch => batch.inputs))
+    return {
+      inputs: Math.min(inputsMax, Math.max(inputs, Math.floor(refusedInputs / 2))),
+      bytes: Math.min(bytesMax, Math.max(bytes, Math.floor(refusedBytes / 2))),
+    }
+  }
+
+  #forget(): void {
+    this.#refused = []
+    this.#refusedInput = Infinity
+  }
+}
+
+const bytesOf = (batch: readonly string[]): number =>
+  batch.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+
+const limitsByModel = new LRUCache<string, BatchLimits>({ max: 1_000 })
+
+/** The limits of a model at an address, which this process has learnt so far. */
+export function batchLimitsOf(model: string, url: string): BatchLimits {
+  const key = `${model}\n${url}`
+  const known = limitsByModel.get(key) ?? new BatchLimits()
+  limitsByModel.set(key, known)
+  return known
+}

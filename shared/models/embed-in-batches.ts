@@ -1,0 +1,106 @@
+import { embeddingsRefused, embeddingsSplit } from '#shared/core/metrics.ts'
+import type { BatchLimits } from '#shared/models/batch-limits.ts'
+import { EmbeddingRefusal } from '#shared/models/embeddings-call.ts'
+import { splitText, weightedMeanVector } from '#shared/models/split-text.ts'
+
+type BatchCall = {
+  /** Vectors of unit length. */
+  call(inputs: readonly string[]): Promise<Float32Array[]>
+  limits: BatchLimits
+}
+
+/** A text as the model took it: in parts where it was too long. */
+type Part = { text: string; vector: Float32Array | EmbeddingRefusal }
+
+type Budget = { refusals: number }
+
+/** Every model has room for so many bytes: it refuses what is in a text, not how long it is. */
+const refusedBytesMax = 200
+
+/** A text that every model takes, to find out whether one is there. */
+export const plainText = 'dimension'
+
+/**
+ * The vector of each text, or why the model has none for it. What a smaller call may mend is sent again in
+ * smaller ones: a batch in halves, a text that is refused alone in shorter and shorter parts, of which it gets
+ * the weighted mean, so that all of it counts. A refused text takes no other along.
+ *
+ * @throws EmbeddingRefusal when the model does not answer, or refuses a plain text too.
+ */
+export async function embedInBatches(
+  { call, limits }: BatchCall,
+  texts: readonly string[],
+): Promise<(Float32Array | EmbeddingRefusal)[]> {
+  let proof: Promise<unknown> | undefined
+  const refuseUnlessAway = async (texts: readonly string[], refusal: EmbeddingRefusal) => {
+    await (proof ??= call([plainText]))
+    return texts.map((text): Part[] => [{ text, vector: refusal }])
+  }
+
+  /** @param budget refusals of short parts after which the text that they are of is not cut any more */
+  const embedAll = async (inputs: readonly string[], budget?: Budget): Promise<Part[][]> => {
+    const chunks = inputs.map(input => limits.split(input))
+    const flat = chunks.flat()
+    const parts: Part[][] = []
+    for (const batch of limits.plan(flat)) {
+      const texts = batch.map(index => flat[index]!)
+      const found = await embedBatch(texts, budget)
+      batch.forEach((index, n) => (parts[index] = found[n]!))
+    }
+    let next = 0
+    return chunks.map(({ length }) => parts.slice(next, (next += length)).flat())
+  }
+
+  const embedBatch = async (batch: readonly string[], budget?: Budget): Promise<Part[][]> => {
+    try {
+      const vectors = await call(batch)
+      limits.accept(batch)
+      return batch.map((text, n) => [{ text, vector: vectors[n]! }])
+    } catch (error) {
+      if (!(error instanceof EmbeddingRefusal) || error.parts === undefined) throw error
+      if (budget?.refusals === 0) return refuseUnlessAway(batch, error)
+      if (batch.length === 1) return embedShorter(batch[0]!, error, budget)
+      const parts: Part[][] = []
+      const size = Math.ceil(batch.length / error.parts)
+      for (let start = 0; start < batch.length; start += size) {
+        parts.push(...(await embedAll(batch.slice(start, start + size), budget)))
+      }
+      if (parts.every(isWhole)) limits.refuse(batch)
+      return parts
+    }
+  }
+
+  const embedShorter = async (
+    text: string,
+    refusal: EmbeddingRefusal,
+    budget: Budget = { refusals: 4 },
+  ): Promise<Part[][]> => {
+    const bytes = Buffer.byteLength(text)
+    if (bytes < refusedBytesMax) {
+      budget.refusals--
+      return refuseUnlessAway([text], refusal)
+    }
+    const parts = (await embedAll(splitText(text, Math.ceil(bytes / 2)), budget)).flat()
+    if (parts.every(isEmbedded)) limits.refuseInput(text)
+    return [parts]
+  }
+
+  return (await embedAll(texts)).map(toVector)
+}
+
+const isEmbedded = ({ vector }: Part): boolean => vector instanceof Float32Array
+const isWhole = (parts: readonly Part[]): boolean => parts.length === 1 && isEmbedded(parts[0]!)
+
+/** The mean of the parts that have a vector; a refusal where none has one. */
+function toVector(parts: readonly Part[]): Float32Array | EmbeddingRefusal {
+  const embedded = parts.filter((part): part is Part & { vector: Float32Array } => isEmbedded(part))
+  if (embedded.length === 0) {
+    embeddingsRefused.inc()
+    return parts[0]!.vector
+  }
+  if (parts.length > 1) embeddingsSplit.inc()
+  return weightedMeanVector(
+    embedded.map(({ vector }) => vector),
+    embedded.map(({ text }) => text),
+  )
+}

@@ -1,0 +1,66 @@
+const charactersMax = 200
+/** So many characters of an input in a row are a repetition of it. */
+const repeatedMin = 16
+/** A shorter input is a part of many sentences. */
+const inputMin = 4
+
+/**
+ * What a provider says about a refusal: the message of its answer in one line of at most 200 characters. What
+ * repeats an input or a secret in it is left out. Empty where the answer has no message, such as a page of HTML.
+ *
+ * The fields are those of OpenAI (`error.message`), text-embeddings-inference (`message`, `error`), FastAPI
+ * (`detail`, as Infinity, vLLM and Voyage) and Google (a list with one error).
+ */
+export function providerWords(
+  body: string,
+  inputs: readonly string[],
+  secrets: readonly string[],
+): string {
+  let words = messageOf(body).replaceAll(/\\u[0-9a-f]{4}|[\p{Cc}\s]+/giu, ' ')
+  for (const secret of secrets) if (secret) words = words.replaceAll(secret, '…')
+  words = words.trim().slice(0, charactersMax)
+  return withoutInputs(words, inputs).trim()
+}
+
+function messageOf(body: string): string {
+  let answer: unknown
+  try {
+    answer = JSON.parse(body)
+  } catch {
+    return /^\s*</.test(body) ? '' : body
+  }
+  return messageIn(answer, 0)
+}
+
+const messageFields = ['error', 'message', 'detail', 'msg', 'error_message']
+
+function messageIn(value: unknown, depth: number): string {
+  if (typeof value === 'string') return value
+  if (typeof value !== 'object' || value === null || depth > 3) return ''
+  const fields = value as Record<string, unknown>
+  const inner = Array.isArray(value) ? value.slice(0, 1) : messageFields.map(name => fields[name])
+  for (const one of inner) {
+    const message = messageIn(one, depth + 1)
+    if (message) return message
+  }
+  return ''
+}
+
+/** Replaces every run of 16 characters or more that an input has too, and every whole short input. */
+function withoutInputs(words: string, inputs: readonly string[]): string {
+  const whole = new Set(inputs.map(input => input.trim()))
+  const repeated = Array.from({ length: words.length }, () => false)
+  const mark = (from: number, length: number) => repeated.fill(true, from, from + length)
+  for (let from = 0; from + repeatedMin <= words.length; from++) {
+    const run = words.slice(from, from + repeatedMin)
+    if (inputs.some(input => input.includes(run))) mark(from, repeatedMin)
+  }
+  for (const input of whole) {
+    if (input.length < inputMin || input.length > repeatedMin) continue
+    for (let at = words.indexOf(input); at >= 0; at = words.indexOf(input, at + 1))
+      mark(at, input.length)
+  }
+  return words.replaceAll(/[\s\S]/g, (sign, at: number) =>
+    repeated[at] ? (repeated[at - 1] ? '' : '…') : sign,
+  )
+}
