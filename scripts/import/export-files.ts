@@ -1,5 +1,6 @@
-import { createReadStream } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
+import { createReadStream, mkdtempSync, rmSync } from 'node:fs'
+import { readdir, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { basename, join, relative, sep } from 'node:path'
 import { isZip, readZip } from '#scripts/import/zip.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -8,6 +9,8 @@ import { Refusal } from '#shared/core/errors.ts'
 export type ExportFile = {
   /** Its path in the export, with `/`. */
   name: string
+  /** Where it lies by itself; undefined within an archive. */
+  path?: string
   open(): AsyncIterable<Uint8Array>
 }
 
@@ -17,7 +20,8 @@ const filesMax = 1_000_000
 const isOfMacOs = ({ name }: ExportFile): boolean => /(?:^|\/)(?:__MACOSX\/|\._)/.test(name)
 
 /**
- * The files of an export: a file, a folder with all below it, or a zip archive, without those of macOS.
+ * The files of an export: a file, a folder with all below it, or a zip archive, without those of macOS. Archives in
+ * a folder or an archive are opened too: OpenAI's privacy portal mails one within another, Takeout makes several.
  *
  * @returns in the order of their names
  * @throws Refusal `invalid` for a damaged archive; an error with a `code` when it cannot be read.
@@ -27,10 +31,46 @@ export async function listExportFiles(path: string): Promise<ExportFile[]> {
     ? await listFolder(path)
     : (await isZip(path))
       ? await readZip(path)
-      : [{ name: basename(path), open: () => createReadStream(path) }]
-  return files
-    .filter(file => !isOfMacOs(file))
-    .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+      : [{ name: basename(path), path, open: () => createReadStream(path) }]
+  const opened = await openArchives(files, archiveLevels)
+  return opened.toSorted((one, other) => (one.name < other.name ? -1 : 1))
+}
+
+/** Archives within archives that are opened; one that holds itself has no end. */
+const archiveLevels = 3
+
+/** The files, with those of archives in place of the archives. */
+async function openArchives(files: readonly ExportFile[], levels: number): Promise<ExportFile[]> {
+  const opened: ExportFile[] = []
+  for (const file of files) {
+    if (isOfMacOs(file)) continue
+    const isArchive = levels > 0 && /\.zip$/i.test(file.name)
+    const path = isArchive ? (file.path ?? (await unpack(file))) : undefined
+    if (path === undefined || !(await isZip(path))) opened.push(file)
+    else {
+      const within = (await readZip(path)).map(entry => ({
+        ...entry,
+        name: `${file.name}/${entry.name}`,
+      }))
+      opened.push(...(await openArchives(within, levels - 1)))
+    }
+  }
+  return opened
+}
+
+let unpacked: string | undefined
+let unpackedFiles = 0
+
+/** Writes an archive that lies in another to a folder that goes with the process: its list of files is at its end. */
+async function unpack(file: ExportFile): Promise<string> {
+  if (unpacked === undefined) {
+    const folder = mkdtempSync(join(tmpdir(), 'memory-vault-import-'))
+    process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+    unpacked = folder
+  }
+  const path = join(unpacked, `${++unpackedFiles}.zip`)
+  await writeFile(path, file.open())
+  return path
 }
 
 async function listFolder(path: string): Promise<ExportFile[]> {
@@ -43,6 +83,7 @@ async function listFolder(path: string): Promise<ExportFile[]> {
       const file = join(entry.parentPath, entry.name)
       return {
         name: relative(path, file).split(sep).join('/'),
+        path: file,
         open: () => createReadStream(file),
       }
     })

@@ -18,32 +18,53 @@ export async function* readJsonValues(
   name: string,
 ): AsyncGenerator {
   const scanner = new ValueScanner(name)
-  for await (const chunk of source) {
+  for await (const chunk of asUtf8(source)) {
     for (const value of scanner.feed(chunk)) yield parseValue(value, name)
   }
   const last = scanner.end()
   if (last) yield parseValue(last, name)
 }
 
+/** The bytes in UTF-8, also of a file in UTF-16 that says so: PowerShell writes such ones. */
+async function* asUtf8(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let decoder: TextDecoder | undefined
+  let isFirst = true
+  for await (const chunk of source) {
+    if (isFirst && chunk[0] === 0xff && chunk[1] === 0xfe) decoder = new TextDecoder('utf-16le')
+    if (isFirst && chunk[0] === 0xfe && chunk[1] === 0xff) decoder = new TextDecoder('utf-16be')
+    isFirst = false
+    yield decoder ? Buffer.from(decoder.decode(chunk, { stream: true })) : chunk
+  }
+}
+
 type Value = { bytes: Buffer; at: number }
 
 function parseValue({ bytes, at }: Value, name: string): unknown {
+  const text = bytes.toString('utf8')
   try {
-    return parseExactJson(bytes.toString('utf8'))
+    return parseExactJson(text)
   } catch {
-    const start = JSON.stringify(bytes.toString('utf8', 0, 30))
+    const start = JSON.stringify(text.slice(0, 30))
     throw new Refusal('invalid', `${name} is not JSON at byte ${at.toLocaleString('en')}: ${start}`)
   }
 }
 
 /**
  * JSON whose whole numbers of 16 and more digits beyond 2^53, such as ids of 64 bits, become texts with all of
- * their digits.
+ * their digits. The NaN and Infinity that Python writes are null.
  *
  * @throws SyntaxError
  */
 export function parseExactJson(text: string): unknown {
-  return /\d{16}/.test(text) ? JSON.parse(text, exactNumber) : JSON.parse(text)
+  try {
+    return /\d{16}/.test(text) ? JSON.parse(text, exactNumber) : JSON.parse(text)
+  } catch (error) {
+    const plain = text.replaceAll(/"[^"\\]*(?:\\[^][^"\\]*)*"?|-?\b(?:NaN|Infinity)\b/g, token =>
+      token.startsWith('"') ? token : 'null',
+    )
+    if (plain === text) throw error
+    return parseExactJson(plain)
+  }
 }
 
 const exactNumber = (_name: string, value: unknown, read?: { source: string }): unknown =>

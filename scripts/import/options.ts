@@ -37,7 +37,7 @@ first memory.
 
   --from <product>     which export it is:
 ${names.map(name => `                         ${name.padEnd(10)} ${formats[name]!.file}`).join('\n')}
-  <export>             the file, its folder, or a zip archive of it, of any size
+  <export>             the file, its folder, or a zip archive of it, of any size, with the archives in them
   --dry-run            reads and reports, and sends nothing
   --session <id>       store in this session instead of the core vault
   --on-conflict <how>  of documents that this service wrote as okf: skip or replace memories that exist

@@ -50,7 +50,7 @@ t.test(
     )
     const dry = await run(['--from', 'chatgpt', file, '--dry-run'])
     t.equal(dry.code, 0, dry.err)
-    t.match(dry.out, /^ChatGPT: 7 memories from 2025-02-01 to 2025-02-01\n/)
+    t.match(dry.out, /^ChatGPT: 8 memories from 2025-02-01 to 2025-02-01\n/)
     t.match(dry.out, /left out: messages of branches .*: 2\n[^]*never carried over from ChatGPT: /)
     t.match(dry.out, /dry run: nothing was sent\n$/)
     t.same(await exportLines(client), [])
@@ -58,19 +58,20 @@ t.test(
     const first = await run(['--from', 'chatgpt', file, ...at])
     t.equal(first.code, 0, first.err)
     // Three messages of the two conversations are the same to the millisecond.
-    t.match(first.out, /complete: 7 memories · 4 stored · 3 already there\n$/)
+    t.match(first.out, /complete: 8 memories · 5 stored · 3 already there\n$/)
     t.match(first.err, /100%/, 'a line for each part, where there is no terminal')
     const stored = await exportLines(client)
     t.match(
       stored.map(({ role, content, timestamp }) => [role, content, timestamp]),
       [
         ['user', 'I am a baker in Graz', Date.parse('2025-02-01T10:00:00Z')],
+        ['user', 'Be brief', Date.parse('2025-02-01T10:00:00.001Z')],
         ['user', 'What shall I call my kitten?', Date.parse('2025-02-01T10:00:01.500Z')],
         ['assistant', 'Ada suits her', Date.parse('2025-02-01T10:00:09Z')],
         ['user', 'Then Ada it is', Date.parse('2025-02-01T10:00:09.001Z')],
       ],
     )
-    t.match(stored[1]!.metadata, { source: 'chatgpt', title: 'Kitten names' })
+    t.match(stored[2]!.metadata, { source: 'chatgpt', title: 'Kitten names' })
     const found = await client.post('/v1/memory/search', {
       query: 'What is the kitten called?',
       limit: 5,
@@ -79,7 +80,7 @@ t.test(
     t.match(JSON.stringify(found.body), /Ada/)
 
     const again = await run(['--from', 'chatgpt', file, ...at, '--json'])
-    t.match(JSON.parse(again.out), { status: 'complete', memories: 7, stored: 0, skipped: 7 })
+    t.match(JSON.parse(again.out), { status: 'complete', memories: 8, stored: 0, skipped: 8 })
     t.notOk(existsSync(`${file}.import-state.json`))
   },
 )

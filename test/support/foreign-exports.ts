@@ -253,11 +253,11 @@ export const lettaFile = (): object => ({
 })
 
 /** A zip archive with these files; one whose name ends in `.bin` is stored, the others are deflated. */
-export function zipOf(files: Readonly<Record<string, string>>): Buffer {
+export function zipOf(files: Readonly<Record<string, string | Buffer>>): Buffer {
   const [bodies, directory]: [Buffer[], Buffer[]] = [[], []]
   let at = 0
-  for (const [name, text] of Object.entries(files)) {
-    const bytes = Buffer.from(text)
+  for (const [name, content] of Object.entries(files)) {
+    const bytes = Buffer.from(content as string)
     const isStored = name.endsWith('.bin')
     const data = isStored ? bytes : deflateRawSync(bytes)
     const head = Buffer.alloc(26)

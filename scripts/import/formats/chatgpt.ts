@@ -9,6 +9,8 @@ import {
   isObject,
   type Fields,
 } from '#scripts/import/formats/fields.ts'
+import { branchShown, otherBranches } from '#scripts/import/formats/branches.ts'
+import { withoutMarks } from '#scripts/import/formats/chatgpt-marks.ts'
 import { jsonFormat } from '#scripts/import/formats/format.ts'
 
 /** `conversations.json` of ChatGPT's export: trees of messages, of which the branch last shown is read. */
@@ -27,18 +29,21 @@ export const chatgpt = jsonFormat({
           source: 'chatgpt',
           conversation: firstText(conversation, 'conversation_id', 'id'),
           title: asText(conversation['title']),
+          // Whoever imports the export asks for all of it; by this field such conversations can be deleted.
+          do_not_remember: conversation['is_do_not_remember'] === true ? true : undefined,
         }
         let time = asTime(conversation['create_time'], conversation['update_time'])
         for (const message of shownMessages(conversation, losses)) {
           time = asTime(message['create_time']) ?? addMilliseconds(time, 1)
-          const draft = toDraft(message, losses)
-          if (!draft) continue
-          // Custom instructions stand at the beginning of every conversation.
-          if (draft.metadata['kind'] !== undefined) {
-            if (instructions.has(draft.content)) continue
-            instructions.add(draft.content)
+          for (const [index, draft] of toDrafts(message, losses).entries()) {
+            // Custom instructions stand at the beginning of every conversation.
+            if (draft.metadata['kind'] !== undefined) {
+              if (instructions.has(draft.content)) continue
+              instructions.add(draft.content)
+            }
+            const timestamp = addMilliseconds(time, index)
+            yield { ...draft, timestamp, metadata: { ...metadata, ...draft.metadata } }
           }
-          yield { ...draft, timestamp: time, metadata: { ...metadata, ...draft.metadata } }
         }
       },
     }
@@ -47,30 +52,23 @@ export const chatgpt = jsonFormat({
 
 /** The messages from the beginning to the one shown last; those of other branches are counted. */
 function shownMessages(conversation: Fields, losses: Losses): Fields[] {
-  const nodes = asObject(conversation['mapping'])
-  const shown = new Set<string>()
-  const messages: Fields[] = []
-  let id = asText(conversation['current_node']) ?? newestLeaf(nodes)
-  while (id !== undefined && !shown.has(id) && isObject(nodes[id])) {
-    shown.add(id)
-    const node = asObject(nodes[id])
-    if (isObject(node['message'])) messages.push(node['message'])
-    id = asText(node['parent'])
-  }
-  const others = Object.keys(nodes).filter(
-    other => !shown.has(other) && isConversation(asObject(asObject(nodes[other])['message'])),
+  const nodes = new Map(
+    Object.entries(asObject(conversation['mapping'])).flatMap(([id, node]) =>
+      isObject(node)
+        ? [[id, { message: asObject(node['message']), parent: asText(node['parent']) }]]
+        : [],
+    ),
   )
-  losses.add('messages of branches that were edited or regenerated', others.length)
-  return messages.reverse()
-}
-
-/** The last message of a conversation that does not name it. */
-function newestLeaf(nodes: Fields): string | undefined {
-  const timeOf = (id: string): number =>
-    Number(asObject(asObject(nodes[id])['message'])['create_time'] ?? 0)
-  return Object.keys(nodes)
-    .filter(id => asList(asObject(nodes[id])['children']).length === 0)
-    .toSorted((one, other) => timeOf(other) - timeOf(one))[0]
+  const tree = new Map(
+    [...nodes].map(([id, { message, parent }]) => [
+      id,
+      { parent, time: Number(message['create_time'] ?? 0) },
+    ]),
+  )
+  const shown = branchShown(tree, asText(conversation['current_node']))
+  const others = [...nodes].filter(([id, { message }]) => !shown.has(id) && isConversation(message))
+  losses.add(otherBranches, others.length)
+  return [...shown].map(id => nodes.get(id)!.message)
 }
 
 const roleOf = (message: Fields): unknown => asObject(message['author'])['role']
@@ -78,14 +76,17 @@ const roleOf = (message: Fields): unknown => asObject(message['author'])['role']
 const isConversation = (message: Fields): boolean =>
   (roleOf(message) === 'user' || roleOf(message) === 'assistant') && textOf(message) !== ''
 
-function toDraft(message: Fields, losses: Losses): Draft | undefined {
+function toDrafts(message: Fields, losses: Losses): Draft[] {
   const role = roleOf(message)
   const { content_type: type, ...content } = asObject(message['content'])
-  const profile = aboutUser(message, content)
-  if (profile !== undefined) return { content: profile, metadata: { kind: 'custom_instructions' } }
+  const instructions = customInstructions(message, content)
+  if (instructions.length > 0) {
+    const metadata = { kind: 'custom_instructions' }
+    return instructions.map(text => ({ content: text, metadata }))
+  }
   if (type === undefined || (role !== 'user' && role !== 'assistant')) {
     if (role === 'tool') losses.add('tool calls, their results and thoughts')
-    return undefined
+    return []
   }
   const { is_visually_hidden_from_conversation: hidden, model_slug: model } = asObject(
     message['metadata'],
@@ -94,33 +95,35 @@ function toDraft(message: Fields, losses: Losses): Draft | undefined {
   const isForTool = asText(message['recipient']) !== undefined && message['recipient'] !== 'all'
   if (!isSpoken || isForTool) {
     losses.add('tool calls, their results and thoughts')
-    return undefined
+    return []
   }
-  if (hidden === true || message['weight'] === 0) return undefined
+  if (hidden === true || message['weight'] === 0) return []
   losses.add('images, recordings and files', asList(content['parts']).filter(isAsset).length)
-  const text = textOf(message)
-  if (text === '') return undefined
-  return { content: text, role, metadata: { model: asText(model) } }
+  const text = textOf(message, losses)
+  return text === '' ? [] : [{ content: text, role, metadata: { model: asText(model) } }]
 }
 
 const isAsset = (part: unknown): boolean => isObject(part) && asText(part['text']) === undefined
 
-/** The text of a message; a recording counts by its transcription. */
-const textOf = (message: Fields): string =>
-  asList(asObject(message['content'])['parts'])
+/** The text of a message; a recording counts by its transcription. Answers have marks, what users type does not. */
+function textOf(message: Fields, losses?: Losses): string {
+  const given = asList(asObject(message['content'])['parts'])
     .map(part => (typeof part === 'string' ? part : (asText(asObject(part)['text']) ?? '')))
     .join('\n')
-    .replaceAll(citation, '')
-    .trim()
-
-/** References to search results, in characters for private use. */
-const citation = /\uE200[^\uE200\uE201]{0,1000}\uE201/g
-
-/** What users wrote about themselves in their custom instructions, of today's form and of 2023's. */
-function aboutUser(message: Fields, content: Fields): string | undefined {
-  const { user_context_message_data: older } = asObject(message['metadata'])
-  const text = asText(content['user_profile']) ?? asText(asObject(older)['about_user_message'])
-  if (text === undefined) return undefined
-  const [, fenced] = text.split('```')
-  return (fenced ?? text).trim() || undefined
+  if (roleOf(message) !== 'assistant') return given.trim()
+  const { text, dropped } = withoutMarks(given)
+  losses?.add('references to sources, pictures and widgets', dropped)
+  return text.trim()
 }
+
+/** What users wrote of themselves and how they want to be answered, in today's form and in that of 2023. */
+function customInstructions(message: Fields, content: Fields): string[] {
+  const older = asObject(asObject(message['metadata'])['user_context_message_data'])
+  return [
+    asText(content['user_profile']) ?? asText(older['about_user_message']),
+    asText(content['user_instructions']) ?? asText(older['about_model_message']),
+  ].flatMap(text => (text === undefined ? [] : [withoutFence(text).trim()]).filter(Boolean))
+}
+
+/** ChatGPT tells its model in a sentence what the text is, and encloses it. */
+const withoutFence = (text: string): string => /^[^`]*:\s*```([^]*)```\s*$/.exec(text)?.[1] ?? text

@@ -25,7 +25,7 @@ export const gemini = jsonFormat({
 
 function* recordDrafts(record: Fields, losses: Losses): Generator<Draft> {
   const answer = answerOf(record)
-  const prompt = promptOf(record, answer !== '')
+  const prompt = promptOf(record)
   if (prompt === undefined) {
     losses.add('records of other activity than prompts')
     return
@@ -55,12 +55,11 @@ const otherVerbs =
   /^(?:Created|Used|Added|Gave|Selected|Shared|Deleted|Viewed|Visited|Searched|Edited|Pinned|Renamed|Exported|Updated)\s/
 
 /** What the user said, without the verb before it; undefined for other activity. */
-function promptOf(record: Fields, isAnswered: boolean): string | undefined {
+function promptOf(record: Fields): string | undefined {
   const title = asText(record['title'])
   if (title === undefined || !isOfGemini(record) || otherVerbs.test(title)) return undefined
+  // In other languages the verb is unknown: the title stays whole, and other activity is not told apart.
   const verb = promptVerbs.find(found => title.startsWith(found))
-  // In other languages the verb is unknown: what was answered is a prompt, and stays whole.
-  if (verb === undefined && !isAnswered) return undefined
   return title.slice(verb?.length ?? 0)
 }
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { listExportFiles, type ExportFile } from '#scripts/import/export-files.ts'
@@ -46,6 +46,25 @@ t.test('what macOS puts beside files is no part of an export', async t => {
   const files = { 'mem0/a.json': '{}', '__MACOSX/mem0/._a.json': '\0', 'mem0/._a.json': '\0' }
   writeFileSync(join(dir, 'mac.zip'), zipOf(files))
   t.same(await read('mac.zip'), [['mem0/a.json', '{}']])
+})
+
+t.test('archives within archives and several in a folder are opened', async t => {
+  const portal = zipOf({ 'conversations.json': '[]', 'more.zip': zipOf({ 'a.json': 'A' }) })
+  const name = 'User Online Activity/Conversations__x-chatgpt-0001.zip'
+  const files = { [name]: portal, 'not-one.zip': 'plain', '__MACOSX/._x.zip': portal }
+  writeFileSync(join(dir, 'portal.zip'), zipOf(files))
+  const inner: [string, string][] = [
+    [`${name}/conversations.json`, '[]'],
+    [`${name}/more.zip/a.json`, 'A'],
+  ]
+  t.same(await read('portal.zip'), [...inner, ['not-one.zip', 'plain']])
+  mkdirSync(join(dir, 'takeout'))
+  writeFileSync(join(dir, 'takeout/001.zip'), zipOf({ 'a.json': 'A' }))
+  writeFileSync(join(dir, 'takeout/002.ZIP'), zipOf({ 'a.json': 'B' }))
+  t.same(await read('takeout'), [
+    ['001.zip/a.json', 'A'],
+    ['002.ZIP/a.json', 'B'],
+  ])
 })
 
 t.test('an archive of another program, also with wide fields', async t => {

@@ -42,27 +42,80 @@ t.test('ChatGPT: the branch that was shown, in its order, with times', async t =
     chatgptConversation(),
     chatgptConversation('c-2', 'x'.repeat(300)),
   ])
-  t.same(brief(lines).slice(0, 4), [
+  t.same(brief(lines).slice(0, 5), [
     ['user', 'I am a baker in Graz', '2025-02-01T10:00:00.000Z'],
+    ['user', 'Be brief', '2025-02-01T10:00:00.001Z'],
     ['user', 'What shall I call my kitten?', '2025-02-01T10:00:01.500Z'],
     ['assistant', 'Ada suits her', '2025-02-01T10:00:09.000Z'],
     ['user', 'Then Ada it is', '2025-02-01T10:00:09.001Z'],
   ])
-  t.equal(lines.length, 7, 'custom instructions once')
-  t.same(lines[2]!.metadata, {
+  t.equal(lines.length, 8, 'custom instructions once')
+  t.same(lines[3]!.metadata, {
     source: 'chatgpt',
     conversation: 'c-1',
     title: 'Kitten names',
     model: 'gpt-5',
   })
-  t.equal((lines[4]!.metadata!['title'] as string).length, 256)
+  t.equal((lines[5]!.metadata!['title'] as string).length, 256)
   t.same(lost, {
     'tool calls, their results and thoughts': 4,
     'images, recordings and files': 2,
     'messages of branches that were edited or regenerated': 2,
     'ends of long metadata texts': 3,
+    'references to sources, pictures and widgets': 2,
   })
 })
+
+t.test('ChatGPT: words that marks of an answer wrap stay, what has none is counted', async t => {
+  const mark = (...fields: string[]) => `\uE200${fields.join('\uE202')}\uE201`
+  const answer = [
+    `Try ${mark('entity', '["restaurant","Casa Marisol","Porto"]')}`,
+    `near ${mark('url', 'the map', 'https://a.example/?q=1')} or ${mark('url', 'the list', 'turn0search1')}.`,
+    `\uE203Open daily.\uE204${mark('cite', 'turn0search1', 'turn0news2')}`,
+    `${mark('navlist', 'More on Porto', 'turn0news1,turn0news2')}${mark('image_group', '{"query":["x"]}')}`,
+  ].join(' ')
+  const turn = (role: string) => ({
+    message: { author: { role }, content: { content_type: 'text', parts: [answer] } },
+  })
+  const { lines, lost } = await readValue('chatgpt', { mapping: { a: turn('assistant') } })
+  t.equal(
+    lines[0]!.content,
+    'Try Casa Marisol near [the map](https://a.example/?q=1) or the list. Open daily. More on Porto',
+  )
+  t.same(lost, { 'references to sources, pictures and widgets': 2 })
+  const { lines: asked } = await readValue('chatgpt', { mapping: { a: turn('user') } })
+  t.equal(asked[0]!.content, answer, 'what a user typed is no mark')
+})
+
+t.test(
+  'ChatGPT: both custom instructions, of both forms, and conversations not to be remembered',
+  async t => {
+    const hidden = (content: object, metadata: object = {}) => ({
+      mapping: { a: { message: { author: { role: 'user' }, content, metadata } } },
+      is_do_not_remember: true,
+    })
+    const { lines } = await readValue('chatgpt', [
+      hidden({
+        content_type: 'user_editable_context',
+        user_instructions: 'Run ```npm test``` first',
+      }),
+      hidden(
+        { content_type: 'text', parts: [] },
+        {
+          user_context_message_data: {
+            about_user_message: 'A vet: ```code``` too',
+            about_model_message: 'They want:\n```Use metric units```',
+          },
+        },
+      ),
+    ])
+    t.same(
+      lines.map(({ content }) => content),
+      ['Run ```npm test``` first', 'A vet: ```code``` too', 'Use metric units'],
+    )
+    t.match(lines[0]!.metadata, { kind: 'custom_instructions', do_not_remember: true })
+  },
+)
 
 t.test('ChatGPT: trees that are odd do no harm', async t => {
   const message = (text: string, time: number) => ({
@@ -84,11 +137,18 @@ t.test('ChatGPT: trees that are odd do no harm', async t => {
       y: { parent: 'r', children: [], message: message('newer', 1_700_000_002) },
     },
   }
-  const { lines } = await readValue('chatgpt', [circle, headless, { mapping: { a: 3, b: [] } }])
+  const dangling = { ...headless, current_node: 'client-created-root' }
+  const { lines, lost } = await readValue('chatgpt', [
+    circle,
+    headless,
+    dangling,
+    { mapping: { a: 3, b: [] } },
+  ])
   t.same(
     lines.map(({ content }) => content),
-    ['a', 'b', 'newer'],
+    ['a', 'b', 'newer', 'newer'],
   )
+  t.same(lost, { 'messages of branches that were edited or regenerated': 2 })
 })
 
 t.test('Claude: text blocks, older texts, what Claude remembers', async t => {
@@ -106,6 +166,53 @@ t.test('Claude: text blocks, older texts, what Claude remembers', async t => {
   ])
   t.same(lines[0]!.metadata, { source: 'claude', conversation: 'cl-1', title: 'Boiler' })
   t.same(lost, { 'tool calls, their results and thoughts': 2, 'attachments and files': 1 })
+})
+
+t.test('Claude: the branch last shown, pasted texts, spoken notes', async t => {
+  const root = '00000000-0000-4000-8000-000000000000'
+  const message = (uuid: string, parent: string, text: string, rest: object = {}) => ({
+    uuid,
+    parent_message_uuid: parent,
+    sender: 'human',
+    content: [{ type: 'text', text }],
+    ...rest,
+  })
+  const edited = [
+    message('1', root, 'My sister is called Ilse.'),
+    message('2', '1', 'Lovely.'),
+    message('3', root, 'My sister is called Elsa, not Ilse.'),
+    message('4', '3', 'Thanks, Elsa then.'),
+    message('5', 'lost', 'Below a message that is missing.'),
+  ]
+  const told = (rest: object) => readValue('claude', { chat_messages: edited, ...rest })
+  const shown = edited.slice(2).map(({ content }) => content[0]!.text)
+  for (const leaf of ['4', undefined, 'gone']) {
+    const chat_messages = leaf === '4' ? edited : edited.slice(0, 4)
+    const { lines, lost } = await told({ chat_messages, current_leaf_message_uuid: leaf })
+    t.same(
+      lines.map(({ content }) => content),
+      shown.slice(0, chat_messages.length - 2),
+    )
+    t.same(lost, { 'messages of branches that were edited or regenerated': 2 })
+  }
+  const first = await told({ current_leaf_message_uuid: '2' })
+  t.equal(first.lines[0]!.content, 'My sister is called Ilse.')
+  const attachments = [
+    { file_name: '', extracted_content: 'A long letter' },
+    { file_name: 'book.pdf', extracted_content: 'Chapter 1' },
+  ]
+  const { lines, lost } = await told({
+    chat_messages: [
+      message('1', root, '', { attachments }),
+      message('2', '1', '', { content: [{ type: 'voice_note', text: 'Spoken' }] }),
+      message('3', '2', '', { text: 'Beside an empty block' }),
+    ],
+  })
+  t.same(
+    lines.map(({ content }) => content),
+    ['A long letter', 'Spoken', 'Beside an empty block'],
+  )
+  t.same(lost, { 'attachments and files': 1 })
 })
 
 t.test('Gemini: the files of Takeout in any language', t => {
@@ -129,6 +236,19 @@ t.test('Gemini: prompts and the words of their answers', async t => {
     ['assistant', 'It leaves at nine & at five.\nDaily', '2025-04-01T09:00:00.501Z'],
   ])
   t.same(lost, { 'records of other activity than prompts': 2 })
+  const record = { header: 'Gemini アプリ', products: ['Gemini'], time: '2025-04-01T09:00:00Z' }
+  const japanese = await readValue('gemini', [
+    { ...record, title: '船はいつ出ますか' },
+    {
+      ...record,
+      title: 'Prompted Straße?',
+      safeHtmlItem: [{ html: 'Stra&szlig;e &Auml;&frac12;' }],
+    },
+  ])
+  t.same(
+    japanese.lines.map(({ content }) => content),
+    ['船はいつ出ますか', 'Straße?', 'Straße Ä½'],
+  )
 })
 
 t.test('mem0: ids of 64 bits keep their digits, as text', async t => {

@@ -38,6 +38,15 @@ t.test('elements of an array, JSON lines, single values: wherever the bytes are 
   t.same(await read('[1][2]\n3'), [1, 2, 3], 'pages one after the other')
 })
 
+t.test('what Python and PowerShell write is read: NaN, Infinity, UTF-16', async t => {
+  t.same(await read('[{"score":NaN,"a":"-NaN \\" Infinity","b":[-Infinity, Infinity]}]'), [
+    { score: null, a: '-NaN " Infinity', b: [null, null] },
+  ])
+  const text = Buffer.from('\uFEFF[{"a":"grüße 🚲"}]', 'utf16le')
+  t.same(await read(text, 9), [{ a: 'grüße 🚲' }])
+  t.same(await read(Buffer.from(text).swap16(), 9), [{ a: 'grüße 🚲' }])
+})
+
 t.test('what is no JSON, or only its beginning, is refused by its place', async t => {
   await t.rejects(read('[{"a":1},{"b":'), { reason: 'invalid', message: /ends in the middle/ })
   await t.rejects(read('[1,2'), { message: /ends in the middle/ })
