@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import { chunkBytesMax, splitText } from '#shared/models/split-text.ts'
 
 /** Inputs of the first call; OpenAI accepts 2,048, smaller batches are cheaper to repeat. */
@@ -106,12 +105,17 @@ export class BatchLimits {
 const bytesOf = (batch: readonly string[]): number =>
   batch.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
 
-const limitsByModel = new LRUCache<string, BatchLimits>({ max: 1_000 })
+/** A gateway that takes any name for a model would fill it without end. */
+const modelsMax = 1_000
+const limitsByModel = new Map<string, BatchLimits>()
 
 /** The limits of a model at an address, which this process has learnt so far. */
 export function batchLimitsOf(model: string, url: string): BatchLimits {
   const key = `${model}\n${url}`
-  const known = limitsByModel.get(key) ?? new BatchLimits()
-  limitsByModel.set(key, known)
-  return known
+  const known = limitsByModel.get(key)
+  if (known) return known
+  if (limitsByModel.size >= modelsMax) limitsByModel.clear()
+  const limits = new BatchLimits()
+  limitsByModel.set(key, limits)
+  return limits
 }
