@@ -301,6 +301,7 @@ export interface ExportLine {
   id: string
   tier: Tier
   role: Role
+  /** never cut into pieces: a longer text goes to upload, which cuts it into memories */
   content: string
   /** when it happened; exports write epoch milliseconds, also those of 1970 to 1973 */
   timestamp: EpochMs | string

@@ -1,10 +1,12 @@
+import { mapInSlices, runAtOnce, runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { dimension, getFeature } from '#shared/models/hashed-features.ts'
 import { relatedTerms } from '#shared/search/words/related-terms.ts'
 import { isFunctionTerm } from '#shared/search/words/function-terms.ts'
 import { innerNames } from '#shared/search/words/inner-names.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
-import { isMarkerTerm, termsOf } from '#shared/search/words/index-terms.ts'
+import { queryLengthMax } from '#shared/search/query/parse-query.ts'
+import { isMarkerTerm, termsInSteps, termsOf } from '#shared/search/words/index-terms.ts'
 
 /**
  * The built-in embedder: no model, no network, no key. A text is the weighted sum of the features
@@ -18,59 +20,61 @@ export function localEmbedder(): Embedder {
     dimension,
     space: 'local_v1',
     calibration: { unrelated: 0.1, same: 0.75, floor: 0.35, lexical: true },
-    embedEach: embedInBatches,
-    embedTexts: embedInBatches,
-    embedQuery: text => Promise.resolve(embedQuery(text)),
-    embedQueries: texts => Promise.resolve(texts.map(embedQuery)),
+    embedEach: embedTexts,
+    embedTexts,
+    embedQuery: text => runInSlices(querySteps(text)),
+    embedQueries: (texts, signal) => embedInSlices(texts, querySteps, signal),
   }
 }
 
-/** About a millisecond of work: a large batch must not block the event loop. */
-const textsPerBatch = 64
+const embedTexts: Embedder['embedTexts'] = (texts, signal) =>
+  embedInSlices(texts, textSteps, signal)
 
-async function embedInBatches(
+/** Thousands of texts, or long ones, must not block the event loop. */
+const embedInSlices = (
   texts: readonly string[],
+  stepsOf: (text: string) => Steps<Float32Array>,
   signal?: AbortSignal,
-): Promise<Float32Array[]> {
-  const vectors: Float32Array[] = []
-  for (let i = 0; i < texts.length; i += textsPerBatch) {
+): Promise<Float32Array[]> =>
+  mapInSlices(texts, text => {
     signal?.throwIfAborted()
-    if (i > 0) await new Promise(resolve => setImmediate(resolve))
-    for (const text of texts.slice(i, i + textsPerBatch)) vectors.push(embed(text))
-  }
-  return vectors
-}
+    return runInSlices(stepsOf(text))
+  })
 
 /** Names of people in a text show who is present, not what it is about. */
 const nameWeight = 0.4
 
 /** The vector of a text; always of unit length. */
-export const embed = (text: string): Float32Array => embedTerms(text, () => 1)
+export const embed = (text: string): Float32Array => runAtOnce(textSteps(text))
+
+const textSteps = (text: string): Steps<Float32Array> => embedTerms(text, () => 1)
 
 /** What a function word counts in a question: most texts of a language share it. */
 const functionTermWeight = 0.3
 
-/** As `embed`; function words count less. */
-const embedQuery = (text: string): Float32Array =>
-  embedTerms(text, term => (isFunctionTerm(term) ? functionTermWeight : 1))
+/** As `textSteps`; function words count less. Reads what the ranking reads of a query. */
+const querySteps = (text: string): Steps<Float32Array> =>
+  embedTerms(text.slice(0, queryLengthMax), term => (isFunctionTerm(term) ? functionTermWeight : 1))
 
-function embedTerms(text: string, weightOf: (term: string) => number): Float32Array {
+function* embedTerms(text: string, weightOf: (term: string) => number): Steps<Float32Array> {
   const termCounts = new Map<string, number>()
-  for (const term of contentTerms(text)) termCounts.set(term, (termCounts.get(term) ?? 0) + 1)
-  const names = properNames(text)
+  for (const term of yield* contentTerms(text))
+    termCounts.set(term, (termCounts.get(term) ?? 0) + 1)
+  const names = yield* properNames(text)
 
   const vector = new Float32Array(dimension)
   for (const [term, count] of termCounts) {
     const { indices, values } = getFeature(term)
     const factor = weightOf(term) * (1 + Math.log(count)) * (names.has(term) ? nameWeight : 1)
     for (let i = 0; i < indices.length; i++) vector[indices[i]!]! += values[i]! * factor
+    yield
   }
   return normalizeInPlace(vector)
 }
 
 /** A text of stop words alone is embedded by them, one without words by its characters. */
-function contentTerms(text: string): string[] {
-  const terms = termsOf(text).filter(term => !isMarkerTerm(term))
+function* contentTerms(text: string): Steps<string[]> {
+  const terms = (yield* termsInSteps(text)).filter(term => !isMarkerTerm(term))
   if (terms.length > 0) return terms
   const words = foldText(text).match(/[\p{L}\p{N}]+/gu)
   return words ?? Array.from(text).slice(0, 256)
@@ -80,9 +84,13 @@ function contentTerms(text: string): string[] {
  * The terms of words that are capitalised without beginning a sentence, and that the tables do not
  * contain: Caroline, but neither Japan nor Python.
  */
-function properNames(text: string): Set<string> {
-  const terms = innerNames(text).flatMap(termsOf)
-  return new Set(terms.filter(term => relatedTerms(term).length === 0))
+function* properNames(text: string): Steps<Set<string>> {
+  const names = new Set<string>()
+  for (const name of innerNames(text)) {
+    for (const term of termsOf(name)) if (relatedTerms(term).length === 0) names.add(term)
+    yield
+  }
+  return names
 }
 
 function normalizeInPlace(vector: Float32Array): Float32Array {

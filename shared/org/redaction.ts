@@ -1,6 +1,6 @@
 import type { Admin } from '#shared/access/admin.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
-import { countTokens } from '#shared/core/tokens.ts'
+import { countTokensInSlices } from '#shared/core/tokens.ts'
 import type { Metadata } from '#shared/domain/metadata.ts'
 import { requireOrganization, changePolicy } from '#shared/org/policy-change.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
@@ -69,11 +69,11 @@ export async function activeOrgRedaction(
  *
  * @throws Refusal `invalid` as `applyRedaction`.
  */
-export function redactContent<Content extends { text: string; metadata?: Metadata }>(
-  redaction: RedactionPolicy | null,
-  content: Content,
-): Content & { tokens: number } {
+export async function redactContent<
+  Content extends { text: string; tokens: number; metadata?: Metadata },
+>(redaction: RedactionPolicy | null, content: Content): Promise<Content> {
   const text = applyRedaction(redaction, content.text, 'text')
   const metadata = redactMetadata(redaction, content.metadata)
-  return { ...content, text, tokens: countTokens(text), ...(metadata && { metadata }) }
+  const tokens = text === content.text ? content.tokens : await countTokensInSlices(text)
+  return { ...content, text, tokens, ...(metadata && { metadata }) }
 }

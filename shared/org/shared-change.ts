@@ -19,7 +19,7 @@ import {
   type WriteKind,
 } from '#shared/org/shared-writes.postgres.ts'
 import { applyRedaction } from '#shared/privacy/apply-redaction.ts'
-import { countTokens } from '#shared/core/tokens.ts'
+import { countTokensInSlices } from '#shared/core/tokens.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import { tagSetKey, sortUniqueTags } from '#shared/domain/tags.ts'
 import { activeOrgRedaction } from '#shared/org/redaction.ts'
@@ -81,7 +81,7 @@ export async function mutateSharedMemory(
     }
     await finalizeEarlierWrites(backend, orgVault, request.id, current)
     const planned = await redactSnapshot(backend, orgVault, current, await mutation(current))
-    const intent = buildIntent(orgVault, request, current, planned)
+    const intent = await buildIntent(orgVault, request, current, planned)
     if (intent.actions.length === 0) return current.memory
     const vectors = await embedSnapshot(backend, orgVault, current, intent.after)
     if ((await recordWriteIntents(postgres.query, [intent])).has(writeId)) continue
@@ -117,17 +117,17 @@ async function finalizeEarlierWrites(
   if (applied.length > 0) await finalizeWrites(backend, orgVault, applied)
 }
 
-function buildIntent(
+async function buildIntent(
   { org, vault, epoch }: OrgVault,
   { operation, actor, id, kind }: MutationRequest,
   { memory }: SharedMemoryState,
   snapshot: MemorySnapshot | null,
-): WriteIntent {
+): Promise<WriteIntent> {
   const before = memory && toSnapshot(memory)
   const after = snapshot && {
     ...snapshot,
     tags: sortUniqueTags(snapshot.tags),
-    tokens: countTokens(snapshot.text),
+    tokens: await countTokensInSlices(snapshot.text),
   }
   const writeId = toWriteId({ operation, id })
   const actions = toAuditActions(before, after, kind)

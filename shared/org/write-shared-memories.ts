@@ -18,7 +18,8 @@ import {
   type WriteKind,
 } from '#shared/org/shared-writes.postgres.ts'
 import type { RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
-import { countTokens } from '#shared/core/tokens.ts'
+import { mapInSlices } from '#shared/core/event-loop.ts'
+import { countTokensInSlices } from '#shared/core/tokens.ts'
 import type { Metadata } from '#shared/domain/metadata.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import { sortUniqueTags } from '#shared/domain/tags.ts'
@@ -58,24 +59,19 @@ export async function addSharedMemories(
   orgVault: OrgVault,
   { operation, actor, items }: ChangeOrigin & { items: readonly NewSharedMemory[] },
 ): Promise<AddResult> {
-  const prepared = items.map((item, index) => prepareMemory(item, operation, index))
-  const earlierWrites = await findSharedWrites(
-    backend.postgres.query,
-    prepared.map(({ mark }) => mark),
-  )
-  const isDone = ({ mark }: PreparedMemory) => earlierWrites.get(mark)?.state === 'done'
+  const prepared = await mapInSlices(items, prepareMemory(operation))
+  const marks = prepared.map(({ mark }) => mark)
+  const earlierWrites = await findSharedWrites(backend.postgres.query, marks)
   const redaction = await activeOrgRedaction(backend.postgres.query, orgVault.org)
-  const { allowed, blocked } = redactAll(
-    redaction,
-    prepared.filter(item => !isDone(item)),
-  )
+  const undone = prepared.filter(({ mark }) => earlierWrites.get(mark)?.state !== 'done')
+  const { allowed, blocked } = await redactAll(redaction, undone)
   const { ready, failed: unembedded } = await embedAll(backend, orgVault.org, allowed)
   const failed = [...blocked, ...unembedded].toSorted((a, b) => a.index - b.index)
   if (failed.length > 0 && failed.length === prepared.length) throw failed[0]!.error
   if (ready.length > 0) await storeMemories(backend, orgVault, { actor, ready })
 
-  const refused = new Set(failed.map(({ index }) => index))
   const updatedAt = backend.now()
+  const refused = new Set(failed.map(({ index }) => index))
   const texts = new Map(allowed.map(item => [item.index, item]))
   const added = prepared
     .filter(({ index }) => !refused.has(index))
@@ -91,30 +87,31 @@ type PreparedMemory = {
   content: NewSharedMemory & { id: string; tokens: number }
 }
 
-function prepareMemory(item: NewSharedMemory, operation: string, index: number): PreparedMemory {
-  const id = memoryIdOf(operation, index)
-  const content = { ...item, id, tags: sortUniqueTags(item.tags), tokens: countTokens(item.text) }
-  return { index, mark: copyIdOf(operation, index, id), content }
-}
-
-const blankText = (): Refusal => new Refusal('invalid', 'text holds no words')
+const prepareMemory =
+  (operation: string) =>
+  async (item: NewSharedMemory, index: number): Promise<PreparedMemory> => {
+    const id = memoryIdOf(operation, index)
+    const tokens = await countTokensInSlices(item.text)
+    const content = { ...item, id, tags: sortUniqueTags(item.tags), tokens }
+    return { index, mark: copyIdOf(operation, index, id), content }
+  }
 
 /** Redacts a text before it is embedded, and its metadata, or refuses them. */
-function redactAll(
+async function redactAll(
   redaction: RedactionPolicy | null,
   given: readonly PreparedMemory[],
-): { allowed: PreparedMemory[]; blocked: AddResult['failed'] } {
+): Promise<{ allowed: PreparedMemory[]; blocked: AddResult['failed'] }> {
   const allowed: PreparedMemory[] = []
   const blocked: AddResult['failed'] = []
-  for (const item of given) {
+  await mapInSlices(given, async item => {
     try {
-      if (item.content.text.trim() === '') throw blankText()
-      allowed.push({ ...item, content: redactContent(redaction, item.content) })
+      if (item.content.text.trim() === '') throw new Refusal('invalid', 'text holds no words')
+      allowed.push({ ...item, content: await redactContent(redaction, item.content) })
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       blocked.push({ index: item.index, error })
     }
-  }
+  })
   return { allowed, blocked }
 }
 
@@ -197,7 +194,7 @@ export async function updateSharedMemory(
   orgVault: OrgVault,
   { operation, actor, id, ifVersion, kind = 'edit', ...wanted }: ChangeOrigin & SharedMemoryChange,
 ): Promise<SharedMemory> {
-  if (wanted.text?.trim() === '') throw blankText()
+  if (wanted.text?.trim() === '') throw new Refusal('invalid', 'text holds no words')
   const changed = await mutateSharedMemory(
     backend,
     orgVault,

@@ -47,8 +47,8 @@ const latestWords =
   /\b(?:latest|newest|current(?:ly)?|now|nowadays|these days|at the moment|most recent(?:ly)?|still|so far|by now|as of)\b/i
 const firstWords = /\b(?:first|earliest|originally|initially|at the beginning|used to)\b/i
 
-/** Characters of a query that are parsed; the rest is ignored. */
-const queryLengthMax = 16_000
+/** Characters of a query that are read; the rest is ignored. */
+export const queryLengthMax = 16_000
 
 /** Parses a query; a text that asks nothing yields its terms only. Never throws. */
 export function parseSearchQuery(query: string, now: number): ParsedQuery {

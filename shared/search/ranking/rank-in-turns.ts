@@ -1,5 +1,4 @@
-import { runAtOnce } from '#shared/core/event-loop.ts'
-import { runInTurns } from '#shared/core/event-loop-turns.ts'
+import { runAtOnce, runInSlices } from '#shared/core/event-loop.ts'
 import type { VaultIndex } from '#shared/search/index/vault-index.ts'
 import {
   rankingSteps,
@@ -24,7 +23,7 @@ export async function rankInTurns(
   search: SearchOptions,
 ): Promise<SearchHit[]> {
   for (let attempt = 1; attempt <= attemptsMax; attempt++) {
-    const hits = await runInTurns(rankingSteps(await openIndexes(), questions, search))
+    const hits = await runInSlices(rankingSteps(await openIndexes(), questions, search))
     if (hits) return hits
   }
   return runAtOnce(rankingSteps(await openIndexes(), questions, search)) ?? []

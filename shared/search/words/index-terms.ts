@@ -1,3 +1,4 @@
+import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
 import { analyzeWord, type WordAnalysis } from '#shared/search/words/analyze-word.ts'
 
 /** Prefix of speaker terms: a text that begins with `Caroline:` or `[Caroline]` has the term `@carolin`. */
@@ -30,6 +31,9 @@ const cachedLengthMax = 32
 /** Longer runs are analyzed in parts: some patterns take quadratic time. */
 const runLengthMax = 1_000
 
+/** Characters of a step: about 1 ms where no word was met before. */
+const stepLength = 1_000
+
 /**
  * Index terms of a text in any script, with repetitions: stems of English words without stop
  * words, numbers as digits, identifiers, addresses and versions whole and in parts, pairs of
@@ -38,12 +42,16 @@ const runLengthMax = 1_000
  *
  * The speaker prefix of a turn yields a marker only: as a word it would match all turns of a speaker.
  */
-export function termsOf(text: string): string[] {
+export const termsOf = (text: string): string[] => runAtOnce(termsInSteps(text))
+
+/** As `termsOf`, in steps of some milliseconds: for texts of any length. */
+export function* termsInSteps(text: string): Steps<string[]> {
   const terms: string[] = []
   const prefix = parseSpeakerPrefix(text)
   let roots: string[] | undefined
   let foreign = 0
   let start = prefix?.length ?? 0
+  let stepEnd = start + stepLength
   for (let i = start; i <= text.length; i++) {
     const isEnd = i === text.length || isSpace(text.charCodeAt(i))
     if (!isEnd && i - start < runLengthMax) continue
@@ -56,6 +64,10 @@ export function termsOf(text: string): string[] {
       foreign += run.foreignScore
     }
     start = isEnd ? i + 1 : i
+    if (start > stepEnd) {
+      yield
+      stepEnd = start + stepLength
+    }
   }
   if (roots && foreign > 0) for (const root of roots) terms.push(root)
   for (const name of prefix?.names ?? []) {

@@ -1,5 +1,5 @@
-import { createEventLoopYield, type EventLoopYield } from '#shared/core/event-loop-yield.ts'
-import { countTokens } from '#shared/core/tokens.ts'
+import { runInSlices, type Steps } from '#shared/core/event-loop.ts'
+import { countTokensInSteps } from '#shared/core/tokens.ts'
 
 export type TextChunk = { text: string; tokens: number }
 
@@ -11,15 +11,22 @@ const charactersPerToken = 128
 
 /**
  * Cuts a text into chunks of at most 512 tokens, at paragraph ends where possible, then at sentence ends, then
- * at word ends, and only then between graphemes, or inside one that is longer. The chunks joined are the text, character for character. It
- * yields to the event loop every 10 ms.
+ * at word ends, and only then between graphemes, or inside one that is longer. The chunks joined are the text, character for character. The
+ * event loop runs in between.
  */
-export async function splitIntoChunks(text: string): Promise<TextChunk[]> {
-  if (text.length <= chunkTokensMax * charactersPerToken) {
-    const tokens = countTokens(text)
-    if (tokens <= chunkTokensMax) return [{ text, tokens }]
-  }
-  return packChunks(text, 0, createEventLoopYield())
+export const splitIntoChunks = (text: string): Promise<TextChunk[]> =>
+  runInSlices(splitInSteps(text))
+
+function* splitInSteps(text: string): Steps<TextChunk[]> {
+  const tokens = yield* countUpToMax(text)
+  if (tokens <= chunkTokensMax) return [{ text, tokens }]
+  return yield* packChunks(text, 0)
+}
+
+/** Tokens of a text; of one that is longer than a chunk some number above 512. */
+function* countUpToMax(text: string): Steps<number> {
+  if (text.length > chunkTokensMax * charactersPerToken) return Infinity
+  return yield* countTokensInSteps(text, chunkTokensMax)
 }
 
 /** Ways to split a text, from coarse to fine. */
@@ -35,40 +42,37 @@ const cuts: ((text: string) => string[])[] = [
 ]
 
 /** Fills chunks with parts of one kind; a part that is longer than a chunk is split more finely. */
-async function packChunks(
-  text: string,
-  level: number,
-  yieldToEventLoop: EventLoopYield,
-): Promise<TextChunk[]> {
+function* packChunks(text: string, level: number): Steps<TextChunk[]> {
   const parts = cuts[level]?.(text) ?? [text]
+  yield
   const chunks: TextChunk[] = []
   let chunk = ''
   let chunkTokens = 0
-  const flush = () => {
-    if (chunk !== '') chunks.push({ text: chunk, tokens: countTokens(chunk) })
+  function* flush(): Steps<void> {
+    if (chunk !== '') chunks.push({ text: chunk, tokens: yield* countTokensInSteps(chunk) })
     chunk = ''
     chunkTokens = 0
   }
   for (const part of parts) {
-    await yieldToEventLoop()
-    const tokens = part.length > chunkTokensMax * charactersPerToken ? Infinity : countTokens(part)
+    yield
+    const tokens = yield* countUpToMax(part)
     // Joining parts can only merge tokens: the sum is an upper bound for the joined text.
     if (chunkTokens + tokens <= chunkTokensMax) {
       chunk += part
       chunkTokens += tokens
       continue
     }
-    flush()
+    yield* flush()
     if (tokens <= chunkTokensMax) {
       chunk = part
       chunkTokens = tokens
     } else if (level + 1 < cuts.length) {
-      chunks.push(...(await packChunks(part, level + 1, yieldToEventLoop)))
+      for (const one of yield* packChunks(part, level + 1)) chunks.push(one)
     } else {
       chunks.push({ text: part, tokens })
     }
   }
-  flush()
+  yield* flush()
   return chunks
 }
 

@@ -15,7 +15,8 @@ import type { VaultScope } from '#shared/domain/memory.ts'
 import type { RestoredFields } from '#shared/vault/bulk/memories.mongo.ts'
 import type { BulkChunk } from '#shared/vault/bulk/chunks.postgres.ts'
 import { parseStart, type Moment } from '#shared/core/dates.ts'
-import { countTokens } from '#shared/core/tokens.ts'
+import { mapInSlices } from '#shared/core/event-loop.ts'
+import { countTokensInSlices } from '#shared/core/tokens.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
 /** How far the length of a vector may be from 1: the rounding error of six decimal places. */
@@ -81,7 +82,7 @@ export async function buildImportItems(
   const idsInVault = await findLiveIds(backend, chunk, sources, (id, generation) =>
     importedMemoryId(chunk, id, generation),
   )
-  return lines.map(line => {
+  return mapInSlices(lines, async (line): Promise<BulkItem> => {
     const vector = reusableVector(line, embedder)
     return {
       ...importIdCandidates(chunk, line),
@@ -95,7 +96,7 @@ export async function buildImportItems(
         role: line.role,
         text: line.content,
         at: line.timestamp,
-        tokens: countTokens(line.content),
+        tokens: await countTokensInSlices(line.content),
         operation: chunk.operation,
         ...(line.importance !== undefined && { importance: line.importance }),
         ...(line.name !== undefined && { speaker: line.name }),

@@ -18,7 +18,8 @@ import {
 } from '#shared/domain/lease.ts'
 import { requireStandaloneProse } from '#shared/vault/consolidate/standalone-prose.ts'
 import { waitForCommit } from '#shared/vault/consolidate/wait-for-commit.ts'
-import { countTokens } from '#shared/core/tokens.ts'
+import { mapInSlices } from '#shared/core/event-loop.ts'
+import { countTokensInSlices } from '#shared/core/tokens.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
@@ -81,7 +82,7 @@ export async function commitBatch(
   if (lease.state === 'leased') {
     requireBalance(caller)
     requireStandaloneProse(commit.entries)
-    const entries = redactEntries(caller, commit.entries)
+    const entries = await redactEntries(caller, commit.entries)
     const job = await buildCommitJob(backend, caller, lease, entries)
     if (await acceptCommit(backend, caller, { job, operation: commit.operation })) {
       const sources = await applyNow(backend, job, lease)
@@ -122,8 +123,8 @@ const refusalOf = (lease: LeaseWithState | undefined): Refusal =>
 const redactEntries = (
   { keyRow }: Caller,
   entries: readonly ReflectionEntry[],
-): ReflectionEntry[] =>
-  entries.map(({ text, importance }, index) => ({
+): Promise<ReflectionEntry[]> =>
+  mapInSlices(entries, ({ text, importance }, index) => ({
     text: applyRedaction(keyRow.redaction, text, `entries[${index}].text`),
     importance,
   }))
@@ -148,12 +149,12 @@ async function buildCommitJob(
     covers,
     ...expiryFor({ requested: null, days, storedAt: Date.now() }),
     ...(days !== null && { retentionDays: days }),
-    reflections: entries.map(({ text, importance }, index) => {
+    reflections: await mapInSlices(entries, async ({ text, importance }, index) => {
       const { buffer, byteOffset, byteLength } = vectors[index]!
       return {
         id: memoryIdOf(batch, index),
         text,
-        tokens: countTokens(text),
+        tokens: await countTokensInSlices(text),
         importance,
         vector: Buffer.from(buffer, byteOffset, byteLength).toString('base64'),
       }

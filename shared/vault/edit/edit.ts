@@ -20,7 +20,7 @@ import { isEditFinalized } from '#shared/vault/edit/edits.postgres.ts'
 import { findSessionEpochs } from '#shared/vault/base/vault-state.postgres.ts'
 import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
 import { applyRedaction } from '#shared/privacy/apply-redaction.ts'
-import { countTokens } from '#shared/core/tokens.ts'
+import { countTokensInSlices } from '#shared/core/tokens.ts'
 import type { EditJob } from '#shared/domain/job-payloads.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
@@ -73,7 +73,8 @@ export async function editMemory(
   if (edit.text.trim() === '') throw new Refusal('invalid', 'text holds no words')
   const text = applyRedaction(caller.keyRow.redaction, edit.text, 'text')
   const id = edit.id.toLowerCase()
-  const content = { text, hash: contentHash(text), tokens: countTokens(text) }
+  const tokens = await countTokensInSlices(text)
+  const content = { text, hash: contentHash(text), tokens }
   const job = buildEditJob(caller, edit.operation, id)
   for (let tries = 0; tries < triesMax; tries++) {
     const edited = await tryEdit(backend, caller, edit, { job, content })

@@ -1,11 +1,10 @@
 import type { Metadata } from '#shared/domain/metadata.ts'
 import { redactMetadata } from '#shared/privacy/apply-redaction.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { runInSlices } from '#shared/core/event-loop.ts'
+import { createSlices, runInSlices } from '#shared/core/event-loop.ts'
 import { toLargeJson } from '#shared/core/json-bytes.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import { createEventLoopYield } from '#shared/core/event-loop-yield.ts'
 import type { Message } from '#shared/domain/message-content.ts'
 import {
   bothHalves,
@@ -210,11 +209,11 @@ async function toMemories(
   now: number,
 ): Promise<Memory[]> {
   const memories: Memory[] = []
-  const yieldToEventLoop = createEventLoopYield()
+  const { pause } = createSlices()
   for (const [turn, { role, at, speaker, interrupted, chunks }] of turns.entries()) {
     const message = memoryIdOf(operation, memories.length)
     for (const [number, { text, tokens }] of chunks.entries()) {
-      await yieldToEventLoop()
+      await pause()
       memories.push({
         id: memoryIdOf(operation, memories.length),
         tier: 1,

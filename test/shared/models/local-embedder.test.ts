@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
+import { queryLengthMax } from '#shared/search/query/parse-query.ts'
 import { scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
+import { countTurns, startStepClock } from '#test/support/step-clock.ts'
 
 const embedder = localEmbedder()
 
@@ -103,4 +105,19 @@ t.test('function words of other languages hardly count in a question', async t =
   t.same(one, await embedder.embedQuery(english))
   t.same(two, await embedder.embedQuery('Was macht meine Tante?'))
   t.ok(Math.abs(Math.hypot(...two!) - 1) < 1e-5, 'unit length')
+})
+
+t.test('long texts and queries let the event loop turn at their words', async t => {
+  const text = Array.from({ length: 4_000 }, (_, i) => `bird${i}`).join(' ')
+  t.same(await embedder.embedTexts([text]), [embed(text)])
+  const cut = await embedder.embedQuery(text.slice(0, queryLengthMax))
+  startStepClock(t)
+  const { turns, stop } = countTurns()
+  t.same(
+    await embedder.embedQueries([text, `${text} Naxos`]),
+    [cut, cut],
+    'as far as a ranking reads',
+  )
+  stop()
+  t.ok(turns() > 1_000, `${turns()} turns`)
 })

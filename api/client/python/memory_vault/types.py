@@ -328,6 +328,7 @@ class _ExportLineRequired(TypedDict):
     id: str
     tier: Tier
     role: Role
+    # never cut into pieces: a longer text goes to upload, which cuts it into memories
     content: str
     # when it happened; exports write epoch milliseconds, also those of 1970 to 1973
     timestamp: Union[EpochMs, str]

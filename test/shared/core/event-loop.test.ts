@@ -1,5 +1,5 @@
 import t from 'tap'
-import { runInTurns } from '#shared/core/event-loop-turns.ts'
+import { runInSlices } from '#shared/core/event-loop.ts'
 import { countTurns } from '#test/support/step-clock.ts'
 
 let time = 0
@@ -19,7 +19,7 @@ function* work(steps: number, onStep: () => void): Generator<void, number, void>
 t.test('long work lets the event loop turn, and ends with its result', async t => {
   const { turns, stop } = countTurns()
   let steps = 0
-  t.equal(await runInTurns(work(40, () => steps++)), 40)
+  t.equal(await runInSlices(work(40, () => steps++)), 40)
   t.equal(steps, 40)
   stop()
   t.ok(turns() >= 10, `${turns()} turns`)
@@ -28,7 +28,7 @@ t.test('long work lets the event loop turn, and ends with its result', async t =
 t.test('work without a pause of its own ends in the turn in which it began', async t => {
   const { turns, stop } = countTurns()
   t.equal(
-    await runInTurns(
+    await runInSlices(
       (function* () {
         yield
         return 'short'
@@ -43,7 +43,7 @@ t.test('work without a pause of its own ends in the turn in which it began', asy
 t.test('of several long works one gets a turn, in rotation', async t => {
   const turnOf: string[] = []
   const { turns, stop } = countTurns()
-  const run = (name: string) => runInTurns(work(20, () => turnOf.push(`${turns()} ${name}`)))
+  const run = (name: string) => runInSlices(work(20, () => turnOf.push(`${turns()} ${name}`)))
   await Promise.all(['one', 'two', 'three'].map(run))
   stop()
   const later = turnOf.filter(entry => !entry.startsWith('0 '))
@@ -56,11 +56,11 @@ t.test('of several long works one gets a turn, in rotation', async t => {
 
 t.test('a short work is not queued behind long ones', async t => {
   let isLongOver = false
-  const long = Promise.all(Array.from({ length: 5 }, () => runInTurns(work(30, () => {})))).then(
+  const long = Promise.all(Array.from({ length: 5 }, () => runInSlices(work(30, () => {})))).then(
     () => (isLongOver = true),
   )
   await new Promise(resolve => setImmediate(resolve))
-  t.equal(await runInTurns(work(1, () => {})), 1)
+  t.equal(await runInSlices(work(1, () => {})), 1)
   t.notOk(isLongOver)
   await long
 })
@@ -70,7 +70,7 @@ t.test('an error of a step is that of the work, and others go on', async t => {
     yield* work(10, () => {})
     throw new Error('step')
   }
-  const other = runInTurns(work(20, () => {}))
-  await t.rejects(runInTurns(failing()), { message: 'step' })
+  const other = runInSlices(work(20, () => {}))
+  await t.rejects(runInSlices(failing()), { message: 'step' })
   t.equal(await other, 20)
 })
