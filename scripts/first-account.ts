@@ -7,7 +7,6 @@ import { storeProviderKey } from '#shared/access/provider-key.ts'
 import { createSeal } from '#shared/core/seal.ts'
 import { hasAccounts, upsertAccount } from '#shared/access/accounts.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
-import { providerNames } from '#shared/core/provider-registry.ts'
 
 /**
  * Creates the first account of a new service: unlimited, with a card on file and the operator's
@@ -30,9 +29,8 @@ export async function createFirstAccount(
   return postgres.transaction(async ({ query }) => {
     const account = await upsertAccount({ query }, email, billing)
     const keyOwner = { account, actor: serviceActor }
-    for (const provider of providerNames) {
-      const key = providers[provider]?.apiKey
-      if (key) await storeProviderKey({ query, seal }, keyOwner, provider, key)
+    for (const { name, apiKey } of providers.values()) {
+      if (apiKey) await storeProviderKey({ query, seal }, keyOwner, name, apiKey)
     }
     const keys = provideKeys()
     const labels = { email, keyName: 'First Key', keyLifetimeDays: null, adminLifetimeDays: 365 }

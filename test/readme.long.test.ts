@@ -9,7 +9,7 @@ import t from 'tap'
 import { contractDocument } from '#api/contract/document.ts'
 import { createCredentials } from '#scripts/create-credentials.ts'
 import { readConfig } from '#shared/core/config.ts'
-import { providerNames } from '#shared/core/provider-registry.ts'
+import { builtInNames } from '#shared/core/provider-registry.ts'
 import { jobNames, jobOptions } from '#shared/domain/jobs.ts'
 import { createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { installPackage } from '#test/support/installed-package.ts'
@@ -229,12 +229,15 @@ t.test('every variable of the environment is in the table, and no other', async 
   const read = new Set<string>()
   const asking = new Proxy({}, { get: (_, name) => void read.add(String(name)) })
   t.throws(() => readConfig(asking))
-  const named = [...read].filter(name => !/_(API_KEY|BASE_URL)$/.test(name))
+  const named = [...read].filter(name => !/_(API_KEY|BASE_URL|MODELS)$/.test(name))
   const [table] = parseTables(readSection(readPage('scripts/README.md'), 'Environment'))
   const written = table!.rows.flatMap(([name]) => inlineCodeSpans(name!))
-  t.same(written.toSorted(), [...named, 'DATA_DIR', '<NAME>_API_KEY', '<NAME>_BASE_URL'].toSorted())
+  t.same(
+    written.toSorted(),
+    [...named, 'DATA_DIR', '<NAME>_API_KEY', '<NAME>_BASE_URL', '<NAME>_MODELS'].toSorted(),
+  )
   const providers = inlineCodeSpans(table!.rows.find(([name]) => name!.includes('<NAME>'))![2]!)
-  for (const name of providerNames) t.ok(providers.includes(name.toUpperCase()), name)
+  for (const name of builtInNames) t.ok(providers.includes(name.toUpperCase()), name)
 })
 
 t.test('the map is of this tree', async t => {

@@ -9,7 +9,6 @@ const root = new URL('../../', import.meta.url)
 /** Sources outside the console's folder that the browser loads, too. */
 const sharedSources = [
   'api/client/client.ts',
-  'shared/core/provider-registry.ts',
   'shared/search/words/stem.ts',
   'shared/search/words/stop-words.ts',
 ]

@@ -2,21 +2,8 @@
 
 /** A time that comes in, in any of three forms: a day such as `2026-11-20`, ISO 8601 such as `2026-11-20T15:15:00Z` (its seconds may be left out; `2026-11-20 16:15:00+01`, as PostgreSQL writes it, is the same time), or milliseconds since 1970, whose fraction is cut off. A time without a zone is UTC. A day is its beginning at 00:00 UTC, and where it ends a span it counts whole. A number above 0 and below 10^11 is plainly seconds and is refused. */
 export type Moment = string | number
-/** A model provider this service knows. */
-export type Provider =
-  | 'openai'
-  | 'anthropic'
-  | 'google'
-  | 'openrouter'
-  | 'xai'
-  | 'deepseek'
-  | 'mistral'
-  | 'groq'
-  | 'cerebras'
-  | 'together'
-  | 'fireworks'
-  | 'ollama'
-  | 'vllm'
+/** A model provider of this service: openai, anthropic, google, openrouter, xai, deepseek, mistral, groq, cerebras, together, fireworks, ollama, vllm, or one that its operator has named. `GET /v1/account/provider-keys` lists them. */
+export type Provider = string
 export type MetadataValue = string | number | boolean
 /** Names the vector space of a vault: `local`, or a provider-prefixed embedding model. Where none is named it is the one the vault stands in: that of the service's default model when the vault was made, or of the last one it was re-embedded with. */
 export type EmbeddingModel = string
@@ -202,6 +189,8 @@ export interface ProviderKey {
 /** GET /v1/account/provider-keys */
 export interface ListProviderKeysAnswer {
   provider_keys: ProviderKey[]
+  /** every provider of this service */
+  providers: Provider[]
 }
 /** PUT /v1/account/provider-keys/:provider */
 export interface PutProviderKeyBody {
@@ -3244,7 +3233,7 @@ export interface Endpoints {
     defaults: 'by_day'
     answers: { 200: UsageAnswer }
   }
-  /** Lists the provider keys of the account, masked. */
+  /** Lists the provider keys of the account, masked, and the providers that it may have one for. */
   'GET /v1/account/provider-keys': {
     answers: { 200: ListProviderKeysAnswer }
   }
@@ -3750,7 +3739,7 @@ export interface Endpoints {
     body: ChatBody
     answers: { 200: ChatAnswer }
   }
-  /** Calls a model in the format of OpenAI's Responses, of a provider that serves them: openai, openrouter, xai, groq, ollama, vllm. */
+  /** Calls a model in the format of OpenAI's Responses, of a provider that serves them: openai, openrouter, xai, groq, ollama, vllm, or one that the operator has named. */
   'POST /v1/responses': {
     query: SwitchQuery
     headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>

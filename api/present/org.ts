@@ -17,12 +17,11 @@ import type { OrgRow } from '#shared/org/orgs.postgres.ts'
 import type { RoleRow } from '#shared/org/roles.postgres.ts'
 import type { TagRow } from '#shared/org/tags.postgres.ts'
 import type { UserRow } from '#shared/org/users.postgres.ts'
-import type { ProviderName } from '#shared/core/provider-registry.ts'
 
 export const presentOrg = (org: OrgRow): Organization => ({
   org_id: org.id,
   name: org.name,
-  processor_provider: org.processorProvider as ProviderName,
+  processor_provider: org.processorProvider,
   extract_model: org.extractModel,
   classify_model: org.classifyModel,
   owner_email: org.ownerEmail,

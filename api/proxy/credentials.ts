@@ -16,7 +16,6 @@ import { withTimeout } from '#shared/core/with-timeout.ts'
 import { callerOf, limitSubjectOf, type Caller } from '#shared/access/caller.ts'
 import { containsKey, hashKey, looksLikeKey, type KeyMode } from '#shared/access/key.ts'
 import { requireKeyForm } from '#shared/models/provider-key-form.ts'
-import { isSelfHosted, type ProviderName } from '#shared/core/provider-registry.ts'
 
 /** The caller of a model call. */
 export type ProxyCaller = {
@@ -178,13 +177,13 @@ export function providerKeyFromRequest(ctx: Context): string | undefined {
  */
 export async function resolveProviderKey(
   ctx: Context,
-  backend: Pick<Backend, 'providerKeys'>,
+  backend: Pick<Backend, 'providerKeys' | 'config'>,
   { account }: Caller,
-  provider: ProviderName,
+  provider: string,
 ): Promise<string | undefined> {
   const key = providerKeyFromRequest(ctx) ?? (await backend.providerKeys.open(account, provider))
   if (key !== undefined) requireKeyForm(provider, key)
-  if (key !== undefined || isSelfHosted(provider)) return key
+  if (key !== undefined || backend.config.providers.get(provider)?.selfHosted) return key
   throw new Refusal(
     'unauthenticated',
     `No provider key for ${provider}`,

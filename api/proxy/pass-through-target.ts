@@ -41,13 +41,14 @@ export async function choosePassthroughModel(
   { account }: Caller,
   { format, pathModel, bodyModel }: ModelChoice,
 ): Promise<ModelRef> {
+  const { providers } = backend.config
   const requested = pathModel?.replace(/%2F/gi, '/') ?? bodyModel
   if (requested === undefined) {
     const name = ctx.path.replace(/^\/(?:upload\/)?v1(?:beta)?\//, '').split('/')[0]!
-    return { provider: pickProvider(ctx, format), name }
+    return { provider: pickProvider(ctx, format, providers), name }
   }
   // A model that is only looked up may be one that no list shows.
-  const provider = ctx.method === 'GET' ? namedProvider(ctx, format) : undefined
+  const provider = ctx.method === 'GET' ? namedProvider(ctx, format, providers) : undefined
   if (provider !== undefined) return { provider, name: withoutPrefix(requested, provider) }
   return resolveModel(backend, requested, format, () => openProviderKeys(backend, account))
 }

@@ -5,7 +5,7 @@ import {
   providerOfKey,
   providersWithFormat,
   type ApiFormat,
-  type ProviderName,
+  type Providers,
 } from '#shared/core/provider-registry.ts'
 
 /**
@@ -14,12 +14,16 @@ import {
  *
  * @throws Refusal `invalid` for a provider that does not serve it.
  */
-export const pickProvider = (ctx: Context, format: ApiFormat): ProviderName =>
-  namedProvider(ctx, format) ?? providersWithFormat(format)[0]!
+export const pickProvider = (ctx: Context, format: ApiFormat, providers: Providers): string =>
+  namedProvider(ctx, format, providers) ?? providersWithFormat(providers, format)[0]!
 
 /** The provider that the header `X-Provider` or the request's own key shows; undefined without either. */
-export function namedProvider(ctx: Context, format: ApiFormat): ProviderName | undefined {
-  const served = providersWithFormat(format)
+export function namedProvider(
+  ctx: Context,
+  format: ApiFormat,
+  providers: Providers,
+): string | undefined {
+  const served = providersWithFormat(providers, format)
   const name = ctx.get('x-provider').trim().toLowerCase()
   const named = served.find(provider => provider === name)
   if (name !== '' && named === undefined) {

@@ -3,11 +3,12 @@ import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { containsKey } from '#shared/access/key.ts'
 import type { ModelRef } from '#shared/models/resolve-model.ts'
+import { openAiKeyHeader, openAiUrl, withVersion } from '#shared/core/provider-address.ts'
 import {
-  isSelfHosted,
-  openAiCompatiblePath,
-  providers,
+  lacksAddress,
+  variablePrefix,
   type ApiFormat,
+  type Provider,
 } from '#shared/core/provider-registry.ts'
 
 /** The URL of a call at its provider, and its headers. */
@@ -68,35 +69,37 @@ const ownQueryParameters = new Set([
  * come from the registry or the environment, never from a request.
  *
  * @param path below the base URL; in OpenAI's formats below the path of its compatible API
- * @throws Refusal `invalid` for Ollama and vLLM without `<NAME>_BASE_URL`.
+ * @throws Refusal `invalid` for a self-hosted provider without `<NAME>_BASE_URL`, and as `openAiUrl`.
  */
 export function buildProviderTarget(
   ctx: Context,
-  { providers: settings }: Pick<Config, 'providers'>,
+  { providers }: Pick<Config, 'providers'>,
   { model, format, path, key }: { model: ModelRef; format: ApiFormat; path: string; key?: string },
 ): ProviderTarget {
-  const { provider } = model
-  const configured = settings[provider]?.baseUrl
+  // Every reference to a model is of a provider of this configuration.
+  const provider = providers.get(model.provider)!
   // Its default is localhost, which here is the host of this service.
-  if (isSelfHosted(provider) && !configured) {
+  if (lacksAddress(provider)) {
     throw new Refusal(
       'invalid',
-      `${provider} is not available here`,
-      `The operator sets ${provider.toUpperCase()}_BASE_URL to where it is`,
+      `${provider.name} is not available here`,
+      `The operator sets ${variablePrefix(provider.name)}_BASE_URL to where it is`,
     )
   }
-  const base = configured ?? providers[provider].baseUrl
-  const url = new URL(base + (isOpenAiFormat(format) ? openAiCompatiblePath(provider) : '') + path)
+  const url = isOpenAiFormat(format)
+    ? openAiUrl(provider, path, model.name)
+    : withVersion(provider, provider.baseUrl + path)
   for (const [name, value] of new URLSearchParams(ctx.querystring)) {
-    if (!ownQueryParameters.has(name) && !containsKey(name) && !containsKey(value))
-      url.searchParams.append(name, value)
+    const isOurs =
+      ownQueryParameters.has(name) || (name === 'api-version' && provider.apiVersion !== undefined)
+    if (!isOurs && !containsKey(name) && !containsKey(value)) url.searchParams.append(name, value)
   }
   return {
     url,
     headers: {
       ...pickForwardedHeaders(ctx),
       'accept-encoding': 'identity',
-      ...(key !== undefined && credentialHeader(format, key)),
+      ...(key !== undefined && credentialHeader(provider, format, key)),
     },
   }
 }
@@ -113,9 +116,14 @@ function pickForwardedHeaders(ctx: Context): Record<string, string> {
 }
 
 /** The header that carries the provider key in a format. */
-function credentialHeader(format: ApiFormat, key: string): Record<string, string> {
+function credentialHeader(
+  provider: Provider,
+  format: ApiFormat,
+  key: string,
+): Record<string, string> {
   if (format === 'google') return { 'x-goog-api-key': key }
   // Anthropic takes API keys in `x-api-key`, and subscription tokens as bearer tokens.
-  if (format === 'anthropic' && !key.startsWith('sk-ant-oat')) return { 'x-api-key': key }
-  return { authorization: `Bearer ${key}` }
+  if (format === 'anthropic')
+    return key.startsWith('sk-ant-oat') ? { authorization: `Bearer ${key}` } : { 'x-api-key': key }
+  return openAiKeyHeader(provider, key)
 }

@@ -209,7 +209,7 @@ async function resolveCallModel(
   const format = endpoint.dialect.apiFormat
   const requested = endpoint.modelFromPath?.(ctx) ?? request.model
   if (unread && requested === undefined) {
-    return { provider: pickProvider(ctx, format), name: 'unread' }
+    return { provider: pickProvider(ctx, format, backend.config.providers), name: 'unread' }
   }
   return resolveModel(backend, requested ?? '', format, () => openProviderKeys(backend, account))
 }

@@ -26,7 +26,7 @@ export function orgs(router: Router, backend: ApiBackend): void {
         toOrgFields(body),
       )
       ctx.status = 201
-      const notice = await providerNotice(backend.postgres.query, org)
+      const notice = await providerNotice(backend, org)
       ctx.body = { ...presentOrg(org), org_key: key, notice }
     },
   })

@@ -5,9 +5,9 @@ import {
   type ServiceConnection,
 } from '#scripts/service-connection.ts'
 import type { ConsolidationPlan } from '#scripts/consolidate/run.ts'
+import { environmentReader, type Environment } from '#shared/core/environment-reader.ts'
+import { readProviders } from '#shared/core/read-providers.ts'
 import { openChatModel, type ChatModel } from '#shared/models/openai-chat.ts'
-
-type Environment = Record<string, string | undefined>
 
 export type ConsolidateOptions = {
   connection: ServiceConnection
@@ -124,15 +124,8 @@ function openModel(
     faults.push('--model is missing: the language model that writes the reflections')
     return undefined
   }
-  const prefix = name.split('/', 1)[0]!.toUpperCase()
-  const apiKey = env[`${prefix}_API_KEY`]?.trim()
-  const baseUrl = env[`${prefix}_BASE_URL`]?.trim().replace(/\/+$/, '')
   try {
-    return openChatModel({
-      model: name,
-      ...(apiKey && { apiKey }),
-      ...(baseUrl && { baseUrl }),
-    })
+    return openChatModel(name, readProviders(environmentReader(env, faults), faults))
   } catch (error) {
     const { message, hint } = error as Error & { hint?: string }
     faults.push(`--model: ${message}${hint ? ` (${hint})` : ''}`)

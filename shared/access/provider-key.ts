@@ -10,7 +10,6 @@ import {
   putProviderKey,
   type ProviderKeyRow,
 } from '#shared/access/provider-keys.postgres.ts'
-import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
 
 /**
  * Checks a provider key: never a Memory Key, and only characters that a header can carry.
@@ -38,7 +37,7 @@ type ProviderKeyOwner = { account: string; actor: string }
 export async function storeProviderKey(
   { query, seal }: { query: Query; seal: Seal },
   { account, actor }: ProviderKeyOwner,
-  provider: ProviderName,
+  provider: string,
   key: string,
 ): Promise<ProviderKeyRow> {
   const row = await putProviderKey(query, account, {
@@ -55,7 +54,7 @@ export async function storeProviderKey(
 export async function removeProviderKey(
   tx: Transaction,
   { account, actor }: ProviderKeyOwner,
-  provider: ProviderName,
+  provider: string,
 ): Promise<boolean> {
   if (!(await deleteProviderKey(tx.query, account, provider))) return false
   await recordAccountEvent(tx, {
@@ -67,15 +66,14 @@ export async function removeProviderKey(
   return true
 }
 
-/** All provider keys of an account. */
+/** All provider keys of an account, by provider; some may be of one that is not set up any more. */
 export async function openProviderKeys(
   { postgres, seal }: { postgres: Postgres; seal: Seal },
   account: string,
-): Promise<Partial<Record<ProviderName, string>>> {
+): Promise<ReadonlyMap<string, string>> {
   const rows = await listProviderKeys(postgres.query, account)
-  const known = rows.filter(({ provider }) => isProviderName(provider))
-  return Object.fromEntries(
-    known.map(({ provider, sealed }) => [
+  return new Map(
+    rows.map(({ provider, sealed }) => [
       provider,
       seal.open(sealed, sealContext(account, provider)),
     ]),
@@ -86,14 +84,11 @@ export async function openProviderKeys(
 export async function openProviderKey(
   { postgres, seal }: { postgres: Postgres; seal: Seal },
   account: string,
-  provider: ProviderName,
+  provider: string,
 ): Promise<string | undefined> {
   const sealed = await findProviderKey(postgres.query, account, provider)
   return sealed === undefined ? undefined : seal.open(sealed, sealContext(account, provider))
 }
-
-export const isProviderName = (name: string): name is ProviderName =>
-  (providerNames as string[]).includes(name)
 
 /** The mask of a short key shows none of its characters. */
 const maskProviderKey = (key: string): string =>

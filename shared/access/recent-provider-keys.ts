@@ -2,7 +2,6 @@ import { LRUCache } from 'lru-cache'
 import { openProviderKey } from '#shared/access/provider-key.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
-import type { ProviderName } from '#shared/core/provider-registry.ts'
 
 const keysMax = 10_000
 /** A key that was replaced or deleted is not used by any process a second later. */
@@ -21,7 +20,7 @@ export class RecentProviderKeys {
   }
 
   /** The account's key for one provider, or undefined when it has none. */
-  async open(account: string, provider: ProviderName): Promise<string | undefined> {
+  async open(account: string, provider: string): Promise<string | undefined> {
     const name = `${account} ${provider}`
     const known = this.#keys.get(name)
     const readAt = performance.now()

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
-
-/** The address of a provider and the operator's key for it, as the environment sets them. */
-type ProviderSettings = { apiKey?: string; baseUrl?: string }
+import { environmentReader, type Environment } from '#shared/core/environment-reader.ts'
+import { splitModelName, type Providers } from '#shared/core/provider-registry.ts'
+import { readProviders } from '#shared/core/read-providers.ts'
 
 /** How vector search indexes are created, where MongoDB has vector search. */
 export type VectorIndexOptions = {
@@ -52,7 +51,7 @@ export type Config = {
   vectorIndex: VectorIndexOptions
   /** How long a member's exchange waits for others of its session, to be extracted together. */
   orgGatherSeconds: number
-  providers: Partial<Record<ProviderName, ProviderSettings>>
+  providers: Providers
 }
 
 /** All faults of the environment in one error. */
@@ -66,8 +65,6 @@ export class ConfigError extends Error {
   }
 }
 
-type Environment = Record<string, string | undefined>
-
 /**
  * The only reader of the environment. Every variable is in this file and in the README's table.
  *
@@ -75,28 +72,20 @@ type Environment = Record<string, string | undefined>
  */
 export function readConfig(env: Environment): Config {
   const faults: string[] = []
-  const read = <T>(name: string, parse: (text: string) => T, fallback: T): T => {
-    const text = env[name]?.trim()
-    if (!text) return fallback
-    try {
-      return parse(text)
-    } catch (error) {
-      faults.push(`${name} ${(error as Error).message}`)
-      return fallback
-    }
-  }
+  const read = environmentReader(env, faults)
   const required = <T>(name: string, parse: (text: string) => T, fallback: T): T => {
     if (!env[name]?.trim()) faults.push(`${name} is missing`)
     return read(name, parse, fallback)
   }
 
+  const providers = readProviders(read, faults)
   const config: Config = {
     port: read('PORT', wholeNumberParser(0, 65_535), 3000),
     host: read('HOST', text => text, '127.0.0.1'),
     metricsPort: read('METRICS_PORT', wholeNumberParser(0, 65_535), null),
     databaseUrl: required('DATABASE_URL', urlParser('postgres:', 'postgresql:'), ''),
     mongodbUri: required('MONGODB_URI', urlParser('mongodb:', 'mongodb+srv:'), ''),
-    embeddingModel: read('EMBEDDINGS', parseEmbeddingModel, defaultEmbeddings(env)),
+    embeddingModel: read('EMBEDDINGS', embeddingModelParser(providers), defaultEmbeddings(env)),
     isEmbeddingModelExplicit: Boolean(env.EMBEDDINGS?.trim()),
     masterKeys: required('MASTER_KEY', parseMasterKeys, []),
     keyPepper: required('KEY_PEPPER', parseSecret, ''),
@@ -123,15 +112,7 @@ export function readConfig(env: Environment): Config {
       method: read('VECTOR_INDEX_METHOD', choiceParser('hnsw', 'flat'), 'hnsw'),
     },
     orgGatherSeconds: read('ORG_GATHER_SECONDS', wholeNumberParser(0, 600), 5),
-    providers: {},
-  }
-  for (const name of providerNames) {
-    const prefix = name.toUpperCase()
-    const apiKey = read(`${prefix}_API_KEY`, text => text, '')
-    const baseUrl = read(`${prefix}_BASE_URL`, parseProviderUrl, '')
-    if (apiKey || baseUrl) {
-      config.providers[name] = { ...(apiKey && { apiKey }), ...(baseUrl && { baseUrl }) }
-    }
+    providers,
   }
   if (config.adminSecret !== null && config.adminEmail === null) {
     faults.push('ADMIN_EMAIL is missing: ADMIN_SECRET needs the email it acts for')
@@ -171,22 +152,13 @@ function urlParser(...protocols: string[]): (text: string) => string {
   }
 }
 
-/** Provider addresses are set by the operator alone. Credentials in them would end up in logs. */
-function parseProviderUrl(text: string): string {
-  const parsed = URL.canParse(text) ? new URL(text) : null
-  if (!parsed || !/^https?:$/.test(parsed.protocol)) throw new Error('must be an http(s) URL')
-  if (parsed.username || parsed.password) throw new Error('must not hold credentials')
-  return text.replace(/(?<!\/)\/+$/, '')
-}
-
-function parseEmbeddingModel(text: string): string {
-  const provider = text.split('/', 1)[0]!
-  if (text === 'local' || (text.includes('/') && providerNames.some(name => name === provider))) {
-    return text
+function embeddingModelParser(providers: Providers): (text: string) => string {
+  return text => {
+    if (text === 'local' || splitModelName(providers, text)) return text
+    throw new Error(
+      `must be local or <provider>/<model> with a provider of ${[...providers.keys()].join(', ')}`,
+    )
   }
-  throw new Error(
-    `must be local or <provider>/<model> with a provider of ${providerNames.join(', ')}`,
-  )
 }
 
 function parseSecret(text: string): string {

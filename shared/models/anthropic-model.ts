@@ -16,7 +16,7 @@ const answerTool = 'answer'
 export function openAnthropicModel(settings: CompletionModelSettings): CompletionModel {
   const client = new Anthropic({
     apiKey: settings.apiKey,
-    baseURL: settings.baseUrl,
+    baseURL: settings.provider.baseUrl,
     maxRetries: completionRetryPolicy.retries,
     timeout: completionRetryPolicy.timeoutMs,
   })

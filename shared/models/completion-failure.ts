@@ -27,11 +27,11 @@ export const isAboutPrompt = (error: unknown): boolean =>
  * A provider's failure as a Refusal, without the provider's own message: some repeat their input.
  */
 export function completionRefusal(
-  { provider, name }: { provider: string; name: string },
+  { provider, name }: { provider: { name: string }; name: string },
   status: number | undefined,
 ): ProviderRefusal {
   return new ProviderRefusal(
-    `${provider}/${name} did not answer${status ? ` (status ${status})` : ''}`,
+    `${provider.name}/${name} did not answer${status ? ` (status ${status})` : ''}`,
     hints[status ?? 0] ?? 'It is tried again; if it lasts, look at the state of the provider',
     status,
   )

@@ -1,11 +1,11 @@
-import type { ProviderName } from '#shared/core/provider-registry.ts'
+import type { BuiltInName } from '#shared/core/provider-registry.ts'
 
 /**
  * The default chat model: the newest of the first family here that can be reached. Numbers in a
  * name are its version, the highest is the newest; names with more parts (previews, small or
  * specialised models) are not of the family.
  */
-const preferredFamilies: [ProviderName, RegExp][] = [
+const preferredFamilies: [BuiltInName, RegExp][] = [
   ['openai', /^gpt-(\d+)(?:\.(\d+))?$/],
   ['anthropic', /^claude-sonnet-(\d{1,2})(?:-(\d{1,2}))?(?:-(\d{8}))?$/],
   ['google', /^gemini-(\d+)(?:\.(\d+))?-flash$/],
@@ -20,7 +20,7 @@ const preferredFamilies: [ProviderName, RegExp][] = [
  * The provider-prefixed default of the reachable models: else the first model there is, else null.
  */
 export function pickDefaultModel(
-  lists: readonly { provider: ProviderName; models: readonly string[] }[],
+  lists: readonly { provider: string; models: readonly string[] }[],
 ): string | null {
   for (const [provider, family] of preferredFamilies) {
     const models = lists.find(list => list.provider === provider)?.models ?? []

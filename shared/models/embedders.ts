@@ -4,12 +4,7 @@ import { DimensionRefusal } from '#shared/models/dimension-refusal.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import {
-  isSelfHosted,
-  providerNames,
-  providers,
-  type ProviderName,
-} from '#shared/core/provider-registry.ts'
+import { splitModelName, variablePrefix, type Provider } from '#shared/core/provider-registry.ts'
 
 export type Embedders = {
   /**
@@ -69,14 +64,12 @@ export function createEmbedders(
 
   const open = async (model: string): Promise<Embedder> => {
     if (model === 'local') return localEmbedder()
-    const parts = parseModelName(model)
-    if (!parts) throw unknownModelRefusal()
-    const [provider, name] = parts
-    if (!isReachable(config, provider))
-      throw unavailableRefusal(model, provider, modelsInUse.has(model))
-    const { apiKey = '', baseUrl = providers[provider].baseUrl } = config.providers[provider] ?? {}
+    const parts = parseModelName(config, model)
+    if (!parts) throw modelsInUse.has(model) ? lostProviderRefusal(model) : unknownModelRefusal()
+    const { provider, name } = parts
+    if (!isReachable(provider)) throw unavailableRefusal(model, provider, modelsInUse.has(model))
     const { openProviderEmbedder } = await importProviderEmbedder()
-    return openProviderEmbedder({ model, name, apiKey, baseUrl })
+    return openProviderEmbedder({ model, name, provider, apiKey: provider.apiKey ?? '' })
   }
 
   /** An embedder whose queries are refused at once while its provider does not answer. */
@@ -98,10 +91,10 @@ export function createEmbedders(
     },
     unavailableReason(model) {
       if (model === 'local') return undefined
-      const parts = parseModelName(model)
+      const parts = parseModelName(config, model)
       if (!parts) return unknownModelRefusal().message
-      const [provider] = parts
-      if (isReachable(config, provider)) return undefined
+      const { provider } = parts
+      if (isReachable(provider)) return undefined
       return unavailableRefusal(model, provider, false).message
     },
     get(model = config.embeddingModel) {
@@ -154,17 +147,12 @@ const noAnswerRefusal = (model: string): Refusal =>
   )
 
 /** Those that the operator runs need no key, and have an address of their own beside the service. */
-function isReachable({ providers: known }: Settings, provider: ProviderName): boolean {
-  const { apiKey, baseUrl } = known[provider] ?? {}
-  return Boolean(apiKey || baseUrl) || isSelfHosted(provider)
-}
+const isReachable = ({ apiKey, isAddressSet, selfHosted }: Provider): boolean =>
+  Boolean(apiKey) || isAddressSet || selfHosted === true
 
-function parseModelName(model: string): [ProviderName, string] | undefined {
-  const slash = model.indexOf('/')
-  const provider = providerNames.find(name => name === model.slice(0, slash))
-  const name = model.slice(slash + 1)
-  if (slash > 0 && provider && /^[A-Za-z0-9._:/@-]{1,120}$/.test(name)) return [provider, name]
-  return undefined
+function parseModelName({ providers }: Pick<Config, 'providers'>, model: string) {
+  const parts = splitModelName(providers, model)
+  return parts && /^[A-Za-z0-9._:/@-]{1,120}$/.test(parts.name) ? parts : undefined
 }
 
 const unknownModelRefusal = (): Refusal =>
@@ -175,14 +163,22 @@ const unknownModelRefusal = (): Refusal =>
   )
 
 /** When memories are in its space, the operator must act, not the client. */
-function unavailableRefusal(model: string, provider: ProviderName, inUse: boolean): Refusal {
-  const message = `The embedding model ${model} is not available here`
-  const missing = `The operator has set no ${provider.toUpperCase()}_API_KEY`
+function unavailableRefusal(model: string, { name }: Provider, inUse: boolean): Refusal {
+  const missing = `The operator has set no ${variablePrefix(name)}_API_KEY`
   return inUse
-    ? new Refusal(
-        'upstream',
-        `${message}, and memories stand in its space`,
-        `${missing}; with another model, POST /v1/memory/reembed takes a vault out of it`,
-      )
-    : new Refusal('invalid', message, `${missing}; "local" needs none`)
+    ? lostModelRefusal(model, missing)
+    : new Refusal('invalid', unavailable(model), `${missing}; "local" needs none`)
 }
+
+/** A provider of the operator's own that is gone from the environment. */
+const lostProviderRefusal = (model: string): Refusal =>
+  lostModelRefusal(model, `PROVIDERS names no ${model.split('/', 1)[0]}`)
+
+const lostModelRefusal = (model: string, missing: string): Refusal =>
+  new Refusal(
+    'upstream',
+    `${unavailable(model)}, and memories stand in its space`,
+    `${missing}; with another model, POST /v1/memory/reembed takes a vault out of it`,
+  )
+
+const unavailable = (model: string): string => `The embedding model ${model} is not available here`

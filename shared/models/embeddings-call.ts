@@ -10,6 +10,8 @@ export type EmbeddingsEndpoint = {
   url: string
   /** Empty for a server without keys. */
   apiKey: string
+  /** The header that carries the key. */
+  keyHeader: Readonly<Record<string, string>>
   /** Fields of the body, without `input`. */
   fields: Readonly<Record<string, unknown>>
 }
@@ -88,7 +90,7 @@ type Try =
   | { vectors?: never; refusal: EmbeddingRefusal; retryAfterMs?: number | undefined }
 
 async function tryOnce(
-  { model, url, apiKey, fields }: EmbeddingsEndpoint,
+  { model, url, apiKey, keyHeader, fields }: EmbeddingsEndpoint,
   input: readonly string[],
   timeoutMs: number,
   signal: AbortSignal | undefined,
@@ -98,10 +100,9 @@ async function tryOnce(
   try {
     const response = await timedFetch(model.split('/')[0]!)(url, {
       method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        ...(apiKey && { authorization: `Bearer ${apiKey}` }),
-      },
+      headers: { 'content-type': 'application/json', ...keyHeader },
+      // The key is for this address only: redirects are not followed.
+      redirect: 'error',
       body: JSON.stringify({ ...fields, input }),
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     })

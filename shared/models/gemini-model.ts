@@ -26,7 +26,7 @@ export function openGeminiModel(settings: CompletionModelSettings): CompletionMo
             maxOutputTokens: completionTokensMax,
           },
         },
-        { baseUrl: settings.baseUrl },
+        { baseUrl: settings.provider.baseUrl },
       )
       try {
         // The SDK's own timeout leaves its timer running.

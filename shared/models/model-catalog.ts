@@ -3,14 +3,9 @@ import { LRUCache } from 'lru-cache'
 import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { listModels, type ProviderAccess } from '#shared/models/model-list.ts'
-import {
-  isSelfHosted,
-  providerNames,
-  providers as registry,
-  type ProviderName,
-} from '#shared/core/provider-registry.ts'
+import { lacksAddress } from '#shared/core/provider-registry.ts'
 
-type ModelList = { provider: ProviderName; models: string[] }
+type ModelList = { provider: string; models: readonly string[] }
 
 export type ModelCatalog = {
   /**
@@ -27,7 +22,7 @@ export type ModelCatalog = {
 
 /** Of one provider with one key; times in epoch milliseconds. */
 type CachedModelList = {
-  models: string[] | undefined
+  models: readonly string[] | undefined
   fetchedAt: number
   requestedAt: number
   inFlight: Promise<void> | undefined
@@ -42,7 +37,7 @@ const entriesMax = 1_000
 export function createModelCatalog({
   onError,
 }: {
-  onError: (provider: ProviderName, error: unknown) => void
+  onError: (provider: string, error: unknown) => void
 }): ModelCatalog {
   const cache = new LRUCache<string, CachedModelList>({ max: entriesMax })
 
@@ -61,7 +56,7 @@ export function createModelCatalog({
       entry.models = await listModels(access)
       entry.fetchedAt = Date.now()
     } catch (error) {
-      onError(access.provider, error)
+      onError(access.provider.name, error)
     }
   }
 
@@ -78,12 +73,12 @@ export function createModelCatalog({
     async modelLists(providers) {
       const entries = await Promise.all(providers.map(refreshIfStale))
       const lists = entries.flatMap(({ models }, index) =>
-        models ? [{ provider: providers[index]!.provider, models }] : [],
+        models ? [{ provider: providers[index]!.provider.name, models }] : [],
       )
       if (lists.length === 0 && providers.length > 0) {
         throw new Refusal(
           'upstream',
-          `No provider has listed its models: ${providers.map(({ provider }) => provider).join(', ')}`,
+          `No provider has listed its models: ${providers.map(({ provider }) => provider.name).join(', ')}`,
           'Check the provider keys, or try again in a minute',
         )
       }
@@ -94,23 +89,22 @@ export function createModelCatalog({
 }
 
 /** A hash, so that the cache holds no copy of a key. */
-const cacheKey = ({ provider, apiKey, baseUrl }: ProviderAccess): string =>
+const cacheKey = ({ provider: { name, baseUrl }, apiKey }: ProviderAccess): string =>
   createHash('sha256')
-    .update(JSON.stringify([provider, baseUrl, apiKey]))
+    .update(JSON.stringify([name, baseUrl, apiKey]))
     .digest('base64url')
 
 /**
  * The providers that can be reached with the account's own keys or else with the operator's, in the
- * registry's order. Those that the operator runs need no key but a configured address.
+ * registry's order. Those that the operator runs need no key but an address.
  */
 export function reachableProviders(
   { providers }: Pick<Config, 'providers'>,
-  keys: Partial<Record<ProviderName, string>>,
+  keys: ReadonlyMap<string, string>,
 ): ProviderAccess[] {
-  return providerNames.flatMap(provider => {
-    const settings = providers[provider] ?? {}
-    const apiKey = keys[provider] ?? settings.apiKey ?? ''
-    if (isSelfHosted(provider) ? !settings.baseUrl : !apiKey) return []
-    return [{ provider, apiKey, baseUrl: settings.baseUrl ?? registry[provider].baseUrl }]
+  return [...providers.values()].flatMap(provider => {
+    const apiKey = keys.get(provider.name) ?? provider.apiKey ?? ''
+    const isReached = provider.selfHosted ? !lacksAddress(provider) : apiKey !== ''
+    return isReached ? [{ provider, apiKey }] : []
   })
 }

@@ -1,7 +1,8 @@
-import type { ProviderName } from '#shared/core/provider-registry.ts'
+import { openAiBaseUrl, openAiKeyHeader } from '#shared/core/provider-address.ts'
+import type { Provider } from '#shared/core/provider-registry.ts'
 
 /** How a provider is reached with one key; `apiKey` is empty where none is needed. */
-export type ProviderAccess = { provider: ProviderName; apiKey: string; baseUrl: string }
+export type ProviderAccess = { provider: Provider; apiKey: string }
 
 const deadlineMs = 5_000
 /** The longest list, an aggregator's of some hundred models, has about one mebibyte. */
@@ -9,41 +10,46 @@ const responseBytesMax = 8 * 1024 * 1024
 const modelsMax = 5_000
 const nameMax = 200
 
-type ModelListEndpoint = { path: string; headers(apiKey: string): Record<string, string> }
+type ModelListEndpoint = { url: string; headers: Record<string, string> }
 
-const openAiEndpoint: ModelListEndpoint = {
-  path: '/models',
-  headers: apiKey => (apiKey ? { authorization: `Bearer ${apiKey}` } : {}),
-}
-
-/** Both return pages of twenty or fifty models by default. */
-const nativeEndpoints: Partial<Record<ProviderName, ModelListEndpoint>> = {
-  anthropic: {
-    path: '/v1/models?limit=1000',
-    headers: apiKey => ({ 'x-api-key': apiKey, 'anthropic-version': '2023-06-01' }),
-  },
-  google: {
-    path: '/v1beta/models?pageSize=1000',
-    headers: apiKey => ({ 'x-goog-api-key': apiKey }),
-  },
+/** Where a provider lists its models. The native lists have pages of twenty or fifty by default. */
+function listEndpoint({ provider, apiKey }: ProviderAccess): ModelListEndpoint {
+  const { native, baseUrl } = provider
+  if (native === 'anthropic') {
+    const headers = { 'x-api-key': apiKey, 'anthropic-version': '2023-06-01' }
+    return { url: `${baseUrl}/v1/models?limit=1000`, headers }
+  }
+  if (native === 'google') {
+    return {
+      url: `${baseUrl}/v1beta/models?pageSize=1000`,
+      headers: { 'x-goog-api-key': apiKey },
+    }
+  }
+  return {
+    url: `${openAiBaseUrl(provider)}/models`,
+    headers: apiKey ? openAiKeyHeader(provider, apiKey) : {},
+  }
 }
 
 /**
- * The names of the models that a provider offers for a key, sorted.
+ * The names of the models that a provider offers for a key, sorted. It is not asked where the operator lists
+ * them, and never at Azure, whose list is of what could be deployed.
  *
  * @throws Error when it refuses, redirects, answers in another form, or takes longer than 5 s.
  */
-export async function listModels({ provider, apiKey, baseUrl }: ProviderAccess): Promise<string[]> {
-  const { path, headers } = nativeEndpoints[provider] ?? openAiEndpoint
-  const response = await fetch(baseUrl + path, {
-    headers: { accept: 'application/json', ...headers(apiKey) },
+export async function listModels(access: ProviderAccess): Promise<readonly string[]> {
+  const { provider } = access
+  if (provider.models || provider.isAzure) return provider.models?.toSorted() ?? []
+  const { url, headers } = listEndpoint(access)
+  const response = await fetch(url, {
+    headers: { accept: 'application/json', ...headers },
     // The key is for this address only: redirects are not followed.
     redirect: 'error',
     signal: AbortSignal.timeout(deadlineMs),
   })
   if (!response.ok) {
     await response.body?.cancel()
-    throw new Error(`${provider} answers with status ${response.status}`)
+    throw new Error(`${provider.name} answers with status ${response.status}`)
   }
   return parseModelNames(JSON.parse(await readBoundedText(response)), provider)
 }
@@ -63,12 +69,12 @@ async function readBoundedText(response: Response): Promise<string> {
  * `{data: [{id}]}` for all, except Google's `{models: [{name: 'models/…'}]}` and one provider that
  * sends the bare list.
  */
-function parseModelNames(answer: unknown, provider: ProviderName): string[] {
+function parseModelNames(answer: unknown, { name: provider, native }: Provider): string[] {
   const { data, models } = (answer ?? {}) as { data?: unknown; models?: unknown }
-  const list = Array.isArray(answer) ? answer : provider === 'google' ? models : data
+  const list = Array.isArray(answer) ? answer : native === 'google' ? models : data
   if (!Array.isArray(list)) throw new Error(`${provider} answers with no list of models`)
   const names = list.flatMap((row: { id?: unknown; name?: unknown } | null) => {
-    const name = provider === 'google' ? row?.name : row?.id
+    const name = native === 'google' ? row?.name : row?.id
     return typeof name === 'string' ? [name.replace(/^models\//, '')] : []
   })
   // Names appear in answers, logs and requests.

@@ -1,12 +1,7 @@
 import OpenAI from 'openai'
 import { Refusal } from '#shared/core/errors.ts'
-import {
-  isSelfHosted,
-  openAiCompatiblePath,
-  providerNames,
-  providers,
-  type ProviderName,
-} from '#shared/core/provider-registry.ts'
+import { splitModelName, variablePrefix, type Providers } from '#shared/core/provider-registry.ts'
+import { openOpenAiClient } from '#shared/models/openai-client.ts'
 
 export type ChatTurn = { role: 'system' | 'user' | 'assistant'; content: string }
 
@@ -31,29 +26,22 @@ export type ChatModel = {
   answerJson(turns: readonly ChatTurn[], schema: object, signal?: AbortSignal): Promise<ChatAnswer>
 }
 
-/** Addresses of providers, and the operator's keys for them. */
-export type ChatSettings = { model: string; apiKey?: string; baseUrl?: string }
-
 /** Enough for a long batch and a slow reasoning model. */
 const deadlineMs = 300_000
 
 /**
- * Opens `<provider>/<model>` of any registered provider. No call is made yet.
+ * Opens `<provider>/<model>` of one of the providers, with the operator's key. No call is made yet.
  *
  * @throws Refusal `invalid` when the name has no known provider, or the provider needs a key.
  */
-export function openChatModel({ model, apiKey, baseUrl }: ChatSettings): ChatModel {
-  const { provider, name } = parseModelName(model)
-  if (!apiKey && !baseUrl && !isSelfHosted(provider)) {
-    const prefix = provider.toUpperCase()
-    throw new Refusal('invalid', `${prefix}_API_KEY is missing`, `${model} cannot be used without`)
+export function openChatModel(model: string, providers: Providers): ChatModel {
+  const { provider, name } = requireModel(model, providers)
+  const { apiKey = '', isAddressSet, selfHosted } = provider
+  if (!apiKey && !isAddressSet && !selfHosted) {
+    const variable = `${variablePrefix(provider.name)}_API_KEY`
+    throw new Refusal('invalid', `${variable} is missing`, `${model} cannot be used without`)
   }
-  const client = new OpenAI({
-    apiKey: apiKey || 'none',
-    baseURL: (baseUrl || providers[provider].baseUrl) + openAiCompatiblePath(provider),
-    maxRetries: 3,
-    timeout: deadlineMs,
-  })
+  const client = openOpenAiClient({ provider, apiKey }, { maxRetries: 3, timeout: deadlineMs })
   let responseFormat: ResponseFormat = 'schema'
 
   return {
@@ -76,15 +64,13 @@ export function openChatModel({ model, apiKey, baseUrl }: ChatSettings): ChatMod
   }
 }
 
-function parseModelName(model: string): { provider: ProviderName; name: string } {
-  const slash = model.indexOf('/')
-  const provider = providerNames.find(known => known === model.slice(0, slash))
-  const name = model.slice(slash + 1)
-  if (provider && name) return { provider, name }
+function requireModel(model: string, providers: Providers) {
+  const known = splitModelName(providers, model)
+  if (known) return known
   throw new Refusal(
     'invalid',
     `${model.slice(0, 64)} names no model we know`,
-    `Use <provider>/<model> with a provider of ${providerNames.join(', ')}`,
+    `Use <provider>/<model> with a provider of ${[...providers.keys()].join(', ')}`,
   )
 }
 

@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import { completionRetryPolicy, completionRefusal } from '#shared/models/completion-failure.ts'
-import { openAiCompatiblePath } from '#shared/core/provider-registry.ts'
+import { openOpenAiClient } from '#shared/models/openai-client.ts'
 import type {
   CompletionModel,
   CompletionModelSettings,
@@ -12,9 +12,7 @@ import type {
  * provider that refuses it is asked for any JSON, and then in words only.
  */
 export function openOpenAiCompatibleModel(settings: CompletionModelSettings): CompletionModel {
-  const client = new OpenAI({
-    apiKey: settings.apiKey || 'none',
-    baseURL: settings.baseUrl + openAiCompatiblePath(settings.provider),
+  const client = openOpenAiClient(settings, {
     maxRetries: completionRetryPolicy.retries,
     timeout: completionRetryPolicy.timeoutMs,
   })

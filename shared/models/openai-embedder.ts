@@ -1,5 +1,6 @@
 import type { Calibration, Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { openAiKeyHeader, openAiUrl } from '#shared/core/provider-address.ts'
 import { batchLimitsOf } from '#shared/models/batch-limits.ts'
 import { DimensionRefusal } from '#shared/models/dimension-refusal.ts'
 import { embedInBatches, plainText } from '#shared/models/embed-in-batches.ts'
@@ -9,15 +10,14 @@ import {
   type CallPolicy,
   type EmbeddingsEndpoint,
 } from '#shared/models/embeddings-call.ts'
+import type { ProviderAccess } from '#shared/models/model-list.ts'
 import { toUnitLength } from '#shared/models/split-text.ts'
 
-export type EmbeddingModelSettings = {
+export type EmbeddingModelSettings = ProviderAccess & {
   /** Provider-prefixed, as clients name the model. */
   model: string
   /** As the provider names it. */
   name: string
-  apiKey: string
-  baseUrl: string
 }
 
 const textPolicy: CallPolicy = { timeoutMs: 20_000, retries: 3 }
@@ -45,13 +45,18 @@ const defaultCalibration: Calibration = { unrelated: 0.2, same: 0.9, floor: 0.15
  *   but vectors; DimensionRefusal for vectors of another dimension. Rate limits and overloads are tried again
  *   (three times).
  */
-export async function openProviderEmbedder(provider: EmbeddingModelSettings): Promise<Embedder> {
-  const { model, name, apiKey, baseUrl } = provider
-  const url = `${baseUrl}/embeddings`
+export async function openProviderEmbedder({
+  model,
+  name,
+  provider,
+  apiKey,
+}: EmbeddingModelSettings): Promise<Embedder> {
+  const url = openAiUrl(provider, '/embeddings', name).href
   let endpoint: EmbeddingsEndpoint = {
     model,
     url,
     apiKey,
+    keyHeader: apiKey ? openAiKeyHeader(provider, apiKey) : {},
     fields: { model: name, encoding_format: 'base64' },
   }
   const limits = batchLimitsOf(model, url)

@@ -1,12 +1,12 @@
 import { Refusal } from '#shared/core/errors.ts'
-import { providerOfKey, type ProviderName } from '#shared/core/provider-registry.ts'
+import { providerOfKey } from '#shared/core/provider-registry.ts'
 
 /**
  * Refuses a key that is plainly another provider's, before it leaves: the provider would learn it.
  *
  * @throws Refusal `invalid` naming both providers.
  */
-export function requireKeyForm(provider: ProviderName, key: string): void {
+export function requireKeyForm(provider: string, key: string): void {
   const owner = providerOfKey(key)
   if (owner === undefined || owner === provider) return
   throw new Refusal(

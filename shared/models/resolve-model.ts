@@ -2,14 +2,15 @@ import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { reachableProviders, type ModelCatalog } from '#shared/models/model-catalog.ts'
 import {
-  providerNames,
   providersWithFormat,
+  splitModelName,
   type ApiFormat,
-  type ProviderName,
+  type BuiltInName,
+  type Providers,
 } from '#shared/core/provider-registry.ts'
 
 /** A model by its provider's name for it. */
-export type ModelRef = { provider: ProviderName; name: string }
+export type ModelRef = { provider: string; name: string }
 
 /** Provider-prefixed. */
 export const prefixedName = ({ provider, name }: ModelRef): string => `${provider}/${name}`
@@ -18,7 +19,7 @@ export const prefixedName = ({ provider, name }: ModelRef): string => `${provide
  * Name patterns that only one provider uses: they need no request. Names with a tag (`mistral-nemo:12b`)
  * are those of models that people run themselves.
  */
-const modelFamilies: [RegExp, ProviderName][] = [
+const modelFamilies: [RegExp, BuiltInName][] = [
   [/^claude-/, 'anthropic'],
   [/^(?:gemini-|learnlm-|imagen-\d|veo-\d|text-embedding-00\d$|aqa$)/, 'google'],
   // gpt-oss is offered by many providers, but not by OpenAI.
@@ -38,8 +39,8 @@ const modelFamilies: [RegExp, ProviderName][] = [
 
 /** A model's name for billing: with its provider where the name shows it, else unchanged. */
 export function qualifiedName(name: string): string {
-  const model = matchByName(name)
-  return model ? prefixedName(model) : name
+  const maker = makerOf(name)
+  return maker ? prefixedName({ provider: maker, name }) : name
 }
 
 const modelNamePattern = /^[\x21-\x7E]{1,200}$/
@@ -57,26 +58,32 @@ export async function resolveModel(
   { catalog, config }: { catalog: ModelCatalog; config: Pick<Config, 'providers'> },
   requestedName: string,
   format: ApiFormat,
-  loadKeys: () => Promise<Partial<Record<ProviderName, string>>>,
+  loadKeys: () => Promise<ReadonlyMap<string, string>>,
 ): Promise<ModelRef> {
+  const { providers } = config
   if (!modelNamePattern.test(requestedName)) {
-    throw new Refusal('invalid', 'model must be 1 to 200 printable ASCII characters', prefixHint)
+    throw new Refusal(
+      'invalid',
+      'model must be 1 to 200 printable ASCII characters',
+      prefixHint(providers),
+    )
   }
-  const model = matchByName(requestedName) ?? soleProviderOfFormat(requestedName, format)
-  if (model) return requireFormat(model, format)
+  const model =
+    matchByName(requestedName, providers) ?? soleProviderOfFormat(requestedName, format, providers)
+  if (model) return requireFormat(model, format, providers)
   const keys = await loadKeys()
   const { lists } = await catalog
     .modelLists(reachableProviders(config, keys))
     .catch(() => ({ lists: [] }))
   const matchingLists = lists.filter(({ models }) => models.includes(requestedName))
   // The operator's keys list models too, but do not pay for calls.
-  const paidByAccount = matchingLists.filter(({ provider }) => keys[provider] !== undefined)
+  const paidByAccount = matchingLists.filter(({ provider }) => keys.has(provider))
   const [listed, ...others] = paidByAccount.length > 0 ? paidByAccount : matchingLists
   if (!listed) {
     throw new Refusal(
       'invalid',
       `No provider is known for the model ${truncateName(requestedName)}`,
-      prefixHint,
+      prefixHint(providers),
     )
   }
   // A wrong guess would send a conversation to a company that the client did not choose.
@@ -90,22 +97,29 @@ export async function resolveModel(
       `Say which: ${names.join(', ')}`,
     )
   }
-  return requireFormat({ provider: listed.provider, name: requestedName }, format)
+  return requireFormat({ provider: listed.provider, name: requestedName }, format, providers)
 }
 
-const prefixHint = `Name it with its provider, <provider>/<model>: ${providerNames.join(', ')}; GET /v1/models lists what is reached`
+const prefixHint = (providers: Providers): string =>
+  `Name it with its provider, <provider>/<model>: ${[...providers.keys()].join(', ')}; GET /v1/models lists what is reached`
 
-function matchByName(requestedName: string): ModelRef | undefined {
-  const slash = requestedName.indexOf('/')
-  const provider = providerNames.find(name => name === requestedName.slice(0, slash))
-  if (provider && slash + 1 < requestedName.length)
-    return { provider, name: requestedName.slice(slash + 1) }
-  const maker = modelFamilies.find(([family]) => family.test(requestedName))
-  return maker && { provider: maker[1], name: requestedName }
+function matchByName(requestedName: string, providers: Providers): ModelRef | undefined {
+  const prefixed = splitModelName(providers, requestedName)
+  if (prefixed) return { provider: prefixed.provider.name, name: prefixed.name }
+  const maker = makerOf(requestedName)
+  return maker && { provider: maker, name: requestedName }
 }
 
-function soleProviderOfFormat(requestedName: string, format: ApiFormat): ModelRef | undefined {
-  const [provider, ...others] = providersWithFormat(format)
+/** A name with a slash is its host's name for the model of another: `deepseek-ai/…`, `grok-proxy/…`. */
+const makerOf = (name: string): BuiltInName | undefined =>
+  name.includes('/') ? undefined : modelFamilies.find(([family]) => family.test(name))?.[1]
+
+function soleProviderOfFormat(
+  requestedName: string,
+  format: ApiFormat,
+  providers: Providers,
+): ModelRef | undefined {
+  const [provider, ...others] = providersWithFormat(providers, format)
   return provider && others.length === 0 ? { provider, name: requestedName } : undefined
 }
 
@@ -116,8 +130,8 @@ const endpointPaths: Record<ApiFormat, string> = {
   responses: '/v1/responses',
 }
 
-function requireFormat(model: ModelRef, format: ApiFormat): ModelRef {
-  const speakers = providersWithFormat(format)
+function requireFormat(model: ModelRef, format: ApiFormat, providers: Providers): ModelRef {
+  const speakers = providersWithFormat(providers, format)
   if (speakers.includes(model.provider)) return model
   throw new Refusal(
     'invalid',

@@ -1,6 +1,6 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
+import { providerNamePattern } from '#shared/core/provider-registry.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
-import { providerNames } from '#shared/core/provider-registry.ts'
 
 export type SpaceEmbedders = {
   /** One embedder per space that is still available, the service's default if none is. */
@@ -49,5 +49,7 @@ export function parseModelOfSpace(space: string): string | undefined {
   const model = name.replaceAll(/__|_([0-9a-f]{2})/g, (_, hex?: string) =>
     hex === undefined ? '/' : String.fromCharCode(Number.parseInt(hex, 16)),
   )
-  return providerNames.some(provider => model.startsWith(`${provider}/`)) ? model : undefined
+  return providerNamePattern.test(model.split('/', 1)[0]!) && model.includes('/')
+    ? model
+    : undefined
 }

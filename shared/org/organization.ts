@@ -31,14 +31,16 @@ import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-ke
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
 import { listProviderKeys } from '#shared/access/provider-keys.postgres.ts'
-import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
+import type { BuiltInName, Provider, Providers } from '#shared/core/provider-registry.ts'
 import type { Config } from '#shared/core/config.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 
-/** The models of each provider when the admin names none. */
-const defaultModels: Record<ProviderName, { extract: string; classify: string }> = {
+type DefaultModels = { extract: string; classify: string }
+
+/** The models of each built-in provider when the admin names none. */
+const defaultModels: Record<BuiltInName, DefaultModels> = {
   openai: { extract: 'gpt-5', classify: 'gpt-5-mini' },
   anthropic: { extract: 'claude-sonnet-5', classify: 'claude-haiku-4-5' },
   google: { extract: 'gemini-2.5-pro', classify: 'gemini-2.5-flash' },
@@ -60,7 +62,7 @@ const defaultModels: Record<ProviderName, { extract: string; classify: string }>
   vllm: { extract: 'Qwen/Qwen3-32B', classify: 'Qwen/Qwen3-8B' },
 }
 
-type NewOrg = OrgChange & { name: string; processorProvider?: ProviderName | undefined }
+type NewOrg = OrgChange & { name: string; processorProvider?: string | undefined }
 
 const takenName = 'You have an organization of this name already'
 
@@ -69,7 +71,8 @@ const takenName = 'You have an organization of this name already'
  * returns what the first run made.
  *
  * @param operation becomes its id
- * @throws Refusal `invalid` for a blank name; `conflict` when the admin has one of that name.
+ * @throws Refusal `invalid` for a blank name, an unknown provider, or one without default models when none are
+ *   named; `conflict` when the admin has one of that name.
  */
 export async function createOrganization(
   backend: { postgres: Postgres; config: Config; seal: Seal },
@@ -79,7 +82,7 @@ export async function createOrganization(
 ): Promise<{ org: OrgRow; key: string }> {
   return backend.postgres.transaction(async tx => {
     if (!(await findOrg(tx.query, account, operation))) {
-      const settings = await withDefaultModels(tx.query, account, input)
+      const settings = await withDefaultModels(tx.query, account, backend.config.providers, input)
       const vault = await insertVault(tx, account)
       const inserted = await insertOrg(tx, { ...settings, id: operation, account, vault })
       if (!inserted) throw new Refusal('conflict', takenName, 'Choose another name')
@@ -95,38 +98,73 @@ export async function createOrganization(
 async function withDefaultModels(
   query: Query,
   account: string,
+  providers: Providers,
   { name, processorProvider, extractModel, classifyModel }: NewOrg,
 ): Promise<OrgSettings> {
-  const provider = processorProvider ?? (await firstProviderWithKey(query, account))
-  const usual = defaultModels[provider]
+  const provider = processorProvider ?? (await firstProviderWithKey(query, account, providers))
+  const usual = defaultModelsOf(requireProvider(providers, provider))
+  const extract = extractModel ?? usual?.extract
+  const classify = classifyModel ?? usual?.classify
+  if (extract === undefined || classify === undefined) {
+    throw new Refusal(
+      'invalid',
+      `extract_model and classify_model are needed with ${provider}`,
+      'GET /v1/models lists what it has',
+    )
+  }
   return {
     name: normalizeName(name, 'name'),
     processorProvider: provider,
-    extractModel: extractModel ?? usual.extract,
-    classifyModel: classifyModel ?? usual.classify,
+    extractModel: extract,
+    classifyModel: classify,
   }
 }
 
-/** The first provider the account has a key for. */
-async function firstProviderWithKey(query: Query, account: string): Promise<ProviderName> {
-  const keys = await listProviderKeys(query, account)
-  return providerNames.find(name => keys.some(({ provider }) => provider === name)) ?? 'openai'
+/** The first provider that the account has a key for, of those with default models. */
+async function firstProviderWithKey(
+  query: Query,
+  account: string,
+  providers: Providers,
+): Promise<string> {
+  const keys = new Set((await listProviderKeys(query, account)).map(({ provider }) => provider))
+  const usable = [...providers.values()].filter(provider => defaultModelsOf(provider))
+  return usable.find(({ name }) => keys.has(name))?.name ?? 'openai'
+}
+
+/** Of a provider of the operator's own, the first model that its variable lists. */
+function defaultModelsOf({ name, models }: Provider): DefaultModels | undefined {
+  if (isBuiltIn(name)) return defaultModels[name]
+  return models?.[0] === undefined ? undefined : { extract: models[0], classify: models[0] }
+}
+
+const isBuiltIn = (name: string): name is BuiltInName => Object.hasOwn(defaultModels, name)
+
+function requireProvider(providers: Providers, name: string): Provider {
+  const provider = providers.get(name)
+  if (provider) return provider
+  throw new Refusal(
+    'invalid',
+    'processor_provider names no provider of this service',
+    `Providers: ${[...providers.keys()].join(', ')}`,
+  )
 }
 
 /**
  * Writes the settings that are given and leaves the others.
  *
- * @throws Refusal `missing`; `invalid` for a blank name; `conflict` when the admin has another one of
- *   that name.
+ * @throws Refusal `missing`; `invalid` for a blank name or an unknown provider; `conflict` when the admin has
+ *   another one of that name.
  */
 export const changeOrganization = (
-  backend: { postgres: Postgres },
+  backend: { postgres: Postgres; config: Config },
   admin: Pick<Admin, 'account' | 'email'>,
   id: string,
   { pipeline = {}, ...settings }: OrgChange & { pipeline?: PipelineSettings },
 ): Promise<OrgRow> =>
   changePolicy(backend, { admin, org: id, conflictMessage: takenName }, async tx => {
     const { name, ...models } = settings
+    if (models.processorProvider !== undefined)
+      requireProvider(backend.config.providers, models.processorProvider)
     const before = await readSettings(tx.query, admin, id)
     if (hasValue(settings))
       await updateOrg(tx, id, { ...models, name: name && normalizeName(name, 'name') })

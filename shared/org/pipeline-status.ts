@@ -6,6 +6,7 @@ import {
   listGivenUpTurns,
   type PipelineStatus,
 } from '#shared/org/pipeline-state.postgres.ts'
+import type { Config } from '#shared/core/config.ts'
 import type { Postgres, Query } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
@@ -27,11 +28,11 @@ function stateOf({ paused, dailyTokenBudget, spentToday, fault }: PipelineStatus
 
 /** What an admin should know about the provider of an organization before a member says anything. */
 export async function providerNotice(
-  query: Query,
+  { postgres, config }: { postgres: Postgres; config: Pick<Config, 'providers'> },
   { account, processorProvider: provider }: Pick<OrgRow, 'account' | 'processorProvider'>,
 ): Promise<string | null> {
-  if (provider === 'ollama') return null
-  const keys = await listProviderKeys(query, account)
+  if (config.providers.get(provider)?.selfHosted) return null
+  const keys = await listProviderKeys(postgres.query, account)
   if (keys.some(key => key.provider === provider)) return null
   return `The account has no key for ${provider}: nothing is shared until PUT /v1/account/provider-keys/${provider} stores one`
 }

@@ -11,12 +11,16 @@ const programs = globSync(['scripts/*.ts', 'scripts/bench/index.ts'], {
 
 type Ended = { code: unknown; stdout: string; stderr: string }
 
-/** Runs a script with no environment at all. */
-const run = (file: string, option: string): Promise<Ended> =>
+/** Runs a script with no environment but this. */
+const run = (file: string, options: string[], more: Record<string, string> = {}): Promise<Ended> =>
   new Promise(resolve => {
-    const env = { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
-    const child = execFile(process.execPath, [file, option], { cwd: root, env }, (error, ...said) =>
-      resolve({ code: error?.code ?? 0, stdout: said[0], stderr: said[1] }),
+    const { PATH = '', NODE_COMPILE_CACHE } = process.env
+    const env = { PATH, NODE_COMPILE_CACHE, ...more }
+    const child = execFile(
+      process.execPath,
+      [file, ...options],
+      { cwd: root, env },
+      (error, ...said) => resolve({ code: error?.code ?? 0, stdout: said[0], stderr: said[1] }),
     )
     child.stdin?.end()
   })
@@ -24,8 +28,25 @@ const run = (file: string, option: string): Promise<Ended> =>
 t.test('every command has --help, and refuses what it does not know with its usage', async t => {
   t.ok(programs.length > 10, programs.join(' '))
   for (const file of programs) {
-    const [help, bogus] = await Promise.all([run(file, '--help'), run(file, '--bogus')])
+    const [help, bogus] = await Promise.all([run(file, ['--help']), run(file, ['--bogus'])])
     t.match(help, { code: 0, stdout: /^Usage: [\s\S]*\n {2}--help {2,}/, stderr: '' }, file)
     t.match(bogus, { code: 2, stdout: '', stderr: /--bogus[\s\S]*\n\nUsage: /i }, file)
   }
+})
+
+t.test('the release refuses providers that cannot be used, with every other fault', async t => {
+  const { code, stderr } = await run('scripts/migrate.ts', [], {
+    PROVIDERS: 'lab,other',
+    OTHER_BASE_URL: 'http://other/v1?key=secret',
+    EMBEDDINGS: 'labs/m',
+  })
+  t.equal(code, 1)
+  for (const fault of [
+    'LAB_BASE_URL is missing',
+    'OTHER_BASE_URL must',
+    'EMBEDDINGS must',
+    'MASTER_KEY',
+  ])
+    t.match(stderr, fault)
+  t.notMatch(stderr, 'secret')
 })

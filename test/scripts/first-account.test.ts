@@ -4,6 +4,7 @@ import { createFirstAccount } from '#scripts/first-account.ts'
 import { openProviderKeys } from '#shared/access/provider-key.ts'
 import { createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { providersOf } from '#test/support/providers.ts'
 
 const config = await createTestConfig(t, {
   OPENAI_API_KEY: 'sk-operator-0123456789',
@@ -31,7 +32,7 @@ t.test(
     t.same(made, keys)
     const { rows } = await postgres.query('select * from accounts')
     t.match(rows, [{ email: 'owner@localhost', payment_method: 'on-file', balance: null }])
-    t.same(await openProviderKeys(backend, rows[0]!.id), {
+    t.same(Object.fromEntries(await openProviderKeys(backend, rows[0]!.id)), {
       openai: 'sk-operator-0123456789',
       mistral: 'operator of mistral',
     })
@@ -48,10 +49,10 @@ t.test(
 )
 
 t.test('a second start makes nothing, and leaves the keys as they are', async t => {
-  const changed = { ...config, providers: { openai: { apiKey: 'another one' } } }
+  const changed = { ...config, providers: providersOf({ OPENAI_API_KEY: 'another one' }) }
   const unasked = () => t.fail('keys are made') as never
   t.equal(await createFirstAccount(postgres, changed, unasked), null)
   const { rows } = await postgres.query('select id from accounts')
   t.equal(rows.length, 1)
-  t.match(await openProviderKeys(backend, rows[0]!.id), { openai: 'sk-operator-0123456789' })
+  t.equal((await openProviderKeys(backend, rows[0]!.id)).get('openai'), 'sk-operator-0123456789')
 })

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { LLMock } from '@copilotkit/aimock'
 import type { Test } from 'tap'
-import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
+import { builtInNames, type BuiltInName } from '#shared/core/provider-registry.ts'
 import { scriptMock } from '#test/support/model-provider/fixtures.ts'
 import {
   findHeader,
@@ -19,14 +19,14 @@ export type ModelProvider = RecordingServer & {
 }
 
 /** The version path in the base URL that the clients of each family expect. */
-const versionPath: Partial<Record<ProviderName, string>> = { anthropic: '', google: '' }
+const versionPath: Partial<Record<BuiltInName, string>> = { anthropic: '', google: '' }
 
 /** The base URL of a provider at one of the double's addresses, for `<NAME>_BASE_URL`. */
-export const providerUrl = (origin: string, name: ProviderName): string =>
+export const providerUrl = (origin: string, name: BuiltInName): string =>
   `${origin}/${name}${versionPath[name] ?? '/v1'}`
 
 /** The key of a provider in tests, different for each provider to detect mix-ups. */
-export const providerKey = (name: ProviderName): string => `sk-of-${name}-0123456789abcdef`
+export const providerKey = (name: BuiltInName): string => `sk-of-${name}-0123456789abcdef`
 
 /**
  * All model providers on loopback. It records exact bytes and answers with an imitation of the real APIs
@@ -40,7 +40,7 @@ export async function startModelProvider(t: Test): Promise<ModelProvider> {
   const provider = await startRecordingServer(t, imitatedBy(mock.port))
   t.teardown(() => refuseMemoryKeys(provider))
   const env = Object.fromEntries(
-    providerNames.map(name => [
+    builtInNames.map(name => [
       `${name.toUpperCase()}_BASE_URL`,
       providerUrl(provider.origin, name),
     ]),
@@ -97,7 +97,7 @@ const imitatedBy =
 /** The path without the name of the provider, with the version that the imitation supports. */
 const imitatedPath = (url: string): string =>
   url
-    .replace(/^\/\w+/, '')
+    .replace(/^\/[\w-]+/, '')
     .replace(/^\/v1beta\/openai\//, '/v1/')
     .replace(/^\/v1(?=\/models\/.*:)/, '/v1beta')
 

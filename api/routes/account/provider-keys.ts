@@ -1,17 +1,16 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { owner, withLookup } from '#api/edge/auth.ts'
+import { owner } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import {
-  isProviderName,
   parseProviderKey,
   removeProviderKey,
   storeProviderKey,
 } from '#shared/access/provider-key.ts'
 import { requireKeyForm } from '#shared/models/provider-key-form.ts'
 import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-keys.postgres.ts'
-import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
+import { providerNamePattern, type Providers } from '#shared/core/provider-registry.ts'
 
 /** The account's own keys for model providers: listed masked, stored sealed. */
 export function providerKeys(router: Router, backend: ApiBackend): void {
@@ -20,14 +19,16 @@ export function providerKeys(router: Router, backend: ApiBackend): void {
     auth: owner(),
     async handle({ account }, ctx) {
       const rows = await listProviderKeys(backend.postgres.query, account)
-      ctx.body = { provider_keys: rows.map(presentProviderKey) }
+      const providers = [...backend.config.providers.keys()]
+      ctx.body = { provider_keys: rows.map(presentProviderKey), providers }
     },
   })
 
   endpoint(router, backend, {
     route: 'PUT /v1/account/provider-keys/:provider',
-    auth: providerOfOwner,
-    async handle({ account, actor, provider, body }, ctx) {
+    auth: owner(),
+    async handle({ account, actor, params: { provider }, body }, ctx) {
+      requireProvider(backend.config.providers, provider)
       const { key } = body
       const sendable = parseProviderKey(key)
       requireKeyForm(provider, sendable)
@@ -41,8 +42,10 @@ export function providerKeys(router: Router, backend: ApiBackend): void {
 
   endpoint(router, backend, {
     route: 'DELETE /v1/account/provider-keys/:provider',
-    auth: providerOfOwner,
-    async handle({ account, actor, provider, claim }, ctx) {
+    auth: owner(),
+    async handle({ account, actor, params: { provider }, claim }, ctx) {
+      // A key may be left of a provider that is not set up any more.
+      if (!providerNamePattern.test(provider)) requireProvider(backend.config.providers, provider)
       const answer = { deleted: true, id: provider }
       await backend.postgres.transaction(async tx => {
         if (!(await removeProviderKey(tx, { account, actor }, provider)))
@@ -54,13 +57,9 @@ export function providerKeys(router: Router, backend: ApiBackend): void {
   })
 }
 
-const providerOfOwner = withLookup(owner(), (_, ctx) => ({
-  provider: requireProvider(ctx.params.provider),
-}))
-
-function requireProvider(name: string | undefined): ProviderName {
-  if (name !== undefined && isProviderName(name)) return name
-  throw new Refusal('missing', 'No such provider', `Providers: ${providerNames.join(', ')}`)
+function requireProvider(providers: Providers, name: string): void {
+  if (providers.has(name)) return
+  throw new Refusal('missing', 'No such provider', `Providers: ${[...providers.keys()].join(', ')}`)
 }
 
 const presentProviderKey = ({ provider, masked, createdAt, updatedAt }: ProviderKeyRow) => ({

@@ -1,8 +1,8 @@
 import { Refusal } from '#shared/core/errors.ts'
-import { isProviderName, openProviderKeys } from '#shared/access/provider-key.ts'
+import { openProviderKeys } from '#shared/access/provider-key.ts'
 import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
 import { openCompletionModel } from '#shared/models/completion.ts'
-import { isSelfHosted, providers } from '#shared/core/provider-registry.ts'
+import { lacksAddress } from '#shared/core/provider-registry.ts'
 import type { CompletionModel } from '#shared/models/completion-model.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Seal } from '#shared/core/seal.ts'
@@ -23,24 +23,23 @@ export type ProcessorModel = {
  */
 export async function openProcessor(
   backend: { postgres: Postgres; seal: Seal; config: Config },
-  { account, provider }: Pick<OrgPolicy, 'account' | 'provider'>,
+  { account, provider: providerName }: Pick<OrgPolicy, 'account' | 'provider'>,
   model: string,
 ): Promise<ProcessorModel> {
-  if (!isProviderName(provider)) throw new Refusal('invalid', `No such provider: ${provider}`)
-  const keys = await openProviderKeys(backend, account)
-  const settings = backend.config.providers[provider] ?? {}
-  const apiKey = keys[provider] ?? ''
-  if (!apiKey && !(isSelfHosted(provider) && settings.baseUrl)) {
+  const provider = backend.config.providers.get(providerName)
+  if (!provider) throw new Refusal('invalid', `No such provider: ${providerName}`)
+  const apiKey = (await openProviderKeys(backend, account)).get(providerName) ?? ''
+  if (!apiKey && !(provider.selfHosted && !lacksAddress(provider))) {
     throw new Refusal(
       'invalid',
-      `The owner of the organization has no key for ${provider}`,
-      `PUT /v1/account/provider-keys/${provider} stores one; then take the job up again`,
+      `The owner of the organization has no key for ${providerName}`,
+      `PUT /v1/account/provider-keys/${providerName} stores one; then take the job up again`,
     )
   }
-  const name = model.startsWith(`${provider}/`) ? model.slice(provider.length + 1) : model
-  const baseUrl = settings.baseUrl ?? providers[provider].baseUrl
+  const prefix = `${providerName}/`
+  const name = model.startsWith(prefix) ? model.slice(prefix.length) : model
   return {
-    model: `${provider}/${name}`,
-    answeringModel: openCompletionModel({ provider, name, apiKey, baseUrl }),
+    model: prefix + name,
+    answeringModel: openCompletionModel({ provider, name, apiKey }),
   }
 }

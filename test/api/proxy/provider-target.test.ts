@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import type { Context } from 'koa'
 import t from 'tap'
 import { buildProviderTarget, forwardedHeaders } from '#api/proxy/provider-target.ts'
-import type { ApiFormat, ProviderName } from '#shared/core/provider-registry.ts'
+import type { ApiFormat, BuiltInName } from '#shared/core/provider-registry.ts'
+import { providersOf } from '#test/support/providers.ts'
 
 const ctxWith = (headers: Record<string, string>, querystring = ''): Context => {
   const lower = Object.fromEntries(
@@ -16,19 +17,19 @@ const memoryKey = `mk_${'a'.repeat(32)}`
 
 const targetFor = (
   ctx: Context,
-  provider: ProviderName = 'openai',
+  provider: BuiltInName = 'openai',
   format: ApiFormat = 'openai',
   path = '/chat/completions',
 ) =>
   buildProviderTarget(
     ctx,
-    { providers: { ollama: { baseUrl: 'http://models.example:11434/v1' } } },
+    { providers: providersOf({ OLLAMA_BASE_URL: 'http://models.example:11434/v1' }) },
     { model: { provider, name: 'm' }, format, path, key: 'sk-1' },
   )
 
 t.test('where the providers are, and how they want their keys', async t => {
   const plain = ctxWith({})
-  const at = (provider: ProviderName, format: ApiFormat, path: string): [string, object] => {
+  const at = (provider: BuiltInName, format: ApiFormat, path: string): [string, object] => {
     const { url, headers } = targetFor(plain, provider, format, path)
     return [url.href, headers]
   }
@@ -51,12 +52,26 @@ t.test('where the providers are, and how they want their keys', async t => {
   ])
 })
 
+t.test('a host of Azure has its key in a header of its own; a look-alike has not', async t => {
+  const headersAt = (baseUrl: string): object => {
+    const providers = providersOf({ PROVIDERS: 'own', OWN_BASE_URL: baseUrl })
+    const call = { model: { provider: 'own', name: 'm' }, format: 'openai', path: '/x' } as const
+    return buildProviderTarget(ctxWith({}), { providers }, { ...call, key: 'sk-1' }).headers
+  }
+  for (const host of ['a.openai.azure.com', 'A.services.ai.azure.com', 'a.openai.azure.us']) {
+    const headers = headersAt(`https://${host}/openai/v1/`)
+    t.same(headers, { 'accept-encoding': 'identity', 'api-key': 'sk-1' }, host)
+  }
+  for (const host of ['openai.azure.com.example', 'models.ai.azure.com'])
+    t.match(headersAt(`https://${host}/openai/v1`), { authorization: 'Bearer sk-1' }, host)
+})
+
 t.test('invalid: Ollama where nobody has said where it is', async t => {
   t.throws(
     () =>
       buildProviderTarget(
         ctxWith({}),
-        { providers: {} },
+        { providers: providersOf({}) },
         { model: { provider: 'ollama', name: 'm' }, format: 'openai', path: '/x' },
       ),
     { reason: 'invalid', message: 'ollama is not available here', hint: /OLLAMA_BASE_URL/ },

@@ -162,10 +162,10 @@ t.test('200: provider keys are stored sealed, listed masked, forgotten', async t
   t.match(put, { status: 200, body: { provider: 'openai', masked_key: 'sk-…fXYZ' } })
   t.notMatch(await tableText(backend, 'provider_keys'), '0123456789')
   const id = await accountId()
-  t.same(await openProviderKeys(backend, id), { openai: secret })
+  t.same(Object.fromEntries(await openProviderKeys(backend, id)), { openai: secret })
 
   await api.send('PUT', `${path}/openai`, { body: { key: 'short' } })
-  t.same(await openProviderKeys(backend, id), { openai: 'short' })
+  t.same(Object.fromEntries(await openProviderKeys(backend, id)), { openai: 'short' })
   t.match((await api.get(path)).body.provider_keys, [{ provider: 'openai', masked_key: '…' }])
   t.match(await api.send('DELETE', `${path}/openai`), { status: 200, body: { deleted: true } })
   t.equal((await api.send('DELETE', `${path}/openai`)).status, 404)
@@ -186,7 +186,9 @@ t.test('400: what is no key of a provider is not stored, and never sent', async 
   }
   t.same((await api.get(path)).body.provider_keys, [])
   await api.send('PUT', `${path}/groq`, { body: { key: ' gsk_pasted-with-blanks ' } })
-  t.same(await openProviderKeys(backend, await accountId()), { groq: 'gsk_pasted-with-blanks' })
+  t.same(Object.fromEntries(await openProviderKeys(backend, await accountId())), {
+    groq: 'gsk_pasted-with-blanks',
+  })
   await api.send('DELETE', `${path}/groq`)
 })
 

@@ -23,7 +23,7 @@ t.test('an OpenAI key switches to its embeddings; EMBEDDINGS wins', async t => {
   const keyed = { ...enough, OPENAI_API_KEY: 'sk-test' }
   t.equal(readConfig(keyed).embeddingModel, 'openai/text-embedding-3-small')
   t.equal(readConfig({ ...keyed, EMBEDDINGS: 'local' }).embeddingModel, 'local')
-  t.match(readConfig(keyed).providers, { openai: { apiKey: 'sk-test' } })
+  t.equal(readConfig(keyed).providers.get('openai')?.apiKey, 'sk-test')
 })
 
 t.test('every fault is said at once', async t => {
@@ -47,6 +47,50 @@ t.test('every fault is said at once', async t => {
       t.match(faults.join('\n'), new RegExp(`^${name}`, 'm'), name)
     t.notMatch(message, /secret/, 'values are not repeated')
   }
+})
+
+t.test('providers of one’s own: what cannot be used is said with all else', async t => {
+  const faultsOf = (env: Record<string, string>): string => {
+    try {
+      readConfig({ ...enough, ...env })
+      return ''
+    } catch (error) {
+      return (error as ConfigError).faults.join('\n')
+    }
+  }
+  const own = { PROVIDERS: 'my-lab', MY_LAB_BASE_URL: 'http://lab:8080/v1' }
+  t.match(readConfig({ ...enough, ...own, EMBEDDINGS: 'my-lab/m' }).providers.get('my-lab'), {
+    name: 'my-lab',
+    baseUrl: 'http://lab:8080/v1',
+    selfHosted: true,
+  })
+  for (const [names, fault] of [
+    ['Lab', /small letter/],
+    ['x', /small letter/],
+    ['lab,,other', /small letter/],
+    ['lab_1', /small letter/],
+    ['l'.repeat(32), /small letter/],
+    ['lab,openai', /openai, which is built in: OPENAI_BASE_URL/],
+    ['local', /local/],
+    ['lab', /^LAB_BASE_URL is missing: PROVIDERS names lab$/],
+  ] as const)
+    t.match(faultsOf({ PROVIDERS: names }), fault, names)
+  for (const [url, fault] of [
+    ['lab:8080', /http\(s\) URL/],
+    ['ftp://lab/v1', /http\(s\) URL/],
+    ['http://me:secret@lab/v1', /credentials/],
+    ['http://lab/v1?key=secret', /\?api-version=/],
+    ['http://lab/v1#x', /\?api-version=/],
+    ['https://res.openai.azure.com/', /\/openai\/v1, or with \/openai\?api-version/],
+  ] as const) {
+    const faults = faultsOf({ ...own, MY_LAB_BASE_URL: url, PORT: 'x', MISTRAL_BASE_URL: url })
+    t.match(faults, fault, url)
+    t.match(faults, /^PORT .*/m)
+    t.match(faults, /^MISTRAL_BASE_URL /m, 'a built-in one is read alike')
+    t.notMatch(faults, /secret|missing/)
+  }
+  t.match(faultsOf({ ...own, MY_LAB_MODELS: 'a,,b' }), /^MY_LAB_MODELS .*commas/)
+  t.match(faultsOf({ ...own, EMBEDDINGS: 'other/m' }), /^EMBEDDINGS .*my-lab/)
 })
 
 t.test('an admin secret that no header carries is a fault', async t => {

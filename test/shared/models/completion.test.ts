@@ -1,6 +1,7 @@
 import t from 'tap'
 import { openCompletionModel } from '#shared/models/completion.ts'
-import type { ProviderName } from '#shared/core/provider-registry.ts'
+import type { BuiltInName } from '#shared/core/provider-registry.ts'
+import { providersOf } from '#test/support/providers.ts'
 import { startTeamModel } from '#test/support/team-model.ts'
 
 const model = await startTeamModel(t)
@@ -24,8 +25,12 @@ const schema = {
 }
 const question = { instructions: 'Find facts.', userPrompt: '{"turns":[]}', schema }
 
-const open = (provider: ProviderName, baseUrl = model.origin) =>
-  openCompletionModel({ provider, name: 'some-model', apiKey: 'sk-0123456789', baseUrl })
+const open = (provider: BuiltInName, baseUrl = model.origin) =>
+  openCompletionModel({
+    provider: providersOf({ [`${provider.toUpperCase()}_BASE_URL`]: baseUrl }).get(provider)!,
+    name: 'some-model',
+    apiKey: 'sk-0123456789',
+  })
 
 t.beforeEach(() => {
   model.calls.length = 0
@@ -86,7 +91,7 @@ t.test('Gemini is held to the schema, without the keywords it does not know', as
   t.notMatch(JSON.stringify(responseSchema), /additionalProperties/)
 })
 
-const bases: [ProviderName, string][] = [
+const bases: [BuiltInName, string][] = [
   ['openai', `${model.origin}/v1`],
   ['anthropic', model.origin],
   ['google', model.origin],

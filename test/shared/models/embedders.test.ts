@@ -5,6 +5,7 @@ import { registry } from '#shared/core/metrics.ts'
 import { createEmbedders } from '#shared/models/embedders.ts'
 import { chunkBytesMax, splitText } from '#shared/models/split-text.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import { startRecordingServer } from '#test/support/recording-server.ts'
 
 const environment = {
   DATABASE_URL: 'postgres://db/vault',
@@ -37,6 +38,18 @@ t.test('an OpenAI-compatible provider: batches, order, unit length, its space', 
   t.ok(vectors.every(vector => Math.abs(norm(vector) - 1) < 1e-5))
   t.same(vectors[300], await embedder.embedQuery('text number 300'), 'in the order of the texts')
   t.same(await embedder.embedTexts([]), [])
+})
+
+t.test('Google embeds at its OpenAI-compatible path, below the address of its own API', async t => {
+  const server = await startRecordingServer(t, (_, answer) => {
+    answer.head(200, { 'content-type': 'application/json' })
+    void answer.write(JSON.stringify({ data: [{ index: 0, embedding: [1, 0] }] }))
+    answer.end()
+  })
+  const env = { ...environment, GOOGLE_BASE_URL: server.origin, GOOGLE_API_KEY: 'of-google' }
+  const embedder = await createEmbedders(readConfig(env)).get('google/gemini-embedding-001')
+  t.equal(embedder.dimension, 2)
+  t.equal(server.requests[0]?.url, '/v1beta/openai/embeddings')
 })
 
 const embedderAt = (baseUrl: string) =>
@@ -185,6 +198,15 @@ t.test('a model that only requests name is probed once it has answered', async t
   await embedders.get('ollama/invented')
   t.equal(embedders.breakerOf('ollama/invented')?.state, 'closed', 'it has answered')
   t.equal(await hasMetric('ollama/invented'), true)
+})
+
+t.test('upstream: memories stand in the space of a provider that is gone', async t => {
+  const embedders = createEmbedders(readConfig(environment), new Set(['lab/m']))
+  await t.rejects(embedders.get('lab/m'), {
+    reason: 'upstream',
+    message: /memories stand in its space/,
+    hint: /PROVIDERS names no lab; .*reembed/,
+  })
 })
 
 t.test('invalid: unknown providers, odd names, and providers without a key', async t => {

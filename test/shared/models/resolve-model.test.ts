@@ -1,17 +1,18 @@
 import t from 'tap'
 import type { ModelCatalog } from '#shared/models/model-catalog.ts'
-import { prefixedName, resolveModel } from '#shared/models/resolve-model.ts'
-import { providerNames, type ApiFormat, type ProviderName } from '#shared/core/provider-registry.ts'
+import { prefixedName, qualifiedName, resolveModel } from '#shared/models/resolve-model.ts'
+import { builtInNames, type ApiFormat } from '#shared/core/provider-registry.ts'
+import { providersOf } from '#test/support/providers.ts'
 
 /** What providers list, and how often anybody looked. */
-function catalogOf(lists: Partial<Record<ProviderName, string[]>>) {
-  const looks: ProviderName[][] = []
+function catalogOf(lists: Record<string, string[]>) {
+  const looks: string[][] = []
   const catalog: ModelCatalog = {
     modelLists(providers) {
-      looks.push(providers.map(({ provider }) => provider))
-      const known = providers.flatMap(({ provider }) => {
-        const models = lists[provider]
-        return models ? [{ provider, models }] : []
+      looks.push(providers.map(({ provider }) => provider.name))
+      const known = providers.flatMap(({ provider: { name } }) => {
+        const models = lists[name]
+        return models ? [{ provider: name, models }] : []
       })
       return Promise.resolve({ lists: known, updatedAt: 0 })
     },
@@ -24,18 +25,20 @@ const { catalog, looks } = catalogOf({
   groq: ['shared-model', 'gpt-oss-120b', 'operators-model'],
   mistral: ['operators-model', 'only-operators'],
 })
-const config = { providers: { mistral: { apiKey: 'of the operator' } } }
-const keys = { together: 'a', groq: 'b' }
+const config = { providers: providersOf({ MISTRAL_API_KEY: 'of the operator' }) }
+const loadKeys = () =>
+  Promise.resolve(
+    new Map([
+      ['together', 'a'],
+      ['groq', 'b'],
+    ]),
+  )
 
-const resolved = async (
-  model: string,
-  format: ApiFormat = 'openai',
-  own: Partial<Record<ProviderName, string>> = keys,
-) =>
-  prefixedName(await resolveModel({ catalog, config }, model, format, () => Promise.resolve(own)))
+const resolved = async (model: string, format: ApiFormat = 'openai', of = config) =>
+  prefixedName(await resolveModel({ catalog, config: of }, model, format, loadKeys))
 
 t.test('every provider by its prefix, the rest of the name as it is', async t => {
-  for (const provider of providerNames)
+  for (const provider of builtInNames)
     t.equal(await resolved(`${provider}/some/model:tag`), `${provider}/some/model:tag`)
   t.equal(await resolved('openrouter/openrouter/auto'), 'openrouter/openrouter/auto')
   t.same(looks, [], 'nobody was asked')
@@ -64,6 +67,20 @@ t.test('other names by the catalogue; the account’s own keys before the operat
   t.same(looks[0], ['mistral', 'groq', 'together'], 'nobody without a key is asked')
 })
 
+t.test(
+  'a provider of the operator’s own by its prefix; a name with a slash is of no maker',
+  async t => {
+    const providers = providersOf({
+      PROVIDERS: 'grok-proxy',
+      GROK_PROXY_BASE_URL: 'http://grok/v1',
+    })
+    t.equal(await resolved('grok-proxy/m', 'openai', { providers }), 'grok-proxy/m')
+    t.equal(await resolved('grok-proxy/m', 'responses', { providers }), 'grok-proxy/m')
+    t.equal(qualifiedName('grok-proxy/m'), 'grok-proxy/m')
+    await t.rejects(resolved('grok-proxy/m'), { message: /No provider is known/ })
+  },
+)
+
 t.test('names that many providers give are not guessed', async t => {
   for (const model of ['deepseek-r1-distill-llama-70b', 'mistral-nemo:12b', 'deepseek-r1:14b'])
     await t.rejects(resolved(model), { message: /No provider is known/ }, model)
@@ -82,7 +99,7 @@ t.test('invalid: unknown, ambiguous or no name', async t => {
     await t.rejects(resolved(name), refused(/printable ASCII/, hint))
   const down: ModelCatalog = { modelLists: () => Promise.reject(new Error('down')) }
   await t.rejects(
-    resolveModel({ catalog: down, config }, 'x', 'openai', () => Promise.resolve({})),
+    resolveModel({ catalog: down, config }, 'x', 'openai', () => Promise.resolve(new Map())),
     refused(/No provider is known/, hint),
   )
 })

@@ -81,7 +81,8 @@ class AsyncVault(AsyncVaultBase):
     async def list_provider_keys(
         self,
     ) -> types.ListProviderKeysAnswer:
-        """Lists the provider keys of the account, masked.
+        """Lists the provider keys of the account, masked, and the providers that it may have one
+        for.
 
         `GET /v1/account/provider-keys`
         """
@@ -91,7 +92,7 @@ class AsyncVault(AsyncVaultBase):
 
     async def put_provider_key(
         self,
-        provider: Literal["openai", "anthropic", "google", "openrouter", "xai", "deepseek", "mistral", "groq", "cerebras", "together", "fireworks", "ollama", "vllm"],
+        provider: str,
         *,
         key: str,
     ) -> types.ProviderKey:
@@ -114,7 +115,7 @@ class AsyncVault(AsyncVaultBase):
 
     async def delete_provider_key(
         self,
-        provider: Literal["openai", "anthropic", "google", "openrouter", "xai", "deepseek", "mistral", "groq", "cerebras", "together", "fireworks", "ollama", "vllm"],
+        provider: str,
         *,
         idempotency_key: Optional[str] = None,
     ) -> types.Removed:
@@ -2343,8 +2344,9 @@ class AsyncVault(AsyncVaultBase):
         **fields: Any,
     ) -> types.ResponsesAnswer:
         """Calls a model in the format of OpenAI's Responses, of a provider that serves them:
-        openai, openrouter, xai, groq, ollama, vllm. What the provider keeps of a conversation
-        (`previous_response_id`, `conversation`) stays as it is; recall asks about `input`.
+        openai, openrouter, xai, groq, ollama, vllm, or one that the operator has named. What the
+        provider keeps of a conversation (`previous_response_id`, `conversation`) stays as it is;
+        recall asks about `input`.
 
         `POST /v1/responses`
 

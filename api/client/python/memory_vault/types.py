@@ -79,8 +79,10 @@ ExternalId = str
 # made, or of the last one it was re-embedded with.
 EmbeddingModel = str
 
-# A model provider this service knows.
-Provider = Literal["openai", "anthropic", "google", "openrouter", "xai", "deepseek", "mistral", "groq", "cerebras", "together", "fireworks", "ollama", "vllm"]
+# A model provider of this service: openai, anthropic, google, openrouter, xai, deepseek, mistral,
+# groq, cerebras, together, fireworks, ollama, vllm, or one that its operator has named. `GET
+# /v1/account/provider-keys` lists them.
+Provider = str
 
 # A time that comes in, in any of three forms: a day such as `2026-11-20`, ISO 8601 such as
 # `2026-11-20T15:15:00Z` (its seconds may be left out; `2026-11-20 16:15:00+01`, as PostgreSQL
@@ -213,6 +215,8 @@ class ProviderKey(TypedDict):
 # GET /v1/account/provider-keys
 class ListProviderKeysAnswer(TypedDict):
     provider_keys: List[ProviderKey]
+    # every provider of this service
+    providers: List[Provider]
 
 
 # PUT /v1/account/provider-keys/:provider

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { navigate } from '#api/console/app/hash-route.ts'
-import { useAction } from '#api/console/app/use-query.ts'
+import { useAction, useQuery } from '#api/console/app/use-query.ts'
 import { call } from '#api/console/app/api-call.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { confirmDialog } from '#api/console/app/parts/confirm.ts'
@@ -14,7 +14,6 @@ import { OrgReviewers } from '#api/console/app/org/reviewers.ts'
 import { OrgPolicy } from '#api/console/app/org/policy.ts'
 import { useOrg, type OrgProps, type Org } from '#api/console/app/org/org-queries.ts'
 import { showToast } from '#api/console/app/toasts.ts'
-import { providerNames } from '#shared/core/provider-registry.ts'
 
 /** Edits the name and models of an organization, and deletes it. */
 export function Settings({ org }: OrgProps): View {
@@ -32,6 +31,8 @@ function SettingsForm({ org, onSaved }: { org: Org; onSaved: () => void }): View
   const { org_id, name, processor_provider, extract_model, classify_model } = org
   const [fields, setFields] = useState({ name, processor_provider, extract_model, classify_model })
   const [removing, setRemoving] = useState(false)
+  const keys = useQuery(signal => call('GET /v1/account/provider-keys', {}, signal), [])
+  const providers = new Set([...(keys.answer?.providers ?? []), processor_provider])
   const actionState = useAction()
   const set = (changed: Partial<typeof fields>): void => setFields({ ...fields, ...changed })
   const save = async (): Promise<void> => {
@@ -46,7 +47,7 @@ function SettingsForm({ org, onSaved }: { org: Org; onSaved: () => void }): View
         label: 'Provider',
         value: fields.processor_provider,
         onValue: processor_provider => set({ processor_provider }),
-        choices: providerNames.map(each => [each, each] as const),
+        choices: [...providers].map(each => [each, each] as const),
         hint: 'Its models read what members say and decide what is shared.',
       })}
       ${textField({

@@ -8,12 +8,11 @@ import { selectField, textField } from '#api/console/app/parts/fields.ts'
 import { queryView } from '#api/console/app/parts/query-view.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 import { formatShortDay } from '#api/console/app/format.ts'
-import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
 
 /** The account's keys for model providers: stored sealed, and never displayed again. */
 export function ProviderKeys(): View {
   const [adding, setAdding] = useState(false)
-  const [removing, setRemoving] = useState<ProviderName>()
+  const [removing, setRemoving] = useState<string>()
   const query = useQuery(signal => call('GET /v1/account/provider-keys', {}, signal), [])
   return html`<div class="panel stack">
     ${queryView(query, 'provider keys', ({ provider_keys: keys }) =>
@@ -44,7 +43,14 @@ export function ProviderKeys(): View {
         Add a provider key
       </button>
     </div>
-    ${adding && renderComponent(AddForm, { onClose: () => setAdding(false), onAdded: query.refetch })}
+    ${
+      adding &&
+      renderComponent(AddForm, {
+        providers: query.answer?.providers ?? [],
+        onClose: () => setAdding(false),
+        onAdded: query.refetch,
+      })
+    }
     ${
       removing &&
       confirmDialog({
@@ -64,8 +70,10 @@ export function ProviderKeys(): View {
   </div>`
 }
 
-function AddForm({ onClose, onAdded }: { onClose: () => void; onAdded: () => void }): View {
-  const [provider, setProvider] = useState<ProviderName>('openai')
+type AddProps = { providers: readonly string[]; onClose: () => void; onAdded: () => void }
+
+function AddForm({ providers, onClose, onAdded }: AddProps): View {
+  const [provider, setProvider] = useState('openai')
   const [key, setKey] = useState('')
   const actionState = useAction()
   return dialogForm({
@@ -84,7 +92,7 @@ function AddForm({ onClose, onAdded }: { onClose: () => void; onAdded: () => voi
         label: 'Provider',
         value: provider,
         onValue: setProvider,
-        choices: providerNames.map(each => [each, each] as const),
+        choices: providers.map(each => [each, each] as const),
       })}
       ${textField({
         label: 'Key',

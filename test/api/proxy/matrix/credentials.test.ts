@@ -1,5 +1,5 @@
 import t from 'tap'
-import { providerNames } from '#shared/core/provider-registry.ts'
+import { builtInNames } from '#shared/core/provider-registry.ts'
 import { buildKey } from '#test/support/api.ts'
 import {
   createAnthropicClient,
@@ -118,7 +118,7 @@ t.test('200: the official clients with nothing but a Memory Key for a key', asyn
 t.test('200: a model named with its provider goes there, under its own name', async t => {
   const key = await buildKey(backend)
   const headers = { authorization: `Bearer ${key}`, 'x-provider-key': own }
-  for (const name of providerNames) {
+  for (const name of builtInNames) {
     const { status, body } = await ask(openai, { headers, more: { model: `${name}/some-model` } })
     t.equal(status, 200, `${name} ${JSON.stringify(body.error ?? '')}`)
     t.match(last().url, new RegExp(`^/${name}/.*chat/completions$`))

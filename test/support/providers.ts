@@ -1,0 +1,11 @@
+import { environmentReader } from '#shared/core/environment-reader.ts'
+import type { Providers } from '#shared/core/provider-registry.ts'
+import { readProviders } from '#shared/core/read-providers.ts'
+
+/** The providers of an environment. */
+export function providersOf(env: Record<string, string>): Providers {
+  const faults: string[] = []
+  const providers = readProviders(environmentReader(env, faults), faults)
+  if (faults.length > 0) throw new Error(faults.join('\n'))
+  return providers
+}
