@@ -166,6 +166,7 @@ async function openStores(
   const postgres = openPostgres(config.databaseUrl, {
     max: 10,
     onError: error => log.warn({ err: error }, 'postgres.connection-lost'),
+    onUnnamed: error => log.warn({ err: error }, 'postgres.statements-unnamed'),
   })
   const { model, modelsInUse } = await resolveDefaultEmbeddingModel(
     postgres,

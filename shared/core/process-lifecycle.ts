@@ -64,9 +64,17 @@ type ListenError = { address?: string; port?: number }
 
 function startupErrorMessage(error: unknown): string | null {
   if (error instanceof ConfigError) return error.message
-  if (error instanceof Refusal)
-    return [error.message, startupHint(error)].filter(Boolean).join('\n')
-  const { code, address, port, message } = error as Partial<NodeJS.ErrnoException> & ListenError
+  if (error instanceof Refusal) {
+    const fault = isDiskFull(error) ? null : systemFault(error.cause)
+    return fault ?? [error.message, startupHint(error)].filter(Boolean).join('\n')
+  }
+  return systemFault(error)
+}
+
+/** What an operator can change about an error of the system or a server; null where it is none of these. */
+function systemFault(error: unknown): string | null {
+  const { code, address, port, message } = Object(error) as Partial<NodeJS.ErrnoException> &
+    ListenError
   if (code === 'EADDRINUSE') return `Port ${port} on ${address} is in use; set PORT to another one`
   if (code === 'EACCES' && port) return `Port ${port} may not be opened by this user; set PORT`
   if (code === 'EADDRNOTAVAIL') return `${address} is no address of this machine; set HOST`

@@ -1,8 +1,13 @@
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { Refusal } from '#shared/core/errors.ts'
 import { retryConflicts } from '#shared/storage/postgres/retry-conflicts.ts'
+import {
+  isAborted,
+  isReadOnly,
+  isLostStatement,
+  refuseWhenUnreachable,
+} from '#shared/storage/postgres/server-errors.ts'
 import { poolSettings } from '#shared/storage/postgres/session.ts'
 
 /** Runs one statement, on the pool or in a transaction. `name` prepares it once per connection. */
@@ -29,7 +34,12 @@ export type Postgres = {
   close(): Promise<void>
 }
 
-export type PostgresOptions = { max: number; onError: (error: Error) => void }
+export type PostgresOptions = {
+  max: number
+  onError: (error: Error) => void
+  /** Once, when statements are sent without names from now on. */
+  onUnnamed?: (error: unknown) => void
+}
 
 /** No request waits longer than this for an answer of the database. */
 const queryTimeoutMs = 5_000
@@ -45,8 +55,9 @@ const idleTimeoutMs = 5 * 60_000
 const keepAliveDelayMs = 60_000
 
 /**
- * Opens the pool. A database that cannot be reached or does not answer in time is a Refusal
- * `unavailable`; every other error is the statement's own.
+ * Opens the pool. A database that cannot be reached, does not answer in time or takes no writes is a Refusal
+ * `unavailable`; every other error is the statement's own. Where prepared statements are lost, behind a pooler in
+ * transaction mode, what failed runs again, and statements of this pool have no names from then on.
  *
  * @param connectionString its `connect_timeout` (seconds, as libpq has it) bounds the wait for a
  *   connection, two seconds without one.
@@ -68,11 +79,19 @@ export function openPostgres(connectionString: string, options: PostgresOptions)
   })
   // Without a listener, one dropped idle connection ends the process.
   pool.on('error', options.onError)
-  const run = createQuery(pool)
+  let named = true
+  const run = <Result>(work: () => Promise<Result>): Promise<Result> =>
+    retryConflicts(work).catch((error: unknown) => {
+      if (isReadOnly(error)) closeIdle(pool)
+      if (!isLostStatement(error)) throw error
+      if (named) options.onUnnamed?.(error)
+      named = false
+      return retryConflicts(work)
+    })
 
   return {
-    query: (text, values, name) => retryConflicts(() => run(text, values, name)),
-    transaction: work => retryConflicts(() => runTransaction(pool, work, options.onError)),
+    query: (text, values, name) => run(() => createQuery(pool, named)(text, values, name)),
+    transaction: work => run(() => runTransaction(pool, named, work, options.onError)),
 
     listen: (channel, onNotification) => listen(settings, channel, onNotification, options.onError),
     connections: () => ({
@@ -90,25 +109,44 @@ function connectTimeoutOf(connectionString: string): number {
   return seconds === undefined ? connectTimeoutMs : Number(seconds) * 1000
 }
 
+/**
+ * Closes the connections that nobody uses: after a failover all lead to the server that takes no writes any more, and
+ * new ones to its successor.
+ */
+function closeIdle(pool: pg.Pool): void {
+  for (let count = pool.idleCount; count > 0; count--) {
+    void pool.connect().then(
+      client => client.release(true),
+      () => {},
+    )
+  }
+}
+
 async function runTransaction<Result>(
   pool: pg.Pool,
+  named: boolean,
   work: (tx: Transaction) => Promise<Result>,
   onError: (error: Error) => void,
 ): Promise<Result> {
   const client = await pool.connect().catch(refuseWhenUnreachable)
   client.on('error', onError)
   let broken: Error | undefined
+  let firstError: unknown
+  const query = createQuery(client, named, error => (firstError ??= error))
   try {
     sendTogether(client)
     // Sent with the first statements; it fails only with the connection, and then those fail, too.
     const begun = client.query('begin isolation level read committed')
     begun.catch(() => {})
-    const result = await work({ query: createQuery(client) })
+    const result = await work({ query })
     await begun
     await client.query('commit')
     return result
-  } catch (error) {
+  } catch (thrown) {
+    // Of statements that travel together, the one that failed may be awaited after those that were not run for it.
+    const error = isAborted(thrown) ? firstError : thrown
     await client.query('rollback').catch((failure: Error) => void (broken = failure))
+    if (isReadOnly(error)) broken = error as Error
     return refuseWhenUnreachable(error)
   } finally {
     client.off('error', onError)
@@ -123,12 +161,20 @@ function sendTogether(client: pg.PoolClient): void {
   process.nextTick(() => stream.uncork())
 }
 
-function createQuery(target: pg.Pool | pg.PoolClient): Query {
+function createQuery(
+  target: pg.Pool | pg.PoolClient,
+  named: boolean,
+  onError: (error: unknown) => void = () => {},
+): Query {
   return async (text, values = [], name) => {
-    const result = await target
-      .query<never>({ text, values: [...values], ...(name && { name }) })
-      .catch(refuseWhenUnreachable)
-    return { rows: result.rows, rowCount: result.rowCount ?? 0 }
+    try {
+      const statement = { text, values: [...values], ...(named && name && { name }) }
+      const result = await target.query<never>(statement)
+      return { rows: result.rows, rowCount: result.rowCount ?? 0 }
+    } catch (error) {
+      onError(error)
+      return refuseWhenUnreachable(error)
+    }
   }
 }
 
@@ -167,25 +213,15 @@ async function listen(
   }
 }
 
-/** Connection failures, administrator shutdown, recovery, a full disk and other lacks, and our own deadlines. */
-const unreachableCodes =
-  /^(ECONN|EPIPE|ENOTFOUND|ENOENT|EHOSTUNREACH|ETIMEDOUT|EAI_AGAIN|08|57P0|53)/
-const unreachableMessages =
-  /Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|not queryable|Cannot use a pool/
-
-/** Rethrows an error of a database that is out of reach or did not answer in time, as a Refusal. */
-export function refuseWhenUnreachable(error: unknown): never {
-  const { code, message } = Object(error) as { code?: unknown; message?: unknown }
-  if (unreachableCodes.test(String(code)) || unreachableMessages.test(String(message))) {
-    throw new Refusal(
-      'unavailable',
-      'The database is out of reach',
-      'Try again in a few seconds',
-      error,
-    )
-  }
-  throw error
-}
-
-/** Checks the connection. @throws Refusal `unavailable` when the database is out of reach. */
-export const ping = (query: Query): Promise<unknown> => query('select 1')
+/**
+ * Checks that the database answers and takes writes. One that does not costs the connection, as any error of a
+ * statement does, so that the next check finds the server that its name leads to then.
+ *
+ * @throws Refusal `unavailable`.
+ */
+export const ping = (query: Query): Promise<unknown> =>
+  query(`do $$ begin
+    if current_setting('transaction_read_only')::boolean then
+      raise 'the database is read-only' using errcode = 'read_only_sql_transaction';
+    end if;
+  end $$`)

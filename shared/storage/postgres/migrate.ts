@@ -3,7 +3,8 @@ import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
-import { refuseWhenUnreachable, type Query } from '#shared/storage/postgres/connect.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
+import { refuseWhenUnreachable } from '#shared/storage/postgres/server-errors.ts'
 import { releasePoolSettings } from '#shared/storage/postgres/session.ts'
 
 const migrationsDir = fileURLToPath(new URL('./migrations', import.meta.url))

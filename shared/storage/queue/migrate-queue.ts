@@ -1,7 +1,7 @@
 import type { Log } from '#shared/core/log.ts'
 import { PgBoss } from 'pg-boss'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
-import { refuseWhenUnreachable } from '#shared/storage/postgres/connect.ts'
+import { refuseWhenUnreachable } from '#shared/storage/postgres/server-errors.ts'
 import { releasePoolSettings } from '#shared/storage/postgres/session.ts'
 import { jobNames, deadLetterQueueOf, retryPolicy, jobOptions } from '#shared/domain/jobs.ts'
 

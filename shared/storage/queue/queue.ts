@@ -4,7 +4,8 @@ import { JsonBytes } from '#shared/core/json-bytes.ts'
 import type { Log } from '#shared/core/log.ts'
 import { jobSeconds } from '#shared/core/metrics.ts'
 import { withSpan } from '#shared/core/trace.ts'
-import { refuseWhenUnreachable, type Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import { refuseWhenUnreachable } from '#shared/storage/postgres/server-errors.ts'
 import {
   deadLetterQueueOf,
   jobOptions,

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { operatorEmail } from '#shared/access/operator.ts'
 import { registry } from '#shared/core/metrics.ts'
+import { alterDatabase } from '#test/support/alter-database.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
@@ -98,6 +99,27 @@ t.test('503: not ready before the release step has run', async t => {
   await waitUntil('it is ready again', async () => (await api.get('/health/ready')).status === 200)
   t.pass('ready again')
 })
+
+t.test(
+  '503: not ready and nothing stored while Postgres takes no writes, ready afterwards',
+  async t => {
+    const { databaseUrl } = backend.config
+    await alterDatabase(databaseUrl, { default_transaction_read_only: 'on' })
+    await waitUntil('it is seen', async () => {
+      const { status, body } = await api.get('/health/ready')
+      return status === 503 && /postgres: The database takes no writes/.test(body.error)
+    })
+    const messages = [{ role: 'user', content: 'hello' }]
+    const refused = await api.post('/v1/memory/ingest', { messages })
+    t.match(refused, { status: 503, body: { error: 'The database takes no writes' } })
+    t.ok(refused.headers.get('retry-after'))
+    await alterDatabase(databaseUrl, { default_transaction_read_only: 'off' })
+    await waitUntil(
+      'it is ready again',
+      async () => (await api.get('/health/ready')).status === 200,
+    )
+  },
+)
 
 t.test('the dashboard and the alerts in the tree use metrics that exist', async t => {
   const page = await (await get('/metrics', `Bearer ${operator}`)).text()

@@ -1,7 +1,8 @@
 import { mock } from 'node:test'
 import t from 'tap'
 import { Refusal } from '#shared/core/errors.ts'
-import { openPostgres } from '#shared/storage/postgres/connect.ts'
+import { openPostgres, ping } from '#shared/storage/postgres/connect.ts'
+import { alterDatabase } from '#test/support/alter-database.ts'
 import { createTestConfig } from '#test/support/backend.ts'
 import { startFaultProxy } from '#test/support/fault-proxy.ts'
 
@@ -55,13 +56,64 @@ t.test('connect_timeout is how long a connection is waited for', async t => {
   await longest
 })
 
-t.test('unavailable: a disk that is full, memory that is used up', async t => {
-  for (const code of ['53100', '53200', '53300']) {
+t.test('unavailable: a disk that is full, deadlines of the server, a changed password', async t => {
+  for (const code of ['53100', '53200', '53300', '55P03', '57014', '25P03', '28P01']) {
     const sql = `do $$ begin raise exception 'no room' using errcode = '${code}'; end $$`
     const { reason, cause } = await failureOf(postgres.query(sql))
     t.equal(reason, 'unavailable')
     t.match(cause, { code })
   }
+})
+
+t.test(
+  'unavailable: a read-only database, until its connections lead to one that writes',
+  async t => {
+    const pool = openPostgres(databaseUrl, { max: 3, onError: () => {} })
+    t.teardown(() => pool.close())
+    const { query, transaction } = pool
+    await query('create table written (id int)')
+    const write = () => query('insert into written values (1)')
+    const writeLater = () => transaction(async tx => void (await tx.query('delete from written')))
+    await alterDatabase(databaseUrl, { default_transaction_read_only: 'on' })
+    await Promise.all([query('select pg_sleep(0.1)'), query('select pg_sleep(0.1)')]).catch(
+      () => {},
+    )
+    for (const work of [write, writeLater, () => ping(query)]) {
+      const { reason, message, cause } = await failureOf(work())
+      t.equal(reason, 'unavailable')
+      t.equal(message, 'The database takes no writes')
+      t.match(cause, { code: '25006' })
+    }
+    const three = ['1', '2', '3'].map(() => query('select pg_sleep(0.1)'))
+    await Promise.all(three)
+    await alterDatabase(databaseUrl, { default_transaction_read_only: 'off' }, { closing: false })
+    t.equal((await failureOf(write())).message, 'The database takes no writes')
+    await Promise.all([write(), writeLater(), write(), ping(query)])
+  },
+)
+
+t.test('prepared statements that a pooler loses are sent without names from then on', async t => {
+  const losses: unknown[] = []
+  const pool = openPostgres(databaseUrl, {
+    max: 1,
+    onError: () => {},
+    onUnnamed: error => losses.push(error),
+  })
+  t.teardown(() => pool.close())
+  const { query, transaction } = pool
+  const two = async (tx: Pick<typeof pool, 'query'>) =>
+    (await tx.query<{ n: number }>('select 1 + $1::int as n', [1], 'two')).rows[0]!.n
+  t.equal(await two(pool), 2)
+  await query('deallocate all')
+  t.equal(await transaction(two), 2)
+  t.match(losses, [{ cause: { code: '26000' } }])
+  t.equal(await two(pool), 2)
+  t.same((await query('select name from pg_prepared_statements')).rows, [])
+
+  const other = openPostgres(databaseUrl, { max: 1, onError: () => {} })
+  t.teardown(() => other.close())
+  await other.query('prepare two as select 3')
+  t.equal(await two(other), 2)
 })
 
 t.test('every other error is the statement’s own', async t => {

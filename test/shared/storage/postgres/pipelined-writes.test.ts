@@ -41,6 +41,16 @@ t.test('the first statements of a transaction are one write, the commit another'
   t.same((await postgres.query('select n from one')).rows, [{ n: 2 }])
 })
 
+t.test('the error is that of the statement that failed, whichever is awaited first', async t => {
+  const work = postgres.transaction(async ({ query }) => {
+    const failed = query('select 1 / 0')
+    failed.catch(() => {})
+    await query('select 1')
+    await failed
+  })
+  await t.rejects(work, { code: '22012' })
+})
+
 t.test('a later statement is sent at once', async t => {
   const writes = await countWrites(() =>
     postgres.transaction(async ({ query }) => {

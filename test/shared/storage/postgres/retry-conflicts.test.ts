@@ -42,7 +42,7 @@ t.test('a serialization failure is run again, five times in all', async t => {
     runs++
     await query(`do $$ begin raise exception 'conflict' using errcode = '40001'; end $$`)
   })
-  await t.rejects(work, { code: '40001' })
+  await t.rejects(work, { reason: 'unavailable', cause: { code: '40001' } })
   t.equal(runs, 5)
 })
 
