@@ -27,6 +27,10 @@ export type Config = {
   embeddingModel: string
   /** Whether `EMBEDDINGS` is set; otherwise the model follows from the provider keys. */
   isEmbeddingModelExplicit: boolean
+  /** What goes before its queries and texts; an empty one is none, a missing one what the model is known to want. */
+  embeddingPrefixes: { query?: string; passage?: string }
+  /** Length of its vectors; null for its own. */
+  embeddingDimensions: number | null
   /** The first one seals; every one opens. */
   masterKeys: MasterKey[]
   /** Secret of the HMAC that keys are looked up by. */
@@ -87,6 +91,11 @@ export function readConfig(env: Environment): Config {
     mongodbUri: required('MONGODB_URI', urlParser('mongodb:', 'mongodb+srv:'), ''),
     embeddingModel: read('EMBEDDINGS', embeddingModelParser(providers), defaultEmbeddings(env)),
     isEmbeddingModelExplicit: Boolean(env.EMBEDDINGS?.trim()),
+    embeddingPrefixes: {
+      ...prefixOf('query', env.EMBEDDINGS_QUERY_PREFIX),
+      ...prefixOf('passage', env.EMBEDDINGS_PASSAGE_PREFIX),
+    },
+    embeddingDimensions: read('EMBEDDINGS_DIMENSIONS', wholeNumberParser(1, 65_536), null),
     masterKeys: required('MASTER_KEY', parseMasterKeys, []),
     keyPepper: required('KEY_PEPPER', parseSecret, ''),
     adminSecret: read('ADMIN_SECRET', parseTokenSecret, null),
@@ -128,6 +137,13 @@ export function readConfig(env: Environment): Config {
 function defaultEmbeddings(env: Environment): string {
   return env.OPENAI_API_KEY?.trim() ? 'openai/text-embedding-3-small' : 'local'
 }
+
+/**
+ * White space at the end is a part of a prefix. Some shells and env files keep none: a value in double quotes
+ * is read without them.
+ */
+const prefixOf = (kind: 'query' | 'passage', value: string | undefined) =>
+  value === undefined ? {} : { [kind]: /^"[\s\S]*"$/.test(value) ? value.slice(1, -1) : value }
 
 function wholeNumberParser(min: number, max: number): (text: string) => number {
   return text => {

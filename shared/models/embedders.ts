@@ -30,7 +30,8 @@ export type Embedders = {
   close(): void
 }
 
-type Settings = Pick<Config, 'embeddingModel' | 'providers'>
+type Settings = Pick<Config, 'embeddingModel' | 'providers'> &
+  Partial<Pick<Config, 'embeddingPrefixes' | 'embeddingDimensions'>>
 
 /**
  * The embedders this service can reach. A provider's embedder is opened at its first use, since its
@@ -69,7 +70,17 @@ export function createEmbedders(
     const { provider, name } = parts
     if (!isReachable(provider)) throw unavailableRefusal(model, provider, modelsInUse.has(model))
     const { openProviderEmbedder } = await importProviderEmbedder()
-    return openProviderEmbedder({ model, name, provider, apiKey: provider.apiKey ?? '' })
+    return openProviderEmbedder({
+      model,
+      name,
+      provider,
+      apiKey: provider.apiKey ?? '',
+      // The variables are about the model that EMBEDDINGS names.
+      ...(model === config.embeddingModel && {
+        prefixes: config.embeddingPrefixes,
+        dimensions: config.embeddingDimensions ?? undefined,
+      }),
+    })
   }
 
   /** An embedder whose queries are refused at once while its provider does not answer. */

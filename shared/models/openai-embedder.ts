@@ -8,8 +8,14 @@ import {
   callEmbeddings,
   EmbeddingRefusal,
   type CallPolicy,
-  type EmbeddingsEndpoint,
 } from '#shared/models/embeddings-call.ts'
+import {
+  formsMark,
+  formsOfModel,
+  withoutFields,
+  type InputForm,
+  type SetPrefixes,
+} from '#shared/models/embedding-forms.ts'
 import type { ProviderAccess } from '#shared/models/model-list.ts'
 import { toUnitLength } from '#shared/models/split-text.ts'
 
@@ -18,6 +24,10 @@ export type EmbeddingModelSettings = ProviderAccess & {
   model: string
   /** As the provider names it. */
   name: string
+  /** In place of the forms that the model is known to want. */
+  prefixes?: SetPrefixes | undefined
+  /** Of the vectors, for models that give them in several lengths. */
+  dimensions?: number | undefined
 }
 
 const textPolicy: CallPolicy = { timeoutMs: 20_000, retries: 3 }
@@ -45,56 +55,77 @@ const defaultCalibration: Calibration = { unrelated: 0.2, same: 0.9, floor: 0.15
  *   but vectors; DimensionRefusal for vectors of another dimension. Rate limits and overloads are tried again
  *   (three times).
  */
-export async function openProviderEmbedder({
-  model,
-  name,
-  provider,
-  apiKey,
-}: EmbeddingModelSettings): Promise<Embedder> {
+export async function openProviderEmbedder(settings: EmbeddingModelSettings): Promise<Embedder> {
+  const { model, name, provider, apiKey, prefixes, dimensions } = settings
   const url = openAiUrl(provider, '/embeddings', name).href
-  let endpoint: EmbeddingsEndpoint = {
-    model,
-    url,
-    apiKey,
-    keyHeader: apiKey ? openAiKeyHeader(provider, apiKey) : {},
-    fields: { model: name, encoding_format: 'base64' },
-  }
+  const keyHeader = apiKey ? openAiKeyHeader(provider, apiKey) : {}
+  const fields = { model: name, ...(dimensions && { [dimensionsField(name)]: dimensions }) }
+  let forms = formsOfModel(name, prefixes)
+  let encoding: { encoding_format?: 'base64' } = { encoding_format: 'base64' }
   const limits = batchLimitsOf(model, url)
 
   /** Of every vector, once the first answer has shown it. */
   let knownDimension: number | undefined
-  const call = async (inputs: readonly string[], policy: CallPolicy): Promise<Float32Array[]> => {
-    const vectors = await callEmbeddings(endpoint, inputs, policy)
+  const call = async (
+    inputs: readonly string[],
+    { prefix = '', fields: form }: InputForm,
+    policy: CallPolicy,
+  ): Promise<Float32Array[]> => {
+    const endpoint = { model, url, apiKey, keyHeader, fields: { ...fields, ...encoding, ...form } }
+    const vectors = await callEmbeddings(
+      endpoint,
+      inputs.map(text => prefix + text),
+      policy,
+    )
     const { length } = vectors[0]!
     if (knownDimension !== undefined && length !== knownDimension)
-      throw new DimensionRefusal(model, knownDimension, length, spaceName(model, length))
+      throw new DimensionRefusal(model, knownDimension, length, spaceOf(length))
     return vectors.map(toUnitLength)
   }
-  const embed = (texts: readonly string[], policy: CallPolicy) =>
+  const spaceOf = (dimension: number): string => spaceName(model, dimension) + formsMark(forms)
+  const embed = (texts: readonly string[], kind: 'query' | 'passage', policy: CallPolicy) =>
     embedInBatches(
-      { limits, call: inputs => call(inputs, policy) },
+      { limits, call: inputs => call(inputs, forms[kind], policy) },
       texts.map(text => toNonEmptyInput(text)),
     )
 
   const embedEach: Embedder['embedEach'] = (texts, signal) =>
-    embed(texts, { ...textPolicy, signal })
+    embed(texts, 'passage', { ...textPolicy, signal })
   const embedQueries: Embedder['embedQueries'] = async (texts, signal) => {
     const queries = texts.map(text => text.slice(0, queryCharactersMax))
-    return allOrRefusal(await embed(queries, { ...queryPolicy, signal }))
+    return allOrRefusal(await embed(queries, 'query', { ...queryPolicy, signal }))
   }
 
-  const [probe] = await call([plainText], queryPolicy).catch((error: unknown) => {
-    if (!(error instanceof EmbeddingRefusal) || error.parts === undefined) throw error
-    // Google's endpoint, for one, refuses base64, which is a quarter of the bytes.
-    endpoint = { ...endpoint, fields: { model: name } }
-    return call([plainText], queryPolicy)
-  })
-  const dimension = probe!.length
+  /** Asks for one vector, without what the server may refuse: base64 (Google), fields that it does not know. */
+  const probe = async (): Promise<Float32Array> => {
+    const known = formsOfModel(name, prefixes)
+    const plain = withoutFields(known)
+    const ways = formsMark(known) === formsMark(plain) ? [known] : [known, plain]
+    let refusal: unknown
+    for (forms of ways) {
+      for (encoding of [{ encoding_format: 'base64' as const }, {}]) {
+        try {
+          return (await call([plainText], forms.passage, queryPolicy))[0]!
+        } catch (error) {
+          if (!(error instanceof EmbeddingRefusal) || error.parts === undefined) throw error
+          refusal ??= error
+        }
+      }
+    }
+    throw refusal
+  }
+  const dimension = (await probe()).length
+  if (dimensions !== undefined && dimension !== dimensions)
+    throw new Refusal(
+      'upstream',
+      `The embedding model ${model} answers with vectors of ${dimension} numbers, not of ${dimensions}`,
+      'The operator should set EMBEDDINGS_DIMENSIONS to a length that this model has, or not at all',
+    )
   knownDimension = dimension
   return {
     model,
     dimension,
-    space: spaceName(model, dimension),
+    space: spaceOf(dimension),
     calibration: calibrations[name] ?? defaultCalibration,
     embedEach,
     embedTexts: async (texts, signal) => allOrRefusal(await embedEach(texts, signal)),
@@ -102,6 +133,10 @@ export async function openProviderEmbedder({
     embedQueries,
   }
 }
+
+/** Voyage and Mistral name it otherwise than OpenAI, by their API references. */
+const dimensionsField = (name: string): string =>
+  /(?:^|\/)(?:voyage-|codestral-embed)/.test(name) ? 'output_dimension' : 'dimensions'
 
 function allOrRefusal(outcomes: readonly (Float32Array | Refusal)[]): Float32Array[] {
   return outcomes.map(outcome => {

@@ -1,6 +1,8 @@
 const charactersMax = 200
 /** So many characters of an input in a row are a repetition of it. */
 const repeatedMin = 16
+/** So many first or last characters of a key show it. */
+const partMin = 6
 /** A shorter input is a part of many sentences. */
 const inputMin = 4
 
@@ -17,10 +19,19 @@ export function providerWords(
   secrets: readonly string[],
 ): string {
   let words = messageOf(body).replaceAll(/\\u[0-9a-f]{4}|[\p{Cc}\s]+/giu, ' ')
-  for (const secret of secrets) if (secret) words = words.replaceAll(secret, '…')
+  words = words.replaceAll(/\S+/g, word => (repeatsSecret(word, secrets) ? '…' : word))
   words = words.trim().slice(0, charactersMax)
   return withoutInputs(words, inputs).trim()
 }
+
+/** OpenAI quotes keys as `sk-ab***yz`. */
+const repeatsSecret = (word: string, secrets: readonly string[]): boolean =>
+  word.includes('***') ||
+  secrets.some(
+    secret =>
+      secret.length >= 2 * partMin &&
+      (word.includes(secret.slice(0, partMin)) || word.includes(secret.slice(-partMin))),
+  )
 
 function messageOf(body: string): string {
   let answer: unknown

@@ -42,10 +42,14 @@ async function resolveEmbedder(embedders: Embedders, space: string): Promise<Emb
   return embedder.space === space ? embedder : `${model} embeds into ${embedder.space} now`
 }
 
-/** The model of a space, by its name: `__` is `/`, other characters are `_` and hex. */
+/**
+ * The model of a space, by its name: `__` is `/`, other characters are `_` and hex; the length of the vectors and
+ * the mark of the model's forms follow.
+ */
 export function parseModelOfSpace(space: string): string | undefined {
   if (space.startsWith('local_')) return 'local'
-  const [, name = ''] = /^((?:[A-Za-z0-9-]|__|_[0-9a-f]{2})+)-\d+$/.exec(space) ?? []
+  const [, name = ''] =
+    /^((?:[A-Za-z0-9-]|__|_[0-9a-f]{2})+)-\d+(?:_p[0-9a-f]{8})?$/.exec(space) ?? []
   const model = name.replaceAll(/__|_([0-9a-f]{2})/g, (_, hex?: string) =>
     hex === undefined ? '/' : String.fromCharCode(Number.parseInt(hex, 16)),
   )

@@ -13,12 +13,15 @@ export type EmbeddingProvider = {
   baseUrl: string
   /** Number of inputs of each call. */
   readonly calls: number[]
-  /** Bodies of the calls, without their inputs. */
-  readonly fields: Record<string, unknown>[]
+  /** Inputs of each call, and the other fields of its body. */
+  readonly bodies: { input: string[]; [field: string]: unknown }[]
   /** Answers the next calls with this status. */
   fail(status: number, times: number): void
   /** Never answers the next call; `always`: any call, until `recover`; a number: calls of more inputs. */
   hang(when?: 'always' | number): void
+  readonly paths: string[]
+  /** Refuses every call with this field. */
+  refuseField(name: string): void
   /** Refuses every call with this text in an input, until `recover`. */
   refuseText(text: string): void
   /** Answers every call with this body, and status 200 unless another is given, until `recover`. */
@@ -39,7 +42,9 @@ export async function startEmbeddingProvider(
   server: EmbeddingServer = embeddingServers.openai,
 ): Promise<EmbeddingProvider> {
   const calls: number[] = []
-  const fields: Record<string, unknown>[] = []
+  const bodies: EmbeddingProvider['bodies'] = []
+  const paths: string[] = []
+  let refusedField: string | undefined
   let refusedText: string | undefined
   let failing = { status: 500, times: 0 }
   let hanging: boolean | 'always' | number = false
@@ -59,7 +64,8 @@ export async function startEmbeddingProvider(
       encoding_format?: string
     }
     calls.push(input.length)
-    fields.push(rest)
+    bodies.push({ input, ...rest })
+    paths.push(request.url)
     if (hanging === 'always' || (typeof hanging === 'number' && input.length > hanging)) return
     if (hanging === true) return void (hanging = false)
     if (fixed)
@@ -72,6 +78,7 @@ export async function startEmbeddingProvider(
     }
     const isBase64 = rest.encoding_format === 'base64'
     const fault =
+      (refusedField !== undefined && refusedField in rest && badField) ||
       (typeof server.base64 === 'object' && isBase64 && server.base64) ||
       (refusedText !== undefined && input.some(text => text.includes(refusedText!)) && badText) ||
       refusalOf(server, input)
@@ -92,7 +99,9 @@ export async function startEmbeddingProvider(
   return {
     baseUrl: `${await listen(t, http)}/v1`,
     calls,
-    fields,
+    bodies,
+    paths,
+    refuseField: name => void (refusedField = name),
     fail: (status, times) => void (failing = { status, times }),
     hang: (when?: 'always' | number) => void (hanging = when ?? true),
     answerAlways: (type, body, status = 200) => void (fixed = { type, body, status }),
@@ -107,6 +116,7 @@ export async function startEmbeddingProvider(
   }
 }
 
+const badField = { status: 422, body: { detail: 'Extra inputs are not permitted' } }
 const badText = { status: 400, body: { error: { message: 'this text is not allowed' } } }
 
 function vectorOf(text: string, dimension: number): Float32Array {

@@ -4,6 +4,7 @@ import { DimensionRefusal } from '#shared/models/dimension-refusal.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { spacesOfOldest } from '#shared/vault/base/oldest-memory.mongo.ts'
+import { refuseOtherSpace } from '#shared/vault/base/vault-space.ts'
 
 /** Of a batch of jobs: while a model is exchanged, each try reads one memory of so many. */
 const vaultsMax = 5
@@ -15,7 +16,8 @@ const vaultsMax = 5
  * was exchanged by mistake must not scatter a vault over two spaces.
  *
  * @param vaults those that the work is for
- * @throws what the work throws, DimensionRefusal included.
+ * @throws what the work throws, DimensionRefusal included; Refusal `upstream` where a vault stands in another
+ *   space of the model.
  */
 export async function forgetWrongEmbedder<Result>(
   { embedders, mongo }: { embedders: Embedders; mongo: Pick<Mongo, 'memories'> },
@@ -24,7 +26,9 @@ export async function forgetWrongEmbedder<Result>(
   work: Promise<Result>,
 ): Promise<Result> {
   try {
-    return await work
+    const result = await work
+    await refuseOtherSpace(mongo, embedder, vaults)
+    return result
   } catch (error) {
     if (!(error instanceof DimensionRefusal)) throw error
     const distinct = [...new Map(vaults.map(scope => [scope.vault, scope])).values()]

@@ -1,3 +1,4 @@
+import { forgetWrongEmbedder } from '#shared/vault/base/forget-wrong-embedder.ts'
 import { embedToStore } from '#shared/vault/base/embed-to-store.ts'
 import type { PlannedMemory } from '#shared/domain/file-types.ts'
 import { buildImportItems } from '#shared/vault/bulk/import-lines.ts'
@@ -122,7 +123,7 @@ async function writeMemories(
     : new Map<string, StoredState>()
   for (const { planned } of added) skipIfStoredByAnother(planned, existing.get(planned.id), chunk)
   const missing = wanted.filter(({ planned }) => !existing.has(planned.id))
-  await embedMissing(missing, embedder, signal)
+  await forgetWrongEmbedder(backend, embedder, [chunk], embedMissing(missing, embedder, signal))
 
   let open = missing.filter(({ planned }) => planned.as === 'new')
   while (open.length > 0) {

@@ -26,12 +26,23 @@ t.test('an OpenAI key switches to its embeddings; EMBEDDINGS wins', async t => {
   t.equal(readConfig(keyed).providers.get('openai')?.apiKey, 'sk-test')
 })
 
+t.test('prefixes keep their spaces; an empty one is not a missing one', async t => {
+  const read = (query?: string) =>
+    readConfig({ ...enough, ...(query !== undefined && { EMBEDDINGS_QUERY_PREFIX: query }) })
+  t.same(read().embeddingPrefixes, {})
+  t.same(read('').embeddingPrefixes, { query: '' })
+  t.same(read('query: ').embeddingPrefixes, { query: 'query: ' })
+  t.same(read('"query: "').embeddingPrefixes, { query: 'query: ' })
+  t.equal(readConfig({ ...enough, EMBEDDINGS_DIMENSIONS: '256' }).embeddingDimensions, 256)
+})
+
 t.test('every fault is said at once', async t => {
   const env = {
     PORT: 'http',
     DATABASE_URL: 'mysql://x',
     MASTER_KEY: 'short',
     EMBEDDINGS: 'nobody/model',
+    EMBEDDINGS_DIMENSIONS: 'many',
     OPENAI_BASE_URL: 'https://user:secret@example.com/v1',
     ADMIN_SECRET: 'long-enough-secret',
   }
@@ -42,7 +53,7 @@ t.test('every fault is said at once', async t => {
     t.ok(error instanceof ConfigError)
     const { faults, message } = error as ConfigError
     const names =
-      'PORT DATABASE_URL MONGODB_URI MASTER_KEY KEY_PEPPER EMBEDDINGS OPENAI_BASE_URL ADMIN_EMAIL'
+      'PORT DATABASE_URL MONGODB_URI MASTER_KEY KEY_PEPPER EMBEDDINGS EMBEDDINGS_DIMENSIONS OPENAI_BASE_URL ADMIN_EMAIL'
     for (const name of names.split(' '))
       t.match(faults.join('\n'), new RegExp(`^${name}`, 'm'), name)
     t.notMatch(message, /secret/, 'values are not repeated')

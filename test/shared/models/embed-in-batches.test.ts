@@ -119,6 +119,7 @@ t.test('the provider’s words: in one line, without the inputs and the key', as
       { error: { message: 'Incorrect key sk-ollama-0123456789 provided' } },
       ': Incorrect key … provided',
     ],
+    [{ error: { message: 'Incorrect key: sk-ol***6789.' } }, ': Incorrect key: …'],
     [{ error: 'x'.repeat(500) }, `: ${'x'.repeat(200)}`],
     ['<html>nginx</html>', ''],
     ['overloaded', ': overloaded'],
