@@ -6,7 +6,7 @@ import { isFunctionTerm } from '#shared/search/words/function-terms.ts'
 import { innerNames } from '#shared/search/words/inner-names.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
 import { queryLengthMax } from '#shared/search/query/parse-query.ts'
-import { isMarkerTerm, termsInSteps, termsOf } from '#shared/search/words/index-terms.ts'
+import { isMarkerTerm, partTermsInSteps, termsOf } from '#shared/search/words/index-terms.ts'
 
 /**
  * The built-in embedder: no model, no network, no key. A text is the weighted sum of the features
@@ -74,7 +74,7 @@ function* embedTerms(text: string, weightOf: (term: string) => number): Steps<Fl
 
 /** A text of stop words alone is embedded by them, one without words by its characters. */
 function* contentTerms(text: string): Steps<string[]> {
-  const terms = (yield* termsInSteps(text)).filter(term => !isMarkerTerm(term))
+  const terms = (yield* partTermsInSteps(text)).filter(term => !isMarkerTerm(term))
   if (terms.length > 0) return terms
   const words = foldText(text).match(/[\p{L}\p{N}]+/gu)
   return words ?? Array.from(text).slice(0, 256)

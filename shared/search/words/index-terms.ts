@@ -1,4 +1,5 @@
 import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
+import { joinedWords, withoutInvisible } from '#shared/core/invisible.ts'
 import { analyzeWord, type WordAnalysis } from '#shared/search/words/analyze-word.ts'
 
 /** Prefix of speaker terms: a text that begins with `Caroline:` or `[Caroline]` has the term `@carolin`. */
@@ -38,14 +39,25 @@ const stepLength = 1_000
  * Index terms of a text in any script, with repetitions: stems of English words without stop
  * words, numbers as digits, identifiers, addresses and versions whole and in parts, pairs of
  * characters where a script has no spaces, and the marker terms. Used for texts and queries alike.
- * Never throws.
+ * Characters that are not shown do not count; a word with joiners has the terms of its parts and of the whole,
+ * since many write it without them. Never throws.
  *
  * The speaker prefix of a turn yields a marker only: as a word it would match all turns of a speaker.
  */
-export const termsOf = (text: string): string[] => runAtOnce(termsInSteps(text))
+export function termsOf(text: string): string[] {
+  const terms = runAtOnce(partTermsInSteps(text))
+  for (const word of joinedWords(text)) {
+    for (const term of analyzeCached(word.slice(0, runLengthMax)).terms) terms.push(term)
+  }
+  return terms
+}
 
-/** As `termsOf`, in steps of some milliseconds: for texts of any length. */
-export function* termsInSteps(text: string): Steps<string[]> {
+/**
+ * As `termsOf`, but of a word with joiners its parts alone, by which vectors of the built-in embedder are made; in steps
+ * of some milliseconds, for texts of any length.
+ */
+export function* partTermsInSteps(given: string): Steps<string[]> {
+  const text = withoutInvisible(given)
   const terms: string[] = []
   const prefix = parseSpeakerPrefix(text)
   let roots: string[] | undefined

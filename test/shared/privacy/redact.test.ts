@@ -57,6 +57,20 @@ const held: [RedactionKind, string, string][] = [
   ['ip', 'from ', '::ffff:203.0.113.9'],
 ]
 
+t.test('what soft hyphens and other unseen characters divide is found where it stands', async t => {
+  const card = '4111\u200b 1111\u00ad1111\ufeff \u20601111'
+  const iban = 'DE89\u200d3704\u200b0044\u200b0532\u200b0130\u200b00'
+  t.equal(
+    redactText(`❤\ufe0f 1\u00adx ${card}, \u00ad${iban}\u00ad! mine\u200b`, all),
+    '❤\ufe0f 1\u00adx [redacted:card], \u00ad[redacted:iban]\u00ad! mine\u200b',
+  )
+  // Joined with the word before it, this one would be none.
+  t.equal(
+    redactText(`use\u200b${made('AKIA', 'IOSFODNN7EXAMPLE')}`, all),
+    'use\u200b[redacted:secret]',
+  )
+})
+
 for (const [kind, before, it] of held) {
   t.test(`${kind}: ${before}…`, async t => {
     const after = before.endsWith('app:') ? '@db.example/vault today' : ' and then we went home'

@@ -50,6 +50,19 @@ t.test('200: exact words find their memory, in any language', async t => {
   t.match(german.body.memories[0], { content: /Kartoffeln/ })
 })
 
+t.test('200: a word with soft hyphens inside is found, by search, prepare and list', async t => {
+  const content = 'My Grund\u00ADstücks\u00ADver\u200Bwalter is Herr Pohl.'
+  await said(api, content)
+  const { body } = await post('/v1/memory/search', { query: 'Grundstücksverwalter', limit: 2 })
+  t.equal(body.memories[0].content, content)
+  const messages = [{ role: 'user', content: 'Who is my Grundstücksverwalter?' }]
+  t.match((await post('/v1/memory/prepare', { messages })).body, { context: /Pohl/ })
+  const listed = await api.get(`/v1/memory/list?search=${encodeURIComponent('STÜCKSVERWALTER')}`)
+  t.match(listed.body.items, [{ text: content }])
+  const wide = encodeURIComponent('ΐ'.repeat(512))
+  t.equal((await api.get(`/v1/memory/list?search=${wide}`)).status, 200)
+})
+
 t.test('200: limit bounds the rows, tiers and importance filter them', async t => {
   t.equal(
     (await post('/v1/memory/search', { query: 'the', limit: 1 })).body.totalMemories <= 1,

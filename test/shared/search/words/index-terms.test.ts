@@ -32,6 +32,21 @@ t.test('inflections and irregular forms of English have one stem', async t => {
     t.ok(share(one, other), `${one} meets ${other}`)
 })
 
+t.test('characters that are not shown divide no word', async t => {
+  const word = 'Grundstücksverwalter'
+  for (const mark of '\u00ad\u200b\u200e\u2060\ufeff\ufe0f\u202b')
+    t.same(
+      wordsOf(`mein Grund${mark}stücks${mark}verwalter`),
+      wordsOf(`mein ${word}`),
+      escape(mark),
+    )
+  t.ok(wordsOf('نمی\u200cخواهم').includes(wordsOf('نمیخواهم')[0]!), 'written without the joiner')
+  t.ok(wordsOf('نمی\u200cخواهم').includes(wordsOf('خواهم')[0]!), 'a part of it')
+  const khmer = 'ខ្ញុំ\u200bរស់នៅ'
+  t.notSame(wordsOf(khmer), wordsOf(khmer.replace('\u200b', '')), 'words of Khmer are parted so')
+  t.same(wordsOf('1\ufe0f\u20e3 buy'), ['1\ufe0f\u20e3', '1\ufe0f\u20e3*', 'buy'], 'a keycap stays')
+})
+
 t.test('the month of May is a term, the auxiliary verb is none', async t => {
   for (const text of ['The invoice of May is paid.', 'Is it paid in May?', 'due on 5 May, at noon'])
     t.ok(wordsOf(text).includes('may'), text)

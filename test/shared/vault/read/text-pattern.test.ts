@@ -17,6 +17,12 @@ t.test('a piece of text is found however it is spelled', async t => {
     ['100% (sure)', 'I am 100% (sure) of it'],
     ['a.b|c', 'x a.b|c y'],
     ['🦊', 'a 🦊 here'],
+    ['Grundstücksverwalter', 'Grund\u00adstücks\u00adver\u200bwalter'],
+    ['Grund\u2060stücks', 'GRUNDSTÜCKS'.normalize('NFD')],
+    ['masse', 'Mas\u00adse'],
+    ['می\u200cخواهم', 'میخواهم'],
+    ['I ❤ NY', 'I ❤\ufe0f NY'],
+    ['\u200b', 'a\u200bb'],
   ]
   for (const [search, text] of pairs) t.ok(finds(search, text), `${search} in ${text}`)
 })
