@@ -1,4 +1,4 @@
-import { Breaker, type BreakerState } from '#shared/core/breaker.ts'
+import { Breaker } from '#shared/core/breaker.ts'
 import type { Config } from '#shared/core/config.ts'
 import { createCursorCodec, type CursorCodec } from '#shared/core/cursor.ts'
 import { resolveDefaultEmbeddingModel } from '#shared/vault/reembed/default-embedding-model.ts'
@@ -97,17 +97,18 @@ export async function openBackend(
   queuePace?: QueuePace,
 ): Promise<Backend> {
   const stores = await openStores(environmentConfig, log, role, queuePace)
-  const { config, modelsInUse, postgres, mongo, queue } = stores
+  const { config, postgres, mongo, queue } = stores
   const seal = createSeal(config.masterKeys)
   const keys = createKeyAccess({ postgres, seal }, log)
   const reads = await createReads(stores, log)
-  const models = createModels(config, modelsInUse, log)
+  const models = createModels(stores, log)
   const operationWaiter = createOperationWaiter(postgres)
   const usage = createUsageWriter(postgres, log)
   const retrievals = createRetrievalTrail({ postgres, mongo, seal }, log)
   const accept = createAcceptIngest(postgres, queue, config.orgGatherSeconds)
   const now = Date.now
   const { embedders } = models
+  queue.held.away = () => [...embedders.away(), ...(reads.storeBreaker.isAway ? ['mongodb'] : [])]
   const exchanges = new OpenExchanges({ postgres, accept, embedders, usage, now, log })
   const webhookSender = createWebhookSender({ allowLoopback: config.allowLoopbackWebhooks })
   const { clearSubscription, ...searched } = reads
@@ -188,11 +189,11 @@ async function openStores(
 }
 
 /** What finds memories, behind the breaker of MongoDB. */
-async function createReads({ config, postgres, mongo, memories }: Stores, log: Log) {
+async function createReads({ config, postgres, mongo, memories, queue }: Stores, log: Log) {
   const storeBreaker = new Breaker({
     name: 'mongodb',
     probe: () => mongo.ping(),
-    onChange: state => logDependency(log, 'mongodb', state),
+    onChange: (...change) => queue.held.onChange('mongodb', ...change),
   })
   const nearest = await chooseNearestSearch(mongo, {
     recent: createRecentMemories({ memories, postgres }),
@@ -225,15 +226,11 @@ async function createReads({ config, postgres, mongo, memories }: Stores, log: L
 }
 
 /** What embeds texts, and what calls the providers of chat models. */
-function createModels(
-  config: Config,
-  modelsInUse: ReadonlySet<string>,
-  log: Log,
-): Pick<Backend, 'embedders' | 'queryVectors' | 'catalog' | 'upstream'> {
+type Models = Pick<Backend, 'embedders' | 'queryVectors' | 'catalog' | 'upstream'>
+
+function createModels({ config, modelsInUse, queue }: Stores, log: Log): Models {
   return {
-    embedders: createEmbedders(config, modelsInUse, (dependency, state) =>
-      logDependency(log, dependency, state),
-    ),
+    embedders: createEmbedders(config, modelsInUse, queue.held.onChange),
     queryVectors: createQueryVectorCache(),
     catalog: createModelCatalog({
       onError: (provider, error) => log.warn({ provider, err: error }, 'models.not-listed'),
@@ -244,6 +241,3 @@ function createModels(
     }),
   }
 }
-
-const logDependency = (log: Log, dependency: string, state: BreakerState): void =>
-  log.warn({ dependency, state }, 'dependency.state')

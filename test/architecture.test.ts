@@ -40,6 +40,8 @@ const owners: Record<string, (string | RegExp)[]> = {
     'shared/core/line-tokens.ts',
     'shared/access/recent-provider-keys.ts',
     'shared/models/model-catalog.ts',
+    'shared/models/embedders.ts',
+    'shared/models/model-breakers.ts',
     'shared/org/retrieval-trail.ts',
     'shared/search/query/query-vector-cache.ts',
     'shared/vault/read/profile-cache.ts',

@@ -38,12 +38,6 @@ const failOperation = (
   { data }: { data: { operation: string } },
 ): Promise<void> => postgres.transaction(tx => failOperations(tx, queue, [data.operation]))
 
-/**
- * An embedding model that this process does not know may be known to one of another release, and to
- * this one after the next deployment.
- */
-const retriesUnknownModel = { alsoRetried: ['invalid'] } as const
-
 /** Another fetcher of this process embeds the next chunk while one waits for a database. */
 const bulk: JobDefinition<'upload' | 'import'> = {
   async run(backend, { data, signal }) {
@@ -52,7 +46,6 @@ const bulk: JobDefinition<'upload' | 'import'> = {
     // Settled before, then the operation goes on by itself; or its vault was erased with the file.
     if (!result) backend.log.info({ operation, chunk: n }, 'bulk.nothing-left')
   },
-  ...retriesUnknownModel,
   failedEvent: 'bulk.failed',
   logFields: ({ operation, n }) => ({ operation, chunk: n }),
   giveUp: failOperation,
@@ -86,6 +79,7 @@ const isTurnGone = ({ postgres }: Backend, { data }: Job<PassName>): Promise<boo
 /** One handler per job on the queue board; a job without one does not compile. */
 export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
   ingest: asBatch({
+    groupOf: ({ model }) => model,
     async runBatch(backend, batch) {
       const isRemoved = await storeAccepted(
         backend,
@@ -98,7 +92,6 @@ export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
       )
       return { isRemoved }
     },
-    ...retriesUnknownModel,
     failedEvent: 'ingest.failed',
     logFields: ({ operation }) => ({ operation }),
     giveUp: failOperation,
@@ -130,7 +123,6 @@ export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
   }),
   reembed: concurrently({
     run: (backend, { data, signal }) => reembedStep(backend, data, signal),
-    ...retriesUnknownModel,
     failedEvent: 'reembed.failed',
     logFields: ({ operation, step }) => ({ operation, step }),
     giveUp: failOperation,

@@ -9,7 +9,7 @@ import {
   operatorAuthChallenge,
 } from '#shared/access/operator.ts'
 import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
-import { createReadinessCheck } from '#shared/operations/readiness.ts'
+import { createReadinessCheck, presentReadiness } from '#shared/operations/readiness.ts'
 
 export type HealthServer = {
   /** The port it listens at. */
@@ -78,11 +78,11 @@ function createHealthRoutes(backend: Backend, isDraining: () => boolean): Health
     '/health/live': () => jsonResponse(200, { status: 'ok' }),
 
     async '/health/ready'() {
-      const { faults, lagSeconds } = await checkReadiness()
+      const { faults, ...readiness } = await checkReadiness()
       const all = isDraining() ? [...faults, 'this process is about to stop'] : faults
       return all.length > 0
         ? jsonResponse(503, { error: `Not ready: ${all.join('; ')}` })
-        : jsonResponse(200, { status: 'ok', queue_lag_seconds: lagSeconds })
+        : jsonResponse(200, presentReadiness(readiness))
     },
 
     async '/metrics'({ headers: { authorization = '' } }) {

@@ -1,8 +1,10 @@
 import type { Backend } from '#shared/backend.ts'
 import { isPermanentFailure, type JobName } from '#shared/domain/jobs.ts'
 import { Refusal, type RefusalReason } from '#shared/core/errors.ts'
+import type { Outage } from '#shared/domain/outage.ts'
+import { ModelRefusal } from '#shared/models/model-refusal.ts'
 import type { Job } from '#shared/storage/queue/queue.ts'
-import type { JobOutcome, Snooze } from '#shared/storage/queue/job-outcome.ts'
+import { holdFor, type JobOutcome, type Snooze } from '#shared/storage/queue/job-outcome.ts'
 
 export type JobHandler<Name extends JobName> = (
   backend: Backend,
@@ -46,29 +48,36 @@ export const sequentially =
   }
 
 /**
- * Runs a batch in one go. When it fails each job is run alone, so that one that cannot succeed holds up
- * no other.
+ * Runs the jobs of each group of a batch in one go, the groups side by side. When one fails each of its jobs is run
+ * alone, so that one that cannot succeed holds up no other.
  */
 export const asBatch =
   <Name extends JobName>({
     runBatch,
+    groupOf,
     ...definition
   }: Omit<JobDefinition<Name>, 'run'> & {
     runBatch(backend: Backend, batch: readonly Job<Name>[]): Promise<Removal | void>
+    /** Jobs of one group fail together, such as those of one model. */
+    groupOf(data: Job<Name>['data']): string
   }): JobHandler<Name> =>
   async (backend, batch) => {
-    if (batch.length > 1) {
-      const [result] = await Promise.allSettled([runBatch(backend, batch)])
-      if (result.status === 'fulfilled')
-        return batch.map(({ id }) => ({ id, status: 'done', ...result.value }))
-      if (await isOutage(backend, result.reason)) {
-        const { failedEvent } = definition
-        backend.log.warn({ err: result.reason, jobs: batch.length, outage: true }, failedEvent)
-        return batch.map(({ id }) => snoozeForOutage(id))
-      }
-    }
     const run = (_: Backend, job: Job<Name>): Promise<Removal | void> => runBatch(backend, [job])
-    return sequentially({ ...definition, run })(backend, batch)
+    const runGroup = async (group: readonly Job<Name>[]): Promise<JobOutcome[]> => {
+      if (group.length > 1) {
+        const [result] = await Promise.allSettled([runBatch(backend, group)])
+        if (result.status === 'fulfilled')
+          return group.map(({ id }) => ({ id, status: 'done', ...result.value }))
+        const outage = await findOutage(backend, result.reason)
+        if (outage) {
+          backend.log.debug({ err: result.reason, jobs: group.length }, 'job.held')
+          return group.map(({ id }) => holdFor(id, outage))
+        }
+      }
+      return sequentially({ ...definition, run })(backend, group)
+    }
+    const groups = [...Map.groupBy(batch, ({ data }) => groupOf(data)).values()]
+    return (await Promise.all(groups.map(runGroup))).flat()
   }
 
 async function runJob<Name extends JobName>(
@@ -84,34 +93,30 @@ async function runJob<Name extends JobName>(
       : { id, status: 'done', ...result }
   } catch (error) {
     if (await definition.isObsolete?.(backend, job)) return { id, status: 'done' }
-    // One whose failure is a part of a result is not kept waiting for longer than its tries.
-    if (!definition.isDoneOnceGivenUp && (await isOutage(backend, error))) {
-      const fields = { err: error, ...definition.logFields(job.data), last: false, outage: true }
-      backend.log.warn(fields, definition.failedEvent)
-      return snoozeForOutage(id)
+    const outage = await findOutage(backend, error)
+    if (outage) {
+      backend.log.debug({ err: error, ...definition.logFields(job.data) }, 'job.held')
+      return holdFor(id, outage)
     }
     return endFailedTry(backend, job, definition, error as Error)
   }
 }
 
 /**
- * Whether the memory store is out of reach, and not only for this job. An outage uses up no try: it may last longer
- * than all tries together.
+ * What does not answer and not only for this job: the memory store or an embedding model. An outage uses up no try:
+ * it may last longer than all tries together. It is logged once, by the breaker, not for each job.
  */
-async function isOutage({ mongo }: Backend, error: unknown): Promise<boolean> {
-  if (!(error instanceof Refusal && error.reason === 'unavailable')) return false
-  return mongo.ping().then(
-    () => false,
-    () => true,
-  )
+async function findOutage(
+  { storeBreaker, embedders }: Pick<Backend, 'storeBreaker' | 'embedders'>,
+  error: unknown,
+): Promise<Outage | undefined> {
+  if (error instanceof ModelRefusal) return embedders.findOutage(error)
+  if (!(error instanceof Refusal && error.reason === 'unavailable')) return undefined
+  await storeBreaker.check()
+  if (!storeBreaker.isAway) return undefined
+  const { reason = 'it does not answer' } = storeBreaker
+  return { dependency: 'mongodb', reason, isAway: true }
 }
-
-/** 2 to 5 seconds: the jobs of an outage do not all come back at once. */
-const snoozeForOutage = (id: string): JobOutcome => ({
-  id,
-  status: 'snooze',
-  snoozeSeconds: 2 + Math.floor(Math.random() * 4),
-})
 
 async function endFailedTry<Name extends JobName>(
   backend: Backend,

@@ -1315,6 +1315,8 @@ export interface ReadyAnswer {
   status: 'ok'
   /** age of the oldest job that is due. It makes no process unready: more workers help */
   queue_lag_seconds: number
+  /** the embedding model of the service where it does not answer, and what its provider says. It makes no process unready: what is accepted waits for it */
+  waiting_for?: string
 }
 /** GET / */
 export interface InformationAnswer {
@@ -1348,6 +1350,8 @@ export interface Operation {
   }
   created_at: string
   finished_at: string | null
+  /** what does not answer and is waited for, however long it takes: an embedding model or the memory store, and why */
+  waiting_for?: string
   /** null until it is finished */
   outcome: OperationOutcome | null
 }

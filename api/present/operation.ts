@@ -1,8 +1,12 @@
 import { presentOperationOutcome } from '#api/present/operation-outcome.ts'
 import type { OperationRow } from '#shared/operations/operation-rows.postgres.ts'
 
-/** A piece of queued work as clients see it. */
-export const presentOperation = (row: OperationRow) => ({
+/**
+ * A piece of queued work as clients see it.
+ *
+ * @param waitingFor what does not answer, and why, where it waits for that
+ */
+export const presentOperation = (row: OperationRow, waitingFor?: string) => ({
   operation_id: row.id,
   kind: row.kind,
   state: row.state,
@@ -11,5 +15,6 @@ export const presentOperation = (row: OperationRow) => ({
   progress: { done: row.done, total: row.total },
   created_at: row.createdAt.toISOString(),
   finished_at: row.finishedAt?.toISOString() ?? null,
+  ...(waitingFor !== undefined && { waiting_for: waitingFor }),
   outcome: row.outcome && presentOperationOutcome(row.id, row.outcome),
 })

@@ -3,7 +3,7 @@ import type { Context } from 'koa'
 import type { HttpServer } from '#api/edge/server.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { createReadinessCheck } from '#shared/operations/readiness.ts'
+import { createReadinessCheck, presentReadiness } from '#shared/operations/readiness.ts'
 
 /** Liveness and readiness; open. */
 export function health(router: Router, backend: Backend): void {
@@ -17,11 +17,11 @@ export function health(router: Router, backend: Backend): void {
 
   const checkReadiness = createReadinessCheck(backend)
   router.get('/health/ready', async ctx => {
-    const { faults, lagSeconds } = await checkReadiness()
+    const { faults, lagSeconds, waitingFor } = await checkReadiness()
     ctx.set('Cache-Control', 'no-store')
     const faultsNow = isDraining(ctx) ? [...faults, 'this process is about to stop'] : faults
     if (faultsNow.length > 0) throw new Refusal('unavailable', `Not ready: ${faultsNow.join('; ')}`)
-    ctx.body = { status: 'ok', queue_lag_seconds: lagSeconds }
+    ctx.body = presentReadiness({ lagSeconds, waitingFor })
   })
 }
 

@@ -9,6 +9,7 @@ import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { requireStorePermission, isOwnerKey, type Caller } from '#shared/access/caller.ts'
+import { findOperationCauses } from '#shared/storage/queue/held-jobs.ts'
 import { cancelFileOfOperation } from '#shared/vault/bulk/files.postgres.ts'
 import { cancelOperation } from '#shared/vault/delete/cancel.ts'
 import {
@@ -33,7 +34,8 @@ export function operations(router: Router, backend: ApiBackend): void {
       const filter = { state, kind, before, limit }
       const { rows, after } = await listOperations(backend.postgres.query, scope, filter)
       const next = after === null ? null : backend.cursors.write(after, cursorScope)
-      ctx.body = presentPage({ rows, next }, presentOperation)
+      const causes = await causesOf(backend, rows)
+      ctx.body = presentPage({ rows, next }, row => presentOperation(row, causes.get(row.id)))
     },
   })
 
@@ -41,7 +43,8 @@ export function operations(router: Router, backend: ApiBackend): void {
     route: 'GET /v1/operations/:id',
     auth: memoryKey(),
     async handle({ caller, params }, ctx) {
-      ctx.body = presentOperation(await requireVisibleOperation(backend, caller, params.id))
+      const row = await requireVisibleOperation(backend, caller, params.id)
+      ctx.body = presentOperation(row, (await causesOf(backend, [row])).get(row.id))
     },
   })
 
@@ -72,6 +75,15 @@ async function cancelOrRefuse(
   if (await cancelOperation(backend, account, id)) return
   if (!(await cancelFileOfOperation(backend.postgres.query, account, id))) throw notCancelled(id)
   await backend.operationWaiter.waitUntilSettled(account, id, operationWaitMs)
+}
+
+/** What operations that have not ended wait for, by their ids. */
+const causesOf = (
+  { postgres }: Pick<Backend, 'postgres'>,
+  rows: readonly OperationRow[],
+): Promise<Map<string, string>> => {
+  const open = rows.filter(row => !isEnded(row)).map(({ id }) => id)
+  return findOperationCauses(postgres.query, open)
 }
 
 const isEnded = ({ state }: OperationRow): boolean => state !== 'accepted' && state !== 'running'

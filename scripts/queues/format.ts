@@ -1,15 +1,28 @@
 import type { DeadLetter } from '#shared/storage/queue/queue-admin.ts'
 import type { QueueStats } from '#shared/storage/queue/queue-stats.ts'
 
-const columnHeadings = ['queue', 'waiting', 'retrying', 'at work', 'dead', 'oldest', 'longest']
+const columnHeadings = [
+  'queue',
+  'waiting',
+  'held',
+  'retrying',
+  'at work',
+  'dead',
+  'oldest',
+  'longest',
+  'held for',
+]
 
 /** The queues as a table; `!` marks queues with dead letters. */
 export function formatQueues(queues: readonly QueueStats[]): string {
   const rows = queues.map(queue => [
     queue.dead > 0 ? `${queue.name} !` : queue.name,
-    ...[queue.waiting, queue.retrying, queue.active, queue.dead].map(String),
+    ...[queue.waiting - queue.held, queue.held, queue.retrying, queue.active, queue.dead].map(
+      String,
+    ),
     formatAge(queue.oldestSeconds),
     formatAge(queue.longestSeconds),
+    queue.waitsFor ?? '-',
   ])
   const widths = columnHeadings.map((head, column) =>
     Math.max(head.length, ...rows.map(row => row[column]!.length)),

@@ -3,26 +3,38 @@ import { withTimeout } from '#shared/core/with-timeout.ts'
 
 /**
  * `closed`: the dependency answers; `slow`: it answers, too late for callers that go on without it;
- * `open`: it does not answer.
+ * `open`: it does not answer; `refused`: it answers, and will refuse until an operator changes something.
  */
-export type BreakerState = 'closed' | 'slow' | 'open'
+export type BreakerState = 'closed' | 'slow' | 'open' | 'refused'
 
 export type BreakerOptions = {
   /** As metrics name the dependency. */
   name: string
   /** Asks the dependency for little; rejects when it does not answer. */
   probe: () => Promise<unknown>
-  onChange?: (state: BreakerState) => void
+  /** Whether a probe that was rejected so will be rejected until an operator changes something. */
+  isRefusal?: (error: unknown) => boolean
+  /** What the error of a probe says to operators; its message by default. */
+  reasonOf?: (error: unknown) => string
+  /** @param reason why the last probe failed; undefined after one that did not */
+  onChange?: (state: BreakerState, reason: string | undefined) => void
+  /** A dependency that is not listed is a label of the metric only while it does not answer. */
+  isListed?: boolean
   /** A probe that takes longer is `slow`, one that takes longer than `openMs` is `open`. */
   slowMs?: number
   openMs?: number
   /** Between a probe that found a fault and the next one. */
   intervalMs?: number
+  /** The same after a refusal: a person has to act first. */
+  refusedIntervalMs?: number
   /** Reports of failures without an answer between them after which it is probed. */
   failuresMax?: number
 }
 
-const stateNumbers: Record<BreakerState, number> = { closed: 0, slow: 1, open: 2 }
+const stateNumbers: Record<BreakerState, number> = { closed: 0, slow: 1, open: 2, refused: 3 }
+
+/** A check within this time of a probe takes its result. */
+const probeAgeMaxMs = 1_000
 
 /**
  * Whether a dependency answers, as its last probe found. The first is made when callers report failures, or
@@ -31,33 +43,56 @@ const stateNumbers: Record<BreakerState, number> = { closed: 0, slow: 1, open: 2
  */
 export class Breaker {
   #state: BreakerState = 'closed'
+  #reason: string | undefined
   #failures = 0
-  #probing = false
+  #probing: Promise<void> | undefined
+  #probedAt = Number.NEGATIVE_INFINITY
   #stopped = false
   #timer: NodeJS.Timeout | undefined
   readonly #options: Required<BreakerOptions>
 
   constructor(options: BreakerOptions) {
     this.#options = {
+      isRefusal: () => false,
+      reasonOf: error => (error as Error).message,
       onChange: () => {},
+      isListed: true,
       slowMs: 1_500,
       openMs: 7_000,
       intervalMs: 3_000,
+      refusedIntervalMs: 30_000,
       failuresMax: 2,
       ...options,
     }
-    dependencyState.set({ dependency: options.name }, stateNumbers.closed)
+    this.#tellMetric()
   }
 
   get state(): BreakerState {
     return this.#state
   }
 
+  /** Whether callers are refused at once. */
+  get isAway(): boolean {
+    return this.#state === 'open' || this.#state === 'refused'
+  }
+
+  /** Why the last probe failed; undefined after one that did not. */
+  get reason(): string | undefined {
+    return this.#reason
+  }
+
   /** The dependency has failed a caller, or a caller has waited too long for it. */
   failed(): void {
     this.#failures++
     const isDue = this.#failures >= this.#options.failuresMax
-    if (isDue && this.#state === 'closed' && !this.#probing && !this.#stopped) void this.#probe()
+    if (isDue && this.#state === 'closed') void this.#probe()
+  }
+
+  /** The state after a failure, by a probe where it is not known from the last second. Never rejects. */
+  async check(): Promise<BreakerState> {
+    const isKnown = this.isAway || performance.now() - this.#probedAt < probeAgeMaxMs
+    if (!isKnown) await this.#probe()
+    return this.#state
   }
 
   /**
@@ -71,7 +106,7 @@ export class Breaker {
     refuse: () => Error,
     isFault: (error: unknown) => boolean,
   ): Promise<Result> {
-    if (this.#state === 'open') throw refuse()
+    if (this.isAway) throw refuse()
     const startedAt = performance.now()
     try {
       const result = await work()
@@ -83,15 +118,27 @@ export class Breaker {
     }
   }
 
-  /** No probe begins any more. */
+  /** No probe begins any more, and the metric forgets the dependency. */
   stop(): void {
     this.#stopped = true
     clearTimeout(this.#timer)
+    dependencyState.remove({ dependency: this.#options.name })
   }
 
-  async #probe(): Promise<void> {
-    const { probe, slowMs, openMs, intervalMs } = this.#options
-    this.#probing = true
+  /** Joins the probe that runs. */
+  #probe(): Promise<void> {
+    if (this.#stopped) return Promise.resolve()
+    this.#probing ??= this.#runProbe().finally(() => {
+      this.#probing = undefined
+      this.#probedAt = performance.now()
+      this.#scheduleNext()
+    })
+    return this.#probing
+  }
+
+  async #runProbe(): Promise<void> {
+    const { probe, slowMs, openMs, isRefusal, reasonOf } = this.#options
+    clearTimeout(this.#timer)
     const slowTimer = setTimeout(() => this.#state === 'closed' && this.#change('slow'), slowMs)
     slowTimer.unref()
     const startedAt = performance.now()
@@ -100,22 +147,34 @@ export class Breaker {
         throw new Error(`no answer within ${openMs} ms`)
       })
       this.#change(performance.now() - startedAt < slowMs ? 'closed' : 'slow')
-    } catch {
-      this.#change('open')
+    } catch (error) {
+      this.#change(isRefusal(error) ? 'refused' : 'open', reasonOf(error))
     } finally {
       clearTimeout(slowTimer)
-      this.#probing = false
     }
+  }
+
+  #scheduleNext(): void {
     if (this.#state === 'closed' || this.#stopped) return
-    this.#timer = setTimeout(() => void this.#probe(), intervalMs)
+    const { intervalMs, refusedIntervalMs } = this.#options
+    const waitMs = this.#state === 'refused' ? refusedIntervalMs : intervalMs
+    this.#timer = setTimeout(() => void this.#probe(), waitMs)
     this.#timer.unref()
   }
 
-  #change(state: BreakerState): void {
+  #change(state: BreakerState, reason?: string): void {
     if (state === 'closed') this.#failures = 0
-    if (state === this.#state) return
+    this.#reason = reason
+    if (state === this.#state || this.#stopped) return
     this.#state = state
-    dependencyState.set({ dependency: this.#options.name }, stateNumbers[state])
-    this.#options.onChange(state)
+    this.#tellMetric()
+    this.#options.onChange(state, reason)
+  }
+
+  #tellMetric(): void {
+    const { name: dependency, isListed } = this.#options
+    if (isListed || this.#state !== 'closed')
+      dependencyState.set({ dependency }, stateNumbers[this.#state])
+    else dependencyState.remove({ dependency })
   }
 }

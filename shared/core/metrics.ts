@@ -58,7 +58,12 @@ export const gauges = {
     'Memories of the vault images being loaded, by state: read so far, and expected in all',
     'state',
   ),
-  queueJobs: createGauge('vault_queue_jobs', 'Jobs in the queue, by state', 'queue', 'state'),
+  queueJobs: createGauge(
+    'vault_queue_jobs',
+    'Jobs in the queue, by state; held ones wait for what does not answer',
+    'queue',
+    'state',
+  ),
   queueOldest: createGauge(
     'vault_queue_oldest_seconds',
     'Age of the oldest job that is due',
@@ -82,7 +87,7 @@ export const indexEvents = new Counter({
 
 export const dependencyState = new Gauge({
   name: 'vault_dependency_state',
-  help: 'Whether a dependency answers, as its last probe found: 0 it does, 1 late, 2 not',
+  help: 'Whether a dependency answers, as its last probe found: 0 it does, 1 late, 2 not, 3 it refuses',
   labelNames: ['dependency'],
   registers,
 })

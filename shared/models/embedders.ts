@@ -1,9 +1,11 @@
-import { Breaker, type BreakerState } from '#shared/core/breaker.ts'
+import { LRUCache } from 'lru-cache'
+import type { Breaker, BreakerState } from '#shared/core/breaker.ts'
 import type { Config } from '#shared/core/config.ts'
-import { DimensionRefusal } from '#shared/models/dimension-refusal.ts'
+import { isTextsFault, ModelBreakers } from '#shared/models/model-breakers.ts'
+import { ModelRefusal } from '#shared/models/model-refusal.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import type { Outage } from '#shared/domain/outage.ts'
 import { splitModelName, variablePrefix, type Provider } from '#shared/core/provider-registry.ts'
 
 export type Embedders = {
@@ -19,16 +21,23 @@ export type Embedders = {
   /** Why a model is not available, as long as this process runs; undefined for all others. */
   unavailableReason(model: string): string | undefined
   /**
-   * Whether the provider of a model answers queries; undefined for `local`, and for a model that only
-   * requests have named and that has not answered here yet.
+   * Whether a model answers; undefined for `local`, and for a model that only requests have named and that
+   * has not answered here yet.
    */
   breakerOf(model: string): Breaker | undefined
+  /** Why a job is to wait for a model instead of failing; undefined where the fault may be the job's. */
+  findOutage(refusal: ModelRefusal): Promise<Outage | undefined>
+  /** Models that are known not to answer. */
+  away(): string[]
   readonly defaultModel: string
   /** Loads the code that the default model needs. Asks no provider. */
   load(): Promise<void>
   /** No provider is probed any more. */
   close(): void
 }
+
+/** Embedders that are kept open. One that is not is opened again by a call of one word. */
+const openMax = 64
 
 type Settings = Pick<Config, 'embeddingModel' | 'providers'> &
   Partial<Pick<Config, 'embeddingPrefixes' | 'embeddingDimensions'>>
@@ -42,31 +51,22 @@ type Settings = Pick<Config, 'embeddingModel' | 'providers'> &
 export function createEmbedders(
   config: Settings,
   modelsInUse: ReadonlySet<string> = new Set(),
-  onChange: (model: string, state: BreakerState) => void = () => {},
+  onChange: (model: string, state: BreakerState, reason: string | undefined) => void = () => {},
 ): Embedders {
-  const openEmbedders = new Map<string, Promise<Embedder>>()
-  const breakers = new Map<string, Breaker>()
-  /** A breaker is kept, and probes, for as long as this process runs: an invented name gets none. */
-  const knownModels = new Set([config.embeddingModel, ...modelsInUse])
-
-  const breakerOf = (model: string): Breaker | undefined => {
-    if (model === 'local' || !knownModels.has(model)) return undefined
-    const known = breakers.get(model)
-    if (known) return known
-    const breaker = new Breaker({
-      name: model,
-      // A new one: its first call, which shows the dimension, is the probe.
-      probe: () => open(model),
-      onChange: state => onChange(model, state),
-    })
-    breakers.set(model, breaker)
-    return breaker
-  }
+  const openEmbedders = new LRUCache<string, Promise<Embedder>>({ max: openMax })
+  const breakers = new ModelBreakers({
+    defaultModel: config.embeddingModel,
+    modelsInUse,
+    // A new one: its first call, which shows the dimension, is the probe.
+    probe: model => open(model),
+    onChange,
+  })
 
   const open = async (model: string): Promise<Embedder> => {
     if (model === 'local') return localEmbedder()
     const parts = parseModelName(config, model)
-    if (!parts) throw modelsInUse.has(model) ? lostProviderRefusal(model) : unknownModelRefusal()
+    if (!parts)
+      throw modelsInUse.has(model) ? lostProviderRefusal(model) : unknownModelRefusal(model)
     const { provider, name } = parts
     if (!isReachable(provider)) throw unavailableRefusal(model, provider, modelsInUse.has(model))
     const { openProviderEmbedder } = await importProviderEmbedder()
@@ -83,13 +83,11 @@ export function createEmbedders(
     })
   }
 
-  /** An embedder whose queries are refused at once while its provider does not answer. */
+  /** An embedder that refuses at once while its provider does not answer. */
   const openGuarded = async (model: string): Promise<Embedder> => {
-    const former = breakerOf(model)
-    const embedder = await (former ? guard(former, model, () => open(model)) : open(model))
-    knownModels.add(model)
-    const breaker = breakerOf(model)
-    return breaker ? guardQueries(breaker, embedder) : embedder
+    const embedder = await breakers.run(model, () => open(model))
+    breakers.add(model)
+    return guard(breakers, embedder)
   }
 
   return {
@@ -103,7 +101,7 @@ export function createEmbedders(
     unavailableReason(model) {
       if (model === 'local') return undefined
       const parts = parseModelName(config, model)
-      if (!parts) return unknownModelRefusal().message
+      if (!parts) return unknownModelRefusal(model).message
       const { provider } = parts
       if (isReachable(provider)) return undefined
       return unavailableRefusal(model, provider, false).message
@@ -124,38 +122,27 @@ export function createEmbedders(
       const opened = await known?.catch(() => undefined)
       if (opened === embedder && openEmbedders.get(model) === known) openEmbedders.delete(model)
     },
-    breakerOf,
-    close: () => breakers.forEach(breaker => breaker.stop()),
+    breakerOf: model => breakers.find(model),
+    findOutage: refusal => breakers.findOutage(refusal),
+    away: () => breakers.away(),
+    close: () => breakers.stop(),
   }
 }
 
 /** An offline service never loads the client of providers. */
 const importProviderEmbedder = () => import('#shared/models/openai-embedder.ts')
 
-const guardQueries = (breaker: Breaker, embedder: Embedder): Embedder => ({
+const guard = (breakers: ModelBreakers, embedder: Embedder): Embedder => ({
   ...embedder,
+  embedEach: (texts, signal) =>
+    breakers.run(embedder.model, () => embedder.embedEach(texts, signal), isTextsFault),
+  embedTexts: (texts, signal) =>
+    breakers.run(embedder.model, () => embedder.embedTexts(texts, signal), isTextsFault),
   embedQuery: (text, signal) =>
-    guard(breaker, embedder.model, () => embedder.embedQuery(text, signal)),
+    breakers.run(embedder.model, () => embedder.embedQuery(text, signal)),
   embedQueries: (texts, signal) =>
-    guard(breaker, embedder.model, () => embedder.embedQueries(texts, signal)),
+    breakers.run(embedder.model, () => embedder.embedQueries(texts, signal)),
 })
-
-const guard = <Result>(
-  breaker: Breaker,
-  model: string,
-  work: () => Promise<Result>,
-): Promise<Result> => breaker.run(work, () => noAnswerRefusal(model), isUpstreamFault)
-
-/** A model of another dimension does answer. */
-const isUpstreamFault = (error: unknown): boolean =>
-  error instanceof Refusal && error.reason === 'upstream' && !(error instanceof DimensionRefusal)
-
-const noAnswerRefusal = (model: string): Refusal =>
-  new Refusal(
-    'upstream',
-    `The embedding model ${model} has not answered lately`,
-    'It is tried again every few seconds; if it lasts, the operator should check the provider and its key',
-  )
 
 /** Those that the operator runs need no key, and have an address of their own beside the service. */
 const isReachable = ({ apiKey, isAddressSet, selfHosted }: Provider): boolean =>
@@ -166,30 +153,35 @@ function parseModelName({ providers }: Pick<Config, 'providers'>, model: string)
   return parts && /^[A-Za-z0-9._:/@-]{1,120}$/.test(parts.name) ? parts : undefined
 }
 
-const unknownModelRefusal = (): Refusal =>
-  new Refusal(
+const unknownModelRefusal = (model: string): ModelRefusal =>
+  new ModelRefusal(
     'invalid',
     'embeddings names no embedding model we know',
     'Use "local" or <provider>/<model>, such as openai/text-embedding-3-small',
+    { model, isUnavailable: true },
   )
 
 /** When memories are in its space, the operator must act, not the client. */
-function unavailableRefusal(model: string, { name }: Provider, inUse: boolean): Refusal {
+function unavailableRefusal(model: string, { name }: Provider, inUse: boolean): ModelRefusal {
   const missing = `The operator has set no ${variablePrefix(name)}_API_KEY`
   return inUse
     ? lostModelRefusal(model, missing)
-    : new Refusal('invalid', unavailable(model), `${missing}; "local" needs none`)
+    : new ModelRefusal('invalid', unavailable(model), `${missing}; "local" needs none`, {
+        model,
+        isUnavailable: true,
+      })
 }
 
 /** A provider of the operator's own that is gone from the environment. */
-const lostProviderRefusal = (model: string): Refusal =>
+const lostProviderRefusal = (model: string): ModelRefusal =>
   lostModelRefusal(model, `PROVIDERS names no ${model.split('/', 1)[0]}`)
 
-const lostModelRefusal = (model: string, missing: string): Refusal =>
-  new Refusal(
+const lostModelRefusal = (model: string, missing: string): ModelRefusal =>
+  new ModelRefusal(
     'upstream',
     `${unavailable(model)}, and memories stand in its space`,
     `${missing}; with another model, POST /v1/memory/reembed takes a vault out of it`,
+    { model, isUnavailable: true },
   )
 
 const unavailable = (model: string): string => `The embedding model ${model} is not available here`

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Refusal } from '#shared/core/errors.ts'
 import { timedFetch } from '#shared/core/timed-fetch.ts'
+import { isPassingStatus, ModelRefusal } from '#shared/models/model-refusal.ts'
 import { providerWords } from '#shared/models/provider-words.ts'
 
 /** The embeddings endpoint of one model. */
@@ -26,15 +26,14 @@ export type CallPolicy = {
 }
 
 /** A refusal of an embedding model, or its silence. */
-export class EmbeddingRefusal extends Refusal {
-  /** HTTP; undefined where no answer came in time. */
-  readonly status: number | undefined
+export class EmbeddingRefusal extends ModelRefusal {
   /** Into how many parts to cut what was refused; undefined where smaller parts would be refused too. */
   readonly parts: number | undefined
 
-  constructor(message: string, status: number | undefined, parts?: number) {
-    super('upstream', message, hints[status ?? 0] ?? usualHint)
-    this.status = status
+  /** @param words what it has done, after its name */
+  constructor(model: string, words: string, status: number | undefined, parts?: number) {
+    const message = `The embedding model ${model} ${words}`
+    super('upstream', message, hints[status ?? 0] ?? usualHint, { model, status })
     this.parts = parts
   }
 }
@@ -76,14 +75,12 @@ export async function callEmbeddings(
     const { status, parts } = refusal
     // A refusal is final; a server that answers 500 for a text too long may also have had an accident.
     const max = parts === undefined ? retries : status === 500 && input.length === 1 ? 1 : 0
-    if (attempt >= max || (status !== undefined && status < 500 && !isPassing(status)))
+    if (attempt >= max || (status !== undefined && status < 500 && !isPassingStatus(status)))
       throw refusal
     const backoffMs = parts === undefined ? 500 * 2 ** attempt * (0.75 + Math.random() / 4) : 100
     await delay(retryAfterMs ?? backoffMs, undefined, { signal })
   }
 }
-
-const isPassing = (status: number): boolean => [408, 409, 425, 429].includes(status)
 
 type Try =
   | { vectors: Float32Array[]; refusal?: never; retryAfterMs?: never }
@@ -111,23 +108,23 @@ async function tryOnce(
     if (ok) {
       const vectors = vectorsOf(body, input.length)
       if (vectors) return { vectors }
-      const message = `The embedding model ${model} did not answer with the vectors of its inputs`
-      return { refusal: new EmbeddingRefusal(message, status, 2) }
+      const fault = 'did not answer with the vectors of its inputs'
+      return { refusal: new EmbeddingRefusal(model, fault, status, 2) }
     }
     const words = providerWords(body.slice(0, bodyBytesMax), input, [apiKey])
-    const message = `The embedding model ${model} refused (status ${status})${words && `: ${words}`}`
+    const fault = `refused (status ${status})${words && `: ${words}`}`
     const parts = isAboutInputs(status) ? 2 : isLate(status) ? partsOfBatch(4) : undefined
     const retryAfterMs = retryAfterOf(response.headers.get('retry-after'))
-    return { refusal: new EmbeddingRefusal(message, status, parts), retryAfterMs }
+    return { refusal: new EmbeddingRefusal(model, fault, status, parts), retryAfterMs }
   } catch (error) {
     signal?.throwIfAborted()
     const isTimeout = timeout.aborted
-    const message = isTimeout
-      ? `The embedding model ${model} did not answer within ${timeoutMs / 1000} s`
-      : `The embedding model ${model} did not answer: ${reasonOf(error as Error)}`
+    const fault = isTimeout
+      ? `did not answer within ${timeoutMs / 1000} s`
+      : `did not answer: ${reasonOf(error as Error)}`
     // A batch that takes too long may be too large for the machine of the model.
     const parts = isTimeout ? partsOfBatch(4) : undefined
-    return { refusal: new EmbeddingRefusal(message, undefined, parts) }
+    return { refusal: new EmbeddingRefusal(model, fault, undefined, parts) }
   }
 }
 

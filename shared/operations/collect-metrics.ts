@@ -55,8 +55,9 @@ async function sampleDatabase({ postgres }: Observed): Promise<void> {
     readQueueStats(postgres.query),
     countUnfinishedOperations(postgres.query),
   ])
-  for (const { name: queue, waiting, retrying, active, dead, oldestSeconds } of queues) {
-    gauges.queueJobs.set({ queue, state: 'waiting' }, waiting + retrying)
+  for (const { name: queue, waiting, held, retrying, active, dead, oldestSeconds } of queues) {
+    gauges.queueJobs.set({ queue, state: 'waiting' }, waiting + retrying - held)
+    gauges.queueJobs.set({ queue, state: 'held' }, held)
     gauges.queueJobs.set({ queue, state: 'active' }, active)
     gauges.deadJobs.set({ queue }, dead)
     gauges.queueOldest.set({ queue }, oldestSeconds ?? 0)

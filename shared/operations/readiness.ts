@@ -2,19 +2,22 @@ import { pendingMigrations } from '#shared/storage/postgres/migrate.ts'
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
 import { ping } from '#shared/storage/postgres/connect.ts'
 import type { Stores } from '#shared/storage/stores.ts'
+import type { Embedders } from '#shared/models/embedders.ts'
 
-/** Faults that keep a process from working, and the delay of its jobs. */
-type Readiness = { faults: string[]; lagSeconds: number }
+/** Faults that keep a process from working, the delay of its jobs, and the embedding model that they wait for. */
+type Readiness = { faults: string[]; lagSeconds: number; waitingFor: string | undefined }
+
+type Observed = Stores & { embedders: Embedders }
 
 /** A check queries both stores, and probes are not rate limited: concurrent probes share one. */
 const readinessCacheMs = 250
 
 /** Checks whether both stores answer and have this version's release step; never rejects. */
-export function createReadinessCheck({ postgres, mongo }: Stores): () => Promise<Readiness> {
+export function createReadinessCheck(backend: Observed): () => Promise<Readiness> {
   let last: { look: Promise<Readiness>; until: number } | undefined
   return () => {
     if (!last || last.until < performance.now()) {
-      const fresh = { look: probeStores({ postgres, mongo }), until: Infinity }
+      const fresh = { look: probeStores(backend), until: Infinity }
       void fresh.look.then(() => (fresh.until = performance.now() + readinessCacheMs))
       last = fresh
     }
@@ -23,7 +26,7 @@ export function createReadinessCheck({ postgres, mongo }: Stores): () => Promise
 }
 
 /** Never rejects: a store that does not answer is one of the faults. */
-async function probeStores({ postgres, mongo }: Stores): Promise<Readiness> {
+async function probeStores({ postgres, mongo, embedders }: Observed): Promise<Readiness> {
   let lagSeconds = 0
   const checks = {
     postgres: ping(postgres.query),
@@ -34,7 +37,11 @@ async function probeStores({ postgres, mongo }: Stores): Promise<Readiness> {
     }),
   }
   const faults = await Promise.all(Object.entries(checks).map(describeFault))
-  return { faults: faults.filter(fault => fault !== null), lagSeconds }
+  const model = embedders.defaultModel
+  const breaker = embedders.breakerOf(model)
+  // The default one alone: which others clients have named is no one's business.
+  const waitingFor = breaker?.isAway ? `${model}: ${breaker.reason}` : undefined
+  return { faults: faults.filter(fault => fault !== null), lagSeconds, waitingFor }
 }
 
 const describeFault = ([checkName, work]: [string, Promise<unknown>]): Promise<string | null> =>
@@ -46,3 +53,10 @@ const describeFault = ([checkName, work]: [string, Promise<unknown>]): Promise<s
 function requireNoPending(names: string[]): void {
   if (names.length > 0) throw new Error(`the release step has not run (${names.join(', ')})`)
 }
+
+/** The answer of a process without faults. */
+export const presentReadiness = ({ lagSeconds, waitingFor }: Omit<Readiness, 'faults'>) => ({
+  status: 'ok',
+  queue_lag_seconds: lagSeconds,
+  ...(waitingFor !== undefined && { waiting_for: waitingFor }),
+})

@@ -15,8 +15,8 @@ export type EmbeddingProvider = {
   readonly calls: number[]
   /** Inputs of each call, and the other fields of its body. */
   readonly bodies: { input: string[]; [field: string]: unknown }[]
-  /** Answers the next calls with this status. */
-  fail(status: number, times: number): void
+  /** Answers the next calls with this status and these words. */
+  fail(status: number, times: number, words?: string): void
   /** Never answers the next call; `always`: any call, until `recover`; a number: calls of more inputs. */
   hang(when?: 'always' | number): void
   readonly paths: string[]
@@ -46,7 +46,7 @@ export async function startEmbeddingProvider(
   const paths: string[] = []
   let refusedField: string | undefined
   let refusedText: string | undefined
-  let failing = { status: 500, times: 0 }
+  let failing = { status: 500, times: 0, message: '' }
   let hanging: boolean | 'always' | number = false
   let exchanged: number | undefined
   let fixed: { type: string; body: string; status: number } | undefined
@@ -74,7 +74,7 @@ export async function startEmbeddingProvider(
     if (failing.times > 0) {
       failing.times--
       response.writeHead(failing.status)
-      return void response.end(JSON.stringify({ error: { message: 'scripted failure' } }))
+      return void response.end(JSON.stringify({ error: { message: failing.message } }))
     }
     const isBase64 = rest.encoding_format === 'base64'
     const fault =
@@ -102,7 +102,8 @@ export async function startEmbeddingProvider(
     bodies,
     paths,
     refuseField: name => void (refusedField = name),
-    fail: (status, times) => void (failing = { status, times }),
+    fail: (status, times, message = 'scripted failure') =>
+      void (failing = { status, times, message }),
     hang: (when?: 'always' | number) => void (hanging = when ?? true),
     answerAlways: (type, body, status = 200) => void (fixed = { type, body, status }),
     refuseText: text => void (refusedText = text),

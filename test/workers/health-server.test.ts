@@ -58,6 +58,30 @@ t.test('a worker tells of the jobs it has done, and of its own calls to provider
     /vault_provider_seconds_count\{provider="ollama",status="5\d\d"\} [1-9]/.test(await metrics()),
   )
 
+  t.comment('a refusal of the model, in its own words, wherever its jobs are asked for')
+  provider.fail(404, Infinity, 'model "small" not found, try pulling it first')
+  const waits = await api.post('/v1/memory/ingest', { messages })
+  // The one before may wait as well.
+  const held = /vault_queue_jobs\{queue="ingest",state="held"\} [12]/
+  await waitUntil('it waits', async () => held.test(await metrics()))
+  const waiting_for = /^ollama\/small: refused \(status 404\): model "small" not found/
+  t.match(await metrics(), 'vault_dependency_state{dependency="ollama/small"} 3')
+  t.match(await (await ask('/health/ready')).json(), { status: 'ok', waiting_for })
+  const operation = `/v1/operations/${waits.body.operation_id}`
+  t.match((await api.get(operation)).body, { state: 'accepted', waiting_for })
+  const [listed] = (await api.get('/v1/operations?state=accepted')).body.items
+  t.match(listed, { operation_id: waits.body.operation_id, waiting_for })
+  await waitUntil('searches have found it out too', async () => {
+    const { status } = await api.post('/v1/memory/search', {
+      query: `cat ${Math.random()}`,
+      limit: 1,
+    })
+    const { body } = await api.get('/health/ready')
+    return status === 502 && waiting_for.test(body.waiting_for)
+  })
+  t.equal(worker.output().split('dependency.state').length, 2, 'it is logged once')
+  provider.fail(404, 0)
+
   t.equal((await ask('/metrics', basic(operator))).status, 200)
   for (const credential of [undefined, `Bearer ${key}`, `Bearer ${somebody}`, 'Basic !']) {
     const refused = await ask('/metrics', credential)

@@ -6,12 +6,13 @@ import { asBatch, concurrently, sequentially, type JobDefinition } from '#worker
 
 type Entry = { level: string; fields: object; event: string }
 
-function createFakeBackend(ping = async () => {}): { backend: Backend; entries: Entry[] } {
+function createFakeBackend(isAway = false): { backend: Backend; entries: Entry[] } {
   const entries: Entry[] = []
   const entryOf = (level: string) => (fields: object, event: string) =>
     void entries.push({ level, fields, event })
-  const log = { warn: entryOf('warn'), error: entryOf('error') }
-  return { backend: { log, mongo: { ping } } as unknown as Backend, entries }
+  const log = { debug: entryOf('debug'), warn: entryOf('warn'), error: entryOf('error') }
+  const storeBreaker = { isAway, reason: 'away', check: async () => {} }
+  return { backend: { log, storeBreaker } as unknown as Backend, entries }
 }
 
 const buildJob = (delivery: string, isLastTry = false): Job<'webhook'> => ({
@@ -36,6 +37,8 @@ const define = (
 const throwing = (error: Error) => async (): Promise<void> => {
   throw error
 }
+
+const groupOf = () => 'all'
 
 /** Runs one job; says how it ended, how often it was given up, and what was logged. */
 async function runOne(
@@ -79,7 +82,7 @@ t.test('every other failure is retried, and gives the job up at its last try', a
 
 t.test('while the memory store is out of reach no job uses up a try', async t => {
   const away = new Refusal('unavailable', 'The memory store is out of reach')
-  const { backend, entries } = createFakeBackend(throwing(away))
+  const { backend, entries } = createFakeBackend(true)
   let runs = 0
   const { run: _, ...rest } = define(throwing(away))
   const runBatch = async (): Promise<void> => {
@@ -91,14 +94,20 @@ t.test('while the memory store is out of reach no job uses up a try', async t =>
     [concurrently(define(runBatch)), 2],
     [sequentially(define(runBatch)), 2],
     // Each alone would wait for the store as the batch has.
-    [asBatch({ ...rest, runBatch }), 1],
+    [asBatch({ ...rest, runBatch, groupOf }), 1],
   ] as const) {
     runs = 0
     for (const outcome of await handle(backend, jobs))
-      t.match(outcome, { status: 'snooze', snoozeSeconds: Number })
+      t.match(outcome, {
+        status: 'snooze',
+        outage: { dependency: 'mongodb', reason: 'away', isAway: true },
+      })
     t.equal(runs, expectedRuns)
   }
-  t.match(entries, [{ level: 'warn', fields: { outage: true }, event: 'webhook.failed' }])
+  t.ok(
+    entries.every(({ level }) => level === 'debug'),
+    'the breaker has told it',
+  )
 })
 
 t.test('a job may retry what others do not', async t => {
@@ -134,7 +143,11 @@ t.test('a job that asks for it is snoozed', async t => {
 })
 
 t.test('a batch whose jobs have ended says so of each', async t => {
-  const handle = asBatch({ ...define(async () => {}), runBatch: async () => ({ isRemoved: true }) })
+  const handle = asBatch({
+    ...define(async () => {}),
+    groupOf,
+    runBatch: async () => ({ isRemoved: true }),
+  })
   const { backend } = createFakeBackend()
   const removed = (id: string) => ({ id, status: 'done', isRemoved: true })
   t.same(await handle(backend, [buildJob('one')]), [removed('one')])
@@ -151,6 +164,7 @@ t.test('a batch that fails is run job by job: one that fails holds up no other',
   const runs: string[][] = []
   const handle = asBatch({
     ...define(async () => {}),
+    groupOf,
     async runBatch(_backend, batch: readonly Job<'webhook'>[]) {
       runs.push(batch.map(({ id }) => id))
       if (batch.some(({ id }) => id === 'bad')) throw new Refusal('upstream', 'no')
@@ -174,4 +188,28 @@ t.test('a batch that fails is run job by job: one that fails holds up no other',
     { id: 'two', status: 'done' },
   ])
   t.same(runs.at(-1), ['one', 'two'])
+})
+
+t.test('groups of a batch are run side by side, and fail by themselves', async t => {
+  const slow = Promise.withResolvers<void>()
+  const handle = asBatch({
+    ...define(async () => {}),
+    groupOf: ({ delivery }) => delivery[0]!,
+    async runBatch(_backend, batch: readonly Job<'webhook'>[]) {
+      if (batch[0]!.id.startsWith('b')) return slow.resolve()
+      await slow.promise
+      throw new Refusal('unavailable', 'away')
+    },
+  })
+  const jobs = ['a1', 'b1', 'a2', 'b2'].map(id => buildJob(id))
+  const outcomes = await handle(createFakeBackend(true).backend, jobs)
+  t.match(
+    outcomes.toSorted((one, other) => (one.id < other.id ? -1 : 1)),
+    [
+      { id: 'a1', status: 'snooze' },
+      { id: 'a2', status: 'snooze' },
+      { id: 'b1', status: 'done' },
+      { id: 'b2', status: 'done' },
+    ],
+  )
 })

@@ -43,12 +43,15 @@ const numberCell = (value: string | number | Html | null): Html =>
   html`<td class="number">${value ?? '–'}</td>`
 const ageOf = (seconds: number | null): string | null => (seconds === null ? null : `${seconds} s`)
 
+const heldOf = ({ held, waitsFor }: QueueStats): string | number =>
+  waitsFor === null ? held : `${held}, for ${waitsFor}`
+
 export const queuesBody = (queues: readonly QueueStats[]): Html =>
   html`<table>
     <thead>
       <tr>
         <th>Queue</th>
-        ${['Waiting', 'Retrying', 'Running', 'Dead', 'Oldest due', 'Longest run'].map(
+        ${['Waiting', 'Held', 'Retrying', 'Running', 'Dead', 'Oldest due', 'Longest run'].map(
           head => html`<th class="number">${head}</th>`,
         )}
       </tr>
@@ -58,7 +61,8 @@ export const queuesBody = (queues: readonly QueueStats[]): Html =>
         queue =>
           html`<tr>
             <td>${queueLink(queue.name, queue.name)}</td>
-            ${numberCell(queue.waiting)}${numberCell(queue.retrying)}${numberCell(queue.active)}
+            ${numberCell(queue.waiting - queue.held)}${numberCell(heldOf(queue))}
+            ${numberCell(queue.retrying)}${numberCell(queue.active)}
             ${numberCell(queueLink(deadLetterQueueOf(queue.name), queue.dead))}
             ${numberCell(ageOf(queue.oldestSeconds))}${numberCell(ageOf(queue.longestSeconds))}
           </tr>`,

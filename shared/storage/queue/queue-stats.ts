@@ -7,6 +7,10 @@ export type QueueStats = {
   name: JobName
   /** Due, or for later. */
   waiting: number
+  /** Of those: they wait for something that does not answer, and use up no try. */
+  held: number
+  /** What most of them wait for: `mongodb`, or an embedding model; null where none does. */
+  waitsFor: string | null
   /** Failed at least once and waiting for another try. */
   retrying: number
   active: number
@@ -18,13 +22,26 @@ export type QueueStats = {
   longestSeconds: number | null
 }
 
-const idle = { waiting: 0, retrying: 0, active: 0, oldestSeconds: null, longestSeconds: null }
+const idle = {
+  waiting: 0,
+  held: 0,
+  waitsFor: null,
+  retrying: 0,
+  active: 0,
+  oldestSeconds: null,
+  longestSeconds: null,
+}
+
+const isHeldSql = `state = 'created' and start_after > now() and output->>'waitsFor' is not null`
 
 /** Every queue of the board, in its order. */
 export async function readQueueStats(query: Query): Promise<QueueStats[]> {
   const { rows } = await query<Omit<QueueStats, 'name' | 'dead'> & { name: string }>(
     `select name,
             count(*) filter (where state = 'created')::int as waiting,
+            count(*) filter (where ${isHeldSql})::int as held,
+            mode() within group (order by output->>'waitsFor') filter (where ${isHeldSql})
+              as "waitsFor",
             count(*) filter (where state = 'retry')::int as retrying,
             count(*) filter (where state = 'active')::int as active,
             floor(extract(epoch from now() - min(greatest(created_on, start_after))

@@ -12,6 +12,7 @@ import {
   type JobName,
   type JobPayloads,
 } from '#shared/domain/jobs.ts'
+import { HeldJobs } from '#shared/storage/queue/held-jobs.ts'
 import { defaultQueuePace, DueQueues, type QueuePace } from '#shared/storage/queue/due-queues.ts'
 import { toBossDatabase, toInsertDatabase } from '#shared/storage/queue/boss-database.ts'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
@@ -56,10 +57,13 @@ export type Job<Name extends JobName> = {
 export class Queue {
   readonly #boss: PgBoss
   readonly #due: DueQueues
+  /** Jobs that wait for what does not answer. */
+  readonly held: HeldJobs
 
-  private constructor(boss: PgBoss, due: DueQueues) {
+  private constructor(boss: PgBoss, log: Log, pace: QueuePace) {
     this.#boss = boss
-    this.#due = due
+    this.#due = new DueQueues(boss, pgBossSchema, log, pace)
+    this.held = new HeldJobs(boss, log, pace.lookEveryMs)
   }
 
   /** @throws {Refusal} `unavailable` when the queue's schema is missing or of another version. */
@@ -67,7 +71,7 @@ export class Queue {
     boss.on('error', error => log.warn({ err: error }, 'queue.error'))
     boss.on('warning', warning => log.warn({ warning: warning.message }, 'queue.warning'))
     await boss.start().catch(refuseWhenNotMigrated)
-    return new Queue(boss, new DueQueues(boss, pgBossSchema, log, pace))
+    return new Queue(boss, log, pace)
   }
 
   /** Sends jobs in the caller's transaction: they exist when, and only when, it commits. */
@@ -166,11 +170,13 @@ export class Queue {
       return outcomes.flatMap(toJobResult)
     })
     this.#due.add(name)
+    this.held.add(name)
   }
 
   /** Stops taking jobs and waits up to `withinMs` for those running; the rest go to other workers. */
   async close(withinMs = 20_000): Promise<void> {
     this.#due.stop()
+    this.held.stop()
     await this.#boss.stop({ graceful: true, timeout: withinMs, close: true })
   }
 }

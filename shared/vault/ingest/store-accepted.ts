@@ -28,7 +28,7 @@ type Complete = (tx: Transaction) => Promise<void>
  * accepted exchanges, then finalizes their operations. Safe to run any number of times, in several processes
  * at once: ids are fixed, only missing memories are embedded, and an operation is finalized once.
  *
- * All jobs of a call are embedded together and written together; when that fails none is finalized.
+ * All jobs of a call have one model and are embedded together and written together; when that fails none is finalized.
  *
  * @param again an earlier run may have stored some of the memories.
  * @param complete ends the jobs of the call in the transaction that finalizes them, unless something is left
@@ -43,9 +43,7 @@ export async function storeAccepted(
 ): Promise<boolean> {
   return withExpiryProtocol(backend, accepted, async () => {
     const alreadyExpired = await skipAlreadyExpired(backend, accepted)
-    for (const [model, jobs] of Map.groupBy(accepted, job => job.model)) {
-      await writeMemories(backend, model, jobs, { again, signal, alreadyExpired })
-    }
+    await writeMemories(backend, accepted, { again, signal, alreadyExpired })
     const options = { alreadyExpired, complete: alreadyExpired.size === 0 ? complete : undefined }
     const isCompleted = await finalizeJobs(backend, accepted, options)
     await finalizeSkipped(backend, accepted, alreadyExpired)
@@ -56,13 +54,12 @@ export async function storeAccepted(
 /** Embeds and writes what jobs of one model have not stored yet. */
 async function writeMemories(
   backend: Pick<Stores, 'mongo'> & { memories: MemoryStore; embedders: Embedders },
-  model: string,
   jobs: readonly IngestJob[],
   options: { again: boolean; signal: AbortSignal | undefined; alreadyExpired: AlreadyExpiredIds },
 ): Promise<void> {
   const { memories, embedders } = backend
   const { again, signal, alreadyExpired } = options
-  const embedder = await embedders.get(model)
+  const embedder = await embedders.get(jobs[0]!.model)
   const open = again ? await findUnstored(memories, jobs) : memoriesOfJobs(jobs)
   const missing = open.filter(({ job, memory }) => !isAlreadyExpired(alreadyExpired, job, memory))
   const texts = missing.map(({ memory }) => memory.text)

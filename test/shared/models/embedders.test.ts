@@ -1,11 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { readConfig } from '#shared/core/config.ts'
 import { registry } from '#shared/core/metrics.ts'
 import { createEmbedders } from '#shared/models/embedders.ts'
+import type { ModelRefusal } from '#shared/models/model-refusal.ts'
 import { chunkBytesMax, splitText } from '#shared/models/split-text.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { startRecordingServer } from '#test/support/recording-server.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const environment = {
   DATABASE_URL: 'postgres://db/vault',
@@ -136,7 +139,6 @@ t.test('rate limits and server errors are retried, refusals are not hidden', asy
 
 t.test('upstream: vectors of another length than the first, or without numbers', async t => {
   const provider = await startEmbeddingProvider(t)
-  const { embedTexts, embedQuery } = await embedderAt(provider.baseUrl)
   const vectorOf = (length: number, first: unknown = 0.5) => [first, ...Array(length - 1).fill(0.5)]
   const other = (length: number) => new RegExp(`vectors of ${length} numbers now, of 64 before`)
   const wrong: [string, unknown[], RegExp][] = [
@@ -146,11 +148,16 @@ t.test('upstream: vectors of another length than the first, or without numbers',
     ['a word', vectorOf(64, '0.5'), /did not answer/],
     ['beyond a float', vectorOf(64, 1e39), /did not answer/],
   ]
+  const refused = { message: /did not answer/, reason: 'upstream' }
   for (const [what, embedding, message] of wrong) {
+    provider.recover()
+    const { embedTexts } = await embedderAt(provider.baseUrl)
     provider.answerAlways('application/json', JSON.stringify({ data: [{ index: 0, embedding }] }))
     await t.rejects(embedTexts(['kettle']), { message, reason: 'upstream' }, what)
   }
-  const refused = { message: /did not answer/, reason: 'upstream' }
+  provider.recover()
+  const { embedQuery } = await embedderAt(provider.baseUrl)
+  provider.answerAlways('application/json', '{}')
   await t.rejects(embedQuery('kettle'), refused, 'a question')
   provider.recover()
   t.equal((await embedQuery('kettle')).length, 64)
@@ -195,9 +202,62 @@ t.test('a model that only requests name is probed once it has answered', async t
   t.ok(embedders.breakerOf('ollama/usual'))
   t.ok(embedders.breakerOf('ollama/in-use'))
 
-  await embedders.get('ollama/invented')
-  t.equal(embedders.breakerOf('ollama/invented')?.state, 'closed', 'it has answered')
-  t.equal(await hasMetric('ollama/invented'), true)
+  for (let n = 0; n < 100; n++) await embedders.get(`ollama/invented-${n}`)
+  t.equal(embedders.breakerOf('ollama/invented-99')?.state, 'closed', 'it has answered')
+  t.equal(embedders.breakerOf('ollama/invented-0'), undefined, 'a gateway answers to any name')
+  t.equal(await hasMetric('ollama/invented-99'), false, 'and none of them is a label')
+  await t.rejects(
+    embedders.get('ollama/invented-99').then(({ embedQuery }) => {
+      provider.fail(404, 9)
+      return Promise.all([embedQuery('a'), embedQuery('b')])
+    }),
+  )
+  await waitUntil('that is refused', () => hasMetric('ollama/invented-99'))
+})
+
+t.test('what a job waits for: a model that is away, and one that is asked too much', async t => {
+  const provider = await startEmbeddingProvider(t)
+  const key = 'sk-test-0123456789'
+  const words = `Incorrect API key provided: sk-t***6789.\n\n ${key} ${'x'.repeat(500)}`
+  const changes: unknown[][] = []
+  const model = 'openai/usual'
+  const embedders = createEmbedders(
+    readConfig({
+      ...environment,
+      OPENAI_BASE_URL: provider.baseUrl,
+      OPENAI_API_KEY: key,
+      EMBEDDINGS: model,
+    }),
+    new Set(),
+    (...change) => void changes.push(change),
+  )
+  t.teardown(() => embedders.close())
+  const failOnce = async (status: number, times: number) => {
+    const { embedTexts } = await embedders.get(model)
+    provider.fail(status, times, words)
+    const error: ModelRefusal = await embedTexts(['text']).catch(error => error)
+    return { error, outage: await embedders.findOutage(error) }
+  }
+  t.match(await failOnce(400, 1), { error: { status: 400, isPermanent: true }, outage: undefined })
+  t.match(await failOnce(429, 4), {
+    error: { isPermanent: false },
+    outage: { dependency: model, isAway: false },
+  })
+  t.same(embedders.away(), [])
+  // The last probe is not older than a second yet.
+  await delay(1_000)
+  const { outage } = await failOnce(401, 9)
+  const told = `Incorrect API key provided: … … ${'x'.repeat(500)}`.slice(0, 200)
+  const reason = `refused (status 401): ${told}`
+  t.same(outage, { dependency: model, isAway: true, reason })
+  t.same(changes, [[model, 'refused', reason]])
+  t.same(embedders.away(), [model])
+  const refused = embedders.get(model).then(({ embedQuery }) => embedQuery('Where?'))
+  await t.rejects(refused, { message: /usual refused \(status 401\): Incorrect/ })
+  t.match(await registry.metrics(), `vault_dependency_state{dependency="${model}"} 3`)
+
+  const removed: ModelRefusal = await embedders.get('mistral/gone').catch(error => error)
+  t.match(await embedders.findOutage(removed), { isAway: true, reason: /not available here/ })
 })
 
 t.test('upstream: memories stand in the space of a provider that is gone', async t => {

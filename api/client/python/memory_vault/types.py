@@ -1413,12 +1413,18 @@ class LiveAnswer(TypedDict):
     status: Literal["ok"]
 
 
-# GET /health/ready
-class ReadyAnswer(TypedDict):
+class _ReadyAnswerRequired(TypedDict):
     # both databases answer, and they have seen the release step of this version
     status: Literal["ok"]
     # age of the oldest job that is due. It makes no process unready: more workers help
     queue_lag_seconds: float
+
+
+# GET /health/ready
+class ReadyAnswer(_ReadyAnswerRequired, total=False):
+    # the embedding model of the service where it does not answer, and what its provider says. It
+    # makes no process unready: what is accepted waits for it
+    waiting_for: str
 
 
 # GET /
@@ -1444,7 +1450,7 @@ class OperationProgress(TypedDict):
     total: int
 
 
-class Operation(TypedDict):
+class _OperationRequired(TypedDict):
     operation_id: str
     # `ingest`, `upload`, `import`, `transfer`, `graft`, `clear`, `delete-ids` and so on
     kind: str
@@ -1458,6 +1464,12 @@ class Operation(TypedDict):
     finished_at: Union[str, None]
     # null until it is finished
     outcome: Union[OperationOutcome, None]
+
+
+class Operation(_OperationRequired, total=False):
+    # what does not answer and is waited for, however long it takes: an embedding model or the
+    # memory store, and why
+    waiting_for: str
 
 
 # GET /v1/operations

@@ -47,7 +47,9 @@ export function queueStats(samples: readonly Sample[]): QueueStats[] {
   return [...new Set(names)]
     .map(name => ({
       name,
-      waiting: sampleValue('vault_queue_jobs', name, 'waiting'),
+      waiting:
+        sampleValue('vault_queue_jobs', name, 'waiting') +
+        sampleValue('vault_queue_jobs', name, 'held'),
       active: sampleValue('vault_queue_jobs', name, 'active'),
       dead: sampleValue('vault_queue_dead_jobs', name),
       oldestSeconds: sampleValue('vault_queue_oldest_seconds', name),

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
+import { holdFor, type JobOutcome } from '#shared/storage/queue/job-outcome.ts'
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
-import type { JobOutcome } from '#shared/storage/queue/job-outcome.ts'
 import type { Job } from '#shared/storage/queue/queue.ts'
 import { makeJobsDue } from '#test/support/alter-jobs.ts'
 import { createTestBackend } from '#test/support/backend.ts'
@@ -90,6 +90,34 @@ t.test('a snoozed job comes again when it said, and has all its tries', async t 
   t.notOk(tries.some(({ isLastTry }) => isLastTry))
   // The next one, and ten after it.
   t.match(await rowsOf(id), [{ triesLeft: 11 }])
+})
+
+t.test('a held job waits with all its tries until what it needs is not away', async t => {
+  const outage = { dependency: 'ollama/x', reason: '404 not found', isAway: true }
+  const jobs = ['ollama/x', 'mongodb', 'ollama/soon'].map(dependency => ({ ...outage, dependency }))
+  jobs[2]!.isAway = false
+  const away = new Set(['ollama/x', 'mongodb'])
+  queue.held.away = () => [...away]
+  const held = await Promise.all(
+    jobs.map(one => {
+      const { id: _, ...outcome } = holdFor('', one)
+      return send(outcome, { status: 'done' })
+    }),
+  )
+  const stats = async () => (await readQueueStats(query)).find(({ name }) => name === 'webhook')
+  await waitUntil('they are held', async () => (await stats())?.held === 3)
+  const [row] = await rowsOf(held[0]!.id)
+  t.match(row, { state: 'created', triesLeft: 11, error: 'ollama/x: 404 not found' })
+  t.ok(row!.inSeconds > 300, 'it comes by itself, later')
+  t.ok((await rowsOf(held[2]!.id))[0]!.inSeconds < 60, 'a rate limit ends soon')
+
+  away.delete('ollama/x')
+  queue.held.wake()
+  await waitUntil('it runs', () => held[0]!.tries.length === 2)
+  t.equal(held[1]!.tries.length, 1, 'the other waits on')
+  t.match(await stats(), { held: 2 })
+  away.clear()
+  await waitUntil('a worker looks now and then', () => held[1]!.tries.length === 2)
 })
 
 t.test('a job that was taken once cannot be cancelled while it waits again', async t => {
