@@ -36,7 +36,8 @@ import { finalizeWrittenEdit } from '#shared/vault/edit/finalize-edit.ts'
 const failOperation = (
   { postgres, queue }: Backend,
   { data }: { data: { operation: string } },
-): Promise<void> => postgres.transaction(tx => failOperations(tx, queue, [data.operation]))
+  error: unknown,
+): Promise<void> => postgres.transaction(tx => failOperations(tx, queue, [data.operation], error))
 
 /** Another fetcher of this process embeds the next chunk while one waits for a database. */
 const bulk: JobDefinition<'upload' | 'import'> = {

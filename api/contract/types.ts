@@ -1352,7 +1352,7 @@ export interface Operation {
   finished_at: string | null
   /** what does not answer and is waited for, however long it takes: an embedding model or the memory store, and why */
   waiting_for?: string
-  /** null until it is finished */
+  /** null until it is finished; of work that failed the refusal of its last try, where it was refused */
   outcome: OperationOutcome | null
 }
 /** GET /v1/operations */

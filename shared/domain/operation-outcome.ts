@@ -82,6 +82,14 @@ const isFailureReason = (reason: string): reason is FailureReason => reason in s
 export const failureReasonOf = (error: unknown): FailureReason =>
   error instanceof Refusal && isFailureReason(error.reason) ? error.reason : 'unexpected'
 
+/** How an operation ended that was refused on its last try. */
+export const failedOutcome = (refusal: Refusal): OperationOutcome => ({
+  kind: 'failed',
+  reason: failureReasonOf(refusal),
+  error: refusal.message,
+  hint: refusal.hint ?? 'The work is kept: the operator can have it tried again',
+})
+
 /** The HTTP status that the `status` columns of operations and of chunks of copies hold. */
 export const statusOfFailure = (reason: FailureReason): number => statuses[reason]
 

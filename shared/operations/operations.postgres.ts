@@ -7,6 +7,8 @@ import {
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import { lockVaultsOf } from '#shared/operations/vault-locks.postgres.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
+import { failedOutcome, statusOfOutcome } from '#shared/domain/operation-outcome.ts'
+import { Refusal } from '#shared/core/errors.ts'
 import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 
 export type OperationState = 'accepted' | 'running' | 'done' | 'failed' | 'cancelled'
@@ -136,16 +138,22 @@ function operationItem(operation: NewOperation, n: number) {
   }
 }
 
-/** Ends an operation whose last try failed; its job is kept in the dead-letter queue. */
+/**
+ * Ends an operation whose last try failed; its job is kept in the dead-letter queue.
+ *
+ * @param error of that try: the outcome tells the message of a Refusal, and of any other error nothing
+ */
 export async function failOperations(
   tx: Transaction,
   queue: Pick<Queue, 'send'>,
   ids: readonly string[],
+  error?: unknown,
 ): Promise<void> {
   await lockVaultsOf(tx, ids)
+  const outcome = error instanceof Refusal ? failedOutcome(error) : undefined
   const { rows } = await tx.query<{ deliveries: WrittenDelivery[] }>(
     `with failed as (
-       update operations o set state = 'failed', finished_at = now()
+       update operations o set state = 'failed', finished_at = now(), status = $2, outcome = $3::jsonb
        where id = any($1::uuid[]) and state in ('accepted', 'running') returning ${finishedColumns}
      ), deliveries as (
        ${finishedDeliveriesSql('failed')}
@@ -156,7 +164,7 @@ export async function failOperations(
        from (select vault, count(*)::int n from failed group by vault) tally where v.id = tally.vault
      )
      select count(*), ${deliveriesColumn} from told`,
-    [ids],
+    [ids, outcome && statusOfOutcome(outcome), outcome && JSON.stringify(outcome)],
   )
   await sendDeliveryJobs(tx, queue, rows[0]!.deliveries)
 }

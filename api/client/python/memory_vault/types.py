@@ -1462,7 +1462,8 @@ class _OperationRequired(TypedDict):
     progress: OperationProgress
     created_at: str
     finished_at: Union[str, None]
-    # null until it is finished
+    # null until it is finished; of work that failed the refusal of its last try, where it was
+    # refused
     outcome: Union[OperationOutcome, None]
 
 

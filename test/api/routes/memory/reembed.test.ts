@@ -280,7 +280,8 @@ t.test('one that could not be finished is failed, and goes on when it is tried a
   }
   provider.fail(401, 1)
   t.match(await jobHandlers.reembed(still, [job]), [{ status: 'cancel' }])
-  t.match(await row(), { state: 'failed', outcome: null })
+  const error = 'The embedding model ollama/one refused (status 401): scripted failure'
+  t.match(await row(), { state: 'failed', outcome: { status: 502, body: { error } } })
   await rest(1)
   t.match(await row(), { state: 'done', outcome: { body: { embedded: 3 } } })
 })
