@@ -18,6 +18,7 @@ import { createRetrievalTrail } from '#shared/org/retrieval-trail.ts'
 import { createAcceptIngest, type AcceptIngest } from '#shared/vault/ingest/accept.ts'
 import { createOperationWaiter, type OperationWaiter } from '#shared/operations/operation-waiter.ts'
 import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
+import { logPooler } from '#shared/storage/postgres/pooler.ts'
 import { createKeyAccess, type KeyAccess } from '#shared/access/key-access.ts'
 import { createUsageWriter, type UsageWriter } from '#shared/billing/usage.postgres.ts'
 import { createModelCatalog, type ModelCatalog } from '#shared/models/model-catalog.ts'
@@ -175,16 +176,16 @@ async function openStores(
     role === 'web' ? log : null,
   )
   const mongo = await openMongo(config.mongodbUri)
+  const pooler = logPooler(log, await postgres.pooler())
   const open = role === 'worker' ? openQueueWorker : openQueueSender
-  const queue = await open(config.databaseUrl, log, queuePace)
-  const memories = new MemoryStore(mongo)
+  const queue = await open(config.databaseUrl, log, { pooler, pace: queuePace })
   return {
     config: { ...config, embeddingModel: model },
     modelsInUse,
     postgres,
     mongo,
     queue,
-    memories,
+    memories: new MemoryStore(mongo),
   }
 }
 

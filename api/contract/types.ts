@@ -1317,6 +1317,8 @@ export interface ReadyAnswer {
   queue_lag_seconds: number
   /** the embedding model of the service where it does not answer, and what its provider says. It makes no process unready: what is accepted waits for it */
   waiting_for?: string
+  /** what works in part only, such as LISTEN behind a pooler in transaction mode; where there is something */
+  limitations?: string[]
 }
 /** GET / */
 export interface InformationAnswer {

@@ -17,11 +17,11 @@ export function health(router: Router, backend: Backend): void {
 
   const checkReadiness = createReadinessCheck(backend)
   router.get('/health/ready', async ctx => {
-    const { faults, lagSeconds, waitingFor } = await checkReadiness()
+    const { faults, ...readiness } = await checkReadiness()
     ctx.set('Cache-Control', 'no-store')
     const faultsNow = isDraining(ctx) ? [...faults, 'this process is about to stop'] : faults
     if (faultsNow.length > 0) throw new Refusal('unavailable', `Not ready: ${faultsNow.join('; ')}`)
-    ctx.body = presentReadiness({ lagSeconds, waitingFor })
+    ctx.body = presentReadiness(readiness)
   })
 }
 

@@ -69,8 +69,8 @@ export function socketAddress(url: string): { host: string; port: number } | { p
   return { host, port: Number(port || (protocol === 'mongodb:' ? 27_017 : 5_432)) }
 }
 
-/** Replaces the host by text, because URL cannot change a host that is an encoded path. */
-const atPort = (url: string, port: number): string =>
+/** The same database at a loopback port. Replaces the host by text, because URL cannot change a host that is an encoded path. */
+export const atPort = (url: string, port: number): string =>
   url.replace(
     /^([a-z+]+:\/\/(?:[^/@]*@)?)[^/?]*/,
     (_, before: string) => `${before}127.0.0.1:${port}`,

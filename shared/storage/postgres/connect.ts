@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { findPooler, type Pooler } from '#shared/storage/postgres/pooler.ts'
 import { retryConflicts } from '#shared/storage/postgres/retry-conflicts.ts'
 import {
   isAborted,
@@ -27,8 +28,13 @@ export type Postgres = {
    * Statements that it begins together travel together and run in their order.
    */
   transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>
-  /** Holds a connection that listens on a channel; it reconnects by itself until closed. */
+  /**
+   * Holds a connection that listens on a channel; it reconnects by itself until closed. Behind a pooler in transaction
+   * mode nothing arrives.
+   */
   listen(channel: string, onPayload: (payload: string) => void): Promise<{ close(): Promise<void> }>
+  /** What is between this pool and the server; found out at the first call. */
+  pooler(): Promise<Pooler>
   /** Connections of the pool right now, and callers waiting for one. */
   connections(): { idle: number; busy: number; waiting: number }
   close(): Promise<void>
@@ -80,6 +86,15 @@ export function openPostgres(connectionString: string, options: PostgresOptions)
   // Without a listener, one dropped idle connection ends the process.
   pool.on('error', options.onError)
   let named = true
+  let found: Promise<Pooler> | undefined
+  const pooler = async (): Promise<Pooler> => {
+    if (!named) return 'transaction'
+    found ??= findPooler(settings)
+    return found.catch((error: unknown) => {
+      found = undefined
+      return refuseWhenUnreachable(error)
+    })
+  }
   const run = <Result>(work: () => Promise<Result>): Promise<Result> =>
     retryConflicts(work).catch((error: unknown) => {
       if (isReadOnly(error)) closeIdle(pool)
@@ -93,7 +108,11 @@ export function openPostgres(connectionString: string, options: PostgresOptions)
     query: (text, values, name) => run(() => createQuery(pool, named)(text, values, name)),
     transaction: work => run(() => runTransaction(pool, named, work, options.onError)),
 
-    listen: (channel, onNotification) => listen(settings, channel, onNotification, options.onError),
+    async listen(channel, onNotification) {
+      if ((await pooler()) === 'transaction') return { close: async () => {} }
+      return listen(settings, channel, onNotification, options.onError)
+    },
+    pooler,
     connections: () => ({
       idle: pool.idleCount,
       busy: pool.totalCount - pool.idleCount,

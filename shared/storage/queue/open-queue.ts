@@ -1,5 +1,6 @@
 import { PgBoss } from 'pg-boss'
 import type { Log } from '#shared/core/log.ts'
+import type { Pooler } from '#shared/storage/postgres/pooler.ts'
 import { poolSettings } from '#shared/storage/postgres/session.ts'
 import { createIdleBoss, pgBossSchema } from '#shared/storage/queue/boss.ts'
 import type { QueuePace } from '#shared/storage/queue/due-queues.ts'
@@ -10,11 +11,13 @@ import { createSteadyClock } from '#shared/storage/queue/steady-clock.ts'
 export const openQueueSender = (databaseUrl: string, log: Log): Promise<Queue> =>
   Queue.open(createIdleBoss(databaseUrl), log)
 
-/** For worker processes: woken by NOTIFY; while jobs run, dead workers are looked for every 2 s. */
+/**
+ * For worker processes: woken by NOTIFY, where it works; while jobs run, dead workers are looked for every 2 s.
+ */
 export async function openQueueWorker(
   databaseUrl: string,
   log: Log,
-  pace?: QueuePace,
+  { pooler, pace }: { pooler: Pooler; pace?: QueuePace | undefined },
 ): Promise<Queue> {
   const boss = new PgBoss({
     ...poolSettings(databaseUrl),
@@ -22,7 +25,7 @@ export async function openQueueWorker(
     max: 10,
     migrate: false,
     createSchema: false,
-    useListenNotify: true,
+    useListenNotify: pooler !== 'transaction',
     clock: createSteadyClock(),
     // Beside the passes of `Supervisor`.
     superviseIntervalSeconds: 60,

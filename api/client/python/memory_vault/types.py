@@ -1425,6 +1425,9 @@ class ReadyAnswer(_ReadyAnswerRequired, total=False):
     # the embedding model of the service where it does not answer, and what its provider says. It
     # makes no process unready: what is accepted waits for it
     waiting_for: str
+    # what works in part only, such as LISTEN behind a pooler in transaction mode; where there is
+    # something
+    limitations: List[str]
 
 
 # GET /
