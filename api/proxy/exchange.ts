@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { ProxyCall } from '#api/proxy/proxy-call.ts'
 import type { Reply } from '#api/proxy/dialects/dialect.ts'
 import type { RelayOutcome } from '#api/proxy/relay.ts'
@@ -19,27 +20,46 @@ export function openExchange(
 ): Promise<OpenExchange> | undefined {
   const { request, memoryAccess, session, space } = call
   if (!memoryAccess.store && !memoryAccess.storeReply) return undefined
-  const newMessages = memoryAccess.store ? request.newMessages : []
+  const isContinuation = request.userTurn?.isToolContinuation ?? false
+  // A turn that is first seen at its tool results is stored with them.
+  const messages = isContinuation ? request.userTurn!.messages : request.newMessages
+  const said = memoryAccess.store ? messages : []
   const { responseWithInput } = call.caller.keyRow.storage
   const storable = responseWithInput ? (request.userTurn?.storable ?? []) : undefined
   const storesReply = memoryAccess.storeReply && storable?.length !== 0
-  if (newMessages.length === 0 && !storesReply) return undefined
+  if (said.length === 0 && !storesReply) return undefined
   return exchanges.open({
     operation: call.idempotentCall.operation,
     owner: call.caller,
     session,
     embeddings: space.model,
     model: prefixedName(call.model),
-    said: newMessages,
+    said,
+    words: wordsKey(call),
     storable,
     verbatim: call.verbatim,
     unansweredBefore: call.unansweredBefore,
-    isContinuation: request.userTurn?.isToolContinuation ?? false,
+    isContinuation,
     expiresAt: call.expiresAt,
     shares: call.shares,
     metadata: call.metadata,
     turn: call.turnId,
   })
+}
+
+/** Characters at either end of a message that are its key: a hash of 18 MB takes a turn of its own. */
+const keyCharacters = 16 * 1024
+
+/**
+ * Identifies what the user said in a turn of this conversation, whatever a client has cut of the history by now;
+ * undefined for a turn without words, such as a picture.
+ */
+function wordsKey({ request, conversation, space }: ProxyCall): Buffer | undefined {
+  const { words } = request
+  if (words === '') return undefined
+  const ends = [words.slice(0, keyCharacters), words.slice(-keyCharacters)]
+  const parts = ['words', conversation, space.model, words.length, ...ends]
+  return createHash('sha256').update(JSON.stringify(parts)).digest()
 }
 
 /** What of a reply is stored and billed. */

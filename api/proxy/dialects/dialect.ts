@@ -112,10 +112,9 @@ export type UserTurn = {
   readonly isToolContinuation: boolean
   /** How many parts of it precede the block. */
   readonly blockIndex: number
-  /**
-   * What may be stored of the turn, in its first call and in those with tool results alike; nothing where part of it
-   * is `memory: false`.
-   */
+  /** What the user says in the turn, as it is stored: in its first call and in those with tool results alike. */
+  readonly messages: readonly Message[]
+  /** As `messages`; nothing where part of the turn is `memory: false`. */
   readonly storable: readonly Message[]
   /** The turns before it that got no final reply, oldest first: this call ends them. */
   readonly unansweredBefore: readonly UnansweredTurn[]

@@ -3,7 +3,6 @@ import type { UnansweredTurn, UserTurn } from '#api/proxy/dialects/dialect.ts'
 import type { Fingerprints } from '#api/proxy/dialects/fingerprint.ts'
 import type { MessageReader } from '#api/proxy/dialects/message-reader.ts'
 import type { RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
-import type { Message } from '#shared/domain/message-content.ts'
 import type { LeftOutPiece } from '#shared/domain/turn/read-text.ts'
 
 type TurnContext = {
@@ -40,8 +39,12 @@ export function createUserTurn(
     get blockIndex() {
       return format.findBlockIndex(body, last, hasCacheControl && !this.isToolContinuation)
     },
+    get messages() {
+      return entriesOfTurn(source, format).flatMap(entry => toStoredMessage(entry, reader) ?? [])
+    },
     get storable() {
-      return storableMessages(source, format)
+      const isPrivate = entriesOfTurn(source, format).some(({ memory }) => memory === false)
+      return isPrivate ? [] : this.messages
     },
     get unansweredBefore() {
       return findUnansweredTurns(source, format)
@@ -58,14 +61,13 @@ function messagesOfTurn(
   return entries.slice(begin).filter(reader.isUserMessage)
 }
 
-function storableMessages(
+/** The messages of the turn that are the user's to store, private ones among them. */
+function entriesOfTurn(
   { entries, reader }: TurnSource,
   { modelRole }: RequestFormat,
-): Message[] {
+): RawMessage[] {
   const begin = entries.findLastIndex(({ role }) => role === modelRole) + 1
-  const messages = entries.slice(begin).filter(reader.isStoredMessage)
-  if (messages.some(({ memory }) => memory === false)) return []
-  return messages.flatMap(entry => toStoredMessage(entry, reader) ?? [])
+  return entries.slice(begin).filter(reader.isStoredMessage)
 }
 
 /**

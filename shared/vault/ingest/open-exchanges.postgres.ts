@@ -29,8 +29,12 @@ export type OpenExchangeRow = {
 export type NewOpenExchange = Omit<OpenExchangeRow, 'said'> & {
   /** Large turns were written as JSON before. */
   said: Turn[] | JsonBytes
-  /** Hash of the user's turn, see `unanswered_turns`; left out where the call brings no new turn. */
+  /** Hash of the user's turn, see `unanswered_turns`; left out where nothing is said. */
   turn?: Buffer
+  /** Hash of what the user says in it, of whatever history; left out where nothing is said in words. */
+  words?: Buffer
+  /** The call brings results of tools: what is said came with an earlier call, unless this is the first one that came here. */
+  isContinuation?: boolean
 }
 
 /** An unanswered turn that is sent again later than this counts as a new turn. */
@@ -40,7 +44,8 @@ const unansweredSeconds = 600
  * Writes rows in one statement. One that exists already, of a request sent again, is renewed.
  *
  * A turn whose last call is under way or was not answered is written with that call and not a second time,
- * unless it was cleared since, or a memory of the vault was deleted since.
+ * unless it was cleared since, or a memory of the vault was deleted since. What a continuation says is written where no
+ * call of the last day had those words: `unanswered_turns` has a row for them, too.
  *
  * @param answered answered calls that are being stored: the same turn sent again is a new turn
  * @returns for each row whether its turns were written with an earlier call.
@@ -50,9 +55,10 @@ export async function insertOpenExchanges(
   rows: readonly NewOpenExchange[],
   answered: readonly string[] = [],
 ): Promise<boolean[]> {
-  const items = rows.map(({ keyHash, turn, expiresAt, shares = true, ...row }) => ({
+  const items = rows.map(({ keyHash, turn, words, expiresAt, shares = true, ...row }) => ({
     ...row,
     shares,
+    words: words?.toString('hex') ?? null,
     expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
     key_hash: keyHash.toString('hex'),
     turn: turn?.toString('hex') ?? null,
@@ -61,14 +67,13 @@ export async function insertOpenExchanges(
   const { rows: inserted } = await query<{ operation: string; empty: boolean }>(
     `with asked as (
        select i.operation, i.account, i.vault, decode(i.key_hash, 'hex') as key_hash, i.session,
-              v.epoch, coalesce(s.epoch, 0) as session_epoch, i.embeddings, i.model, i.said,
-              i.expires_at, i.shares, i.metadata,
-              decode(i.turn, 'hex') as turn,
+              v.epoch, coalesce(s.epoch, 0) as session_epoch, i.embeddings, i.model, i.said, i.expires_at, i.shares, i.metadata,
+              decode(i.turn, 'hex') as turn, decode(i.words, 'hex') as words,
+              coalesce(i."isContinuation", false) as continues,
               row_number() over (partition by i.vault, i.turn order by i.operation) as nth
        from json_to_recordset($1::json) as i(
-         operation uuid, account uuid, vault uuid, key_hash text, session text, embeddings text,
-         model text, said jsonb, turn text, expires_at timestamptz, shares boolean,
-         metadata jsonb)
+         operation uuid, account uuid, vault uuid, key_hash text, session text, embeddings text, model text, said jsonb,
+         turn text, words text, "isContinuation" boolean, expires_at timestamptz, shares boolean, metadata jsonb)
        join vaults v on v.id = i.vault
        left join sessions s on s.vault = i.vault and s.session = i.session
      ), held as (
@@ -77,8 +82,17 @@ export async function insertOpenExchanges(
        order by u.vault, u.turn for update of u
      ), taken as (
        delete from unanswered_turns u using held h where u.vault = h.vault and u.turn = h.turn
+     ), seen as (
+       insert into unanswered_turns (vault, turn, epoch, session_epoch, answered)
+       select distinct on (vault, words) vault, words, epoch, session_epoch, true from asked
+       where words is not null order by vault, words
+       on conflict (vault, turn) do update set ended_at = now()
      ), written as (
        select a.operation from asked a where a.nth > 1 and a.turn is not null
+       union
+       select a.operation from asked a
+       where a.continues and (a.words is null or exists (
+         select from unanswered_turns u where u.vault = a.vault and u.turn = a.words))
        union
        select a.operation from asked a
        join held h using (vault, turn, epoch, session_epoch)
@@ -91,8 +105,7 @@ export async function insertOpenExchanges(
        where o.operation <> a.operation and o.operation <> all($3::uuid[]) and not o.step
      )
      insert into open_exchanges (operation, account, vault, key_hash, session, epoch, session_epoch,
-                                 embeddings, model, said, turn, expires_at, shares,
-                                 metadata)
+                                 embeddings, model, said, turn, expires_at, shares, metadata)
      select a.operation, a.account, a.vault, a.key_hash, a.session, a.epoch, a.session_epoch,
             a.embeddings, a.model, case when w.operation is null then a.said else '[]' end, a.turn,
             a.expires_at, a.shares, a.metadata
@@ -122,10 +135,7 @@ export async function renewOpenExchanges(
 }
 
 /** Deletes exchanges of which nothing is stored. */
-export async function dropOpenExchanges(
-  query: Query,
-  operations: readonly string[],
-): Promise<void> {
+export async function dropOpenExchanges(query: Query, operations: string[]): Promise<void> {
   await query(
     'delete from open_exchanges where operation = any($1::uuid[])',
     [operations],
@@ -214,7 +224,8 @@ export async function listAbandonedExchanges(
 }
 
 /**
- * Deletes the open exchanges of a cleared range, and the recalled and unanswered turns of its vault.
+ * Deletes the open exchanges of a cleared range, and the recalled turns of its vault; the unanswered ones with the whole
+ * vault alone, since a session's have its epoch and other sessions may be in the middle of a turn.
  *
  * @returns the number of exchanges.
  */
@@ -226,7 +237,7 @@ export async function dropClearedExchanges(
   const { rowCount } = await query(
     `with held as (select id from vaults where id = $1 for no key update),
      told as (delete from recalled_turns where vault = $1),
-     unanswered as (delete from unanswered_turns where vault = $1)
+     unanswered as (delete from unanswered_turns where vault = $1 and $2::text is null)
      delete from open_exchanges o using held h
      where o.vault = h.id
        and case when $2::text is null then o.epoch <= $3

@@ -28,8 +28,10 @@ const longestPauseMs = 15_000
 
 /** A model call about to be made. */
 export type NewExchange = Omit<OpenExchange, 'said' | 'storesReply'> & {
-  /** As they were read. */
+  /** As they were read; of a call that continues a turn those of the turn, in case no call before it brought them. */
   said: readonly Message[]
+  /** 32-byte hash of what the user says in the turn, of whatever history. */
+  words?: Buffer | undefined
   /** What may be stored of the whole turn, where its reply is stored only with it; absent: the reply is stored anyway. */
   storable?: readonly Message[] | undefined
   /** Turns before it without a final reply, and how many of `said` each repeats. */
@@ -71,6 +73,8 @@ export class OpenExchanges {
       embeddings,
       model,
       turn,
+      words,
+      isContinuation = false,
       expiresAt,
       shares,
       metadata,
@@ -94,7 +98,8 @@ export class OpenExchanges {
       ...(expiresAt !== undefined && { expiresAt }),
       ...(shares !== undefined && { shares }),
       ...(metadata && { metadata }),
-      ...(turn && said.length > 0 && { turn }),
+      ...(turn && said.length > 0 && { turn, isContinuation }),
+      ...(words && said.length > 0 && { words }),
     })
     this.#open.add(operation)
     this.#renewTimer ??= setInterval(() => this.#renew(), renewMs).unref()

@@ -96,6 +96,34 @@ t.test(
   },
 )
 
+t.test('a turn that comes here first with the result of a tool is stored, once', async t => {
+  const key = await newKey()
+  const parcel = user('My parcel number is PX-88; where is it?')
+  const step = (id: string) => [
+    { role: 'assistant', tool_calls: [{ id, type: 'function' }] },
+    { role: 'tool', tool_call_id: id, content: 'locker 12' },
+  ]
+  answerWith('It waits at locker 12.')
+  const before = [user('Hello'), assistant('Hi.')]
+  const stored = [parcel.content, 'It waits at locker 12.']
+  await ask(key, [...before, parcel, ...step('a')])
+  t.same(await rowsOf(key), stored.toSorted())
+  // The next steps, the second with a history that the client has cut.
+  await ask(key, [...before, parcel, ...step('a'), ...step('b')])
+  await ask(key, [parcel, ...step('a'), ...step('b'), ...step('c')])
+  t.same(await rowsOf(key), [...stored, stored[1]!, stored[1]!].toSorted())
+  const usual = await newKey()
+  await ask(usual, [parcel])
+  await ask(usual, [parcel, ...step('a')])
+  t.same(await rowsOf(usual), [...stored, stored[1]!].toSorted())
+  const { status } = await createTestClient(base, usual).send('DELETE', '/v1/memory', {
+    headers: { 'x-session-id': 'another' },
+  })
+  t.equal(status, 200)
+  await ask(usual, [parcel, ...step('a'), ...step('b')])
+  t.equal((await rowsOf(usual)).filter(text => text === parcel.content).length, 1)
+})
+
 t.test('with the policy with_input an answer is kept only where its input is', async t => {
   const put = async (body: object) =>
     t.equal((await owner.send('PUT', '/v1/account/policy', { body })).status, 200)
