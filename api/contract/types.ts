@@ -3457,7 +3457,7 @@ export interface Endpoints {
     headers: Pick<RequestHeaders, 'x-memory-user'>
     answers: { 200: VaultStats }
   }
-  /** Loads a vault, or with a session that session, ahead of its first question. */
+  /** Loads a vault, or with a session that session, ahead of its first question, and has the embedding model embed one word, so that it is loaded too. */
   'POST /v1/memory/warmup': {
     query: SpaceQuery
     headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'idempotency-key' | 'x-memory-user'>

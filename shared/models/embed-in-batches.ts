@@ -1,6 +1,7 @@
 import { embeddingsRefused, embeddingsSplit } from '#shared/core/metrics.ts'
 import type { BatchLimits } from '#shared/models/batch-limits.ts'
 import { EmbeddingRefusal } from '#shared/models/embeddings-call.ts'
+import { plainText } from '#shared/models/plain-text.ts'
 import { splitText, weightedMeanVector } from '#shared/models/split-text.ts'
 
 type BatchCall = {
@@ -16,9 +17,6 @@ type Budget = { refusals: number }
 
 /** Every model has room for so many bytes: it refuses what is in a text, not how long it is. */
 const refusedBytesMax = 200
-
-/** A text that every model takes, to find out whether one is there. */
-export const plainText = 'dimension'
 
 /**
  * The vector of each text, or why the model has none for it. What a smaller call may mend is sent again in

@@ -1,8 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import type { Breaker, BreakerState } from '#shared/core/breaker.ts'
 import type { Config } from '#shared/core/config.ts'
+import { KeepWarm } from '#shared/models/keep-warm.ts'
 import { isTextsFault, ModelBreakers } from '#shared/models/model-breakers.ts'
 import { ModelRefusal } from '#shared/models/model-refusal.ts'
+import { plainText } from '#shared/models/plain-text.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import type { Outage } from '#shared/domain/outage.ts'
@@ -30,7 +32,7 @@ export type Embedders = {
   /** Models that are known not to answer. */
   away(): string[]
   readonly defaultModel: string
-  /** Loads the code that the default model needs. Asks no provider. */
+  /** Loads the code that the default model needs, and has a server of the operator's own load the model. */
   load(): Promise<void>
   /** No provider is probed any more. */
   close(): void
@@ -52,6 +54,7 @@ export function createEmbedders(
   config: Settings,
   modelsInUse: ReadonlySet<string> = new Set(),
   onChange: (model: string, state: BreakerState, reason: string | undefined) => void = () => {},
+  keepWarm = new KeepWarm(),
 ): Embedders {
   const openEmbedders = new LRUCache<string, Promise<Embedder>>({ max: openMax })
   const breakers = new ModelBreakers({
@@ -87,7 +90,13 @@ export function createEmbedders(
   const openGuarded = async (model: string): Promise<Embedder> => {
     const embedder = await breakers.run(model, () => open(model))
     breakers.add(model)
-    return guard(breakers, embedder)
+    const isSelfHosted = parseModelName(config, model)?.provider.selfHosted === true
+    // Not an invented name that a gateway answers to.
+    if (!isSelfHosted || !(model === config.embeddingModel || modelsInUse.has(model)))
+      return guard(breakers, embedder)
+    const noteUse = () => keepWarm.used(model, () => embedder.embedQuery(plainText))
+    noteUse()
+    return guard(breakers, embedder, noteUse)
   }
 
   return {
@@ -97,6 +106,9 @@ export function createEmbedders(
       // Node loads its `fetch` when that is first named: 40 ms.
       void globalThis.Response
       await importProviderEmbedder()
+      const parts = parseModelName(config, config.embeddingModel)
+      // In the background: the first question may come later than that takes.
+      if (parts?.provider.selfHosted) this.get().catch(() => {})
     },
     unavailableReason(model) {
       if (model === 'local') return undefined
@@ -125,24 +137,29 @@ export function createEmbedders(
     breakerOf: model => breakers.find(model),
     findOutage: refusal => breakers.findOutage(refusal),
     away: () => breakers.away(),
-    close: () => breakers.stop(),
+    close() {
+      keepWarm.stop()
+      breakers.stop()
+    },
   }
 }
 
 /** An offline service never loads the client of providers. */
 const importProviderEmbedder = () => import('#shared/models/openai-embedder.ts')
 
-const guard = (breakers: ModelBreakers, embedder: Embedder): Embedder => ({
-  ...embedder,
-  embedEach: (texts, signal) =>
-    breakers.run(embedder.model, () => embedder.embedEach(texts, signal), isTextsFault),
-  embedTexts: (texts, signal) =>
-    breakers.run(embedder.model, () => embedder.embedTexts(texts, signal), isTextsFault),
-  embedQuery: (text, signal) =>
-    breakers.run(embedder.model, () => embedder.embedQuery(text, signal)),
-  embedQueries: (texts, signal) =>
-    breakers.run(embedder.model, () => embedder.embedQueries(texts, signal)),
-})
+function guard(breakers: ModelBreakers, embedder: Embedder, noteUse = () => {}): Embedder {
+  const run = <Result>(work: () => Promise<Result>, isFault?: (error: unknown) => boolean) => {
+    noteUse()
+    return breakers.run(embedder.model, work, isFault)
+  }
+  return {
+    ...embedder,
+    embedEach: (texts, signal) => run(() => embedder.embedEach(texts, signal), isTextsFault),
+    embedTexts: (texts, signal) => run(() => embedder.embedTexts(texts, signal), isTextsFault),
+    embedQuery: (text, signal) => run(() => embedder.embedQuery(text, signal)),
+    embedQueries: (texts, signal) => run(() => embedder.embedQueries(texts, signal)),
+  }
+}
 
 /** Those that the operator runs need no key, and have an address of their own beside the service. */
 const isReachable = ({ apiKey, isAddressSet, selfHosted }: Provider): boolean =>

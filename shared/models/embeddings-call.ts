@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { withTimeout } from '#shared/core/with-timeout.ts'
 import { timedFetch } from '#shared/core/timed-fetch.ts'
 import { isPassingStatus, ModelRefusal } from '#shared/models/model-refusal.ts'
 import { providerWords } from '#shared/models/provider-words.ts'
@@ -21,6 +22,12 @@ export type CallPolicy = {
   timeoutMs: number
   /** Further tries after a rate limit, an overload, or no answer. */
   retries: number
+  /**
+   * A try that is late is not ended before this time: a server that is loading its model gives up when its client
+   * leaves (Ollama: "client connection closed before server finished loading, aborting load"). Its answer counts as
+   * long as a later try is waited for.
+   */
+  leaveMs?: number
   /** Ends the call. */
   signal?: AbortSignal | undefined
 }
@@ -67,10 +74,19 @@ const retryAfterMaxMs = 60_000
 export async function callEmbeddings(
   endpoint: EmbeddingsEndpoint,
   input: readonly string[],
-  { timeoutMs, retries, signal }: CallPolicy,
+  { timeoutMs, retries, leaveMs = timeoutMs, signal }: CallPolicy,
 ): Promise<Float32Array[]> {
+  const late: Promise<Try>[] = []
   for (let attempt = 0; ; attempt++) {
-    const { vectors, refusal, retryAfterMs } = await tryOnce(endpoint, input, timeoutMs, signal)
+    const running = tryOnce(endpoint, input, leaveMs, signal)
+    const { vectors, refusal, retryAfterMs } = await withTimeout(
+      Promise.race([running, ...late.map(onlyVectors)]),
+      timeoutMs,
+      () => {
+        late.push(running)
+        return lateTry(endpoint, input, timeoutMs)
+      },
+    )
     if (vectors) return vectors
     const { status, parts } = refusal
     // A refusal is final; a server that answers 500 for a text too long may also have had an accident.
@@ -82,6 +98,30 @@ export async function callEmbeddings(
   }
 }
 
+/** A late try that ends without vectors decides nothing. */
+const onlyVectors = (running: Promise<Try>): Promise<Try> =>
+  running.then(
+    result => (result.vectors ? result : new Promise<never>(() => {})),
+    () => new Promise<never>(() => {}),
+  )
+
+/** A batch that takes too long may be too large for the machine of the model. */
+const lateTry = (
+  { model }: Pick<EmbeddingsEndpoint, 'model'>,
+  input: readonly string[],
+  ms: number,
+): Try => ({
+  refusal: new EmbeddingRefusal(
+    model,
+    `did not answer within ${ms / 1000} s`,
+    undefined,
+    partsOfBatch(input, 4),
+  ),
+})
+
+const partsOfBatch = (input: readonly string[], parts: number): number | undefined =>
+  input.length > 1 ? parts : undefined
+
 type Try =
   | { vectors: Float32Array[]; refusal?: never; retryAfterMs?: never }
   | { vectors?: never; refusal: EmbeddingRefusal; retryAfterMs?: number | undefined }
@@ -92,7 +132,6 @@ async function tryOnce(
   timeoutMs: number,
   signal: AbortSignal | undefined,
 ): Promise<Try> {
-  const partsOfBatch = (parts: number) => (input.length > 1 ? parts : undefined)
   const timeout = AbortSignal.timeout(timeoutMs)
   try {
     const response = await timedFetch(model.split('/')[0]!)(url, {
@@ -113,18 +152,14 @@ async function tryOnce(
     }
     const words = providerWords(body.slice(0, bodyBytesMax), input, [apiKey])
     const fault = `refused (status ${status})${words && `: ${words}`}`
-    const parts = isAboutInputs(status) ? 2 : isLate(status) ? partsOfBatch(4) : undefined
+    const parts = isAboutInputs(status) ? 2 : isLate(status) ? partsOfBatch(input, 4) : undefined
     const retryAfterMs = retryAfterOf(response.headers.get('retry-after'))
     return { refusal: new EmbeddingRefusal(model, fault, status, parts), retryAfterMs }
   } catch (error) {
     signal?.throwIfAborted()
-    const isTimeout = timeout.aborted
-    const fault = isTimeout
-      ? `did not answer within ${timeoutMs / 1000} s`
-      : `did not answer: ${reasonOf(error as Error)}`
-    // A batch that takes too long may be too large for the machine of the model.
-    const parts = isTimeout ? partsOfBatch(4) : undefined
-    return { refusal: new EmbeddingRefusal(model, fault, undefined, parts) }
+    if (timeout.aborted) return lateTry({ model }, input, timeoutMs)
+    const fault = `did not answer: ${reasonOf(error as Error)}`
+    return { refusal: new EmbeddingRefusal(model, fault, undefined) }
   }
 }
 

@@ -3,7 +3,8 @@ import { Refusal } from '#shared/core/errors.ts'
 import { openAiKeyHeader, openAiUrl } from '#shared/core/provider-address.ts'
 import { batchLimitsOf } from '#shared/models/batch-limits.ts'
 import { DimensionRefusal } from '#shared/models/dimension-refusal.ts'
-import { embedInBatches, plainText } from '#shared/models/embed-in-batches.ts'
+import { embedInBatches } from '#shared/models/embed-in-batches.ts'
+import { plainText } from '#shared/models/plain-text.ts'
 import {
   callEmbeddings,
   EmbeddingRefusal,
@@ -32,7 +33,7 @@ export type EmbeddingModelSettings = ProviderAccess & {
 
 const textPolicy: CallPolicy = { timeoutMs: 20_000, retries: 3 }
 /** A query is shorter than a batch: a client waits for it, and for the first call of all. */
-const queryPolicy: CallPolicy = { timeoutMs: 3_400, retries: 1 }
+const queryPolicy: CallPolicy = { timeoutMs: 3_400, retries: 1, leaveMs: 20_000 }
 const queryCharactersMax = 16_000
 
 /**

@@ -52,8 +52,8 @@ t.test('every queue with what waits and for how long', async t => {
   t.match(await standing('ingest'), { waiting: 1, retrying: 0, active: 0, dead: 0 })
   const { out } = await queues()
   t.match(out, /^queue +waiting +held +retrying +at work +dead +oldest +longest +held for\n/)
-  t.match(out, /\ningest +1 +0 +0 +0 +3 h +-\n/)
-  t.match(out, /\norg-extract +0 +0 +0 +0 +- +-\n/)
+  t.match(out, /\ningest +1 +0 +0 +0 +0 +3 h +- +-\n/)
+  t.match(out, /\norg-extract +0 +0 +0 +0 +0 +- +- +-\n/)
   await queues('cancel', job)
 })
 

@@ -26,6 +26,8 @@ export type EmbeddingProvider = {
   refuseText(text: string): void
   /** Answers every call with this body, and status 200 unless another is given, until `recover`. */
   answerAlways(type: string, body: string, status?: number): void
+  /** As Ollama after 5 minutes: a call waits until the model is loaded, and a client that leaves ends that. */
+  unload(loadMs: number): void
   /** Answers as another model of this dimension, until `recover`. */
   exchange(dimension: number): void
   recover(): void
@@ -45,6 +47,7 @@ export async function startEmbeddingProvider(
   const bodies: EmbeddingProvider['bodies'] = []
   const paths: string[] = []
   let refusedField: string | undefined
+  let loadMs = 0
   let refusedText: string | undefined
   let failing = { status: 500, times: 0, message: '' }
   let hanging: boolean | 'always' | number = false
@@ -64,6 +67,8 @@ export async function startEmbeddingProvider(
       encoding_format?: string
     }
     calls.push(input.length)
+    if (loadMs > 0 && !(await hasLoaded(response, loadMs))) return
+    loadMs = 0
     bodies.push({ input, ...rest })
     paths.push(request.url)
     if (hanging === 'always' || (typeof hanging === 'number' && input.length > hanging)) return
@@ -107,6 +112,7 @@ export async function startEmbeddingProvider(
     hang: (when?: 'always' | number) => void (hanging = when ?? true),
     answerAlways: (type, body, status = 200) => void (fixed = { type, body, status }),
     refuseText: text => void (refusedText = text),
+    unload: ms => void (loadMs = ms),
     exchange: other => void (exchanged = other),
     recover() {
       exchanged = undefined
@@ -116,6 +122,16 @@ export async function startEmbeddingProvider(
     },
   }
 }
+
+/** False where the client has left before. */
+const hasLoaded = (response: ServerResponse, ms: number): Promise<boolean> =>
+  new Promise(resolve => {
+    const timer = setTimeout(() => resolve(true), ms)
+    response.once('close', () => {
+      clearTimeout(timer)
+      resolve(false)
+    })
+  })
 
 const badField = { status: 422, body: { detail: 'Extra inputs are not permitted' } }
 const badText = { status: 400, body: { error: { message: 'this text is not allowed' } } }

@@ -2,13 +2,14 @@ import type { Caller } from '#shared/access/caller.ts'
 import { tiers } from '#shared/domain/memory.ts'
 import { visibilityOf } from '#shared/domain/visibility.ts'
 import { toSharedVaultScope } from '#shared/domain/member-scope.ts'
-import { openSharedEmbedders } from '#shared/vault/base/shared-embedders.ts'
+import { openSharedEmbedders, undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
 import type { IndexRef, VaultIndexes } from '#shared/search/index/vault-indexes.ts'
+import { plainText } from '#shared/models/plain-text.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 
 /**
  * Loads the index of a vault before its first search; for a member also of what they may see of the shared
- * memory.
+ * memory. The embedding model embeds one word meanwhile, for which a server that has unloaded it loads it.
  *
  * @returns how many memories it holds; null when the vault is too large for this process and is searched
  *   in the database instead.
@@ -19,7 +20,9 @@ export async function warmUp(
   session: string | null,
   embeddings: string | undefined,
 ): Promise<number | null> {
-  const { space, dimension } = await embedders.get(embeddings)
+  const { space, dimension, embedQuery } = await embedders.get(embeddings)
+  // A search that follows may use the index without it: a model that fails here fails nothing.
+  const warming = undefinedIfUnavailable(embedQuery(plainText))
   const spaceRefs: IndexRef[] = [{ scope, session, space, dimension }]
   if (memberScope) {
     const shared = {
@@ -32,7 +35,10 @@ export async function warmUp(
       ...sharedEmbedders.map(one => ({ ...shared, space: one.space, dimension: one.dimension })),
     )
   }
-  const loaded = await Promise.all(spaceRefs.map(ref => vaultIndexes.get(ref)))
+  const [loaded] = await Promise.all([
+    Promise.all(spaceRefs.map(ref => vaultIndexes.get(ref))),
+    warming,
+  ])
   let memoriesLoaded = 0
   for (const vaultIndex of loaded) {
     if (vaultIndex === 'too-large') return null

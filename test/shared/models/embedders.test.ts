@@ -4,6 +4,8 @@ import t from 'tap'
 import { readConfig } from '#shared/core/config.ts'
 import { registry } from '#shared/core/metrics.ts'
 import { createEmbedders } from '#shared/models/embedders.ts'
+import { callEmbeddings } from '#shared/models/embeddings-call.ts'
+import { KeepWarm } from '#shared/models/keep-warm.ts'
 import type { ModelRefusal } from '#shared/models/model-refusal.ts'
 import { chunkBytesMax, splitText } from '#shared/models/split-text.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
@@ -258,6 +260,50 @@ t.test('what a job waits for: a model that is away, and one that is asked too mu
 
   const removed: ModelRefusal = await embedders.get('mistral/gone').catch(error => error)
   t.match(await embedders.findOutage(removed), { isAway: true, reason: /not available here/ })
+})
+
+t.test('a question that is late leaves its call, for which the server loads the model', async t => {
+  const provider = await startEmbeddingProvider(t)
+  const endpoint = {
+    model: 'ollama/cold',
+    url: `${provider.baseUrl}/embeddings`,
+    apiKey: '',
+    keyHeader: {},
+    fields: { model: 'cold' },
+  }
+  const policy = { timeoutMs: 100, retries: 0 }
+  provider.unload(400)
+  await t.rejects(callEmbeddings(endpoint, ['Where?'], policy), /within 0.1 s/)
+  const left = { ...policy, leaveMs: 60_000 }
+  await t.rejects(callEmbeddings(endpoint, ['Where?'], left), /within 0.1 s/)
+  await waitUntil('it is loaded', () =>
+    callEmbeddings(endpoint, ['Where?'], policy).then(
+      () => true,
+      () => false,
+    ),
+  )
+  provider.unload(400)
+  const [vector] = await callEmbeddings(endpoint, ['Where?'], { ...left, retries: 10 })
+  t.equal(vector!.length, 64, 'the answer of the first try counts')
+})
+
+t.test('a self-hosted model is asked now and then, so that it stays loaded', async t => {
+  const provider = await startEmbeddingProvider(t)
+  const env = { ...environment, OLLAMA_BASE_URL: provider.baseUrl, EMBEDDINGS: 'ollama/warm' }
+  const open = (usedWithinMs: number) => {
+    const warm = new KeepWarm({ everyMs: 20, usedWithinMs })
+    const embedders = createEmbedders(readConfig(env), new Set(), () => {}, warm)
+    t.teardown(() => embedders.close())
+    return embedders
+  }
+  await open(3_600_000).load()
+  await waitUntil('it is loaded, and asked again', () => provider.calls.length > 3)
+  const other = open(3_600_000)
+  await other.get('ollama/invented')
+  const before = provider.bodies.filter(({ model }) => model === 'invented').length
+  t.equal(before, 1)
+  await delay(100)
+  t.equal(provider.bodies.filter(({ model }) => model === 'invented').length, before)
 })
 
 t.test('upstream: memories stand in the space of a provider that is gone', async t => {

@@ -1096,8 +1096,8 @@ class AsyncVault(AsyncVaultBase):
         embeddings: Optional[types.EmbeddingModel] = None,
         idempotency_key: Optional[str] = None,
     ) -> types.WarmupAnswer:
-        """Loads a vault, or with a session that session, ahead of its first question. Bills
-        nothing.
+        """Loads a vault, or with a session that session, ahead of its first question, and has the
+        embedding model embed one word, so that it is loaded too. Bills nothing.
 
         `POST /v1/memory/warmup`
         """
