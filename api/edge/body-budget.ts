@@ -9,63 +9,134 @@ const smallBytesMax = mebibyte
 /** Bytes of large bodies that are parsed and handled at once: three of the largest. */
 const bytesAtOnce = 64 * mebibyte
 
-/** Bytes of large bodies that wait for that; they wait outside of the heap. */
-const bytesWaitingMax = 512 * mebibyte
+/** Bytes of bodies that arrive, or wait for that; they stand outside of the heap. */
+const bytesHeldMax = 512 * mebibyte
+
+/** What a body takes, from its first bytes until its answer. */
+export type BodyShare = {
+  /** Counts the bytes of the body that are in memory now. */
+  hold(bytes: number): void
+  /** Rejects with `unavailable` when the body has to make room for those of other tenants. */
+  readonly dropped: Promise<never>
+  /** Resolves when the body, which has arrived, may be parsed beside others. */
+  admit(): Promise<void>
+  /** Gives back everything but the bytes that are still kept. Call as often as less is kept. */
+  release(kept?: number): void
+}
+
+/** A body of which not all has arrived, or not all is on its way to a provider. */
+type Arriving = { bytes: number; drop: (refusal: Refusal) => void }
 
 type Waiting = { bytes: number; start: () => void }
 
-/** Admits work by its bytes, in the order of its arrival. */
+/**
+ * Admits bodies by their bytes. Those that arrive and those that wait share one bound: where it is reached, the tenant
+ * that holds most loses the arriving body that has not grown for longest. So slow and silent bodies take nothing from
+ * other tenants. Those that have arrived are parsed in the order of their arrival.
+ */
 export class BodyBudget {
   readonly #bytesMax: number
-  readonly #bytesWaitingMax: number
+  readonly #bytesHeldMax: number
+  /** By tenant; the body that has grown last is last. */
+  readonly #arriving = new Map<string, Set<Arriving>>()
   readonly #queue: Waiting[] = []
+  #bytesHeld = 0
   #bytesInUse = 0
-  #bytesWaiting = 0
 
-  constructor(bytesMax = bytesAtOnce, waitingMax = bytesWaitingMax) {
+  constructor(bytesMax = bytesAtOnce, heldMax = bytesHeldMax) {
     this.#bytesMax = bytesMax
-    this.#bytesWaitingMax = waitingMax
+    this.#bytesHeldMax = heldMax
   }
 
-  /**
-   * Resolves when these bytes may be used, with a function that gives them back, all but those still kept.
-   *
-   * @throws Refusal `unavailable` when too many wait.
-   */
-  async acquire(bytes: number): Promise<(kept?: number) => void> {
-    let weight = Math.min(bytes, this.#bytesMax)
-    if (this.#queue.length > 0 || this.#bytesInUse + weight > this.#bytesMax)
-      await this.#wait(weight)
-    else this.#bytesInUse += weight
-    return (kept = 0) => {
-      const less = Math.min(weight, kept)
-      this.#bytesInUse -= weight - less
-      weight = less
-      this.#admit()
+  /** The share of a body that is about to arrive. */
+  open(tenant: string): BodyShare {
+    const { promise: dropped, reject } = Promise.withResolvers<never>()
+    dropped.catch(() => {})
+    let state: 'arriving' | 'dropped' | 'waiting' | 'in use' | 'over' = 'arriving'
+    let weight = 0
+    const body: Arriving = {
+      bytes: 0,
+      drop(refusal) {
+        state = 'dropped'
+        reject(refusal)
+      },
+    }
+    return {
+      dropped,
+      hold: bytes => {
+        if (state === 'arriving') this.#grow(tenant, body, bytes)
+      },
+      admit: async () => {
+        if (state === 'dropped') await dropped
+        if (state !== 'arriving') return
+        state = 'waiting'
+        this.#remove(tenant, body)
+        await this.#start(body.bytes)
+        weight = Math.min(body.bytes, this.#bytesMax)
+        state = 'in use'
+      },
+      release: (kept = 0) => {
+        if (state === 'arriving') {
+          state = 'over'
+          if (this.#remove(tenant, body)) this.#bytesHeld -= body.bytes
+        }
+        const less = Math.min(weight, kept)
+        this.#bytesInUse -= weight - less
+        weight = less
+        this.#startWaiting()
+      },
     }
   }
 
-  #wait(bytes: number): Promise<void> {
-    if (this.#bytesWaiting + bytes > this.#bytesWaitingMax) {
-      throw new Refusal(
+  #grow(tenant: string, body: Arriving, bytes: number): void {
+    this.#remove(tenant, body)
+    this.#arriving.set(tenant, (this.#arriving.get(tenant) ?? new Set()).add(body))
+    this.#bytesHeld += bytes - body.bytes
+    body.bytes = bytes
+    while (this.#bytesHeld > this.#bytesHeldMax && this.#arriving.size > 0) this.#dropOne()
+  }
+
+  #dropOne(): void {
+    const bytesOf = (bodies: Iterable<Arriving>): number =>
+      Iterator.from(bodies).reduce((sum, { bytes }) => sum + bytes, 0)
+    const [tenant, bodies] = [...this.#arriving].reduce((most, one) =>
+      bytesOf(one[1]) > bytesOf(most[1]) ? one : most,
+    )
+    const [silent] = bodies
+    this.#remove(tenant, silent!)
+    this.#bytesHeld -= silent!.bytes
+    silent!.drop(
+      new Refusal(
         'unavailable',
         'Too many large bodies at once',
         'Try again in some seconds, or send smaller ones',
-      )
-    }
-    this.#bytesWaiting += bytes
-    return new Promise(start => this.#queue.push({ bytes, start }))
+      ),
+    )
   }
 
-  #admit(): void {
-    for (
-      let next = this.#queue[0];
-      next && this.#bytesInUse + next.bytes <= this.#bytesMax;
-      next = this.#queue[0]
-    ) {
+  /** @returns whether the body was among those that arrive */
+  #remove(tenant: string, body: Arriving): boolean {
+    const bodies = this.#arriving.get(tenant)
+    const wasThere = bodies?.delete(body) ?? false
+    if (bodies?.size === 0) this.#arriving.delete(tenant)
+    return wasThere
+  }
+
+  #start(bytes: number): Promise<void> {
+    return new Promise(start => {
+      this.#queue.push({ bytes, start })
+      this.#startWaiting()
+    })
+  }
+
+  #startWaiting(): void {
+    for (;;) {
+      const [next] = this.#queue
+      const weight = Math.min(next?.bytes ?? Infinity, this.#bytesMax)
+      if (!next || this.#bytesInUse + weight > this.#bytesMax) return
       this.#queue.shift()
-      this.#bytesWaiting -= next.bytes
-      this.#bytesInUse += next.bytes
+      this.#bytesHeld -= next.bytes
+      this.#bytesInUse += weight
       next.start()
     }
   }
@@ -73,20 +144,33 @@ export class BodyBudget {
 
 const budget = new BodyBudget()
 
-const releases = new WeakMap<Context, (kept?: number) => void>()
+const tenants = new WeakMap<Context, string>()
+const shares = new WeakMap<Context, BodyShare>()
+
+/** Notes whose body a request has. */
+export const setBodyTenant = (ctx: Context, account: string): void => void tenants.set(ctx, account)
+
+/** The share of the body of a request; it ends with the response. */
+export function bodyShareOf(ctx: Context): BodyShare {
+  const known = shares.get(ctx)
+  if (known) return known
+  const share = budget.open(tenants.get(ctx) ?? ctx.ip)
+  shares.set(ctx, share)
+  ctx.res.once('close', () => share.release())
+  return share
+}
 
 /**
  * Waits until a body of this size may be parsed. A large one counts until its response has ended, or
  * `releaseBody`.
  *
- * @throws Refusal `unavailable` when too many wait.
+ * @throws Refusal `unavailable` when it had to make room for others.
  */
 export async function admitBody(ctx: Context, bytes: number): Promise<void> {
-  if (bytes <= smallBytesMax) return
-  const release = await budget.acquire(bytes)
-  if (ctx.res.closed || ctx.res.destroyed) release()
-  else ctx.res.once('close', () => release())
-  releases.set(ctx, release)
+  const share = shares.get(ctx)
+  if (!share || bytes <= smallBytesMax) return share?.release()
+  await share.admit()
+  if (ctx.res.closed || ctx.res.destroyed) share.release()
 }
 
 /**
@@ -95,4 +179,4 @@ export async function admitBody(ctx: Context, bytes: number): Promise<void> {
  * @param kept bytes of texts that are held until the response has ended; few of them do not count
  */
 export const releaseBody = (ctx: Context, kept = 0): void =>
-  releases.get(ctx)?.(kept > smallBytesMax ? kept : 0)
+  shares.get(ctx)?.release(kept > smallBytesMax ? kept : 0)

@@ -10,26 +10,79 @@ export type ContentEncoding = 'identity' | keyof typeof decompressors
  * The decompressed bytes of a body as they arrive. A reader that stops early leaves the connection usable:
  * the rest is read and dropped.
  *
+ * @param dropped ends the reading when it rejects, also while nothing arrives
  * @throws an error with the code of zlib for broken compression, a Refusal when the body ends early.
  */
-export const streamBody = (ctx: Context, encoding: ContentEncoding): AsyncIterable<Uint8Array> =>
-  encoding === 'identity' ? readIdentity(ctx) : readDecompressed(ctx, decompressors[encoding]())
+export function streamBody(
+  ctx: Context,
+  encoding: ContentEncoding,
+  dropped?: Promise<never>,
+): AsyncGenerator<Uint8Array> {
+  const chunks =
+    encoding === 'identity' ? readIdentity(ctx) : readDecompressed(ctx, decompressors[encoding]())
+  return dropped ? readUntil(dropped, chunks) : chunks
+}
+
+async function* readUntil(
+  dropped: Promise<never>,
+  chunks: AsyncGenerator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for (;;) {
+      const { done, value } = await Promise.race([chunks.next(), dropped])
+      if (done) return
+      yield value
+    }
+  } finally {
+    // Of a silent client this would wait for its next bytes.
+    void chunks.return(undefined).catch(() => {})
+  }
+}
+
+/** As many chunks are joined where they are small: each is an object of some hundred bytes. */
+const joinedChunks = 256
+const joinedBytesMax = 1024 * 1024
+
+/** Gathers the chunks of a body, in little more memory than their bytes. */
+export class BodyBytes {
+  #parts: Uint8Array[] = []
+  #recent: Uint8Array[] = []
+  #recentBytes = 0
+
+  push(chunk: Uint8Array): void {
+    this.#recent.push(chunk)
+    this.#recentBytes += chunk.length
+    if (this.#recent.length < joinedChunks) return
+    const isLarge = this.#recentBytes > joinedBytesMax
+    this.#parts = this.#parts.concat(isLarge ? this.#recent : Buffer.concat(this.#recent))
+    this.#recent = []
+    this.#recentBytes = 0
+  }
+
+  toBuffer(): Buffer {
+    return Buffer.concat([...this.#parts, ...this.#recent])
+  }
+}
 
 /**
  * All bytes of a body that is not compressed: as `streamBody`, with one promise for all of its chunks.
  *
  * @param onBytes is called with each chunk; what it throws ends the reading
  */
-export function collectBody({ req }: Context, onBytes: (bytes: Buffer) => void): Promise<Buffer> {
+export function collectBody(
+  { req }: Context,
+  onBytes: (bytes: Buffer) => void,
+  dropped: Promise<never>,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    const chunks = new BodyBytes()
     const end = (): void => {
       req.off('data', take).off('end', succeed).off('error', fail).off('close', fail)
       req.resume()
     }
     const succeed = (): void => {
       end()
-      resolve(Buffer.concat(chunks))
+      resolve(chunks.toBuffer())
     }
     const fail = (error?: Error): void => {
       end()
@@ -44,6 +97,7 @@ export function collectBody({ req }: Context, onBytes: (bytes: Buffer) => void):
       }
     }
     if (req.destroyed && !req.readableEnded) return fail()
+    dropped.catch(fail)
     req.on('data', take).once('end', succeed).once('error', fail).once('close', fail)
   })
 }

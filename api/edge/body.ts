@@ -1,12 +1,13 @@
 import type { Context, Middleware } from 'koa'
 import { koaBody } from 'koa-body'
 import {
+  BodyBytes,
   bodyEndedEarly,
   collectBody,
   streamBody,
   type ContentEncoding,
 } from '#api/edge/body-stream.ts'
-import { admitBody } from '#api/edge/body-budget.ts'
+import { admitBody, bodyShareOf } from '#api/edge/body-budget.ts'
 import { allowSlowBody } from '#api/edge/body-timeouts.ts'
 import { createJsonCounter, modelCallBounds, parsedBodyBounds } from '#shared/core/json-bounds.ts'
 import { parseJson, requireUtf8Bytes } from '#api/edge/parse-json.ts'
@@ -31,39 +32,39 @@ export async function readJson(ctx: Context, size: keyof typeof bodyLimits): Pro
   rejectMultipart(ctx, jsonHint)
   requireUtf8(ctx)
   const count = createJsonCounter(parsedBodyBounds)
-  if (size === 'small') {
-    const bytes = await readSmallBytes(ctx, encoding)
+  const isPlain = encoding === 'identity' && (ctx.request.length ?? Infinity) <= plainBytesMax
+  if (size === 'small' && isPlain) {
+    const bytes = await readPlainBytes(ctx)
     count(bytes)
     return parseJson(bytes)
   }
-  allowSlowBody(ctx.req)
-  const bytes = await readBytes(ctx, encoding, bodyLimits.large, count)
+  if (size === 'large') allowSlowBody(ctx.req)
+  const bytes = await readBytes(ctx, encoding, bodyLimits[size], count)
   await admitBody(ctx, bytes.length)
   return parseJson(bytes)
 }
 
+/** Bodies of up to so many bytes are read by koa-body; what has arrived of longer ones is counted meanwhile. */
+const plainBytesMax = 64 * 1024
+
 /** With koa-body, as a text whose characters are the bytes: UTF-8 is checked when they are parsed. */
-async function readSmallBytes(ctx: Context, encoding: ContentEncoding): Promise<Buffer> {
-  // koa-body compares codings in lower case and knows few media types of JSON.
-  if (ctx.req.headers['content-encoding']) ctx.req.headers['content-encoding'] = encoding
+async function readPlainBytes(ctx: Context): Promise<Buffer> {
+  // koa-body knows few media types of JSON.
   ctx.req.headers['content-type'] = 'application/json'
   try {
-    await smallBodyReader(ctx, async () => {})
+    await plainBodyReader(ctx, async () => {})
   } catch (error) {
     // The reader's own error would be one of the service.
     if (ctx.req.destroyed && !ctx.req.readableEnded) throw bodyEndedEarly()
-    // Unread bytes would hold up the next request on this connection until the timeout.
-    ctx.req.unpipe()
-    ctx.req.resume()
-    throw (error as { status?: number }).status === 413 ? bodyTooLarge() : error
+    throw error
   }
   return Buffer.from((ctx.request as { body?: string }).body ?? '', 'latin1')
 }
 
-const smallBodyReader: Middleware = koaBody({
+const plainBodyReader: Middleware = koaBody({
   text: true,
   textTypes: ['application/json'],
-  textLimit: bodyLimits.small,
+  textLimit: plainBytesMax,
   encoding: 'binary',
   json: false,
   urlencoded: false,
@@ -93,12 +94,12 @@ export async function readJsonBytes(ctx: Context): Promise<Buffer> {
  * @throws Refusal `unsupported` for a multipart form, another charset or encoding
  */
 export function streamJsonBytes(ctx: Context): {
-  chunks: AsyncIterable<Uint8Array>
+  chunks: AsyncGenerator<Uint8Array>
   byteLength: number | undefined
 } {
   const encoding = requireJsonBody(ctx)
   const byteLength = encoding === 'identity' ? ctx.request.length : undefined
-  return { chunks: streamBody(ctx, encoding), byteLength }
+  return { chunks: streamBody(ctx, encoding, bodyShareOf(ctx).dropped), byteLength }
 }
 
 function requireJsonBody(ctx: Context): ContentEncoding {
@@ -178,19 +179,21 @@ async function readBytes(
     ctx.req.resume()
     throw bodyTooLarge()
   }
+  const share = bodyShareOf(ctx)
   let length = 0
   const count = (chunk: Uint8Array): void => {
     length += chunk.length
     if (length > bytesMax) throw bodyTooLarge()
     onBytes(chunk)
+    share.hold(length)
   }
-  if (encoding === 'identity') return collectBody(ctx, count)
-  const chunks: Uint8Array[] = []
-  for await (const chunk of streamBody(ctx, encoding)) {
+  if (encoding === 'identity') return collectBody(ctx, count, share.dropped)
+  const chunks = new BodyBytes()
+  for await (const chunk of streamBody(ctx, encoding, share.dropped)) {
     count(chunk)
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks)
+  return chunks.toBuffer()
 }
 
 const bodyTooLarge = (): Refusal =>

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Context } from 'koa'
 import { rejectMultipart, requireEncoding, requireUtf8 } from '#api/edge/body.ts'
+import { bodyShareOf } from '#api/edge/body-budget.ts'
 import { streamBody } from '#api/edge/body-stream.ts'
 import { allowSlowBody } from '#api/edge/body-timeouts.ts'
 
@@ -28,7 +29,23 @@ export function readNdjsonBody(ctx: Context): AsyncIterable<Uint8Array> {
   rejectMultipart(ctx, 'Send the file itself, as JSON lines')
   requireUtf8(ctx)
   allowSlowBody(ctx.req)
-  return streamBody(ctx, encoding)
+  return countLine(ctx, encoding)
+}
+
+const newline = 0x0a
+
+/** Counts the bytes of an unfinished line, which are held. */
+async function* countLine(ctx: Context, encoding: 'identity' | 'gzip'): AsyncGenerator<Uint8Array> {
+  const share = bodyShareOf(ctx)
+  let held = 0
+  for await (const chunk of streamBody(ctx, encoding, share.dropped)) {
+    const lineEnd = chunk.lastIndexOf(newline)
+    held = lineEnd < 0 ? held + chunk.length : chunk.length - lineEnd
+    // Of a line that is too long nothing is kept.
+    share.hold(Math.min(held, ndjsonLimits.import.lineBytesMax))
+    yield chunk
+  }
+  share.release()
 }
 
 /** Lines are sent this many characters at a time. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Context, Middleware } from 'koa'
+import { setBodyTenant } from '#api/edge/body-budget.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { hashKey } from '#shared/access/key.ts'
@@ -155,6 +156,7 @@ export class RateLimiter {
    * @throws Refusal `limited`.
    */
   async consumeKeyQuota(ctx: Context, keyHash: Buffer, account: string): Promise<void> {
+    setBodyTenant(ctx, account)
     if (!this.#limiters || this.#authenticated.has(ctx.req)) return
     this.#authenticated.add(ctx.req)
     const subject = subjectOfHash(keyHash)

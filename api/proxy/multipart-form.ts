@@ -1,3 +1,4 @@
+import type { BodyShare } from '#api/edge/body-budget.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 /** Most bytes before the field `model`, which are buffered. */
@@ -24,6 +25,7 @@ const headMax = 16 * 1024
  *
  * @param contentType of the request, with its boundary
  * @param isOptional whether the form may do without the field
+ * @param share is told what is buffered
  * @throws Refusal `invalid` for a form without the field, or no form; `too-large` when more than 25 MiB
  *   precede it; what the source throws, also while `bytes` is read
  */
@@ -31,8 +33,9 @@ export async function readMultipartForm(
   chunks: AsyncGenerator<Uint8Array>,
   contentType: string,
   isOptional = false,
+  share?: Pick<BodyShare, 'hold' | 'release'>,
 ): Promise<MultipartForm> {
-  const { head, range } = await readHead(chunks, contentType, isOptional).catch(
+  const { head, range } = await readHead(chunks, contentType, isOptional, share?.hold).catch(
     async (error: unknown) => {
       // Unread bytes would hold up the connection.
       await chunks.return(undefined)
@@ -49,6 +52,7 @@ export async function readMultipartForm(
         yield Buffer.from(other)
         yield head.subarray(range.to)
       }
+      share?.release()
       yield* chunks
     },
     discard: async () => void (await chunks.return(undefined)),
@@ -59,8 +63,9 @@ async function readHead(
   chunks: AsyncGenerator<Uint8Array>,
   contentType: string,
   isOptional: boolean,
+  hold: BodyShare['hold'] = () => {},
 ): Promise<FormHead> {
-  const read = await readUpToModel(chunks, createModelFinder(boundaryOf(contentType)))
+  const read = await readUpToModel(chunks, createModelFinder(boundaryOf(contentType)), hold)
   if (read.range || isOptional) return read
   if (read.head.length > bufferedBytesMax) throw lateModelRefusal()
   throw missingModelRefusal()
@@ -72,6 +77,7 @@ type FormHead = { head: Buffer; range?: ByteRange }
 async function readUpToModel(
   chunks: AsyncGenerator<Uint8Array>,
   find: ReturnType<typeof createModelFinder>,
+  hold: BodyShare['hold'],
 ): Promise<FormHead> {
   let buffer = Buffer.alloc(0)
   let length = 0
@@ -85,6 +91,7 @@ async function readUpToModel(
       const larger = Buffer.alloc(Math.max(64 * 1024, (length + value.length) * 2))
       buffer.copy(larger, 0, 0, length)
       buffer = larger
+      hold(buffer.length)
     }
     buffer.set(value, length)
     length += value.length

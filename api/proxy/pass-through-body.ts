@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Context } from 'koa'
+import { admitBody, bodyShareOf, releaseBody } from '#api/edge/body-budget.ts'
 import { requireEncoding, requireMediaType } from '#api/edge/body.ts'
 import { streamBody } from '#api/edge/body-stream.ts'
 import { allowSlowBody } from '#api/edge/body-timeouts.ts'
@@ -51,7 +52,9 @@ async function parseJsonBody(ctx: Context, { shape }: ProviderRoute): Promise<Pa
     await discardUnlessValid(read, () => shape?.check(sanitizeJson({ model: read.model })))
     return read
   }
+  await admitBody(ctx, read.length)
   const request = parsePassthroughRequest(read.length > 0 ? read : Buffer.from('{}'))
+  releaseBody(ctx)
   const { model } = request
   shape?.check(sanitizeJson({ model }))
   return {
@@ -65,7 +68,9 @@ async function parseJsonBody(ctx: Context, { shape }: ProviderRoute): Promise<Pa
 async function parseCountedBody(ctx: Context, format: ApiFormat): Promise<ParsedBody> {
   const read = await readJsonOrStream(ctx)
   if (!Buffer.isBuffer(read)) return read
+  await admitBody(ctx, read.length)
   const request = dialects[format].parseRequest(read.length > 0 ? read : Buffer.from('{}'))
+  releaseBody(ctx)
   const { model } = request
   return {
     model,
@@ -96,8 +101,10 @@ async function parseFormBody(ctx: Context, { shape }: ProviderRoute): Promise<Pa
   const encoding = requireEncoding(ctx, ['identity'], 'Send it plain')
   const declared = ctx.request.length
   allowSlowBody(ctx.req)
-  const chunks = limitBytes(streamBody(ctx, encoding), declared, uploadBytesMax)
-  const form = await readMultipartForm(chunks, ctx.get('content-type'), shape === undefined)
+  const share = bodyShareOf(ctx)
+  const chunks = limitBytes(streamBody(ctx, encoding, share.dropped), declared, uploadBytesMax)
+  const type = ctx.get('content-type')
+  const form = await readMultipartForm(chunks, type, shape === undefined, share)
   await discardUnlessValid(form, () => shape?.check(sanitizeJson({ model: form.model, file: '' })))
   const renamed = (name?: string): string | undefined => (name === form.model ? undefined : name)
   return {

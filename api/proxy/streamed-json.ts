@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Context } from 'koa'
-import { collectBody } from '#api/edge/body-stream.ts'
+import { bodyShareOf } from '#api/edge/body-budget.ts'
+import { BodyBytes, collectBody } from '#api/edge/body-stream.ts'
 import { bodyLimits, streamJsonBytes } from '#api/edge/body.ts'
 import { findTopLevelString } from '#api/proxy/json/top-level-string.ts'
 import { invalidJson } from '#api/proxy/json/validate.ts'
@@ -26,16 +27,20 @@ export type StreamedJson = {
  */
 export async function readJsonOrStream(ctx: Context): Promise<Buffer | StreamedJson> {
   const { chunks: source, byteLength } = streamJsonBytes(ctx)
-  if (byteLength !== undefined && byteLength <= bodyLimits.large) return collectBody(ctx, () => {})
+  const share = bodyShareOf(ctx)
+  let length = 0
+  const count = (chunk: Uint8Array): void => share.hold((length += chunk.length))
+  if (byteLength !== undefined && byteLength <= bodyLimits.large)
+    return collectBody(ctx, count, share.dropped)
   const chunks = limitBytes(source, byteLength, uploadBytesMax)
-  const parts: Uint8Array[] = []
-  for (let length = 0; length <= bodyLimits.large;) {
+  const parts = new BodyBytes()
+  while (length <= bodyLimits.large) {
     const { done, value } = await chunks.next()
-    if (done) return Buffer.concat(parts)
+    if (done) return parts.toBuffer()
     parts.push(value)
-    length += value.length
+    count(value)
   }
-  const head = Buffer.concat(parts)
+  const head = parts.toBuffer()
   const range = findTopLevelString(head, 'model')
   const discard = async (): Promise<void> => void (await chunks.return(undefined))
   const model = range && parseModel(head.toString('utf8', range.at, range.end))
@@ -53,6 +58,7 @@ export async function readJsonOrStream(ctx: Context): Promise<Buffer | StreamedJ
       yield Buffer.from(text)
       yield head.subarray(range.end)
     }
+    share.release()
     yield* chunks
   }
   return {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import fc from 'fast-check'
 import { createJsonCounter } from '#shared/core/json-bounds.ts'
-import { BodyBudget } from '#api/edge/body-budget.ts'
+import { BodyBudget, type BodyShare } from '#api/edge/body-budget.ts'
 
 const bounds = { containersMax: 20, valuesMax: 40 }
 
@@ -39,10 +39,12 @@ t.test('property: texts hold no values, wherever chunks end', async t => {
 })
 
 t.test('large bodies are admitted by their bytes, in their order', async t => {
-  const budget = new BodyBudget(10, 25)
+  const budget = new BodyBudget(10, 115)
   const admitted: string[] = []
-  const acquire = async (name: string, bytes: number): Promise<(kept?: number) => void> => {
-    const release = await budget.acquire(bytes)
+  const acquire = async (name: string, bytes: number): Promise<BodyShare['release']> => {
+    const { hold, admit, release } = budget.open('a tenant')
+    hold(bytes)
+    await admit()
     admitted.push(name)
     return release
   }
@@ -50,7 +52,7 @@ t.test('large bodies are admitted by their bytes, in their order', async t => {
   const larger = acquire('larger than all', 99)
   const small = acquire('small', 2)
   const last = acquire('last', 8)
-  await t.rejects(budget.acquire(6), { reason: 'unavailable', message: /large bodies/ })
+  await t.rejects(acquire('too much', 7), { reason: 'unavailable', message: /large bodies/ })
   t.same(admitted, ['first'], 'a small one does not overtake')
   first()
   first()
@@ -60,7 +62,7 @@ t.test('large bodies are admitted by their bytes, in their order', async t => {
   ;(await small)()
   ;(await last)()
   t.same(admitted.slice(2), ['small', 'last'])
-  const part = await budget.acquire(10)
+  const part = await acquire('part', 10)
   part(4)
   part(7)
   const rest = await acquire('what is not kept is free', 6)
@@ -71,4 +73,32 @@ t.test('large bodies are admitted by their bytes, in their order', async t => {
   part()
   ;(await all)()
   await acquire('all is free again', 10)
+})
+
+t.test('bodies that arrive share a bound, and who holds most gives way', async t => {
+  const budget = new BodyBudget(10, 20)
+  const arrive = (tenant: string, bytes: number) => {
+    const share = budget.open(tenant)
+    const state = { isDropped: false }
+    share.dropped.catch(() => (state.isDropped = true))
+    share.hold(bytes)
+    return { ...share, state }
+  }
+  const silent = arrive('greedy', 6)
+  const slow = arrive('greedy', 6)
+  const other = arrive('other', 4)
+  slow.hold(7)
+  other.hold(8)
+  await t.rejects(silent.dropped, { message: /large bodies/ })
+  await t.rejects(silent.admit(), { message: /large bodies/ }, 'it is never parsed')
+  silent.hold(60)
+  silent.release()
+  const third = arrive('third', 5)
+  t.notOk(slow.state.isDropped || other.state.isDropped || third.state.isDropped, 'all have room')
+  other.hold(9)
+  await t.rejects(other.dropped, { message: /large bodies/ }, 'now it holds most')
+  slow.release()
+  third.hold(20)
+  await third.admit()
+  t.notOk(third.state.isDropped)
 })
