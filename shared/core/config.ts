@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto'
-import { environmentReader, type Environment } from '#shared/core/environment-reader.ts'
+import {
+  environmentReader,
+  type Environment,
+  type ReadVariable,
+} from '#shared/core/environment-reader.ts'
 import { splitModelName, type Providers } from '#shared/core/provider-registry.ts'
-import { readProviders } from '#shared/core/read-providers.ts'
+import { parseHttpUrl, readProviders } from '#shared/core/read-providers.ts'
+
+/** A `/rerank` endpoint. Without a model it is one of text-embeddings-inference. */
+export type RerankerSettings = { url: string; model: string; apiKey: string; timeoutMs: number }
 
 /** How vector search indexes are created, where MongoDB has vector search. */
 export type VectorIndexOptions = {
@@ -56,6 +63,8 @@ export type Config = {
   /** How long a member's exchange waits for others of its session, to be extracted together. */
   orgGatherSeconds: number
   providers: Providers
+  /** What puts found memories in order; null for nothing. */
+  reranker: RerankerSettings | null
 }
 
 /** All faults of the environment in one error. */
@@ -122,6 +131,7 @@ export function readConfig(env: Environment): Config {
     },
     orgGatherSeconds: read('ORG_GATHER_SECONDS', wholeNumberParser(0, 600), 5),
     providers,
+    reranker: readReranker(read, faults),
   }
   if (config.adminSecret !== null && config.adminEmail === null) {
     faults.push('ADMIN_EMAIL is missing: ADMIN_SECRET needs the email it acts for')
@@ -144,6 +154,18 @@ function defaultEmbeddings(env: Environment): string {
  */
 const prefixOf = (kind: 'query' | 'passage', value: string | undefined) =>
   value === undefined ? {} : { [kind]: /^"[\s\S]*"$/.test(value) ? value.slice(1, -1) : value }
+
+function readReranker(read: ReadVariable, faults: string[]): RerankerSettings | null {
+  const url = read('RERANK_URL', text => parseHttpUrl(text).href, '')
+  const model = read('RERANK_MODEL', text => text, '')
+  const apiKey = read('RERANK_API_KEY', text => text, '')
+  const timeoutMs = read('RERANK_TIMEOUT_MS', wholeNumberParser(10, 60_000), 300)
+  if (url) return { url, model, apiKey, timeoutMs }
+  const isMeant = model !== '' || apiKey !== ''
+  if (isMeant && read('RERANK_URL', () => false, true))
+    faults.push('RERANK_URL is missing: RERANK_MODEL and RERANK_API_KEY are for it')
+  return null
+}
 
 function wholeNumberParser(min: number, max: number): (text: string) => number {
   return text => {

@@ -22,7 +22,7 @@ export const requestSeconds = new Histogram({
 
 export const recallSeconds = new Histogram({
   name: 'vault_recall_seconds',
-  help: 'Time of the stages of a search: embed the question, have the image, rank',
+  help: 'Time of the stages of a search: embed the question, have the image, rank, rerank',
   labelNames: ['stage'],
   buckets: latencyBuckets,
   registers,

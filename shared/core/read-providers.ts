@@ -63,6 +63,7 @@ function parseOwnNames(text: string): string[] {
         'must be names separated by commas, each a small letter and then 1 to 30 small letters, digits and dashes',
       )
     if (name === 'local') throw new Error('must not name local: it is the embedder of this service')
+    if (name === 'rerank') throw new Error('must not name rerank: its variables are the reranker’s')
     if (Object.hasOwn(builtInProviders, name))
       throw new Error(
         `must not name ${name}, which is built in: ${variablePrefix(name)}_BASE_URL alone sets its address`,
@@ -83,10 +84,15 @@ const azureHosts = [
 ]
 
 /** Addresses are set by the operator alone. Credentials in them would end up in logs. */
-function parseAddress(text: string): Partial<Provider> {
+export function parseHttpUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null
   if (!url || !/^https?:$/.test(url.protocol)) throw new Error('must be an http(s) URL')
   if (url.username || url.password) throw new Error('must not hold credentials')
+  return url
+}
+
+function parseAddress(text: string): Partial<Provider> {
+  const url = parseHttpUrl(text)
   const { 'api-version': apiVersion, ...rest } = Object.fromEntries(url.searchParams)
   if (url.hash || Object.keys(rest).length > 0 || apiVersion === '')
     throw new Error('must end in its path; Azure alone has a query, ?api-version=…')

@@ -10,7 +10,7 @@ import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { requireReadableVault } from '#shared/access/caller.ts'
 import { momentOf, parseAsOf } from '#shared/vault/read/as-of.ts'
-import { recall } from '#shared/vault/read/recall.ts'
+import { recallReranked } from '#shared/vault/read/recall-reranked.ts'
 import { sharedIdsOf } from '#shared/vault/read/retrieval-trail.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
@@ -37,7 +37,7 @@ export function search(router: Router, backend: ApiBackend): void {
       let matchingMemories = 0
       const embeddings = [body.embeddings, parameters.embeddings]
       const results = caller.permissions.retrieve
-        ? await recall(backend, caller, {
+        ? await recallReranked(backend, caller, {
             ...question,
             onMatchCount: count => (matchingMemories += count),
             sessions: [session],

@@ -9,12 +9,8 @@ import { asTold, type RecalledLine } from '#shared/vault/read/recalled-line.ts'
 import { isAsideConversation } from '#shared/domain/turn/asides.ts'
 import { reloadRecalled } from '#shared/vault/read/reload-recalled.ts'
 import { momentOf } from '#shared/vault/read/as-of.ts'
-import {
-  recall,
-  type RecalledMemory,
-  type RecallFilters,
-  type RecallQuestion,
-} from '#shared/vault/read/recall.ts'
+import type { RecalledMemory, RecallFilters, RecallQuestion } from '#shared/vault/read/recall.ts'
+import { recallReranked } from '#shared/vault/read/recall-reranked.ts'
 import {
   readConversationQuestion,
   type ConversationQuestion,
@@ -82,7 +78,7 @@ export type FoundContext = {
  * @throws what `recall` throws.
  */
 export const prepareContext = async (
-  backend: Parameters<typeof recall>[0] & { retrievals: RetrievalTrail },
+  backend: Parameters<typeof recallReranked>[0] & { retrievals: RetrievalTrail },
   caller: Caller,
   preparation: PrepareRequest,
 ): Promise<PreparedContext> =>
@@ -94,7 +90,7 @@ export const prepareContext = async (
  * @throws what `recall` throws.
  */
 export async function findContext(
-  backend: Parameters<typeof recall>[0],
+  backend: Parameters<typeof recallReranked>[0],
   caller: Caller,
   preparation: PrepareRequest,
 ): Promise<FoundContext> {
@@ -204,7 +200,7 @@ type ConversationQuery = ConversationQuestion & {
 
 /** Recalls for the last user turn up to the limit, then for the turns before it up to a third of the limit. */
 async function recallForConversation(
-  backend: Parameters<typeof recall>[0],
+  backend: Parameters<typeof recallReranked>[0],
   caller: Caller,
   preparation: PrepareRequest,
   { question, background, excludedTexts, limit, onEmptyTime: reportEmptyTime }: ConversationQuery,
@@ -216,7 +212,7 @@ async function recallForConversation(
   ): Promise<RecalledMemory[]> =>
     text === '' || max === 0
       ? Promise.resolve([])
-      : recall(backend, caller, {
+      : recallReranked(backend, caller, {
           text,
           undivided,
           limit: max,

@@ -100,6 +100,9 @@ t.test('providers of one’s own: what cannot be used is said with all else', as
     t.match(faults, /^MISTRAL_BASE_URL /m, 'a built-in one is read alike')
     t.notMatch(faults, /secret|missing/)
   }
+  t.match(faultsOf({ RERANK_MODEL: 'm' }), /^RERANK_URL is missing/)
+  t.match(faultsOf({ RERANK_MODEL: 'm', RERANK_URL: 'rerank' }), /^RERANK_URL must be an http/)
+  t.match(faultsOf({ PROVIDERS: 'rerank' }), /reranker/)
   t.match(faultsOf({ ...own, MY_LAB_MODELS: 'a,,b' }), /^MY_LAB_MODELS .*commas/)
   t.match(faultsOf({ ...own, EMBEDDINGS: 'other/m' }), /^EMBEDDINGS .*my-lab/)
 })
