@@ -868,6 +868,10 @@ export interface Message {
   role: 'user' | 'assistant' | 'system' | 'developer' | 'tool'
   /** text, or the provider's parts; may be missing beside tool calls */
   content?: string | (string | MessagePart)[] | null
+  /** read where there is no `content`: so Gemini keeps messages, and the Vercel AI SDK those it shows */
+  parts?: {
+    [k: string]: unknown
+  }
   timestamp?: Moment
   /** false keeps this message out of the vault, and the answer to it unless that has true */
   memory?: boolean
@@ -968,7 +972,7 @@ export interface IngestAnswer {
   retrieval_tokens: number
   /** tokens of the assistant's turns */
   response_tokens: number
-  /** messages that are not stored, by reason: `private` is marked `memory: false`, `input` and `response` are kept out by a switch or the policy of the account, `echo` lost echoes of our own block */
+  /** messages that are not stored, by reason: `private` is marked `memory: false`, `input` and `response` are kept out by a switch or the policy of the account, `echo` lost echoes of our own block, `unreadable` has neither a content that is known nor calls of tools */
   left_out: {
     [k: string]: number
   }

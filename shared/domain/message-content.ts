@@ -16,6 +16,16 @@ export type Message = {
   /** Calls of tools, where a provider sends them beside the content. */
   tool_calls?: unknown
   function_call?: unknown
+  /** The content of Gemini's messages, and of those that the Vercel AI SDK shows. */
+  parts?: unknown
+  /** What an answer of OpenAI says in place of a content. */
+  refusal?: unknown
+}
+
+/** A message with its content where this service reads it, whoever keeps it under another name. */
+export function withContent(message: Message): Message {
+  const { content, parts, refusal } = message
+  return content ? message : { ...message, content: parts ?? refusal ?? content }
 }
 
 export type Turn = {
@@ -53,26 +63,42 @@ export function contentParts(content: unknown): ContentPart[] {
 function toContentPart(part: unknown): ContentPart {
   if (typeof part === 'string') return { text: part, isText: true }
   if (typeof part !== 'object' || part === null) return { text: '', isText: false }
-  const { type, text } = part as { type?: unknown; text?: unknown }
+  const { refusal, text = refusal } = part as Record<string, unknown>
   if (typeof text === 'string') return { text: isThought(part) ? '' : text, isText: true }
-  const kind = typeof type === 'string' ? type : Object.keys(part)[0]
-  const placeholder = kind && placeholders.find(([pattern]) => pattern.test(kind))?.[1]
+  const kind = kindOf(part)
+  const placeholder = placeholders.find(([pattern]) => pattern.test(kind))?.[1]
   return { text: placeholder ?? '', isText: false }
 }
 
 /** Thoughts are not part of what the model said. */
-const isThought = (part: object): boolean => 'thought' in part && part.thought === true
+const isThought = ({ thought, type }: { thought?: unknown; type?: unknown }): boolean =>
+  thought === true || type === 'reasoning'
+
+/** Whether a content is nothing that this service knows: no text, no media, no call of a tool, no thought. */
+export const isUnreadable = (content: unknown): boolean =>
+  content === undefined ||
+  content === null ||
+  (Array.isArray(content) && content.length > 0 && content.every(part => !isKnownPart(part)))
+
+function isKnownPart(part: unknown): boolean {
+  if (typeof part !== 'object' || part === null || 'text' in part || 'refusal' in part) return true
+  return placeholders.some(([pattern]) => pattern.test(kindOf(part)))
+}
+
+const kindOf = (part: object): string =>
+  'type' in part && typeof part.type === 'string' ? part.type : (Object.keys(part)[0] ?? '')
 
 /**
  * Placeholders of parts without text, by the first pattern that matches the kind; others leave
  * nothing.
  */
 const placeholders: [RegExp, string][] = [
+  // Of the Vercel AI SDK: where an answer comes from, what a program shows, where a step begins.
+  [/^(?:source|data|step)-/, ''],
   [/tool|function/i, ''],
   [/thinking|reasoning/i, ''],
   [/image/i, '[image]'],
   [/audio/i, '[audio]'],
   [/video/i, '[video]'],
   [/file|document|inline_?data/i, '[file]'],
-  [/refusal/i, '[refusal]'],
 ]

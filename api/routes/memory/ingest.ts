@@ -9,6 +9,7 @@ import { resolveSessionSpace } from '#api/edge/session-space.ts'
 import { parseShareHeader, resolveStoredHalves } from '#api/proxy/switches.ts'
 import { requireBalance, requireQueueCapacity } from '#shared/billing/admission-checks.ts'
 import { whyNotStored } from '#shared/access/why-not-stored.ts'
+import { withContent } from '#shared/domain/message-content.ts'
 import { parseMetadata } from '#shared/domain/metadata.ts'
 import { parseExpiresAt } from '#shared/domain/expiry.ts'
 import { acceptExchange } from '#shared/vault/ingest/ingest.ts'
@@ -36,7 +37,7 @@ export function ingest(router: Router, backend: ApiBackend): void {
       const exchange = {
         operation,
         session: resolveSessionSpace(ctx, { inBody: body.session_id, query }).session,
-        messages: body.messages,
+        messages: body.messages.map(withContent),
         model: body.model === undefined ? null : qualifiedName(body.model),
         embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings),
         awaited: wait,

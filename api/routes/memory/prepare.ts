@@ -11,6 +11,7 @@ import { recordRead } from '#shared/billing/meter.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { requireReadableVault } from '#shared/access/caller.ts'
 import { parseAsOf } from '#shared/vault/read/as-of.ts'
+import { withContent } from '#shared/domain/message-content.ts'
 import { prepareContext } from '#shared/vault/read/prepare.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
@@ -26,7 +27,7 @@ export function prepare(router: Router, backend: ApiBackend): void {
       const { context, memories, ranking, recalledTokens, contextTokens, confidence, abstained } =
         caller.permissions.retrieve
           ? await prepareContext(backend, caller, {
-              messages: body.messages,
+              messages: body.messages.map(withContent),
               session,
               embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings),
               density: body.density,

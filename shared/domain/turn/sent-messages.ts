@@ -1,5 +1,5 @@
 import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
-import { extractText, type Message } from '#shared/domain/message-content.ts'
+import { extractText, isUnreadable, type Message } from '#shared/domain/message-content.ts'
 import { sentMessageContent } from '#shared/domain/turn/turns.ts'
 
 /** Which halves of a finished exchange are stored. */
@@ -14,8 +14,11 @@ export type StoredHalves = {
 
 export const bothHalves: StoredHalves = { input: true, response: true, responseWithInput: false }
 
-/** Why a message that a client sent to be stored is not: a switch or mark of its own, or an echo of our block. */
-type ExclusionReason = 'input' | 'response' | 'private' | 'echo'
+/**
+ * Why a message that a client sent to be stored is not: a switch or mark of its own, an echo of our block, or that
+ * nothing in it can be read.
+ */
+type ExclusionReason = 'input' | 'response' | 'private' | 'echo' | 'unreadable'
 
 export type SentMessages = {
   /** The messages at their places, with what is stored of each as its content: all of it, or nothing. */
@@ -46,7 +49,7 @@ export function* readSentMessageSteps(
     const isModel = role === 'assistant' || role === 'model'
     const text = isUser || isModel ? extractText(content) : ''
     const reason: ExclusionReason | undefined =
-      text.trim() === '' ? undefined : excludes(message, stores, isUser, isInputStored)
+      text.trim() === '' ? whySilent(message) : excludes(message, stores, isUser, isInputStored)
     const stored: string = reason === undefined ? sentMessageContent(content) : ''
     const why: ExclusionReason | undefined = reason ?? (stored === text ? undefined : 'echo')
     if (why !== undefined && (isUser || isModel)) leftOut[why] = (leftOut[why] ?? 0) + 1
@@ -58,6 +61,12 @@ export function* readSentMessageSteps(
   }
   return { messages: read, leftOut }
 }
+
+/** A message of calls alone is silent, as is an empty one. */
+const whySilent = ({ content, tool_calls, function_call, memory }: Message) =>
+  isUnreadable(content) && !tool_calls && !function_call && memory !== false
+    ? ('unreadable' as const)
+    : undefined
 
 function excludes(
   { memory }: Message,

@@ -101,11 +101,14 @@ export async function acceptExchange(
   // No client waits for a refusal of a proxied exchange: without memories, nothing is accepted.
   if (memories.length === 0 && proxied)
     return { userTokens: 0, assistantTokens: 0, memories: 0, leftOut }
-  if (memories.length === 0 && Object.keys(leftOut).length === 0) {
+  const reasons = Object.keys(leftOut)
+  if (memories.length === 0 && reasons.every(reason => reason === 'unreadable')) {
     throw new Refusal(
       'invalid',
       'messages holds no user or assistant turn to store',
-      'Turns of system and tools are not stored',
+      reasons.length > 0
+        ? 'Give what is said as content: a text, or a list of parts with text'
+        : 'Turns of system and tools are not stored',
     )
   }
   // Of a proxied call the model was resolved at the start; its provider may be unreachable by now.

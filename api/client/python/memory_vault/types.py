@@ -947,7 +947,11 @@ class _MessageRequired(TypedDict):
 class Message(_MessageRequired, total=False):
     # text, or the provider's parts; may be missing beside tool calls
     content: Union[str, List[Union[str, MessagePart]], None]
-    # when it was said; the moment of the request otherwise
+    # read where there is no `content`: so Gemini keeps messages, and the Vercel AI SDK those it
+    # shows
+    parts: Any
+    # when it was said; the moment of the request otherwise. No other name is read: a `created_at`
+    # may be when a program made the message, in seconds or in a zone of its own
     timestamp: Moment
     # false keeps this message out of the vault, and the answer to it unless that has true
     memory: bool
@@ -1050,7 +1054,7 @@ class IngestAnswer(TypedDict):
     response_tokens: int
     # messages that are not stored, by reason: `private` is marked `memory: false`, `input` and
     # `response` are kept out by a switch or the policy of the account, `echo` lost echoes of our
-    # own block
+    # own block, `unreadable` has neither a content that is known nor calls of tools
     left_out: Dict[str, int]
     message: str
     reflection: Debt

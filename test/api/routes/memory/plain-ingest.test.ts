@@ -47,6 +47,52 @@ t.test('ingest and upload store every text as it was sent', async t => {
   t.same((await readDocuments(backend, key)).map(({ text }) => text).toSorted(), written.toSorted())
 })
 
+t.test(
+  'messages with parts in place of a content are read; what has nothing to read is counted',
+  async t => {
+    const messages = [
+      { role: 'user', id: 'm1', parts: [{ type: 'text', text: 'My tuba is by Miraphone.' }] },
+      {
+        role: 'assistant',
+        content: '',
+        parts: [
+          { type: 'step-start' },
+          { type: 'reasoning', text: 'A brass instrument.' },
+          { type: 'tool-search', state: 'output-available', output: {} },
+          { type: 'text', text: 'A fine tuba.' },
+          { type: 'source-document', sourceId: 's', title: 'x' },
+        ],
+      },
+      { role: 'user', parts: [{ text: 'As Gemini has it.' }, { inlineData: {} }] },
+      { role: 'assistant', content: null, refusal: 'I cannot say.' },
+      { role: 'assistant', content: [{ type: 'refusal', refusal: 'Nor that.' }] },
+      { role: 'assistant', content: null, tool_calls: [{ id: 'c' }] },
+      { role: 'assistant', content: [{ type: 'thinking', thinking: 'hm' }] },
+      { role: 'user', text: 'under another name' },
+      { role: 'user', content: [{ type: 'widget', body: 'x' }] },
+      { role: 'user', content: '' },
+    ]
+    const { status, body, stored } = await ingest({ messages })
+    t.equal(status, 202)
+    const texts = [
+      'A fine tuba.',
+      'As Gemini has it.\n[file]',
+      'I cannot say.',
+      'My tuba is by Miraphone.',
+    ]
+    t.same(stored, [...texts, 'Nor that.'])
+    t.same(body.left_out, { unreadable: 2 })
+    const refused = await ingest({ messages: messages.slice(7, 9) })
+    t.equal(refused.status, 400)
+    t.match(refused.body, {
+      error: /no user or assistant turn/,
+      hint: /content: a text, or a list/,
+    })
+    const silent = await ingest({ messages: [{ role: 'system', content: 'x' }] })
+    t.match(silent.body, { hint: /system and tools/ })
+  },
+)
+
 t.test('memory: false excludes that message alone', async t => {
   const messages = [user('My PIN is 1234.', { memory: false }), assistant('Noted.')]
   const one = await ingest({ messages })
