@@ -2,6 +2,8 @@ import { Breaker } from '#shared/core/breaker.ts'
 import type { Config } from '#shared/core/config.ts'
 import { createCursorCodec, type CursorCodec } from '#shared/core/cursor.ts'
 import { resolveDefaultEmbeddingModel } from '#shared/vault/reembed/default-embedding-model.ts'
+import { createCalibrator } from '#shared/models/calibration/calibrate-embedder.ts'
+import { createCalibrationStore } from '#shared/models/calibration/calibrations.postgres.ts'
 import { createEmbedders, type Embedders } from '#shared/models/embedders.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
 import { createSeal, type Seal } from '#shared/core/seal.ts'
@@ -229,9 +231,10 @@ async function createReads({ config, postgres, mongo, memories, queue }: Stores,
 /** What embeds texts, and what calls the providers of chat models. */
 type Models = Pick<Backend, 'embedders' | 'queryVectors' | 'catalog' | 'upstream'>
 
-function createModels({ config, modelsInUse, queue }: Stores, log: Log): Models {
+function createModels({ config, modelsInUse, postgres, queue }: Stores, log: Log): Models {
+  const calibrator = createCalibrator(createCalibrationStore(postgres), log)
   return {
-    embedders: createEmbedders(config, modelsInUse, queue.held.onChange),
+    embedders: createEmbedders(config, modelsInUse, queue.held.onChange, calibrator),
     queryVectors: createQueryVectorCache(),
     catalog: createModelCatalog({
       onError: (provider, error) => log.warn({ provider, err: error }, 'models.not-listed'),

@@ -37,6 +37,11 @@ export type Calibration = {
   same: number
   /** Lowest score that counts as relevant when no word is shared. */
   floor: number
-  /** The vectors are made of the words of a text: a similarity is no evidence beside the words that are shared. */
-  lexical?: boolean
+  /** Median cosine of a question and an unrelated text; undefined where a vault's own are not compared with it. */
+  typical?: number
+  /**
+   * Unrelated texts of no language rarely exceed this cosine, also of one that the model does not know: from here
+   * on a similarity is evidence without shared words. Undefined where it never is.
+   */
+  certain?: number
 }

@@ -6,6 +6,7 @@ import { isTextsFault, ModelBreakers } from '#shared/models/model-breakers.ts'
 import { ModelRefusal } from '#shared/models/model-refusal.ts'
 import { plainText } from '#shared/models/plain-text.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
+import type { Calibrator } from '#shared/models/calibration/calibrate-embedder.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import type { Outage } from '#shared/domain/outage.ts'
 import { splitModelName, variablePrefix, type Provider } from '#shared/core/provider-registry.ts'
@@ -34,7 +35,7 @@ export type Embedders = {
   readonly defaultModel: string
   /** Loads the code that the default model needs, and has a server of the operator's own load the model. */
   load(): Promise<void>
-  /** No provider is probed any more. */
+  /** No provider is probed or measured any more. */
   close(): void
 }
 
@@ -49,11 +50,13 @@ type Settings = Pick<Config, 'embeddingModel' | 'providers'> &
  * first answer shows its dimension.
  *
  * @param modelsInUse models whose spaces hold memories.
+ * @param calibrator gives a provider's embedder its calibration, when it is opened
  */
 export function createEmbedders(
   config: Settings,
   modelsInUse: ReadonlySet<string> = new Set(),
   onChange: (model: string, state: BreakerState, reason: string | undefined) => void = () => {},
+  calibrator?: Calibrator,
   keepWarm = new KeepWarm(),
 ): Embedders {
   const openEmbedders = new LRUCache<string, Promise<Embedder>>({ max: openMax })
@@ -88,7 +91,8 @@ export function createEmbedders(
 
   /** An embedder that refuses at once while its provider does not answer. */
   const openGuarded = async (model: string): Promise<Embedder> => {
-    const embedder = await breakers.run(model, () => open(model))
+    const opened = await breakers.run(model, () => open(model))
+    const embedder = model === 'local' || !calibrator ? opened : await calibrator.calibrate(opened)
     breakers.add(model)
     const isSelfHosted = parseModelName(config, model)?.provider.selfHosted === true
     // Not an invented name that a gateway answers to.
@@ -138,6 +142,7 @@ export function createEmbedders(
     findOutage: refusal => breakers.findOutage(refusal),
     away: () => breakers.away(),
     close() {
+      calibrator?.stop()
       keepWarm.stop()
       breakers.stop()
     },
@@ -154,6 +159,9 @@ function guard(breakers: ModelBreakers, embedder: Embedder, noteUse = () => {}):
   }
   return {
     ...embedder,
+    get calibration() {
+      return embedder.calibration
+    },
     embedEach: (texts, signal) => run(() => embedder.embedEach(texts, signal), isTextsFault),
     embedTexts: (texts, signal) => run(() => embedder.embedTexts(texts, signal), isTextsFault),
     embedQuery: (text, signal) => run(() => embedder.embedQuery(text, signal)),

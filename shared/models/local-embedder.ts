@@ -19,7 +19,7 @@ export function localEmbedder(): Embedder {
     model: 'local',
     dimension,
     space: 'local_v1',
-    calibration: { unrelated: 0.1, same: 0.75, floor: 0.35, lexical: true },
+    calibration: { unrelated: 0.1, same: 0.75, floor: 0.35 },
     embedEach: embedTexts,
     embedTexts,
     embedQuery: text => runInSlices(querySteps(text)),

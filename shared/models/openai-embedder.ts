@@ -1,6 +1,7 @@
-import type { Calibration, Embedder } from '#shared/domain/embedder.ts'
+import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { openAiKeyHeader, openAiUrl } from '#shared/core/provider-address.ts'
+import { unmeasuredCalibration } from '#shared/models/calibration/calibrate-embedder.ts'
 import { batchLimitsOf } from '#shared/models/batch-limits.ts'
 import { DimensionRefusal } from '#shared/models/dimension-refusal.ts'
 import { embedInBatches } from '#shared/models/embed-in-batches.ts'
@@ -35,17 +36,6 @@ const textPolicy: CallPolicy = { timeoutMs: 20_000, retries: 3 }
 /** A query is shorter than a batch: a client waits for it, and for the first call of all. */
 const queryPolicy: CallPolicy = { timeoutMs: 3_400, retries: 1, leaveMs: 20_000 }
 const queryCharactersMax = 16_000
-
-/**
- * Cosines at which unrelated texts end and equal ones begin, for the makers' models; every other
- * model gets cautious values.
- */
-const calibrations: Record<string, Calibration> = {
-  'text-embedding-3-small': { unrelated: 0.12, same: 0.85, floor: 0.16 },
-  'text-embedding-3-large': { unrelated: 0.12, same: 0.85, floor: 0.16 },
-  'text-embedding-ada-002': { unrelated: 0.72, same: 0.97, floor: 0.2 },
-}
-const defaultCalibration: Calibration = { unrelated: 0.2, same: 0.9, floor: 0.15 }
 
 /**
  * Embeddings of any OpenAI-compatible endpoint. The first call shows the dimension, refusals show how much
@@ -127,7 +117,7 @@ export async function openProviderEmbedder(settings: EmbeddingModelSettings): Pr
     model,
     dimension,
     space: spaceOf(dimension),
-    calibration: calibrations[name] ?? defaultCalibration,
+    calibration: unmeasuredCalibration,
     embedEach,
     embedTexts: async (texts, signal) => allOrRefusal(await embedEach(texts, signal)),
     embedQuery: async (text, signal) => (await embedQueries([text], signal))[0]!,

@@ -6,16 +6,20 @@ import {
   refusalOf,
   type EmbeddingServer,
 } from '#test/support/embedding-servers.ts'
+import sentences from '#shared/models/calibration/sentences.json' with { type: 'json' }
 import { listen } from '#test/support/listen.ts'
+
+/** What a service embeds to measure a model. */
+const calibrationTexts = new Set(Object.values(sentences).flat(2))
 
 export type EmbeddingProvider = {
   /** A value for `<NAME>_BASE_URL`. */
   baseUrl: string
-  /** Number of inputs of each call. */
+  /** Number of inputs of each call; those that measure the model are in the background, and not counted. */
   readonly calls: number[]
   /** Inputs of each call, and the other fields of its body. */
   readonly bodies: { input: string[]; [field: string]: unknown }[]
-  /** Answers the next calls with this status and these words. */
+  /** Answers the next calls with this status and these words, but for those that measure the model. */
   fail(status: number, times: number, words?: string): void
   /** Never answers the next call; `always`: any call, until `recover`; a number: calls of more inputs. */
   hang(when?: 'always' | number): void
@@ -66,17 +70,18 @@ export async function startEmbeddingProvider(
       input: string[]
       encoding_format?: string
     }
-    calls.push(input.length)
+    const isMeasuring = input.some(text => calibrationTexts.has(text))
+    if (!isMeasuring) calls.push(input.length)
     if (loadMs > 0 && !(await hasLoaded(response, loadMs))) return
     loadMs = 0
-    bodies.push({ input, ...rest })
-    paths.push(request.url)
+    if (!isMeasuring) bodies.push({ input, ...rest })
+    if (!isMeasuring) paths.push(request.url)
     if (hanging === 'always' || (typeof hanging === 'number' && input.length > hanging)) return
-    if (hanging === true) return void (hanging = false)
+    if (hanging === true && !isMeasuring) return void (hanging = false)
     if (fixed)
       return void response.writeHead(fixed.status, { 'content-type': fixed.type }).end(fixed.body)
     response.setHeader('content-type', 'application/json')
-    if (failing.times > 0) {
+    if (failing.times > 0 && !isMeasuring) {
       failing.times--
       response.writeHead(failing.status)
       return void response.end(JSON.stringify({ error: { message: failing.message } }))

@@ -8,9 +8,9 @@ import { termsOf } from '#shared/search/words/index-terms.ts'
 /** When tests of ranking search: on a Friday. */
 export const now = Date.UTC(2026, 10, 20, 15)
 
-export type Row = Partial<Memory> & { text: string }
+export type Row = Partial<Memory> & { text: string; vector?: Float32Array }
 
-/** An index of the local embedder; rows without a time are a day old, a minute apart. */
+/** An index of the dimension of the local embedder, and with its vectors where rows have none; rows without a time are a day old, a minute apart. */
 export function indexOf(rows: readonly Row[]): VaultIndex {
   const index = createVaultIndex({ dimension: localEmbedder().dimension, termsOf })
   index.put(

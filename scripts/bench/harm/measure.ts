@@ -1,5 +1,6 @@
 import { countTokens } from '#shared/core/tokens.ts'
 import { renderContextBlock } from '#shared/domain/context-block.ts'
+import type { Embedder } from '#shared/domain/embedder.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import { selectQuestions } from '#shared/search/query/select-questions.ts'
@@ -9,9 +10,8 @@ import { termsOf } from '#shared/search/words/index-terms.ts'
 import { chooseLines, leaveOutWeakRest } from '#shared/vault/read/choose-lines.ts'
 import { askedAt, buildHarmVaults, type Half, type HarmCase } from '#scripts/bench/harm/harm-set.ts'
 import { answerAsStubAgent } from '#scripts/bench/harm/stub-agent.ts'
-import { wrappings } from '#scripts/bench/harm/wrappings.ts'
+import { wrappings, type Wrapping } from '#scripts/bench/harm/wrappings.ts'
 
-const embedder = localEmbedder()
 const contextTokensMax = 1_500
 const memoriesMax = 30
 
@@ -28,18 +28,22 @@ export type Outcome = HarmCase & {
   agentAnswer: string
 }
 
-/** Asks every case of a half in every wrapping, as `prepare` does by default. */
-export async function measureHalf(half: Half): Promise<Outcome[]> {
+/** Asks every case of a half in every wrapping, or in some, as `prepare` does by default. */
+export async function measureHalf(
+  half: Half,
+  embedder: Embedder = localEmbedder(),
+  wrapped: readonly Wrapping[] = wrappings,
+): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   for (const { language, told, cases } of buildHarmVaults(half)) {
-    const index = await buildIndex(told)
-    for (const { name, wrap } of wrappings) {
+    const index = await buildIndex(told, embedder)
+    for (const { name, wrap } of wrapped) {
       for (const one of cases) {
         outcomes.push({
           ...one,
           language,
           wrapping: name,
-          ...(await ask(index, wrap(one.text), one)),
+          ...(await ask(index, wrap(one.text), one, embedder)),
         })
       }
     }
@@ -49,6 +53,7 @@ export async function measureHalf(half: Half): Promise<Outcome[]> {
 
 async function buildIndex(
   told: ReturnType<typeof buildHarmVaults>[number]['told'],
+  embedder: Embedder,
 ): Promise<VaultIndex> {
   const vectors = await embedder.embedTexts(told.map(({ text }) => text))
   const index = createVaultIndex({ dimension: embedder.dimension, termsOf })
@@ -66,7 +71,7 @@ async function buildIndex(
   return index
 }
 
-async function ask(index: VaultIndex, message: string, { answer }: HarmCase) {
+async function ask(index: VaultIndex, message: string, { answer }: HarmCase, embedder: Embedder) {
   const questions = await Promise.all(
     selectQuestions(message).map(async question => ({
       ...question,

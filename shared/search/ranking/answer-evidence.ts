@@ -3,6 +3,7 @@ import { isImpersonalRequest, isPersonal, isProfileNote } from '#shared/search/q
 import { namedSubjects } from '#shared/search/query/named-subjects.ts'
 import { asksOnlyTimeOrSpeaker } from '#shared/search/ranking/question-floors.ts'
 import type { RankingQuery, ScoredRow } from '#shared/search/ranking/score-candidates.ts'
+import { scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
 import { innerNames } from '#shared/search/words/inner-names.ts'
 import { isMarkerTerm, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
 
@@ -22,6 +23,8 @@ const weights = {
   shared: 0.38,
   /** The row is of a time that the question names. */
   time: 1.5,
+  /** Of a similarity above `meaningScoreMin` that unrelated texts do not reach: other words, or another language. */
+  meaning: 6,
   /** The question names a person or thing that no row names. */
   unknownName: -3.1,
   /** The row only gives a task, or asks about the world. */
@@ -30,6 +33,8 @@ const weights = {
   impersonal: -1.5,
 }
 const relevanceMax = 2
+/** Similarity score of texts that nearly say the same. */
+const meaningScoreMin = 0.5
 const sharedMax = 25
 
 /** Log odds of a row that answers plainly, and of one that is left out beside it. */
@@ -47,7 +52,7 @@ export type AnswerEvidence = (scored: ScoredRow) => number
  */
 export function createEvidence(query: RankingQuery): AnswerEvidence | undefined {
   const { parsedQuery, concepts, text, vector, calibration } = query
-  if (!vector || !calibration.lexical || asksOnlyTimeOrSpeaker(query)) return undefined
+  if (!vector || asksOnlyTimeOrSpeaker(query)) return undefined
   const scoreByTerm = new Map(concepts.asked.map(({ term, weight }) => [term, weight]))
   const isUnknown = (term: string) => scoreByTerm.get(term) === 0
   const hasUnknownName =
@@ -57,6 +62,11 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
   const asksOfPerson = parsedQuery.role === 'user' && isPersonal(text)
   const sharedWeightMax = weights.shared * Math.min(sharedMax, concepts.maxTotal)
   const known = new Map<ScoredRow, number>()
+  const { certain } = calibration
+  const certainScore = Math.max(
+    meaningScoreMin,
+    certain === undefined ? Infinity : scoreFromCosine(certain, calibration),
+  )
 
   /** The cheapest weights first: of a row that cannot become likely the others are not looked at. */
   function weigh({ relevance, signals, range, row, statesAttribute }: ScoredRow): number {
@@ -66,6 +76,9 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
       weights.relevance * Math.min(relevanceMax, relevance) +
       weights.words * Math.min(1, signals.words + signals.context) +
       weights.time * signals.time +
+      (signals.similarity > certainScore
+        ? weights.meaning * (signals.similarity - meaningScoreMin)
+        : 0) +
       (hasUnknownName ? weights.unknownName : 0)
     if (evidence + sharedWeightMax < unlikelyEvidence) return evidence
     const { text, role } = range.tierIndex.memory(row)

@@ -2,6 +2,7 @@ import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
 import type { Calibration } from '#shared/domain/embedder.ts'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Memory, Tier } from '#shared/domain/memory.ts'
+import { calibrateForVault } from '#shared/search/ranking/calibrated-score.ts'
 import { blendTiers } from '#shared/search/ranking/blend.ts'
 import { buildConcepts } from '#shared/search/query/concepts.ts'
 import {
@@ -148,7 +149,8 @@ function* rankRanges(
   const limit = ranges.reduce((sum, { first, end }) => Math.min(wanted, sum + end - first), 0)
   const matching = countMatching(options.onMatchCount)
   const search = { ...options, limit, onMatching: matching.add }
-  const { calibration, now } = search
+  const { now } = search
+  const calibrationOf = calibrateForVault(ranges, search.calibration)
   if (limit < 1) return []
   const wordIndexes = ranges.map(({ tierIndex }) => tierIndex.wordIndex)
   const asks = questions.some(({ kind }) => kind === 'asking')
@@ -171,6 +173,7 @@ function* rankRanges(
     if (kind === 'name' && !isRareName(parsedQuery, wordIndexes)) return
     const concepts = buildConcepts(parsedQuery.terms, wordIndexes, weights, { few: isBeside })
     const nearestRows = isBeside ? null : nearestOfAll
+    const calibration = calibrationOf(vector)
     const query = { text, vector, nearestRows, now, calibration, parsedQuery, concepts, weights }
     const wanted = isBeside || kind === 'name' ? undefined : questionKind(text)
     if (isAboutPerson(wanted) && !search.everyRow) {
@@ -219,7 +222,7 @@ function* rankRanges(
       ? choose(first.rows).map(first.toRanked)
       : choose(fuseRankings(rankings))
   const isCertain = chosen.length <= weighedMax && chosen.slice(0, certainMax).some(isCertainAnswer)
-  const cosines = rescore(chosen, calibration)
+  const cosines = rescore(chosen, calibrationOf)
   return chosen.map(({ range, row, relevance, strength, weigh, signals }, i) => ({
     memory: range.tierIndex.memory(row),
     score: scoreOf(relevance),

@@ -5,11 +5,12 @@ import type { ScoredRow } from '#shared/search/ranking/score-candidates.ts'
 /** Ranking uses approximate cosines; the similarities of what is chosen are exact. @returns the cosines, in order */
 export function rescore(
   chosen: readonly (ScoredRow & { vector: Float32Array | null })[],
-  calibration: Calibration,
+  calibrationOf: (vector: Float32Array) => Calibration,
 ): (number | undefined)[] {
   const cosineOf = new Map<ScoredRow, number>()
   for (const [vector, ofQuestion] of Map.groupBy(chosen, row => row.vector)) {
     if (!vector) continue
+    const calibration = calibrationOf(vector)
     for (const [{ tierIndex }, rows] of Map.groupBy(ofQuestion, ({ range }) => range)) {
       const cosines = tierIndex.cosines(
         vector,

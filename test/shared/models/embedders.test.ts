@@ -292,7 +292,7 @@ t.test('a self-hosted model is asked now and then, so that it stays loaded', asy
   const env = { ...environment, OLLAMA_BASE_URL: provider.baseUrl, EMBEDDINGS: 'ollama/warm' }
   const open = (usedWithinMs: number) => {
     const warm = new KeepWarm({ everyMs: 20, usedWithinMs })
-    const embedders = createEmbedders(readConfig(env), new Set(), () => {}, warm)
+    const embedders = createEmbedders(readConfig(env), new Set(), () => {}, undefined, warm)
     t.teardown(() => embedders.close())
     return embedders
   }

@@ -81,5 +81,10 @@ t.test('a similarity that is not made of words is evidence by itself', async t =
   ])
   const hitsOf = (calibration: Calibration) =>
     rank([index], { text, vector, now, limit: 30, floor: true, calibration })
-  t.equal(hitsOf({ unrelated: 0.12, same: 0.85, floor: 0.16 }).length, 1)
+  t.equal(hitsOf({ unrelated: 0.3, same: 0.8, floor: 0.4, certain: 0.35 }).length, 1)
+  t.equal(
+    hitsOf({ unrelated: 0.3, same: 0.8, floor: 0.4, certain: 1 }).length,
+    0,
+    'a model of one language',
+  )
 })

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
+import { calibrateForVault, scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
+import { buildSearchRanges } from '#shared/search/ranking/search-range.ts'
+import { indexOf } from '#test/support/ranked.ts'
 
 const calibration = { unrelated: 0.1, same: 0.8, floor: 0.3 }
 
@@ -22,3 +24,31 @@ t.test('monotone', async t => {
   )
   t.pass()
 })
+
+t.test(
+  'where all texts of a vault are near to what is asked, only what stands out scores',
+  async t => {
+    const vector = (near: number, own: number) => {
+      const row = new Float32Array(1_024)
+      row[0] = near
+      row[own] = Math.sqrt(1 - near * near)
+      return row
+    }
+    const rowsOf = (near: number) =>
+      Array.from({ length: 64 }, (_, i) => ({ text: `text ${i}`, vector: vector(near, 1 + i) }))
+    const query = vector(1, 1)
+    const measured = { unrelated: 0.3, same: 0.8, floor: 0.4, typical: 0.1 }
+    const scaleOf = (rows: ReturnType<typeof rowsOf>) => {
+      const index = indexOf(rows)
+      return calibrateForVault(buildSearchRanges([index], {}), measured)(query)
+    }
+    t.same(scaleOf(rowsOf(0.1)), measured)
+    t.same(scaleOf(rowsOf(0)), measured, 'never towards 0')
+    const near = scaleOf(rowsOf(0.7))
+    t.equal(scoreFromCosine(0.7, near), 0)
+    t.ok(scoreFromCosine(0.95, near) > 0.5)
+    t.same(scaleOf(rowsOf(0.7).slice(0, 20)), measured, 'a few may all be about what is asked')
+    const copies = rowsOf(0.7).map(row => ({ ...row, text: 'the same' }))
+    t.same(scaleOf(copies), measured, 'copies count once')
+  },
+)
