@@ -1,5 +1,6 @@
 import OpenAI from 'openai'
 import t from 'tap'
+import { openCompletionModel } from '#shared/models/completion.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
@@ -224,4 +225,20 @@ t.test('200: Azure: deployments by path with a version, and its newer path', asy
     embeddings: 'azure/none',
   })
   t.match(lost, { status: 502, body: { error: /status 404/ } })
+})
+
+t.test('the service asks Azure as its own SDK does, with the key of the account', async t => {
+  const schema = { type: 'object', required: [], additionalProperties: false, properties: {} }
+  const question = { instructions: 'Answer.', userPrompt: 'Hi', schema }
+  for (const name of ['azure', 'azure-v1', 'azure-one']) {
+    const provider = backend.config.providers.get(name)!
+    const model = openCompletionModel({ provider, name: 'chat-1', apiKey: azureKey })
+    const { text } = await model.complete(question, new AbortController().signal)
+    t.equal(text, defaultReply, name)
+  }
+  const chat = '/openai/deployments/chat-1/chat/completions?api-version=2024-10-21'
+  t.same(
+    azure.requests.map(({ url }) => url),
+    [chat, '/openai/v1/chat/completions?api-version=preview', chat],
+  )
 })

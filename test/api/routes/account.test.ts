@@ -2,7 +2,7 @@ import t from 'tap'
 import { mintKey, hashKey } from '#shared/access/key.ts'
 import { insertAdminKey } from '#shared/access/admin-keys.postgres.ts'
 import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
-import { openProviderKeys } from '#shared/access/provider-key.ts'
+import { openProviderKeys, storeProviderKey } from '#shared/access/provider-key.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { setBalance } from '#test/support/alter.ts'
@@ -212,6 +212,12 @@ t.test('404: a provider that nobody knows', async t => {
     status: 404,
     body: { hint: /openai/ },
   })
+  for (const name of ['nobody', '%00', 'N', 'no body'])
+    t.equal((await api.send('DELETE', `${path}/${name}`)).status, 404, name)
+  const owner = { account: await accountId(), actor: 'test' }
+  await storeProviderKey({ query, seal: backend.seal }, owner, 'gone', 'of-a-former-provider')
+  t.match((await api.get(path)).body.provider_keys, [{ provider: 'gone' }])
+  t.equal((await api.send('DELETE', `${path}/gone`)).status, 200, 'a key outlives its provider')
 })
 
 t.test('200: the admin of an email reaches the account of that email, and only that', async t => {
