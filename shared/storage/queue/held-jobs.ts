@@ -5,7 +5,7 @@ import type { JobName } from '#shared/domain/jobs.ts'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** So many jobs become due at once: where what they need goes away again, no more of them were woken in vain. */
+/** So many jobs of a queue become due at once: where what they need goes away again, no more of them were woken in vain. */
 const waveMax = 1_000
 
 /** Jobs that become due sooner wait for a time, not for an answer. */
@@ -74,21 +74,27 @@ export class HeldJobs {
     }
   }
 
+  /** In the order in which they run. @returns the most jobs of a queue */
   async #makeDue(): Promise<number> {
     const { rows } = await this.#boss.getDb().executeSql(
       `with held as (
-         select name, id from ${pgBossSchema}.job
-         where name = any($1) and state = 'created' and not blocked
-           and output->>'waitsFor' <> all($2::text[])
-           and start_after > now() + make_interval(secs => ${soonSeconds})
-         order by created_on, id limit ${waveMax} for update skip locked
+         select asked.name, found.id
+         from unnest($1::text[]) as asked(name) cross join lateral (
+           select id from ${pgBossSchema}.job j
+           where j.name = asked.name and state = 'created' and not blocked
+             and start_after > now() + make_interval(secs => ${soonSeconds})
+             and output->>'waitsFor' <> all($2::text[])
+           order by priority desc, created_on limit ${waveMax} for update skip locked
+         ) found
+       ), woken as (
+         update ${pgBossSchema}.job j set start_after = now(), output = null
+         from held where j.name = held.name and j.id = held.id
+         returning j.name
        )
-       update ${pgBossSchema}.job j set start_after = now(), output = null
-       from held where j.name = held.name and j.id = held.id
-       returning j.id`,
+       select count(*)::int as jobs from woken group by name`,
       [[...this.#names], this.away()],
     )
-    return rows.length
+    return Math.max(0, ...(rows as { jobs: number }[]).map(({ jobs }) => jobs))
   }
 }
 
@@ -101,7 +107,8 @@ export async function findOperationCauses(
   const { rows } = await query<{ operation: string; cause: string }>(
     `select data->>'operation' as operation, min(output->>'message') as cause
      from ${pgBossSchema}.job
-     where state < 'active' and output->>'waitsFor' is not null and start_after > now()
+     where state < 'active' and not blocked and output->>'waitsFor' is not null
+       and start_after > now()
        and (name = 'ingest' and id = any($1::uuid[])
             or name in ('upload', 'import', 'copy-chunk', 'reembed')
                and data->>'operation' = any($1::uuid[]::text[]))

@@ -9,7 +9,7 @@ export type QueueStats = {
   waiting: number
   /** Of those: they wait for something that does not answer, and use up no try. */
   held: number
-  /** What most of them wait for: `mongodb`, or an embedding model; null where none does. */
+  /** One of what they wait for: `mongodb`, or an embedding model; null where none is held. */
   waitsFor: string | null
   /** Failed at least once and waiting for another try. */
   retrying: number
@@ -40,8 +40,7 @@ export async function readQueueStats(query: Query): Promise<QueueStats[]> {
     `select name,
             count(*) filter (where state = 'created')::int as waiting,
             count(*) filter (where ${isHeldSql})::int as held,
-            mode() within group (order by output->>'waitsFor') filter (where ${isHeldSql})
-              as "waitsFor",
+            max(output->>'waitsFor') filter (where ${isHeldSql}) as "waitsFor",
             count(*) filter (where state = 'retry')::int as retrying,
             count(*) filter (where state = 'active')::int as active,
             floor(extract(epoch from now() - min(greatest(created_on, start_after))

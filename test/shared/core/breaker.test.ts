@@ -14,6 +14,7 @@ function startDependency(name: string, openMs = 400) {
       probes++
       return answer()
     },
+    isRefusal: error => (error as Error).message === 'no such model',
     onChange: state => void states.push(state),
     slowMs: 50,
     openMs,
@@ -97,4 +98,23 @@ t.test('one that never answers is slow, then open', async t => {
   breaker.failed()
   await waitUntil('it is open', async () => breaker.state === 'open')
   t.same(states, ['slow', 'open'])
+})
+
+t.test('one that refuses tells why; a check after a failure needs no second one', async t => {
+  const { breaker, answer, states, probes } = startDependency('five')
+  t.equal(await breaker.check(), 'closed')
+  t.equal(await breaker.check(), 'closed')
+  t.equal(probes(), 1, 'a second later it would be probed again')
+  answer(() => Promise.reject(new Error('no such model')))
+  breaker.failed()
+  breaker.failed()
+  await waitUntil('it refuses', async () => breaker.state === 'refused')
+  t.match(breaker, { isAway: true, reason: 'no such model' })
+  t.equal(await gaugeOf('five'), 3)
+  const asked = probes()
+  t.equal(await breaker.check(), 'refused')
+  t.equal(probes(), asked, 'the next probe comes by itself')
+  t.same(states, ['refused'])
+  breaker.stop()
+  t.equal(await gaugeOf('five'), undefined)
 })
