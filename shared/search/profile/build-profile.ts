@@ -1,3 +1,5 @@
+import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
+import { sortInSteps } from '#shared/core/sort-in-steps.ts'
 import type { Fact, ProfileKind, Statement } from '#shared/search/profile/rules/statement.ts'
 import { profileKinds } from '#shared/search/profile/rules/statement.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
@@ -32,11 +34,18 @@ export type ProfileEntry = Pick<
  * statement stays, so that repeating it changes nothing. Without a clock: equal statements give equal
  * entries.
  */
-export function buildProfile(statements: readonly SourcedStatement[]): ProfileEntry[] {
-  const entries: OpenEntry[] = []
+export const buildProfile = (statements: readonly SourcedStatement[]): readonly ProfileEntry[] =>
+  runAtOnce(buildProfileInSteps(statements))
+
+/** As `buildProfile`, in steps. */
+export function* buildProfileInSteps(
+  statements: readonly SourcedStatement[],
+): Steps<readonly ProfileEntry[]> {
+  const entries: ProfileEntry[] = []
   const holding = new Map<string, Holding>()
   const said = new Set<string>()
-  for (const statement of statements.toSorted(inOrder)) {
+  for (const statement of yield* sortInSteps(statements, inOrder)) {
+    yield
     for (const fact of statement.ends) endFact(holding, statement, fact)
     const news = statement.facts.filter(
       fact => holding.get(keyOf(statement, fact))?.value !== fact.value,
@@ -45,32 +54,29 @@ export function buildProfile(statements: readonly SourcedStatement[]): ProfileEn
     const isRepeated = statement.facts.length > 0 ? news.length === 0 : said.has(text)
     if (isRepeated) continue
     said.add(text)
-    const entry = toEntry(statement)
-    entries.push(entry)
-    for (const fact of news) replaceFact(holding, statement, fact, entry)
+    const source = { entry: toEntry(statement), open: 0 }
+    entries.push(source.entry)
+    for (const fact of news) replaceFact(holding, statement, fact, source)
   }
-  return entries
-    .toSorted(
-      (one, other) =>
-        kindOrder.get(one.kind)! - kindOrder.get(other.kind)! ||
-        -inOrder(toPlace(one), toPlace(other)),
-    )
-    .map(withoutCount)
+  return yield* sortInSteps(entries, inKindOrder)
 }
 
-type OpenEntry = ProfileEntry & {
-  /** Number of facts that hold. */
-  open: number
-}
+const inKindOrder = (one: ProfileEntry, other: ProfileEntry): number =>
+  kindOrder.get(one.kind)! - kindOrder.get(other.kind)! || -inOrder(toPlace(one), toPlace(other))
 
-function withoutCount(entry: OpenEntry): ProfileEntry {
-  const { open: _, ...shown } = entry
-  return shown
-}
+/** An entry with the number of its facts that hold. */
+type OpenEntry = { entry: ProfileEntry; open: number }
 
-type Holding = { value: string; entry: OpenEntry }
+type Holding = { value: string; source: OpenEntry }
 
-const toEntry = ({ kind, quote, memory, position, speaker, at }: SourcedStatement): OpenEntry => ({
+const toEntry = ({
+  kind,
+  quote,
+  memory,
+  position,
+  speaker,
+  at,
+}: SourcedStatement): ProfileEntry => ({
   kind,
   quote,
   memory,
@@ -79,20 +85,19 @@ const toEntry = ({ kind, quote, memory, position, speaker, at }: SourcedStatemen
   since: at,
   until: null,
   replacedBy: null,
-  open: 0,
 })
 
 function replaceFact(
   holding: Map<string, Holding>,
   statement: SourcedStatement,
   fact: Fact,
-  entry: OpenEntry,
+  source: OpenEntry,
 ): void {
   const key = keyOf(statement, fact)
   const before = holding.get(key)
-  entry.open++
-  holding.set(key, { value: fact.value, entry })
-  if (before && before.entry !== entry) closeFact(before.entry, statement)
+  source.open++
+  holding.set(key, { value: fact.value, source })
+  if (before && before.source !== source) closeFact(before.source, statement)
 }
 
 function endFact(holding: Map<string, Holding>, statement: SourcedStatement, fact: Fact): void {
@@ -100,14 +105,14 @@ function endFact(holding: Map<string, Holding>, statement: SourcedStatement, fac
   const before = holding.get(key)
   if (!before || (fact.value !== '' && before.value !== fact.value)) return
   holding.delete(key)
-  closeFact(before.entry, statement)
+  closeFact(before.source, statement)
 }
 
-function closeFact(entry: OpenEntry, { at, memory }: SourcedStatement): void {
-  entry.open--
-  if (entry.open > 0) return
-  entry.until = at
-  entry.replacedBy = memory
+function closeFact(source: OpenEntry, { at, memory }: SourcedStatement): void {
+  source.open--
+  if (source.open > 0) return
+  source.entry.until = at
+  source.entry.replacedBy = memory
 }
 
 const keyOf = (

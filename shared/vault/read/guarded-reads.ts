@@ -36,7 +36,7 @@ export function guardReads(
 
 /** The same for profiles. */
 export const guardProfiles = (breaker: Breaker, source: ProfileSource): ProfileSource => ({
-  load: ref => breaker.run(() => source.load(ref), outOfReach, isStoreFault),
+  load: (ref, max) => breaker.run(() => source.load(ref, max), outOfReach, isStoreFault),
   changes: (ref, since) => breaker.run(() => source.changes(ref, since), outOfReach, isStoreFault),
 })
 

@@ -37,9 +37,9 @@ export function invalidateOnClear(
     },
     subscribing: profiles => ({
       ...profiles,
-      async load(ref) {
+      async load(ref, statementsMax) {
         await subscribe()
-        return profiles.load(ref)
+        return profiles.load(ref, statementsMax)
       },
     }),
     async close() {

@@ -16,7 +16,8 @@ export type StatementsById = Map<string, StoredStatement[]>
 
 /** Finds the statements of a partition in the stores. */
 export type ProfileSource = {
-  load(ref: ProfileRef): Promise<StatementsById>
+  /** @returns null where there are more statements than that */
+  load(ref: ProfileRef, statementsMax: number): Promise<StatementsById | null>
   /** What changed after a revision; null where everything has to be read again. */
   changes(
     ref: ProfileRef,
@@ -34,6 +35,10 @@ export type ProfileStatements = {
 
 /** Statements of all vaults together; one takes about 0.5 KB. */
 const statementsMax = 200_000
+/** Of one partition: they are found and ordered in 1 s of CPU. */
+const partitionStatementsMax = 100_000
+/** A partition that was too large is looked at again after so long, or once it was cleared. */
+const tooLargeMs = 600_000
 /** Of an entry beside its statements. */
 const entryWeight = 5
 
@@ -43,23 +48,29 @@ const waitMs = 8_000
 /** The statements of vaults, as long as they are read; up to date with the revision of each request. */
 export class ProfileCache {
   readonly #source: ProfileSource
+  readonly #partitionMax: number
   readonly #entries = new LRUCache<string, ProfileStatements>({
     maxSize: statementsMax,
     sizeCalculation: ({ all }) => all.length + entryWeight,
   })
   readonly #pending = new Map<string, Promise<ProfileStatements>>()
+  /** The epochs of partitions that were too large. */
+  readonly #tooLarge = new LRUCache<string, number>({ max: 10_000, ttl: tooLargeMs })
 
-  constructor(source: ProfileSource) {
+  constructor(source: ProfileSource, partitionMax = partitionStatementsMax) {
     this.#source = source
+    this.#partitionMax = partitionMax
   }
 
   /**
    * The statements of a partition, at least as new as the revision of its scope. Callers share a load.
    *
-   * @throws Refusal `unavailable` when a store is out of reach, or reading the vault takes over 8 s.
+   * @throws Refusal `unavailable` when a store is out of reach, or reading the vault takes over 8 s; `too-large` for
+   *   more than 100,000 statements.
    */
   async get(ref: ProfileRef): Promise<ProfileStatements> {
     const key = cacheKey(ref)
+    if (this.#tooLarge.get(key) === ref.scope.epoch) throw tooManyStatements(this.#partitionMax)
     for (;;) {
       const known = this.#entries.get(key)
       if (known && covers(known, ref.scope)) return known
@@ -83,9 +94,13 @@ export class ProfileCache {
   ): Promise<ProfileStatements> {
     const loading = this.#refreshOrLoad(ref, known)
       .then(loaded => {
-        // One that is larger than all that may be kept is read each time.
-        this.#entries.set(key, loaded)
-        return loaded
+        if (loaded && loaded.all.length <= this.#partitionMax) {
+          this.#entries.set(key, loaded)
+          return loaded
+        }
+        this.#entries.delete(key)
+        this.#tooLarge.set(key, ref.scope.epoch)
+        throw tooManyStatements(this.#partitionMax)
       })
       .finally(() => this.#pending.delete(key))
     // A caller who does not wait any longer does not learn that it failed; the next one reads again.
@@ -97,10 +112,13 @@ export class ProfileCache {
   async #refreshOrLoad(
     ref: ProfileRef,
     known: ProfileStatements | undefined,
-  ): Promise<ProfileStatements> {
+  ): Promise<ProfileStatements | null> {
     const { epoch, revision } = ref.scope
     const changes = known?.epoch === epoch ? await this.#source.changes(ref, known.revision) : null
-    if (!known || !changes) return toStatements(ref.scope, await this.#source.load(ref))
+    if (!known || !changes) {
+      const loaded = await this.#source.load(ref, this.#partitionMax)
+      return loaded && toStatements(ref.scope, loaded)
+    }
     const { changed, statements } = changes
     const isUnchanged = statements.size === 0 && !changed.some(id => known.byId.has(id))
     if (isUnchanged) return { ...known, revision }
@@ -115,6 +133,13 @@ const toStatements = (
   { epoch, revision }: VaultScope,
   byId: StatementsById,
 ): ProfileStatements => ({ epoch, revision, byId, all: [...byId.values()].flat() })
+
+const tooManyStatements = (max: number): Refusal =>
+  new Refusal(
+    'too-large',
+    `There are more than ${max} statements, too many for a profile`,
+    'POST /v1/memory/search finds them; a session has a profile of its own',
+  )
 
 function refuseToWait(): never {
   throw new Refusal(

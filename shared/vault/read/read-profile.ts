@@ -1,9 +1,11 @@
 import type { Caller } from '#shared/access/caller.ts'
+import { runInSlices, type Steps } from '#shared/core/event-loop.ts'
+import { mergeInSteps } from '#shared/core/sort-in-steps.ts'
 import type { CursorCodec } from '#shared/core/cursor.ts'
 import { readPage, type Page } from '#shared/core/page.ts'
 import { toSharedVaultScope } from '#shared/domain/member-scope.ts'
 import { visibilityOf } from '#shared/domain/visibility.ts'
-import { buildProfile, type ProfileEntry } from '#shared/search/profile/build-profile.ts'
+import { buildProfileInSteps, type ProfileEntry } from '#shared/search/profile/build-profile.ts'
 import { profileKinds, type ProfileKind } from '#shared/search/profile/rules/statement.ts'
 import type {
   ProfileCache,
@@ -58,10 +60,12 @@ export async function readProfile(
     : []
   const statements = await Promise.all([own, ...shared].map(ref => profiles.get(ref)))
   const at = now()
-  const parts = statements.map((known, part) =>
-    profileRows(known, { part, session, asOf: question.asOf, now: at }),
+  const [first = [], second = []] = await Promise.all(
+    statements.map((known, part) =>
+      profileRows(known, { part, session, asOf: question.asOf, now: at }),
+    ),
   )
-  const rows = inOneOrder(parts).filter(
+  const rows = (await runInSlices(mergeInSteps(first, second, compareRows))).filter(
     ({ kind, until }) => (!kinds || kinds.includes(kind)) && !(current && until !== null),
   )
   const bound = ['profile', scope.vault, scope.epoch, session, kinds ?? null, current, asOf]
@@ -76,32 +80,48 @@ export async function readProfile(
   )
 }
 
-/** Each part is in order already. */
-function inOneOrder(parts: readonly ProfileRow[][]): readonly ProfileRow[] {
-  const [first = [], ...others] = parts.filter(rows => rows.length > 0)
-  if (others.length === 0) return first
-  return parts.flat().toSorted((one, other) => comparePositions(positionOf(one), positionOf(other)))
-}
-
 type Part = { part: number; session: string | null; asOf: number | undefined; now: number }
 
-/** Rows of everything that is known, by the statements: made once for each change. */
-const builtRows = new WeakMap<readonly StoredStatement[], ProfileRow[]>()
+type BuiltRows = { live: string; rows: Promise<readonly ProfileRow[]> }
+
+/** The rows of some statements that were asked for last, for each set of them: built once for each change. */
+const builtRows = new WeakMap<readonly StoredStatement[], BuiltRows[]>()
+/** What is known now, and what was known at one moment. */
+const builtRowsMax = 2
 
 function profileRows(
-  { all, byId }: ProfileStatements,
+  statements: ProfileStatements,
   { part, session, asOf = Infinity, now }: Part,
-): ProfileRow[] {
+): Promise<readonly ProfileRow[]> {
+  const { all } = statements
+  const isKnown = ({ at }: StoredStatement): boolean => at <= asOf
+  const isOver = ({ expiresAt = Infinity }: StoredStatement): boolean => expiresAt <= now
+  // Statements are known, and over, in the order of their times: equal numbers are equal sets.
+  const live = `${part} ${session} ${count(all, isKnown)} ${count(all, isOver)}`
+  const built = builtRows.get(all)?.find(one => one.live === live)
+  if (built) return built.rows
+  const chosen = all.filter(one => isKnown(one) && !isOver(one))
   const source = part > 0 ? 'org' : session === null ? 'core' : 'session'
-  const toRow = (entry: ProfileEntry): ProfileRow => {
+  const rows = runInSlices(buildRows(statements, chosen, source))
+  builtRows.set(all, [{ live, rows }, ...(builtRows.get(all) ?? [])].slice(0, builtRowsMax))
+  return rows
+}
+
+const count = (all: readonly StoredStatement[], isOne: (one: StoredStatement) => boolean): number =>
+  all.reduce((sum, one) => sum + (isOne(one) ? 1 : 0), 0)
+
+function* buildRows(
+  { byId }: ProfileStatements,
+  chosen: readonly StoredStatement[],
+  source: ProfileRow['source'],
+): Steps<readonly ProfileRow[]> {
+  const rows: ProfileRow[] = []
+  for (const entry of yield* buildProfileInSteps(chosen)) {
     const { tags, author } = byId.get(entry.memory)![0]!
-    return { ...entry, source, ...(tags && { tags }), ...(author !== undefined && { author }) }
+    rows.push({ ...entry, source, ...(tags && { tags }), ...(author !== undefined && { author }) })
+    yield
   }
-  const isLive = ({ at, expiresAt = Infinity }: StoredStatement) => at <= asOf && expiresAt > now
-  if (!all.every(isLive)) return buildProfile(all.filter(isLive)).map(toRow)
-  const built = builtRows.get(all) ?? buildProfile(all).map(toRow)
-  builtRows.set(all, built)
-  return built
+  return rows
 }
 
 const sources: readonly ProfileRow['source'][] = ['core', 'session', 'org']
@@ -113,6 +133,9 @@ const positionOf = ({ kind, source, since, memory, position }: ProfileRow): Prof
   memory,
   position,
 ]
+
+const compareRows = (one: ProfileRow, other: ProfileRow): number =>
+  comparePositions(positionOf(one), positionOf(other))
 
 /** By kind and source, then from the newest on. */
 function comparePositions(one: ProfilePosition, other: ProfilePosition): number {

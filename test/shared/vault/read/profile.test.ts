@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { commandListeners } from '#shared/storage/mongo/connect.ts'
+import { ProfileCache } from '#shared/vault/read/profile-cache.ts'
 import { createProfileSource } from '#shared/vault/read/profile-source.ts'
 import { readProfile, type ProfileRow } from '#shared/vault/read/read-profile.ts'
 import { readSamples } from '#test/support/profile-samples.ts'
@@ -108,8 +109,26 @@ t.test('of 3,000 memories a warm profile reads none, a cold one lets the loop tu
   const memories = Object.create(backend.mongo.memories, { find: { value: find } })
   const source = createProfileSource({ mongo: { memories }, postgres: backend.postgres })
   startStepClock(t)
-  const statements = await source.load({ scope, session: null })
-  stop()
-  t.ok(statements.size > 100)
+  const statements = await source.load({ scope, session: null }, Infinity)
+  t.ok(statements!.size > 100)
   t.ok(turns() - first >= documents.length * 0.95, `cold: ${turns() - first} turns`)
+
+  const asOf = begin + documents.length * 30_000
+  const turnsOf = async (): Promise<number> => {
+    const before = turns()
+    t.equal((await readProfile(backend, caller, { ...all, asOf, limit: 1 })).rows.length, 1)
+    return turns() - before
+  }
+  const built = await turnsOf()
+  t.ok(built > 60, `built in ${built} turns`)
+  const again = await turnsOf()
+  t.ok(again < built / 2, `known for this moment: ${again} turns`)
+  stop()
+
+  const small = new ProfileCache(createProfileSource(backend), 100)
+  const hint = { reason: 'too-large', message: /100 statements/ }
+  await t.rejects(small.get({ scope, session: null }), hint)
+  reads.length = 0
+  await t.rejects(small.get({ scope, session: null }), hint)
+  t.same(reads, [], 'that it is too large is remembered')
 })
