@@ -1,12 +1,15 @@
 import { embeddingsRefused, embeddingsSplit } from '#shared/core/metrics.ts'
 import type { BatchLimits } from '#shared/models/batch-limits.ts'
 import { EmbeddingRefusal } from '#shared/models/embeddings-call.ts'
+import { isPassingStatus } from '#shared/models/model-refusal.ts'
 import { plainText } from '#shared/models/plain-text.ts'
 import { splitText, weightedMeanVector } from '#shared/models/split-text.ts'
 
 type BatchCall = {
   /** Vectors of unit length. */
   call(inputs: readonly string[]): Promise<Float32Array[]>
+  /** Asks for a plain text, to find out whether the model is there; undefined for a caller who has no time for that. */
+  probe: (() => Promise<unknown>) | undefined
   limits: BatchLimits
 }
 
@@ -26,13 +29,26 @@ const refusedBytesMax = 200
  * @throws EmbeddingRefusal when the model does not answer, or refuses a plain text too.
  */
 export async function embedInBatches(
-  { call, limits }: BatchCall,
+  { call, probe, limits }: BatchCall,
   texts: readonly string[],
 ): Promise<(Float32Array | EmbeddingRefusal)[]> {
   let proof: Promise<unknown> | undefined
+  /** @throws when the model refuses a plain text too, or does not answer */
   const refuseUnlessAway = async (texts: readonly string[], refusal: EmbeddingRefusal) => {
-    await (proof ??= call([plainText]))
+    // A model that has refused inputs is there; one that was silent may be away by now.
+    await (refusal.parts === undefined ? probe?.() : (proof ??= call([plainText])))
     return texts.map((text): Part[] => [{ text, vector: refusal }])
+  }
+  /**
+   * Into how many parts to cut a batch. One that gets no answer on every try, while a plain text does, is cut too:
+   * a server may fail at an input, and a gateway at a large call.
+   */
+  const partsOf = async (batch: readonly string[], refusal: EmbeddingRefusal): Promise<number> => {
+    if (refusal.parts !== undefined) return refusal.parts
+    const isLimit = isPassingStatus(refusal.status ?? 0)
+    if (!probe || refusal.isPermanent || (isLimit && batch.length === 1)) throw refusal
+    await probe()
+    return 2
   }
 
   /** @param budget refusals of short parts after which the text that they are of is not cut any more */
@@ -55,11 +71,12 @@ export async function embedInBatches(
       limits.accept(batch)
       return batch.map((text, n) => [{ text, vector: vectors[n]! }])
     } catch (error) {
-      if (!(error instanceof EmbeddingRefusal) || error.parts === undefined) throw error
+      if (!(error instanceof EmbeddingRefusal)) throw error
+      const count = await partsOf(batch, error)
       if (budget?.refusals === 0) return refuseUnlessAway(batch, error)
       if (batch.length === 1) return embedShorter(batch[0]!, error, budget)
       const parts: Part[][] = []
-      const size = Math.ceil(batch.length / error.parts)
+      const size = Math.ceil(batch.length / count)
       for (let start = 0; start < batch.length; start += size) {
         parts.push(...(await embedAll(batch.slice(start, start + size), budget)))
       }

@@ -74,21 +74,28 @@ export async function openProviderEmbedder(settings: EmbeddingModelSettings): Pr
     return vectors.map(toUnitLength)
   }
   const spaceOf = (dimension: number): string => spaceName(model, dimension) + formsMark(forms)
-  const embed = (texts: readonly string[], kind: 'query' | 'passage', policy: CallPolicy) =>
+  const embed = (
+    texts: readonly string[],
+    kind: 'query' | 'passage',
+    policy: CallPolicy,
+    probe?: () => Promise<unknown>,
+  ) =>
     embedInBatches(
-      { limits, call: inputs => call(inputs, forms[kind], policy) },
+      { limits, probe, call: inputs => call(inputs, forms[kind], policy) },
       texts.map(text => toNonEmptyInput(text)),
     )
 
   const embedEach: Embedder['embedEach'] = (texts, signal) =>
-    embed(texts, 'passage', { ...textPolicy, signal })
+    embed(texts, 'passage', { ...textPolicy, signal }, () =>
+      call([plainText], forms.passage, { ...queryPolicy, signal }),
+    )
   const embedQueries: Embedder['embedQueries'] = async (texts, signal) => {
     const queries = texts.map(text => text.slice(0, queryCharactersMax))
     return allOrRefusal(await embed(queries, 'query', { ...queryPolicy, signal }))
   }
 
   /** Asks for one vector, without what the server may refuse: base64 (Google), fields that it does not know. */
-  const probe = async (): Promise<Float32Array> => {
+  const openProbe = async (): Promise<Float32Array> => {
     const known = formsOfModel(name, prefixes)
     const plain = withoutFields(known)
     const ways = formsMark(known) === formsMark(plain) ? [known] : [known, plain]
@@ -105,7 +112,7 @@ export async function openProviderEmbedder(settings: EmbeddingModelSettings): Pr
     }
     throw refusal
   }
-  const dimension = (await probe()).length
+  const dimension = (await openProbe()).length
   if (dimensions !== undefined && dimension !== dimensions)
     throw new Refusal(
       'upstream',

@@ -24,10 +24,12 @@ export type EmbeddingProvider = {
   /** Never answers the next call; `always`: any call, until `recover`; a number: calls of more inputs. */
   hang(when?: 'always' | number): void
   readonly paths: string[]
+  /** Answers the next calls with the rate limit of the server, where it has one. */
+  limit(times: number): void
   /** Refuses every call with this field. */
   refuseField(name: string): void
-  /** Refuses every call with this text in an input, until `recover`. */
-  refuseText(text: string): void
+  /** Refuses every call with this text in an input, or breaks its connection, until `recover`. */
+  refuseText(text: string, how?: 'broken'): void
   /** Answers every call with this body, and status 200 unless another is given, until `recover`. */
   answerAlways(type: string, body: string, status?: number): void
   /** As Ollama after 5 minutes: a call waits until the model is loaded, and a client that leaves ends that. */
@@ -50,9 +52,11 @@ export async function startEmbeddingProvider(
   const calls: number[] = []
   const bodies: EmbeddingProvider['bodies'] = []
   const paths: string[] = []
+  let limits = 0
   let refusedField: string | undefined
   let loadMs = 0
   let refusedText: string | undefined
+  let isBroken = false
   let failing = { status: 500, times: 0, message: '' }
   let hanging: boolean | 'always' | number = false
   let exchanged: number | undefined
@@ -86,11 +90,18 @@ export async function startEmbeddingProvider(
       response.writeHead(failing.status)
       return void response.end(JSON.stringify({ error: { message: failing.message } }))
     }
+    if (limits > 0 && server.limited) {
+      limits--
+      const { status, headers, body } = server.limited
+      return void response.writeHead(status, headers).end(JSON.stringify(body))
+    }
+    const hasRefused = input.some(text => refusedText !== undefined && text.includes(refusedText))
+    if (hasRefused && isBroken) return void response.destroy()
     const isBase64 = rest.encoding_format === 'base64'
     const fault =
       (refusedField !== undefined && refusedField in rest && badField) ||
       (typeof server.base64 === 'object' && isBase64 && server.base64) ||
-      (refusedText !== undefined && input.some(text => text.includes(refusedText!)) && badText) ||
+      (hasRefused && badText) ||
       refusalOf(server, input)
     if (fault) {
       response.writeHead(fault.status)
@@ -111,12 +122,16 @@ export async function startEmbeddingProvider(
     calls,
     bodies,
     paths,
+    limit: times => void (limits = times),
     refuseField: name => void (refusedField = name),
     fail: (status, times, message = 'scripted failure') =>
       void (failing = { status, times, message }),
     hang: (when?: 'always' | number) => void (hanging = when ?? true),
     answerAlways: (type, body, status = 200) => void (fixed = { type, body, status }),
-    refuseText: text => void (refusedText = text),
+    refuseText(text, how) {
+      refusedText = text
+      isBroken = how === 'broken'
+    },
     unload: ms => void (loadMs = ms),
     exchange: other => void (exchanged = other),
     recover() {

@@ -259,7 +259,7 @@ function tokensOf(text: string, countedFrom: number): number {
   if (bytes <= countedFrom) return bytes
   let sum = 0
   for (let start = 0; start < text.length; start += 1_000) {
-    sum += countTokens(text.slice(start, start + 1_000))
+    sum += countTokens(text.slice(start, start + 1_000), { allowedSpecial: 'all' })
   }
   return sum
 }

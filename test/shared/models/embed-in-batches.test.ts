@@ -87,6 +87,15 @@ t.test('a refused text takes no other along; one in a long text leaves the rest'
   await t.rejects(embedTexts(['a', 'forbidden']), { reason: 'upstream', message: /not allowed/ })
 })
 
+t.test('a text that a server breaks at takes no other along either', async t => {
+  const provider = await startEmbeddingProvider(t)
+  const { embedEach } = await openAt(provider.baseUrl)
+  provider.refuseText('poison', 'broken')
+  const [first, poison, last] = await embedEach(['a', 'poison', 'b'])
+  t.ok(first instanceof Float32Array && last instanceof Float32Array)
+  t.match(poison, { message: /did not answer: (?:UND_ERR_SOCKET|ECONNRESET)/ })
+})
+
 t.test('a provider that refuses everything is not asked for every text', async t => {
   const provider = await startEmbeddingProvider(t)
   const { embedEach } = await openAt(provider.baseUrl)
