@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
 import { createTestClient, startTestApi } from '#test/support/api.ts'
 import { createKeyedClient } from '#test/support/memory-file.ts'
 import { findHeader, startRecordingServer, type Responder } from '#test/support/recording-server.ts'
+import { startService } from '#test/support/start-service.ts'
 
 const reranker = await startRecordingServer(t, () => {})
 const url = `${reranker.origin}/rerank`
@@ -25,9 +25,7 @@ const reversing = answering(({ documents = [] }) => ({
   results: positions(documents.length).map(index => ({ index, relevance_score: index })),
 }))
 
-const config = await createTestConfig(t)
-const backend = await createTestBackend(t, { config })
-const { base } = await startTestApi(t, backend)
+const { backend, base } = await startService(t, { jobs: [] })
 const { key } = await createKeyedClient(backend, base)
 const texts = positions(60).map(n => `The violin lesson number ${n} was in room ${n}.`)
 await insertMemories(backend, key, [
@@ -41,7 +39,7 @@ const plain = createTestClient(base, key)
 async function withReranker(t: Test, more: Record<string, string | number> = {}) {
   const settings = { model: 'judge', apiKey: '', timeoutMs: 20_000, ...more }
   const own = { ...settings, url: `${url}?${crypto.randomUUID()}` }
-  const other = await createTestBackend(t, { config: { ...config, reranker: own } })
+  const other = { ...backend, config: { ...backend.config, reranker: own } }
   return createTestClient((await startTestApi(t, other)).base, key)
 }
 
