@@ -277,6 +277,8 @@ export interface ExportedVector {
   model: EmbeddingModel
   /** unit length */
   values: number[]
+  /** the vault space: model, length, and how the model was told queries from texts. Without it a vector is reused where a model is told nothing */
+  space?: string
 }
 /** Which part of a long message a memory is. */
 export interface MessagePiece {

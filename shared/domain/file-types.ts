@@ -35,7 +35,7 @@ export type ExportedLine = UploadedLine & {
   origin_key?: string
   origin_id?: string
   transferred_at?: string
-  vector?: { model: string; values: number[] }
+  vector?: { model: string; values: number[]; space?: string }
 }
 
 /** A checked line and its position in the file. */

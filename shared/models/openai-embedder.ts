@@ -5,6 +5,7 @@ import { unmeasuredCalibration } from '#shared/models/calibration/calibrate-embe
 import { batchLimitsOf } from '#shared/models/batch-limits.ts'
 import { DimensionRefusal } from '#shared/models/dimension-refusal.ts'
 import { embedInBatches } from '#shared/models/embed-in-batches.ts'
+import { ModelRefusal } from '#shared/models/model-refusal.ts'
 import { plainText } from '#shared/models/plain-text.ts'
 import {
   callEmbeddings,
@@ -114,10 +115,11 @@ export async function openProviderEmbedder(settings: EmbeddingModelSettings): Pr
   }
   const dimension = (await openProbe()).length
   if (dimensions !== undefined && dimension !== dimensions)
-    throw new Refusal(
+    throw new ModelRefusal(
       'upstream',
       `The embedding model ${model} answers with vectors of ${dimension} numbers, not of ${dimensions}`,
       'The operator should set EMBEDDINGS_DIMENSIONS to a length that this model has, or not at all',
+      { model, isUnavailable: true },
     )
   knownDimension = dimension
   return {

@@ -42,6 +42,9 @@ async function resolveEmbedder(embedders: Embedders, space: string): Promise<Emb
   return embedder.space === space ? embedder : `${model} embeds into ${embedder.space} now`
 }
 
+/** Whether the model of a space is told queries from texts. */
+export const hasForms = (space: string): boolean => /_p[0-9a-f]{8}$/.test(space)
+
 /**
  * The model of a space, by its name: `__` is `/`, other characters are `_` and hex; the length of the vectors and
  * the mark of the model's forms follow.

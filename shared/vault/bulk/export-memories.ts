@@ -65,7 +65,11 @@ function toExportedLine(document: ExportedDocument, embedder: Embedder | undefin
     }),
     ...(document.expires_at && { expires_at: document.expires_at.toISOString() }),
     ...(vector && {
-      vector: { model: embedder.model, values: roundVector(vector.toFloat32Array()) },
+      vector: {
+        model: embedder.model,
+        values: roundVector(vector.toFloat32Array()),
+        space: embedder.space,
+      },
     }),
   }
 }

@@ -9,6 +9,7 @@ import {
   resolveLine,
   type LineWithMoments,
 } from '#shared/vault/bulk/upload-lines.ts'
+import { hasForms } from '#shared/models/space-embedders.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
@@ -134,6 +135,9 @@ const dateOf = (moment: Moment): Date => new Date(parseStart(moment))
 /** The vector of the line, when it is of the space that the import writes to. */
 function reusableVector({ vector }: ExportedLine, embedder: Embedder): Float32Array | undefined {
   if (vector?.model !== embedder.model) return undefined
+  // Files of former releases tell no space: their models were told nothing.
+  if (vector.space === undefined ? hasForms(embedder.space) : vector.space !== embedder.space)
+    return undefined
   if (vector.values.length !== embedder.dimension) return undefined
   const values = Float32Array.from(vector.values)
   const length = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0))

@@ -314,10 +314,16 @@ class UploadAnswer(_UploadAnswerRequired, total=False):
     errors: List[LineError]
 
 
-class ExportedVector(TypedDict):
+class _ExportedVectorRequired(TypedDict):
     model: EmbeddingModel
     # unit length
     values: List[float]
+
+
+class ExportedVector(_ExportedVectorRequired, total=False):
+    # the vault space: model, length, and how the model was told queries from texts. Without it a
+    # vector is reused where a model is told nothing
+    space: str
 
 
 # Which part of a long message a memory is.

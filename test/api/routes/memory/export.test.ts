@@ -91,7 +91,7 @@ t.test('200: vectors come where they are asked for, and are the stored ones', as
   t.notOk('vector' in (await client.get('/v1/memory/export')).body[0])
   const { vector } = (await client.get('/v1/memory/export?vectors=true')).body[0]
   const [expected] = await (await backend.embedders.get()).embedTexts(['a grey kitten'])
-  t.equal(vector.model, 'local')
+  t.match(vector, { model: 'local', space: 'local_v1' })
   t.same(Float32Array.from(vector.values), expected)
 })
 

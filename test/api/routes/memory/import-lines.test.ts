@@ -17,6 +17,7 @@ t.test('200: a vector of another space, length or size is made anew', async t =>
     { model: 'openai/elsewhere', values },
     { model: 'local', values: values.slice(1) },
     { model: 'local', values: values.map(value => value * 2) },
+    { model: 'local', space: 'local_v0', values: values.map((_, index) => (index === 1 ? 1 : 0)) },
     { model: 'local', values: values.map((_, index) => (index === 0 ? 1 : 0)) },
   ]
   await importFile(
@@ -24,8 +25,8 @@ t.test('200: a vector of another space, length or size is made anew', async t =>
     odd.map((vector, n) => ({ ...line, id: mintId(), timestamp: storyStart + n, vector })),
   )
   const got = (await exportLines(fresh, '?vectors=true')).map(({ vector }) => vector!.values)
-  t.same(got.slice(0, 3), [values, values, values])
-  t.same(got[3], odd[3]!.values, 'one that fits is kept as it is')
+  t.same(got.slice(0, 4), [values, values, values, values])
+  t.same(got[4], odd[4]!.values, 'one that fits is kept as it is')
 })
 
 t.test(
