@@ -124,7 +124,7 @@ const missingEntry = (position: number): BrokenEntry => ({ position, id: null, f
 
 const identifyEntry = ({ position, id }: ChainEntry) => ({ position, id })
 
-/** The same hash as the database computes: see migrations 0022 and 0038. */
+/** The same hash as the database computes: `chain_account_event` and `chain_audit_event`. */
 const entryHash = (before: Buffer, owner: string, { position, id, payload }: ChainEntry): Buffer =>
   createHash('sha256')
     .update(before)

@@ -92,7 +92,7 @@ export const recordAccountEvent = (
 
 /**
  * Appends events, in this order, to the chains of their accounts; position, time and hash come from
- * the trigger of migration 0024. Events of an account that does not exist are left out.
+ * the trigger `chain_account_event`. Events of an account that does not exist are left out.
  */
 export async function recordAccountEvents(
   { query }: Pick<Transaction, 'query'>,
