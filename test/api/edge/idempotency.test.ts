@@ -9,7 +9,7 @@ import {
   startJobWorkers,
   type TestAnswer,
 } from '#test/support/api.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
+import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { setBalance, setPaymentMethod } from '#test/support/alter.ts'
 import { loseAnswers, releaseIdempotencyKeys } from '#test/support/alter-jobs.ts'
@@ -225,4 +225,23 @@ t.test('every other read and write is replayed whatever the balance', async t =>
     t.same(again.body, first[index]!.body)
   }
   t.equal((await client.post('/v1/memory/search', asks[1]![1])).status, 402)
+})
+
+t.test('the answers of reads that are kept of one key in a day do not fill the disk', async t => {
+  const text = 'tomatoes need water '.repeat(1_500)
+  const texts = Array.from({ length: 100 }, (_, i) => ({ text: `${i} ${text}` }))
+  await insertMemories(backend, key, texts)
+  const ask = (number: number) =>
+    api.post(
+      '/v1/memory/date-search',
+      { from: '2020-01-01', max_tokens: 200_000 },
+      { 'idempotency-key': `page ${number}` },
+    )
+  const before = await countRows(backend, 'idempotency')
+  let bytes = 0
+  let asked = 0
+  for (; bytes < 40 * 1024 * 1024; asked++) bytes += JSON.stringify((await ask(asked)).body).length
+  const kept = (await countRows(backend, 'idempotency')) - before
+  t.ok(kept > 0 && kept < asked, `${kept} of ${asked} answers`)
+  t.equal((await ask(asked - 1)).status, 200, 'its repeat is answered anew')
 })
