@@ -34,8 +34,8 @@ const partsMax = 20
  * part, unless it is longer than a part.
  *
  * @param messages were read before
- * @param saidAt time of messages without a timestamp, epoch milliseconds; several parts get times one
- *   millisecond apart
+ * @param saidAt when it was accepted, epoch milliseconds: the time of messages without a timestamp, and of those
+ *   that name a later one; several parts get times one millisecond apart
  * @returns undefined for keys that are no member's, and where the member wrote nothing.
  */
 export function toExtractionInput(
@@ -66,7 +66,11 @@ export function toExtractionInput(
     session,
     lentTags,
     parts: parts.slice(-partsMax).map((part, index) => ({
-      saidAt: part.findLast(({ role }) => role === 'user')?.at ?? saidAt + index + 1 - count,
+      // Never after it was accepted: a time ahead would outlive every later correction of shared memory.
+      saidAt: Math.min(
+        part.findLast(({ role }) => role === 'user')?.at ?? Infinity,
+        saidAt + index + 1 - count,
+      ),
       messages: part.map(({ at: _at, leftOut: _leftOut, ...message }) => message),
       leftOut:
         part.reduce((sum, { leftOut }) => sum + leftOut, 0) +

@@ -87,7 +87,8 @@ t.test('it was said when the member last said something', async t => {
     ...(timestamp !== undefined && { timestamp }),
   })
   const saidAt = (...messages: object[]) => said(...messages)!.parts[0]!.saidAt
-  t.equal(saidAt(at(5), at(7), at(9, 'assistant')), 7)
+  t.equal(saidAt(at(-5), at(-3), at(-1, 'assistant')), -3)
+  t.equal(saidAt(at(Date.UTC(9998, 11, 31))), 0, 'never after it was accepted')
   t.equal(saidAt(at(5), at()), 0, 'now, where it does not say when')
   const { parts } = said(...exchange(30, 5_000))!
   const times = parts.map(part => part.saidAt)
