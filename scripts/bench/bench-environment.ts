@@ -59,17 +59,6 @@ export async function createBenchKey(
   return credentials.memoryKey
 }
 
-/** Random numbers in 0 to 1, the same for the same seed. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
 /** A random vector of length 1. */
 export function randomUnitVector(dimension: number, next: () => number): Float32Array {
   const vector = new Float32Array(dimension)

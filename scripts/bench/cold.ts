@@ -1,5 +1,6 @@
 import { MongoClient, type Binary } from 'mongodb'
-import { randomSentence, seededRandom } from '#scripts/bench/bench-environment.ts'
+import { randomSentence } from '#scripts/bench/bench-environment.ts'
+import { seededRandom } from '#scripts/bench/generated-vectors.ts'
 import { median, report, timeRuns } from '#scripts/bench/measure.ts'
 import { createPoster, postUntilLoaded, startProcess } from '#scripts/bench/process.ts'
 import { cpuSeconds } from '#scripts/bench/proxy/load.ts'

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { seededRandom, randomUnitVector } from '#scripts/bench/bench-environment.ts'
+import { randomUnitVector } from '#scripts/bench/bench-environment.ts'
+import { seededRandom } from '#scripts/bench/generated-vectors.ts'
 
 /** The vector of a text from the double below: random, the same for the same text. */
 export function vectorForText(text: string, dimension: number): Float32Array {

@@ -1,4 +1,5 @@
-import { seededRandom, randomSentence, randomUnitVector } from '#scripts/bench/bench-environment.ts'
+import { randomSentence, randomUnitVector } from '#scripts/bench/bench-environment.ts'
+import { seededRandom } from '#scripts/bench/generated-vectors.ts'
 import type { Backend } from '#shared/backend.ts'
 import { memoryIdOf, mintId } from '#shared/core/ids.ts'
 import { authenticateMemoryKey, extractMemoryKey, type Caller } from '#shared/access/caller.ts'

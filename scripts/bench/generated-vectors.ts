@@ -58,7 +58,7 @@ export function createVectorGenerator(
 }
 
 /** Scales a vector to length 1; a zero vector is unchanged. */
-export function normalizeVector(vector: Float32Array): Float32Array {
+function normalizeVector(vector: Float32Array): Float32Array {
   const length = Math.hypot(...vector) || 1
   return vector.map(number => number / length)
 }

@@ -10,31 +10,15 @@ const sections: Record<string, string> = {
   search: 'a search over HTTP against a bare float32 scan, and one of int8, plus one findOne',
   accept: 'accepted exchanges against bare transactional pg-boss sends',
   store: 'stored memories through the worker against bare insertMany; time until searchable',
-  backlog: 'a backlog of 20,000 exchanges drained, against bare jobs fetched and completed; memory',
   upload:
     'a file of 10,000 lines, stored and searchable, against bare insertMany; memory; concurrent search',
-  list: 'a page of 50 out of 100,000 memories over HTTP against a bare find of it',
-  consolidate:
-    'a checkout of 50,000 tokens and a commit of 10 entries against bare reads and writes',
-  export: 'a vault streamed out against a bare cursor over it',
-  growth: 'a search as the vault grows from 1,000 to 100,000 memories',
   cold: 'the first search of a vault after a start, and loading it, against a bare read of its vectors',
   turns:
     'how long a search of 1,000 to 100,000 memories holds the event loop; what a neighbour feels',
-  vaults:
-    '10,000 vaults of 50 memories searched in turn, for 3 minutes once all were: spread of the times; memory',
   harm: 'what memory does to questions in nine languages, answerable or not, and to messages that ask nothing',
   proxy:
     'a model call through the service, with and without memory, against a direct one, a bare pipe and nginx',
-  responses:
-    'a call of OpenAI Responses beside one of chat completions: added time, processor time, 100,000 tokens',
-  contention: 'two web and two worker processes under 16 clients on 6 vaults: deadlocks and 5xx',
-  memory: 'memory and CPU of idle processes',
-  footprint: 'a production install: bytes, packages',
-  message: 'ranking for a message of five sentences against one question',
-  wall: 'whether the time of an answer tells a member of memories that are hidden from them',
   image: 'the vault index alone: int8 scan, its error, words, bytes',
-  million: 'a vault of 1,000,000 memories in one process: bytes, search, longest step',
 }
 
 const help = `Usage: npm run bench -- [section …]

@@ -83,23 +83,3 @@ export async function postUntilLoaded(post: Poster, body: string): Promise<void>
     if (status !== 503) throw new Error(`${status} ${text}`)
   }
 }
-
-/** A function that gets a path over keep-alive connections and resolves to the answer. */
-export function createGetter(
-  port: number,
-  key: string,
-): (path: string) => Promise<{ status: number; text: string }> {
-  const agent = new Agent({ keepAlive: true })
-  return path =>
-    new Promise((resolve, reject) => {
-      const headers = { authorization: `Bearer ${key}` }
-      const sent = request({ agent, port, path, host: '127.0.0.1', headers }, answer => {
-        let text = ''
-        answer.setEncoding('utf8')
-        answer.on('data', chunk => (text += chunk))
-        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
-      })
-      sent.on('error', reject)
-      sent.end()
-    })
-}

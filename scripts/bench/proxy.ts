@@ -1,6 +1,7 @@
 import { median, measureRate, report, timeRuns } from '#scripts/bench/measure.ts'
 import { startProcess } from '#scripts/bench/process.ts'
-import { seededRandom, randomSentence } from '#scripts/bench/bench-environment.ts'
+import { randomSentence } from '#scripts/bench/bench-environment.ts'
+import { seededRandom } from '#scripts/bench/generated-vectors.ts'
 import { Caller, cpuSeconds, p99AtRate, type Call } from '#scripts/bench/proxy/load.ts'
 import { startNginx } from '#scripts/bench/proxy/nginx.ts'
 import { setUpProxy } from '#scripts/bench/proxy/setup.ts'

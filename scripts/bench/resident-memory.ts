@@ -7,12 +7,6 @@ export function residentMemory({ child }: RunningProcess): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024
 }
 
-/** Memory of a process in MiB; a page that several share counts a part in each, so that sums are true. */
-export function proportionalMemory({ child }: RunningProcess): number {
-  const rollup = readFileSync(`/proc/${child.pid!}/smaps_rollup`, 'utf8')
-  return Number(/^Pss:\s+(\d+)/m.exec(rollup)?.[1]) / 1_024
-}
-
 /** Samples the resident memory of a process until its peak is asked for. */
 export function watchResidentMemory(process: RunningProcess) {
   let peak = 0

@@ -1,5 +1,6 @@
 import { MongoClient } from 'mongodb'
-import { randomSentence, seededRandom } from '#scripts/bench/bench-environment.ts'
+import { randomSentence } from '#scripts/bench/bench-environment.ts'
+import { seededRandom } from '#scripts/bench/generated-vectors.ts'
 import { vectorForText } from '#scripts/bench/embedding-double.ts'
 import { median, quantile, measureRate, report, timeRuns } from '#scripts/bench/measure.ts'
 import { createPoster, startProcess } from '#scripts/bench/process.ts'

@@ -1,7 +1,8 @@
 import { MongoClient } from 'mongodb'
 import { median, report } from '#scripts/bench/measure.ts'
 import { createPoster, startProcess } from '#scripts/bench/process.ts'
-import { createBenchKey, seededRandom, randomSentence } from '#scripts/bench/bench-environment.ts'
+import { createBenchKey, randomSentence } from '#scripts/bench/bench-environment.ts'
+import { seededRandom } from '#scripts/bench/generated-vectors.ts'
 import { openBenchService } from '#scripts/bench/bench-service.ts'
 
 const exchanges = 2_500

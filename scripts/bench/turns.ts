@@ -1,4 +1,5 @@
-import { randomSentence, seededRandom } from '#scripts/bench/bench-environment.ts'
+import { randomSentence } from '#scripts/bench/bench-environment.ts'
+import { seededRandom } from '#scripts/bench/generated-vectors.ts'
 import { median, report, timeRuns } from '#scripts/bench/measure.ts'
 import { createPoster, postUntilLoaded, startProcess } from '#scripts/bench/process.ts'
 import { seedVaults } from '#scripts/bench/seeded-vaults.ts'

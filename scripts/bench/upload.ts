@@ -3,7 +3,8 @@ import { MongoClient } from 'mongodb'
 import { median, quantile, report, timeRuns } from '#scripts/bench/measure.ts'
 import { createPoster, startProcess, type RunningProcess } from '#scripts/bench/process.ts'
 import { residentMemory, watchResidentMemory } from '#scripts/bench/resident-memory.ts'
-import { createBenchKey, seededRandom, randomSentence } from '#scripts/bench/bench-environment.ts'
+import { createBenchKey, randomSentence } from '#scripts/bench/bench-environment.ts'
+import { seededRandom } from '#scripts/bench/generated-vectors.ts'
 import { openBenchService } from '#scripts/bench/bench-service.ts'
 
 const lines = 10_000

@@ -6,7 +6,6 @@ import { proveFullDisk } from '#scripts/prove/disk.ts'
 import { proveKills } from '#scripts/prove/kills.ts'
 import { proveLoad } from '#scripts/prove/load.ts'
 import { proveMalformed } from '#scripts/prove/malformed.ts'
-import { proveMembers } from '#scripts/prove/members.ts'
 import { proveRestarts } from '#scripts/prove/restarts.ts'
 import type { SectionContext, SectionResult } from '#scripts/prove/section.ts'
 import { proveTenants } from '#scripts/prove/tenants.ts'
@@ -59,11 +58,6 @@ export const sections: Record<string, Section> = {
     share: 2,
     release: { count: 200_000, unit: 'operations of tenants' },
     run: proveTenants,
-  },
-  members: {
-    description: 'Members of two organizations ask the same; one of them hides memories from them',
-    share: 1,
-    run: proveMembers,
   },
   malformed: {
     description: 'Nearly valid, random and broken requests over every route and over raw sockets',

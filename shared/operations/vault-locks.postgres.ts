@@ -8,7 +8,7 @@ import { padArray } from '#shared/storage/postgres/padded-array.ts'
  * rows; several of a kind in the order of their ids. The locks are a statement of their own: the next one
  * sees what their last holders have written. A statement that locks a row and then changes it looks
  * at the version of before it waited, and Postgres makes it wait there for a transaction that may
- * wait for it (22 deadlocks in 75 s under 16 clients on 6 vaults, see `npm run bench -- contention`).
+ * wait for it (22 deadlocks in 75 s under 16 clients on 6 vaults).
  */
 export async function lockVaults(
   { query }: Transaction,

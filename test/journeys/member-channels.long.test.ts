@@ -48,6 +48,8 @@ const channels: Record<string, (world: World) => Promise<Answer>> = {
   export: ask('GET', '/v1/memory/export'),
   stats: ask('GET', '/v1/memory/stats'),
   sessions: ask('GET', '/v1/memory/sessions'),
+  profile: ask('GET', '/v1/memory/profile'),
+  warmup: ask('POST', '/v1/memory/warmup', {}),
   operations: ask('GET', '/v1/operations'),
   'left_out and the answer of ingest': ask('POST', '/v1/memory/ingest?wait=true', {
     messages: [{ role: 'user', content: `Fact: ${secret}` }],
@@ -64,6 +66,8 @@ const channels: Record<string, (world: World) => Promise<Answer>> = {
   edit: async world =>
     ask('POST', '/v1/memory/edit', { memory_id: world.hidden, text: 'mine' })(world),
   'delete-ids': async world => ask('POST', '/v1/memory/delete-ids', { ids: [world.hidden] })(world),
+  trace: async world => ask('GET', `/v1/traces/${world.hidden}`)(world),
+  operation: async world => ask('GET', `/v1/operations/${world.hidden}`)(world),
   'taking back': async world => ask('DELETE', `/v1/shares/${world.hidden}`)(world),
   graft: async world => ask('POST', '/v1/memory/graft', { queries: ['pay of eve'] })(world),
 }

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { randomUUID } from 'node:crypto'
 import type { Endpoint } from '#api/contract/document.ts'
-import { seededRandom } from '#scripts/bench/bench-environment.ts'
+import { seededRandom } from '#scripts/bench/generated-vectors.ts'
 import { ModelProvider } from '#scripts/prove/model-provider.ts'
 import { modelRequests } from '#scripts/prove/requests/model-requests.ts'
 import type { RequestInput } from '#scripts/prove/requests/request-plan.ts'

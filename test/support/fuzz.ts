@@ -1,6 +1,6 @@
 import { contract, type Route } from '#api/contract/contract.ts'
 import type { Endpoint } from '#api/contract/document.ts'
-import { seededRandom } from '#scripts/bench/bench-environment.ts'
+import { seededRandom } from '#scripts/bench/generated-vectors.ts'
 import type { RequestOptions } from '#scripts/prove/cluster.ts'
 import { malformedRequest } from '#scripts/prove/malformed/malformed-request.ts'
 import { modelRequests } from '#scripts/prove/requests/model-requests.ts'

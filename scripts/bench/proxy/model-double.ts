@@ -1,6 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { randomSentence, seededRandom } from '#scripts/bench/bench-environment.ts'
+import { randomSentence } from '#scripts/bench/bench-environment.ts'
+import { seededRandom } from '#scripts/bench/generated-vectors.ts'
 import { eventCount, eventIntervalMs } from '#scripts/bench/proxy/stream-pace.ts'
 
 /**

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { contractDocument } from '#api/contract/document.ts'
-import { seededRandom } from '#scripts/bench/bench-environment.ts'
+import { seededRandom } from '#scripts/bench/generated-vectors.ts'
 import { ModelProvider } from '#scripts/prove/model-provider.ts'
 import type { RequestInput } from '#scripts/prove/requests/request-plan.ts'
 import { buildRequest, planOf } from '#scripts/prove/requests/requests.ts'
