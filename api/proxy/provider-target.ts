@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 import type { Config } from '#shared/core/config.ts'
+import { pickForwardedHeaders } from '#api/proxy/forwarded-headers.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { containsKey } from '#shared/access/key.ts'
 import type { ModelRef } from '#shared/models/resolve-model.ts'
@@ -13,44 +14,6 @@ import {
 
 /** The URL of a call at its provider, and its headers. */
 export type ProviderTarget = { url: URL; headers: Record<string, string> }
-
-/**
- * The only headers of a request that are forwarded to a provider: what describes the request, and what
- * accounts are charged, ranked, traced or routed to a warm cache by.
- */
-export const forwardedHeaders = [
-  'content-type',
-  'accept',
-  'user-agent',
-  'range',
-  'anthropic-version',
-  'anthropic-beta',
-  'openai-organization',
-  'openai-project',
-  'openai-beta',
-  'x-goog-api-client',
-  'x-goog-user-project',
-  'x-goog-request-params',
-  'x-goog-upload-protocol',
-  'x-goog-upload-command',
-  'x-goog-upload-offset',
-  'x-goog-upload-file-name',
-  'x-goog-upload-header-content-length',
-  'x-goog-upload-header-content-type',
-  'http-referer',
-  'x-title',
-  'x-grok-conv-id',
-  'x-session-affinity',
-  'x-client-request-id',
-  'x-app',
-  'x-codex-turn-state',
-  'session-id',
-  'thread-id',
-  'x-claude-code-session-id',
-  'originator',
-  'traceparent',
-  'tracestate',
-]
 
 /** Switches and keys: Google's clients may send theirs in the query. */
 const ownQueryParameters = new Set([
@@ -97,7 +60,7 @@ export function buildProviderTarget(
   return {
     url,
     headers: {
-      ...pickForwardedHeaders(ctx),
+      ...pickForwardedHeaders(ctx.headers),
       'accept-encoding': 'identity',
       ...(key !== undefined && credentialHeader(provider, format, key)),
     },
@@ -105,15 +68,6 @@ export function buildProviderTarget(
 }
 
 const isOpenAiFormat = (format: ApiFormat): boolean => format === 'openai' || format === 'responses'
-
-function pickForwardedHeaders(ctx: Context): Record<string, string> {
-  const headers: Record<string, string> = {}
-  for (const name of forwardedHeaders) {
-    const value = ctx.headers[name]
-    if (typeof value === 'string' && value !== '' && !containsKey(value)) headers[name] = value
-  }
-  return headers
-}
 
 /** The header that carries the provider key in a format. */
 function credentialHeader(

@@ -184,6 +184,7 @@ t.test('200: what a client sends for us or for others does not reach the provide
   const names = headers.map(([name]) => name.toLowerCase()).filter(name => !ofTheHop.has(name))
   t.same(names.toSorted(), [
     'accept',
+    'accept-language',
     'authorization',
     'content-type',
     'openai-organization',
