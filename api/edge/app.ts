@@ -1,6 +1,6 @@
 import Koa, { type Context, type Middleware } from 'koa'
 import { hideOrgPaths } from '#api/edge/admin-auth.ts'
-import { handleErrors, sendError } from '#api/edge/errors.ts'
+import { handleErrors, sendError, sendNoSuchEndpoint } from '#api/edge/errors.ts'
 import { RateLimiter, type Quotas } from '#api/edge/rate-limit.ts'
 import { rememberStaticRoutes } from '#api/edge/static-routes.ts'
 import { checkIdempotencyKey } from '#api/edge/request-idempotency.ts'
@@ -93,13 +93,24 @@ const memoryAttributes = ({ response }: Koa.Context): Record<string, string> =>
 const routePattern = (ctx: Context): string | null =>
   (ctx as { _matchedRoute?: string | RegExp })._matchedRoute?.toString() ?? null
 
-/** Answers 405 with `Allow` for a known path with another method, and 426 to a WebSocket. */
+/**
+ * Answers 405 with `Allow` for a known path with another method, 426 to a WebSocket, and 404 with the right path to a client
+ * whose base URL is not right.
+ */
 function rejectUnsupportedMethods(
   layers: { methods: string[]; match(path: string): boolean }[],
 ): Middleware {
   return async (ctx, next) => {
     const allowed = layers.filter(layer => layer.match(ctx.path)).flatMap(layer => layer.methods)
-    if (allowed.length === 0 || allowed.includes(ctx.method)) return next()
+    if (allowed.length === 0) {
+      const meant = `/v1/${ctx.path.replace(/^\/*(?:v1\/+)*/, '')}`
+      if (!layers.some(layer => layer.match(meant))) return next()
+      return sendNoSuchEndpoint(
+        ctx,
+        `The base URL has its /v1 missing or twice: ${meant} is served. `,
+      )
+    }
+    if (allowed.includes(ctx.method)) return next()
     // Clients of the Responses API read this status as a wish for plain HTTP.
     if (ctx.get('upgrade').toLowerCase() === 'websocket') {
       return sendError(ctx, 426, {

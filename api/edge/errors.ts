@@ -81,11 +81,11 @@ export function sendError(
 }
 
 /** A path or method that no route serves. */
-function sendNoSuchEndpoint(ctx: Context): void {
+export function sendNoSuchEndpoint(ctx: Context, hint = ''): void {
   sendError(ctx, 404, {
     reason: 'missing',
     error: `No such endpoint: ${ctx.method} ${ctx.path.slice(0, 64)}`,
-    hint: 'GET / lists the endpoints of this service',
+    hint: `${hint}GET / lists the endpoints of this service`,
   })
 }
 

@@ -23,6 +23,8 @@ export type ReplyAccumulator = {
   markStep(): void
   /** Whether there is no text yet. */
   isEmpty(): boolean
+  /** Whether there is no text since the last part. */
+  isPartEmpty(): boolean
   /** Whether the text limit is reached. */
   isFull(): boolean
   end(): Reply
@@ -66,6 +68,7 @@ export function createReplyAccumulator(): ReplyAccumulator {
       flags.step = true
     },
     isEmpty: text.isEmpty,
+    isPartEmpty: () => needsLineBreak || text.isEmpty(),
     isFull: text.isTruncated,
     end: () => ({
       text: flags.failed ? '' : sanitizeText(text.toString()),

@@ -9,7 +9,8 @@ import {
 
 /**
  * Parses a complete response, which has no `type`, or an event of its stream. The text of a stream is that
- * of its deltas; of a stream without deltas, that of the response in its last event.
+ * of its deltas; of a part or item without deltas, that of its end; of a stream without either, that of the response
+ * in its last event.
  */
 function parseResponsesEvent(event: JsonObject, reply: ReplyAccumulator): void {
   if (typeof event.type === 'string') eventParsers[event.type]?.(event, reply)
@@ -29,6 +30,17 @@ const eventParsers: { readonly [type: string]: ParseStreamEvent } = {
   __proto__: null as never,
   'response.output_item.added'({ item }, reply) {
     if (isObject(item)) parseItemStart(item, reply)
+  },
+  'response.output_item.done'({ item }, reply) {
+    if (!isObject(item)) return
+    if (item.type === 'message' && reply.isPartEmpty()) addMessageText(item, reply)
+    reply.addPart(null)
+  },
+  'response.output_text.done'({ text }, reply) {
+    if (reply.isPartEmpty()) reply.addText(text)
+  },
+  'response.refusal.done'({ refusal }, reply) {
+    if (reply.isPartEmpty()) reply.addText(refusal)
   },
   'response.output_text.delta': parseDelta,
   'response.refusal.delta': parseDelta,
@@ -65,7 +77,10 @@ function parseResponse(response: JsonObject, reply: ReplyAccumulator): void {
 
 function parseItem(item: JsonObject, reply: ReplyAccumulator): void {
   parseItemStart(item, reply)
-  if (item.type !== 'message') return
+  if (item.type === 'message') addMessageText(item, reply)
+}
+
+function addMessageText(item: JsonObject, reply: ReplyAccumulator): void {
   for (const { type, text, refusal } of objectsIn(item.content)) {
     reply.addText(type === 'refusal' ? refusal : text)
   }

@@ -269,6 +269,15 @@ t.test('404: unknown paths, with a hint', async t => {
   }
 })
 
+t.test('404: a base URL with its /v1 missing or twice is told so', async t => {
+  for (const path of ['/chat/completions', '/v1/v1/messages', '//v1/memory/search', '/files/f-1']) {
+    const { status, body } = await get(path)
+    t.equal(status, 404, path)
+    const hint = /base URL has its \/v1 .*: \/v1\/(?!v1)[a-z]+(?:\/[\w-]+)? is served. GET \/ lists/
+    t.match(body.hint, hint, path)
+  }
+})
+
 t.test('405: a known path with another method, and what it does take', async t => {
   for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
     const { status, body, headers } = await send(method, '/v1/memory/search')

@@ -213,3 +213,19 @@ t.test('nothing a provider sends makes a listener throw', async t => {
   fc.assert(isHeard, { numRuns: 500 })
   t.pass('none did')
 })
+
+t.test('Responses whose text stands only where a part or an item ends', async t => {
+  const message = (text: string) => ({ type: 'message', content: [{ type: 'output_text', text }] })
+  const added = { type: 'response.output_item.added', item: { type: 'message' } }
+  const partDone = (text: string) => ({ type: 'response.output_text.done', text })
+  const itemDone = (text: string) => ({ type: 'response.output_item.done', item: message(text) })
+  const delta = (text: string) => ({ type: 'response.output_text.delta', delta: text })
+  const end = { type: 'response.completed', response: { status: 'completed', output: [] } }
+  for (const events of [
+    [partDone('One.'), itemDone('One.'), partDone('Two.'), itemDone('Two.')],
+    [added, itemDone('One.'), added, itemDone('Two.')],
+    [added, delta('One'), delta('.'), partDone('One.'), itemDone('One.'), added, partDone('Two.')],
+  ]) {
+    t.match(heard('responses', [sse(...events, end)]), { text: 'One.\nTwo.', complete: true })
+  }
+})
