@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { parseMongoUri, parsePostgresUrl } from '#shared/core/database-url.ts'
 import {
   environmentReader,
   type Environment,
@@ -96,8 +97,8 @@ export function readConfig(env: Environment): Config {
     port: read('PORT', wholeNumberParser(0, 65_535), 3000),
     host: read('HOST', text => text, '127.0.0.1'),
     metricsPort: read('METRICS_PORT', wholeNumberParser(0, 65_535), null),
-    databaseUrl: required('DATABASE_URL', urlParser('postgres:', 'postgresql:'), ''),
-    mongodbUri: required('MONGODB_URI', urlParser('mongodb:', 'mongodb+srv:'), ''),
+    databaseUrl: required('DATABASE_URL', parsePostgresUrl, ''),
+    mongodbUri: required('MONGODB_URI', parseMongoUri, ''),
     embeddingModel: read('EMBEDDINGS', embeddingModelParser(providers), defaultEmbeddings(env)),
     isEmbeddingModelExplicit: Boolean(env.EMBEDDINGS?.trim()),
     embeddingPrefixes: {
@@ -180,13 +181,6 @@ function choiceParser<const Choice extends string>(...choices: Choice[]): (text:
     const choice = choices.find(candidate => candidate === text.toLowerCase())
     if (choice) return choice
     throw new Error(`must be one of ${choices.join(', ')}`)
-  }
-}
-
-function urlParser(...protocols: string[]): (text: string) => string {
-  return text => {
-    if (protocols.some(protocol => text.startsWith(`${protocol}//`))) return text
-    throw new Error(`must be a URL that starts with ${protocols.join('// or ')}//`)
   }
 }
 

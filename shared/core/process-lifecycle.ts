@@ -4,6 +4,7 @@ import { diskFullHint, isDiskFull } from '#shared/core/disk-full.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Log } from '#shared/core/log.ts'
 import { releaseStartMemory } from '#shared/core/release-start-memory.ts'
+import { systemFault } from '#shared/core/system-fault.ts'
 
 /** What a process sends its launcher once it is ready. */
 export type ReadyMessage = { port?: number }
@@ -60,8 +61,6 @@ function startupHint(refusal: Refusal): string | undefined {
     : hint
 }
 
-type ListenError = { address?: string; port?: number }
-
 function startupErrorMessage(error: unknown): string | null {
   if (error instanceof ConfigError) return error.message
   if (error instanceof Refusal) {
@@ -69,18 +68,4 @@ function startupErrorMessage(error: unknown): string | null {
     return fault ?? [error.message, startupHint(error)].filter(Boolean).join('\n')
   }
   return systemFault(error)
-}
-
-/** What an operator can change about an error of the system or a server; null where it is none of these. */
-function systemFault(error: unknown): string | null {
-  const { code, address, port, message } = Object(error) as Partial<NodeJS.ErrnoException> &
-    ListenError
-  if (code === 'EADDRINUSE') return `Port ${port} on ${address} is in use; set PORT to another one`
-  if (code === 'EACCES' && port) return `Port ${port} may not be opened by this user; set PORT`
-  if (code === 'EADDRNOTAVAIL') return `${address} is no address of this machine; set HOST`
-  // The message of node-pg-migrate has the stack of the database's error in it.
-  if (isDiskFull(error)) return `${message?.split('\n')[0]}\n${diskFullHint}`
-  // Wrong user or password, or no such database.
-  if (/^(?:28...|3D000)$/.test(code ?? '')) return `${message}; check DATABASE_URL`
-  return null
 }

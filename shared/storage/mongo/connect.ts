@@ -3,6 +3,7 @@ import {
   MongoClient,
   MongoServerError,
   type Collection,
+  type Db,
   type MongoClientOptions,
 } from 'mongodb'
 import { ConfigError } from '#shared/core/config.ts'
@@ -45,7 +46,7 @@ export async function openMongo(uri: string): Promise<Mongo> {
   const client = createClient(uri)
   for (const listen of commandListeners) client.on('commandStarted', listen)
   await client.connect().catch(rejectUselessUri)
-  const database = client.db(databaseName(uri, client))
+  const database = openDatabase(uri, client)
   const hello = await database.command({ hello: 1 }).catch(rejectUselessUri)
   const writeConcern = effectiveWriteConcern(client.options.writeConcern, hello)
   const memories = database.collection<MemoryDocument>('memories', {
@@ -99,6 +100,14 @@ function connectDeadlines(uri: string): MongoClientOptions {
   return {
     ...(!hasOption('connectTimeoutMS') && { connectTimeoutMS: connectDeadlineMs }),
     ...(!hasOption('serverSelectionTimeoutMS') && { serverSelectionTimeoutMS: connectDeadlineMs }),
+  }
+}
+
+function openDatabase(uri: string, client: MongoClient): Db {
+  try {
+    return client.db(databaseName(uri, client))
+  } catch (error) {
+    throw uselessUri(error)
   }
 }
 

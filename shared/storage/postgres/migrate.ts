@@ -3,6 +3,7 @@ import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
+import { Refusal } from '#shared/core/errors.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { refuseWhenUnreachable } from '#shared/storage/postgres/server-errors.ts'
 import { releasePoolSettings } from '#shared/storage/postgres/session.ts'
@@ -18,7 +19,7 @@ const migrationLock = 7_241_865_325
  * wait.
  *
  * @returns the names applied by this call.
- * @throws Refusal `unavailable` when the database is out of reach.
+ * @throws Refusal `unavailable` when the database is out of reach, or the user may not create in it.
  */
 export async function migrate(databaseUrl: string): Promise<string[]> {
   const pool = new pg.Pool({ ...releasePoolSettings(databaseUrl), max: 2 })
@@ -37,10 +38,36 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
       return applied.map(({ name }) => name)
     })
   } catch (error) {
+    await requireGrants(pool, error)
     return refuseWhenUnreachable(error)
   } finally {
     await pool.end()
   }
+}
+
+/**
+ * Names the rights that the user lacks to create tables and the schema of the queue; since PostgreSQL 15 nobody has
+ * them by default. The error of node-pg-migrate has no code.
+ *
+ * @throws Refusal `unavailable` when there are such.
+ */
+async function requireGrants(pool: pg.Pool, cause: unknown): Promise<void> {
+  const { rows } = await pool
+    .query<{ missing: string }>(
+      `select format('grant create on database %I to %I;', current_database(), current_user) as missing
+       where not has_database_privilege(current_database(), 'create') and to_regnamespace('pgboss') is null
+       union all
+       select format('grant usage, create on schema public to %I;', current_user)
+       where not (has_schema_privilege('public', 'usage') and has_schema_privilege('public', 'create'))`,
+    )
+    .catch(() => ({ rows: [] }))
+  if (rows.length === 0) return
+  throw new Refusal(
+    'unavailable',
+    'The user of DATABASE_URL may not create what the service needs',
+    `The owner of the database runs: ${rows.map(({ missing }) => missing).join(' ')}`,
+    cause,
+  )
 }
 
 /**

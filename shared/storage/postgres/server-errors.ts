@@ -8,7 +8,7 @@ import { Refusal } from '#shared/core/errors.ts'
 const unreachableCodes =
   /^(?:ECONN|EPIPE|ENOTFOUND|ENOENT|EHOSTUNREACH|ETIMEDOUT|EAI_AGAIN|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|ERR_TLS_|08|25006|25P0[34]|26000|28|3D000|42P05|53|55P03|57014|57P0)/
 const unreachableMessages =
-  /Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|not queryable|Cannot use a pool/
+  /does not support SSL|Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|not queryable|Cannot use a pool/
 
 /** Rethrows an error of a database that cannot serve now, as a Refusal. */
 export function refuseWhenUnreachable(error: unknown): never {

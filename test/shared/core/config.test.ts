@@ -36,6 +36,63 @@ t.test('prefixes keep their spaces; an empty one is not a missing one', async t 
   t.equal(readConfig({ ...enough, EMBEDDINGS_DIMENSIONS: '256' }).embeddingDimensions, 256)
 })
 
+t.test(
+  'connection strings that the drivers would refuse in their own words, or read as another',
+  async t => {
+    const faultOf = (name: string, value: string): string => {
+      try {
+        readConfig({ ...enough, [name]: value })
+        return ''
+      } catch (error) {
+        return (error as ConfigError).faults.join('\n')
+      }
+    }
+    for (const [url, fault] of [
+      ['postgres://app:p@ss:w/rd#1@host/db', /^DATABASE_URL must be one URL: .*%40/],
+      ['postgres://app:1/secret@host/db', /%2F/],
+      ['postgres://app:secret#1@host/db', /%23/],
+      ['postgres://one:5432,two:5432/db', /one host/],
+      ['postgres://app:secret@one,two/db', /one host/],
+      ['postgres://host:99999/db', /port 99999/],
+      ['postgres://host/db?sslmode=require&sslrootcert=/nowhere/ca.pem', /sslrootcert.*nowhere/],
+    ] as const) {
+      t.match(faultOf('DATABASE_URL', url), fault, url)
+      t.notMatch(faultOf('DATABASE_URL', url), /secret|ss:w/)
+    }
+    for (const [url, fault] of [
+      ['mongodb://app:p@ss:w@host/db', /^MONGODB_URI must be one connection string: .*%40/],
+      ['mongodb://app:pa/ss@host/db', /%2F/],
+      ['mongodb://app:50%@host/db', /%25/],
+      ['mongodb://one:27017,two:99999/db', /port 99999/],
+      ['mongodb://host/my.vault', /database/],
+      ['mongodb+srv://host/a%20b c?w=majority', /database/],
+      ['mongodb://host/db?tls=true&tlsCAFile=/nowhere/ca.pem', /tlsCAFile.*nowhere/],
+    ] as const)
+      t.match(faultOf('MONGODB_URI', url), fault, url)
+    const both = { DATABASE_URL: 'postgres://a,b/db', MONGODB_URI: 'mongodb://h/a.b', PORT: 'x' }
+    t.throws(() => readConfig({ ...enough, ...both }), {
+      message: /PORT[^]*DATABASE_URL[^]*MONGODB_URI/,
+    })
+    for (const url of [
+      'postgres://app:p%40ss%3Aw%2Frd%231@host:5432/db?sslmode=no-verify',
+      'postgres://app:p%ss w@host/db',
+      'postgres://app:secret@/db?host=/var/run/postgresql',
+      'postgres:///db?host=/var/run/postgresql',
+      'postgres://%2Fvar%2Frun%2Fpostgresql/db',
+      'postgresql://app@[::1]:5432/db',
+      'postgres://host/db?user=me@tenant',
+    ])
+      t.equal(faultOf('DATABASE_URL', url), '', url)
+    for (const uri of [
+      'mongodb://u:p%40ss@one:1,two:2,[::1]:3/vault?replicaSet=a&authSource=admin',
+      'mongodb+srv://u:p@cluster.example.net',
+      'mongodb://%2Ftmp%2Fmongodb-27017.sock/?w=1',
+      'mongodb://host',
+    ])
+      t.equal(faultOf('MONGODB_URI', uri), '', uri)
+  },
+)
+
 t.test('every fault is said at once', async t => {
   const env = {
     PORT: 'http',
