@@ -1,11 +1,12 @@
 import t, { type Test } from 'tap'
 import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
-import { makeJobsDue } from '#test/support/alter-jobs.ts'
+import { makeJobsDue, multiplyJobs } from '#test/support/alter-jobs.ts'
 import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { checkJournal, waitUntilSettled } from '#test/support/exchange-journal.ts'
+import { jobUpdates } from '#test/support/observe-jobs.ts'
 import { startWorker } from '#test/support/processes.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
@@ -111,35 +112,24 @@ t.test('a refusal of the model holds its jobs until it is mended', async t => {
 })
 
 t.test('ten thousand waiting jobs are left alone until the model is back', async t => {
-  const { backend, away, newVault, untilHeld } = await startService(t)
-  const { query } = backend.postgres
+  const { backend, away, newVault, ingestQueue, untilHeld } = await startService(t)
   const vault = await newVault(model)
   away.fail(503, Infinity)
   await vault.send()
-  await query(
-    `insert into pgboss.job (id, name, data, retry_limit, priority)
-     select gen_random_uuid(), name, data, retry_limit, 0
-     from pgboss.job, generate_series(1, 9999) where name = 'ingest'`,
-  )
+  await multiplyJobs(backend, 'ingest', 9_999)
   await startJobWorkers(backend, 'ingest')
   await untilHeld(10_000)
-  const updates = async () => {
-    const { rows } = await query<{ n: number }>(
-      `select sum(n_tup_upd)::int n from pg_stat_all_tables where schemaname = 'pgboss' and relname like 'job%'`,
-    )
-    return rows[0]!.n
-  }
   await new Promise(resolve => setTimeout(resolve, 11_000))
-  const before = await updates()
+  const before = await jobUpdates(backend)
   await new Promise(resolve => setTimeout(resolve, 60_000))
-  const perMinute = (await updates()) - before
+  const perMinute = (await jobUpdates(backend)) - before
   t.comment(`${perMinute} updates in a minute of 10,000 waiting jobs, ${before} to hold them`)
   t.ok(perMinute < 3_000)
   away.fail(503, 0)
   const back = performance.now()
   await waitUntil('all are done', async () => {
-    const { rows } = await query(`select from pgboss.job where name like 'ingest%' limit 1`)
-    return rows.length === 0
+    const { waiting, retrying, active, dead } = await ingestQueue()
+    return waiting + retrying + active + dead === 0
   })
   t.comment(`done ${Math.round(performance.now() - back)} ms after it was back`)
 })

@@ -186,3 +186,12 @@ export const missHeartbeats = ({ postgres }: Postgres) =>
   postgres.query(
     `update pgboss.job set heartbeat_on = heartbeat_on - interval '1 minute' where state = 'active'`,
   )
+
+/** Adds so many copies of the jobs of a queue: what their work has written is found by each. */
+export const multiplyJobs = ({ postgres }: Postgres, queue: JobName, copies: number) =>
+  postgres.query(
+    `insert into pgboss.job (id, name, data, retry_limit)
+     select gen_random_uuid(), name, data, retry_limit
+     from pgboss.job, generate_series(1, $2::int) where name = $1`,
+    [queue, copies],
+  )

@@ -168,3 +168,12 @@ export const countAcceptedFiles = (stores: Postgres, vault: string) =>
     'select count(*)::int as n from bulk_files where vault = $1 and operation is not null',
     [vault],
   )
+
+/** How many rows of jobs were updated since the database was made; Postgres counts up to 10 s late. */
+export async function jobUpdates({ postgres }: Pick<Backend, 'postgres'>): Promise<number> {
+  const { rows } = await postgres.query<{ updates: number }>(
+    `select sum(n_tup_upd)::int as updates from pg_stat_all_tables
+     where schemaname = 'pgboss' and relname like 'job%'`,
+  )
+  return rows[0]!.updates
+}
