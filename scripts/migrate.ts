@@ -18,6 +18,7 @@ could not be, 2 for wrong options.
 parseOptions(help, {})
 await runMain(async () => {
   const config = readConfig(process.env)
-  const applied = await release(config, createLog(config.logLevel, 'release'))
+  const { applied, found } = await release(config, createLog(config.logLevel, 'release'))
+  process.stdout.write(`${found}\n`)
   process.stdout.write(`Migrations applied: ${applied.join(', ') || 'none, all were there'}\n`)
 })

@@ -8,7 +8,7 @@ import type { Log } from '#shared/core/log.ts'
 import { openMongo, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { createIndexes } from '#shared/storage/mongo/indexes.ts'
 import { requestSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
-import { openPostgres } from '#shared/storage/postgres/connect.ts'
+import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
 import { migrate } from '#shared/storage/postgres/migrate.ts'
 import { migrateQueue } from '#shared/storage/queue/migrate-queue.ts'
 
@@ -17,13 +17,15 @@ import { migrateQueue } from '#shared/storage/queue/migrate-queue.ts'
  * the default embedding model of the database, and the search indexes of every model in use if the
  * deployment has vector search. Idempotent, and safe to run in several processes at once.
  *
- * @returns the names of the migrations that were applied.
+ * @returns the names of the migrations that were applied, and a line about the stores for a report of a fault.
  * @throws Refusal `unavailable` when a store is out of reach.
  */
-export async function release(config: Config, log: Log): Promise<string[]> {
+export async function release(
+  config: Config,
+  log: Log,
+): Promise<{ applied: string[]; found: string }> {
   const applied = await releasePostgres(config.databaseUrl, log)
-  await releaseMongo(config, log)
-  return applied
+  return { applied, found: await releaseMongo(config, log) }
 }
 
 /** The part of a release that needs Postgres only: migrations and queues. */
@@ -33,30 +35,49 @@ export async function releasePostgres(databaseUrl: string, log: Log): Promise<st
   return applied
 }
 
-/** The rest of a release, on a migrated database: the default embedding model and MongoDB's indexes. */
-export async function releaseMongo(config: Config, log: Log): Promise<void> {
-  const { model, modelsInUse } = await resolveModels(config)
+/**
+ * The rest of a release, on a migrated database: the default embedding model and MongoDB's indexes.
+ *
+ * @returns what was found, as `release`
+ */
+export async function releaseMongo(config: Config, log: Log): Promise<string> {
+  const { model, modelsInUse, server } = await resolveModels(config)
   const mongo = await openMongo(config.mongodbUri)
   try {
     await createIndexes(mongo)
-    if (await mongo.hasVectorSearch()) {
+    const hasSearch = await mongo.hasVectorSearch()
+    if (hasSearch) {
       const models = new Set([model, ...modelsInUse])
       await createModelSearchIndexes({ ...config, embeddingModel: model }, models, mongo, log)
     } else {
       log.info({}, 'search-index.not-supported')
     }
+    const search = hasSearch ? 'with search indexes' : 'without search indexes'
+    return `Found ${server}, MongoDB ${await mongo.version()} ${search}, embedding model ${model}`
   } finally {
     await mongo.close()
   }
 }
 
-async function resolveModels(config: Config): Promise<DefaultEmbeddingModel> {
+async function resolveModels(config: Config): Promise<DefaultEmbeddingModel & { server: string }> {
   const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })
   try {
-    return await resolveDefaultEmbeddingModel(postgres, config, null)
+    return {
+      ...(await resolveDefaultEmbeddingModel(postgres, config, null)),
+      server: await describeServer(postgres),
+    }
   } finally {
     await postgres.close()
   }
+}
+
+async function describeServer({ query, pooler }: Postgres): Promise<string> {
+  const { rows } = await query<{ version: string }>(
+    `select current_setting('server_version') as version`,
+  )
+  const between = await pooler()
+  const mode = between === 'none' ? 'directly' : `through a pooler in ${between} mode`
+  return `PostgreSQL ${rows[0]!.version} ${mode}`
 }
 
 /** An embedding model that does not answer does not fail the release: without its index vaults are scanned. */

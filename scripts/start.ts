@@ -77,7 +77,7 @@ async function start(): Promise<void> {
       MONGODB_URI: services.mongodbUri,
     }
     const config = readConfig(env)
-    await release(config, createLog(config.logLevel, 'release'))
+    printLine((await release(config, createLog(config.logLevel, 'release'))).found)
     const keys = await ensureFirstAccount(config, embedded ? dataDir : null)
     const ended = await superviseProcesses(
       [

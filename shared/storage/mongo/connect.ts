@@ -22,6 +22,8 @@ export type Mongo = {
   memories: Collection<MemoryDocument>
   /** @throws Refusal `unavailable` when the server does not answer. */
   ping(): Promise<void>
+  /** The version of the server, for people; never rejects. */
+  version(): Promise<string>
   /** False when the deployment says that it has no `$vectorSearch` and no search indexes. */
   hasVectorSearch(): Promise<boolean>
   close(): Promise<void>
@@ -60,6 +62,12 @@ export async function openMongo(uri: string): Promise<Mongo> {
       const signal = AbortSignal.timeout(connectDeadlineMs)
       await database.command({ ping: 1 }, { signal }).catch(refuseWhenUnreachable)
     },
+    // A deployment may refuse the command (strict API versions): that stops no release.
+    version: () =>
+      database.command({ buildInfo: 1 }).then(
+        ({ version }) => String(version),
+        () => 'of an unknown version',
+      ),
     hasVectorSearch: () => answersSearch(memories),
     close: () => client.close(),
   }

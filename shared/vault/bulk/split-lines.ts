@@ -11,7 +11,9 @@ export type LineLimits = {
   linesMax: number
 }
 
-/** A line that is not blank. */
+/**
+ * A line that is not blank. White space alone is blank; a U+200B is a character, and every text is stored as it was sent.
+ */
 export type RawLine = {
   /** From 1, blank lines included, as editors count. */
   number: number

@@ -25,7 +25,8 @@ export function commit(router: Router, backend: ApiBackend): void {
       const row = (await findKey(backend.postgres.query, caller.keyHash)) ?? caller.keyRow
 
       ctx.body = {
-        batch_id: batch,
+        // As it was issued, whichever case a client writes UUIDs in.
+        batch_id: batch.toLowerCase(),
         committed: true,
         already_committed: committed.alreadyCommitted,
         tier: committed.tier,
