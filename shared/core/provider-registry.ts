@@ -5,7 +5,7 @@
 export type ApiFormat = 'openai' | 'anthropic' | 'google' | 'responses'
 
 /** What a provider's API is, and where. */
-type ProviderApi = {
+export type ProviderApi = {
   baseUrl: string
   /** Path of the OpenAI-compatible API below the base URL, when the base URL is of another API. */
   compatiblePath?: string

@@ -44,7 +44,7 @@ const families: readonly Family[] = [
     field: { name: 'input_type', query: 'query', passage: 'passage' },
   },
   // https://huggingface.co/intfloat/multilingual-e5-large-instruct
-  { name: /e5[-_][a-z0-9_-]*instruct|e5-mistral/, query: `${instruction} ` },
+  { name: /e5[-_][a-z0-9_-]{0,64}instruct|e5-mistral/, query: `${instruction} ` },
   // https://huggingface.co/intfloat/multilingual-e5-large
   { name: /(?:^|[/_-])e5[-_]/, query: 'query: ', passage: 'passage: ' },
   // https://huggingface.co/Qwen/Qwen3-Embedding-0.6B

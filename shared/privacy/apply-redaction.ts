@@ -58,7 +58,8 @@ export function redactOrSkipText(
 }
 
 /**
- * Metadata as it may be stored: its texts are redacted like those of memories.
+ * Metadata as it may be stored. A name and its value are read as one text, `password: …`, and a number as it is
+ * written. A name with private data becomes `redacted-card`; a second one `redacted-card-2`.
  *
  * @throws Refusal `invalid` as `applyRedaction`.
  */
@@ -67,12 +68,28 @@ export function redactMetadata(
   metadata: Metadata | undefined,
 ): Metadata | undefined {
   if (!redaction || !metadata) return metadata
-  return Object.fromEntries(
-    Object.entries(metadata).map(([key, value]) => [
-      key,
-      typeof value === 'string' ? applyRedaction(redaction, value, `metadata.${key}`) : value,
-    ]),
-  )
+  const redacted: Record<string, Metadata[string]> = {}
+  for (const [key, value] of Object.entries(metadata)) {
+    const shownName = redactText(key, new Set(redaction.kinds))
+      .replaceAll(/[[\]]/g, '')
+      .replace(':', '-')
+    const field = `${key}${nameEnd}${value}`
+    const text = applyRedaction(redaction, field, `metadata.${shownName}`)
+    const name = shownName === key ? key : freeName(shownName, { ...metadata, ...redacted })
+    redacted[name] = text.endsWith(field.slice(key.length))
+      ? value
+      : text.slice(text.indexOf(nameEnd) + nameEnd.length)
+  }
+  return redacted
+}
+
+/** It is in no name of a field and in no marker, and no private data has it inside. */
+const nameEnd = ': '
+
+function freeName(name: string, taken: Metadata): string {
+  let free = name
+  for (let count = 2; Object.hasOwn(taken, free); count++) free = `${name}-${count}`
+  return free
 }
 
 /** Whether an error is the refusal of a text for its private data. */

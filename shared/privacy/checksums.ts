@@ -5,18 +5,22 @@ import taxId from 'validator/lib/isTaxID.js'
 
 /** Luhn: every payment card number passes, and one random number in ten. */
 export function isCardNumber(text: string): boolean {
-  const digits = text.replaceAll(/[ -]/g, '')
+  const digits = text.replaceAll(/[\s.-]/g, '')
   if (digits.length < 13 || digits.length > 19 || /^(\d)\1+$/.test(digits)) return false
   return luhn.default(digits)
 }
+
+/** Fewer are words behind a number: of the registered forms of an IBAN the shortest has thirteen. */
+const hasEightDigits = /(?:\d\D{0,40}){8}/
 
 /**
  * ISO 13616: the country and check digits go last, letters count from 10, the rest modulo 97 is 1. Not
  * `isIBAN` of validator: it refuses registered countries, such as Libya, Honduras and Yemen.
  */
 export function isIban(text: string): boolean {
-  const iban = text.replaceAll(' ', '').toUpperCase()
+  const iban = text.replaceAll(/[\s.-]/g, '').toUpperCase()
   if (iban.length < 15 || iban.length > 34) return false
+  if (/[a-z]/.test(text) && !hasEightDigits.test(text)) return false
   const rearranged = iban.slice(4) + iban.slice(0, 4)
   let rest = 0
   for (let at = 0; at < rearranged.length; at++) {

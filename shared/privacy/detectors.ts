@@ -1,3 +1,5 @@
+import { builtInProviders, type ProviderApi } from '#shared/core/provider-registry.ts'
+import { namedPassword } from '#shared/privacy/password-words.ts'
 import {
   shannonEntropy,
   isBrazilianCpf,
@@ -60,9 +62,21 @@ const nationalIdDetector = (pattern: RegExp, isValid: (match: string) => boolean
 })
 
 /** Looks like a password: not of letters alone, and not without any. */
-const looksLikePassword = (text: string): boolean => /[\d\W_]/.test(text) && /[a-z]/i.test(text)
+const looksLikePassword = (text: string): boolean =>
+  /[^\p{L}\p{M}]/u.test(text) && /\p{L}/u.test(text)
 
 const looksRandom = (text: string): boolean => shannonEntropy(text) > 3.2 && /\d/.test(text)
+
+/** Keys of the built-in providers. Behind an underscore come letters and digits only: names of code have more. */
+const providerKeys = new RegExp(
+  String.raw`\b(?:${Object.values<ProviderApi>(builtInProviders)
+    .flatMap(({ keyPrefix }) => keyPrefix ?? [])
+    .map(
+      prefix => RegExp.escape(prefix) + (prefix.endsWith('_') ? '[A-Za-z0-9]' : String.raw`[\w-]`),
+    )
+    .join('{20,200}|')}{20,200})`,
+  'dg',
+)
 
 /** Besides private keys. Token forms are those that their issuers document for secret scanning. */
 export const detectors: readonly Detector[] = [
@@ -70,10 +84,10 @@ export const detectors: readonly Detector[] = [
   secretDetector(/\bgh[pousr]_[A-Za-z0-9]{36,251}\b/dg),
   secretDetector(/\bgithub_pat_[A-Za-z0-9_]{22,244}\b/dg),
   secretDetector(/\bglpat-[A-Za-z0-9_-]{20,64}/dg),
-  secretDetector(/\bsk-(?:ant-|proj-|or-v1-)?[A-Za-z0-9_-]{20,200}/dg, looksRandom),
+  secretDetector(/\bsk-[A-Za-z0-9_-]{20,200}/dg, looksRandom),
+  secretDetector(providerKeys, looksRandom),
   secretDetector(/\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,200}\b/dg),
   secretDetector(/\bxox[abeoprs]-[A-Za-z0-9-]{10,200}/dg),
-  secretDetector(/\bAIza[A-Za-z0-9_-]{35}/dg),
   secretDetector(/\bya29\.[A-Za-z0-9_-]{20,400}/dg),
   secretDetector(/\bnpm_[A-Za-z0-9]{36}\b/dg),
   secretDetector(/\bpypi-[A-Za-z0-9_-]{50,200}/dg),
@@ -88,25 +102,30 @@ export const detectors: readonly Detector[] = [
   secretDetector(
     /\b[a-z][a-z0-9+]{1,20}:\/\/[^\s:/@]{0,64}:(?<it>[^\s:/@]{3,128})@[^\s/]{1,255}/dgi,
   ),
+  // RFC 9110, 11.6.2: credentials behind the name of a scheme.
   secretDetector(
-    /\b(?:api[ _-]?key|access[ _-]?key|secret(?:[ _-]key)?|auth[ _-]?token|token|client[ _-]?secret)["']?\s{0,3}(?:[:=]|is)\s{0,3}["']?(?<it>[A-Za-z0-9+/_.=-]{16,200})/dgi,
+    /\bauthorization\\?["'`]?\s{0,3}[:=,]\s{0,3}\\?["'`]?[a-z]{3,20}\s{1,3}(?<it>[A-Za-z0-9._~+/=-]{8,2000})/dgi,
+  ),
+  secretDetector(/\bbearer\s{1,3}(?<it>[A-Za-z0-9._~+/=-]{16,2000})/dgi, looksRandom),
+  // Whatever stands before the name: GITHUB_TOKEN, accessToken, aws_secret_access_key.
+  secretDetector(
+    /(?:(?:api|access|secret|private)[ _-]?key|secret|token)\\?["'`]?\s{0,3}(?::=|=>|[:=>]|is)\s{0,3}\\?["'`]?(?<it>[A-Za-z0-9+/_.=-]{16,200})/dgi,
     looksRandom,
   ),
-  secretDetector(
-    /\b(?:password|passwort|passwd|passphrase|pwd)["']?\s{0,3}(?::|=|is\b|ist\b)\s{0,3}["']?(?<it>[^\s"',;]{6,100}[^\s"',;.!?])/dgi,
-    looksLikePassword,
-  ),
+  secretDetector(namedPassword, looksLikePassword),
   { kind: 'card', pattern: /(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d-])/dg, isValid: isCardNumber },
   {
     // Grouped as cards show it, whatever number stands beside it: an expiry date reads like more of the card.
     kind: 'card',
     pattern:
-      /(?<![\d.-])(?=[3-68]|2[2-7])(?=(?<it>\d{13,19}|\d{4}(?:[ -]\d{4}){3}|\d{4}[ -]\d{6}[ -]\d{4,5})(?!\d))/dg,
+      /(?<![\d.-])(?=[3-68]|2[2-7])(?=(?<it>\d{13,19}|\d{4}(?:[\s.-]{1,3}\d{4}){3}|\d{4}[\s.-]{1,3}\d{6}[\s.-]{1,3}\d{4,5})(?!\d))/dg,
     isValid: isCardNumber,
   },
   {
     kind: 'iban',
-    pattern: /\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b/dg,
+    // Ahead, so that a word that reads like the beginning of one hides none behind it.
+    pattern:
+      /\b(?=[A-Z]{2}\d{2})(?=(?<it>[A-Z0-9]{4}(?:[\s.-]{0,3}[A-Z0-9]{4}){2,7}(?:[\s.-]{0,3}[A-Z0-9]{1,3})?\b))/dgi,
     isValid: isIban,
     isGrouped: true,
   },

@@ -1,5 +1,5 @@
 import { detectors, type Detector, type RedactionKind } from '#shared/privacy/detectors.ts'
-import { lowerBound } from '#shared/search/columns/column.ts'
+import { toPlainText } from '#shared/privacy/plain-characters.ts'
 import { findPrivateKeys } from '#shared/privacy/private-keys.ts'
 
 /** A range of a text, in UTF-16 units. */
@@ -8,10 +8,10 @@ export type Finding = { kind: RedactionKind; start: number; end: number }
 /**
  * Private data of these kinds in a text, in order and without overlaps: of two that overlap, the
  * one that begins first is kept; of two that begin together, the longer one. What characters that are not shown
- * divide is found as well.
+ * divide, and what has digits, dashes or spaces of another script, is found as well.
  */
 export function findPrivateData(text: string, wanted: ReadonlySet<RedactionKind>): Finding[] {
-  const findings = [...findAll(text, wanted), ...findDivided(text, wanted)]
+  const findings = [...findAll(text, wanted), ...findInPlainText(text, wanted)]
   findings.sort((one, other) => one.start - other.start || other.end - one.end)
   let reached = 0
   return findings.filter(({ start, end }) => {
@@ -29,28 +29,14 @@ function* findAll(text: string, wanted: ReadonlySet<RedactionKind>): Generator<F
     if (wanted.has(detector.kind)) yield* findMatches(text, detector)
 }
 
-/** Between characters of private data, which are of ASCII or digits: those behind an emoji divide nothing. */
-const dividers = /(?<=[\x20-~\p{Nd}])\p{DI}+(?=[\x20-~\p{Nd}])/gu
-
-/** What is found in a text without its dividers, at its places in the text. */
-function* findDivided(text: string, wanted: ReadonlySet<RedactionKind>): Generator<Finding> {
-  // Of each divider: where it stood in the joined text, and the characters removed up to it.
-  const cuts: { at: number; removed: number }[] = []
-  let [joined, from, removed] = ['', 0, 0]
-  for (const { index, 0: divider } of text.matchAll(dividers)) {
-    joined += text.slice(from, index)
-    from = index + divider.length
-    removed += divider.length
-    cuts.push({ at: joined.length, removed })
+/** What is found in a text of plain characters, at its places in the text. */
+function* findInPlainText(text: string, wanted: ReadonlySet<RedactionKind>): Generator<Finding> {
+  const plain = toPlainText(text)
+  if (!plain) return
+  for (const { kind, start, end } of findAll(plain.text, wanted)) {
+    const [from, to] = plain.toRange(start, end)
+    yield { kind, start: from, end: to }
   }
-  if (cuts.length === 0) return
-  joined += text.slice(from)
-  const toPlace = (offset: number): number => {
-    const passed = lowerBound(cuts.length, position => cuts[position]!.at <= offset)
-    return offset + (passed === 0 ? 0 : cuts[passed - 1]!.removed)
-  }
-  for (const { kind, start, end } of findAll(joined, wanted))
-    yield { kind, start: toPlace(start), end: toPlace(end - 1) + 1 }
 }
 
 function* findMatches(text: string, detector: Detector): Generator<Finding> {
@@ -74,12 +60,15 @@ function* findMatches(text: string, detector: Detector): Generator<Finding> {
   }
 }
 
+/** The last group of an account number, with what parts it from the others. */
+const lastGroup = /(?<![\s.-])[\s.-]{1,3}[^\s.-]{1,34}$/
+
 /** How much of a match is what is looked for: 0 when nothing is. */
 function validLength(match: string, { isValid, isGrouped }: Detector): number {
   if (!isValid) return match.length
   let { length } = match
   while (length > 0 && !isValid(match.slice(0, length))) {
-    length = isGrouped ? Math.max(match.lastIndexOf(' ', length - 1), 0) : 0
+    length = isGrouped ? Math.max(match.slice(0, length).search(lastGroup), 0) : 0
   }
   return length
 }

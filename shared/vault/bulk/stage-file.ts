@@ -164,18 +164,24 @@ export function parseLine(
   }
 }
 
-/** Redacts the text and name of a line; a changed text loses the vector of the original. */
+/** Redacts the text and names of a line; a changed text loses the vector of the original. */
 function redactLine(redaction: RedactionPolicy | null, line: StagedLine): StagedLine {
   if (!redaction) return line
   const content = applyRedaction(redaction, line.content, 'content')
   const metadata = redactMetadata(redaction, line.metadata)
   if (!('tier' in line)) return { ...line, content, ...(metadata && { metadata }) }
-  const { vector, name, ...rest } = line
+  const { vector, name, origin_key: origin, consolidated_by: batches, ...rest } = line
   return {
     ...rest,
     content,
     ...(metadata && { metadata }),
     ...(name !== undefined && { name: applyRedaction(redaction, name, 'name') }),
+    ...(origin !== undefined && { origin_key: applyRedaction(redaction, origin, 'origin_key') }),
+    ...(batches && {
+      consolidated_by: batches.map((batch, index) =>
+        applyRedaction(redaction, batch, `consolidated_by[${index}]`),
+      ),
+    }),
     ...(vector && content === line.content && { vector }),
   }
 }

@@ -1,4 +1,5 @@
 import type { Destination } from '#shared/vault/copy/destination.ts'
+import { redactText } from '#shared/privacy/redact.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { dropEndedCopies, insertCopy, type CopyChunk } from '#shared/vault/copy/copies.postgres.ts'
@@ -34,7 +35,9 @@ export async function acceptCopy(
   copy: NewCopy,
 ): Promise<void> {
   const { operation, kind, destination, model, graftQuery, awaited } = copy
-  const { account, keyHash, scope, maskedKey } = caller
+  const { account, keyHash, scope, maskedKey, keyRow } = caller
+  // A query is no text to be stored, so no policy refuses it: what is kept of it is redacted.
+  const kinds = new Set(keyRow.redaction?.kinds)
   const chunks = splitIntoCopyChunks(copy.ids)
   await dropEndedCopies(postgres.query)
   await postgres.transaction(async tx => {
@@ -66,7 +69,7 @@ export async function acceptCopy(
         destinationHash: destination.keyHash,
         destinationKey: destination.key,
         model,
-        queries: graftQuery?.queries ?? null,
+        queries: graftQuery?.queries.map(query => redactText(query, kinds)) ?? null,
         threshold: graftQuery?.threshold ?? null,
       },
       chunks,

@@ -5,6 +5,7 @@ import {
   defaultRedactionKinds,
   type RedactionKind,
 } from '#shared/privacy/detectors.ts'
+import { builtInProviders, type ProviderApi } from '#shared/core/provider-registry.ts'
 import { findPrivateData, redactText } from '#shared/privacy/redact.ts'
 
 const all = new Set<RedactionKind>(redactionKinds)
@@ -34,6 +35,54 @@ const held: [RedactionKind, string, string][] = [
   ['secret', 'my password is ', 'Tr0ub4dor&3'],
   ['secret', 'PASSWORD=', 'hunter22'],
   ['secret', 'api_key = "', made(letters.slice(0, 24))],
+  ...[
+    ['export GITHUB_TOKEN=', letters.slice(0, 24)],
+    ['OPENAI_API_KEY=', letters.slice(0, 24)],
+    ['STRIPE_SECRET=', letters.slice(0, 24)],
+    ['aws_secret_access_key = ', letters.slice(0, 40)],
+    ['accessToken: ', letters.slice(0, 24)],
+    ['refresh_token=', letters.slice(0, 24)],
+    ['DB_PASSWORD=', 'Tr0ub4dor&3'],
+    ['dbPassword: ', 'Tr0ub4dor&3'],
+    ['SMTP_PASS=', 'Tr0ub4dor&3'],
+    ['\\"db_password\\": \\"', 'Tr0ub4dor&3'],
+    ['Authorization: Bearer ', letters.slice(0, 12)],
+    ['-H "Authorization: Basic ', 'dXNlcjpodW50ZXI='],
+    ['bearer ', letters.slice(0, 40)],
+    ...Object.values<ProviderApi>(builtInProviders)
+      .flatMap(({ keyPrefix }) => keyPrefix ?? [])
+      .map(prefix => ['key ', made(prefix, letters.slice(0, 40))] as const),
+    ['mon mot de passe est ', 'Tr0ub4dor&3'],
+    ['mi contraseña es ', 'Tr0ub4dor&3'],
+    ['a minha senha é ', 'Tr0ub4dor&3'],
+    ['la mia password è ', 'Tr0ub4dor&3'],
+    ['mijn wachtwoord is ', 'Tr0ub4dor&3'],
+    ['moje hasło to ', 'Tr0ub4dor&3'],
+    ['şifrem ', 'Tr0ub4dor&3'],
+    ['мой пароль — ', 'Tr0ub4dor&3'],
+    ['我的密码是', 'Tr0ub4dor&3'],
+    ['パスワードは', 'Tr0ub4dor&3'],
+    ['كلمة المرور هي ', 'Tr0ub4dor&3'],
+    ['मेरा पासवर्ड है ', 'Tr0ub4dor&3'],
+  ].map(([before, it]): [RedactionKind, string, string] => ['secret', before, it]),
+  ...[
+    ...['\u00a0', '\u202f', '\u2009', '\n', '\r\n', '  ', '.', ' - ', '\u2013'].map(mark =>
+      ['4111', '1111', '1111', '1111'].join(mark),
+    ),
+    '٤١١١ ١١١١ ١١١١ ١١١١',
+    '۴۱۱۱۱۱۱۱۱۱۱۱۱۱۱۱',
+    '४१११ ११११ ११११ ११११',
+    '４１１１ １１１１ １１１１ １１１１',
+    '𝟒𝟏𝟏𝟏 𝟏𝟏𝟏𝟏 𝟏𝟏𝟏𝟏 𝟏𝟏𝟏𝟏',
+  ].map((it): [RedactionKind, string, string] => ['card', 'card ', it]),
+  ...[
+    ...['\u00a0', '\u202f', '\n', '  ', '.', '-'].map(mark =>
+      'DE89 3704 0044 0532 0130 00'.replaceAll(' ', mark),
+    ),
+    'de89 3704 0044 0532 0130 00',
+    'gb29nwbk60161331926819',
+    'ＤＥ８９ ３７０４ ００４４ ０５３２ ０１３０ ００',
+  ].map((it): [RedactionKind, string, string] => ['iban', 'ab12 this that to ', it]),
   ['card', 'my card is ', '4111 1111 1111 1111'],
   ['card', 'card ', '5500005555555559'],
   ['card', 'amex ', '3782-822463-10005'],
@@ -97,6 +146,8 @@ t.test('ordinary prose keeps every word', async t => {
     'My cat is called Ada and she hates thunder; she was born on 2021-05-14 at 16:30.',
     'Our order 4111 1111 1111 1112 has shipped; the invoice number is 2026-000123.',
     'The password is on the note. A strong password is important. The password is wrong.',
+    'Das Passwort ist natürlich vergeben, le mot de passe est nécessaire, пароль обязателен, 密码是我的生日。',
+    'gsk_firmware_update_2026_final and fw_version_check_30_seconds are names; in 2024 1234 5678 9012.',
     'The secret is patience, the token is a symbol, and the key is under the mat.',
     'Version 1.2.3.4.5 came out; the build is 10.15.7 and 127.0.0.1 is my machine.',
     'The number 1234567890123 is not a card, nor is 0000 0000 0000 0000.',

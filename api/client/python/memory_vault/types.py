@@ -15,7 +15,8 @@ MetadataValue = Union[str, float, bool]
 # each with a name of 1 to 64 letters, digits, `.`, `_` and `-`, and a text of at most 256
 # characters, a number or a boolean. A number beyond 2^53 is a 400: JSON readers round it, so ids of
 # 64 bits are sent as text. Reflections have none, and of shared memories those alone that were
-# seeded with it. A redaction policy applies to its texts.
+# seeded with it. A redaction policy applies to its names and values: a name with private data
+# becomes `redacted-card`.
 Metadata = Dict[str, MetadataValue]
 
 MetadataChoice = Union[str, float, bool, List[MetadataValue]]
@@ -95,8 +96,9 @@ Moment = Union[str, float]
 EpochMs = int
 
 # Private data that is looked for. `secret` is keys and tokens of known makers, private keys, signed
-# tokens, passwords in addresses and behind the word; card and bank account numbers and national ids
-# count only when their check digits agree.
+# tokens, passwords in addresses and behind their name, in 30 languages and with a prefix such as
+# `DB_`; card and bank account numbers and national ids count only when their check digits agree, in
+# digits and spaces of any script.
 RedactionKind = Literal["secret", "card", "iban", "national-id", "email", "phone", "ip"]
 
 # Days that memories are kept, from the moment they are stored, rounded down to the full hour. null:

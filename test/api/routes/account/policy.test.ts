@@ -126,6 +126,30 @@ t.test('redact: nothing private is stored, whichever way it comes', async t => {
   )
 })
 
+t.test('redact: numbers, names of fields and what stands around a text go as well', async t => {
+  const { key, client } = await user({ mode: 'redact' })
+  const card = '4539578763621486'
+  const metadata = { number: Number(card), [card]: 1, redacted: false, password: 'Tr0ub4dor&3' }
+  await client.post('/v1/memory/ingest?wait=true', { ...said('a day at the sea'), metadata })
+  const [row] = (await client.get('/v1/memory/export')).body
+  t.same(row.metadata, {
+    number: '[redacted:card]',
+    'redacted-card': 1,
+    redacted: false,
+    password: '[redacted:secret]',
+  })
+  const lineage = { origin_key: card, consolidated: true, consolidated_by: [`batch ${card}`] }
+  const line = { ...row, id: crypto.randomUUID(), ...lineage }
+  t.equal((await importFile(client, [line])).body.imported, 1)
+  const { key: destination_key } = await newClient()
+  const graft = { destination_key, queries: [`sea ${card}`], threshold: 0.1 }
+  t.equal((await client.post('/v1/memory/graft', graft)).status, 200)
+  t.notMatch(JSON.stringify(await readDocuments(backend, key)), card)
+  const kept = await query('select to_jsonb(o)::text as row from operations o')
+  t.match(JSON.stringify(kept), 'sea [redacted:card]')
+  t.notMatch(JSON.stringify(kept), card)
+})
+
 t.test('redact: a vector of other words is not kept with the new ones', async t => {
   const { key, client } = await user({ mode: 'redact' })
   await client.post('/v1/memory/ingest?wait=true', said('a day at the sea', 'a night in town'))
