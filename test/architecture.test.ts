@@ -35,6 +35,7 @@ const owners: Record<string, (string | RegExp)[]> = {
   'pg-boss': ['shared/storage/queue/', 'scripts/bench/'],
   'node-pg-migrate': ['shared/storage/postgres/'],
   'lru-cache': [
+    'api/edge/request-idempotency.ts',
     'shared/access/rate-limit/limiter.ts',
     'shared/access/verified-keys.ts',
     'shared/core/line-tokens.ts',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Context, Middleware } from 'koa'
-import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { LRUCache } from 'lru-cache'
 import { isOrgPath } from '#api/edge/admin-auth.ts'
 import {
   claimIdempotencyKey,
@@ -157,7 +157,7 @@ export class RequestIdempotency {
   async settle(): Promise<void> {
     if (!this.#claim || this.#isStored) return
     const { status, body } = this.#ctx
-    const isKept = status < 300 && (await hasRoom(this.#keyHash, body))
+    const isKept = status < 300 && hasRoom(this.#keyHash, body)
     if (isKept) await this.#claim.store({ status, body })
     else await this.#giveBack(this.#claim, status >= 500)
   }
@@ -192,14 +192,14 @@ export class RequestIdempotency {
  * minute, would be 20 GB in an hour.
  */
 const keptBytesMax = 32 * 1024 * 1024
-const keptBytes = new RateLimiterMemory({ points: keptBytesMax, duration: 86_400 })
+const keptBytes = new LRUCache<string, number>({ max: 10_000, ttl: 86_400_000, noUpdateTTL: true })
 
-async function hasRoom(keyHash: Buffer, body: unknown): Promise<boolean> {
-  const size = Buffer.byteLength(JSON.stringify(body ?? null))
-  return keptBytes.consume(keyHash.toString('base64'), size).then(
-    () => true,
-    () => false,
-  )
+function hasRoom(keyHash: Buffer, body: unknown): boolean {
+  const credential = keyHash.toString('base64')
+  const bytes = (keptBytes.get(credential) ?? 0) + Buffer.byteLength(JSON.stringify(body ?? null))
+  if (bytes > keptBytesMax) return false
+  keptBytes.set(credential, bytes)
+  return true
 }
 
 /** A body in its canonical form, in slices; the hash of one as it is. */

@@ -36,7 +36,7 @@ function killAtCommit(): void {
   prototype.query = function send(this: pg.Client, ...args) {
     const [statement] = args
     if (statement !== 'commit') {
-      if (statement === 'begin') ofWork.delete(this)
+      if (String(statement).startsWith('begin ')) ofWork.delete(this)
       else if (isOfWork(statement)) ofWork.add(this)
       return query.apply(this, args)
     }

@@ -45,8 +45,12 @@ const used = [
   { role: 'tool', tool_call_id: 'c', content: 'Nothing found.' },
 ]
 
-/** Of calls before, or by the clock. */
-const background = new Set(['postgres members.note-use', 'postgres usage.insert'])
+/** Of calls before, of a new connection, or by the clock. */
+const background = new Set([
+  'postgres members.note-use',
+  'postgres usage.insert',
+  'postgres select set_config(name, value,',
+])
 
 /** Beside the provider's work: when exactly is chance. */
 const besideCall = new Set(['postgres open-exchanges.insert', 'postgres recalled-turns.keep'])
@@ -80,7 +84,7 @@ async function tripsSoon(key: string, messages: readonly object[], more: object 
 }
 
 const promise = [
-  'postgres begin',
+  'postgres begin isolation level',
   'postgres vaults.lock-all',
   'postgres open-exchanges.close',
   'postgres operations.insert',
@@ -110,7 +114,7 @@ t.test('a warm vault is not asked at all, and Postgres three times', async t => 
 
   const reading = await tripsOf(key, [user('Which bicycle?')], { memory_mode: 'read' })
   t.same(reading.before, ['postgres keys.find', 'postgres provider-keys.find'])
-  t.notMatch(reading.after, ['postgres begin'])
+  t.notMatch(reading.after, ['postgres begin isolation level'])
   const off = await tripsOf(key, [user('Which bicycle?')], { memory_mode: 'off' })
   t.same(off.before, ['postgres keys.find', 'postgres provider-keys.find'])
 })
