@@ -21,13 +21,14 @@ import { runMain } from '#shared/core/process-lifecycle.ts'
 import { createLog } from '#shared/core/log.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 
-const help = `Usage: npm start
+const help = `Usage: npm start, or npm run dev
 
 Starts PostgreSQL and MongoDB embedded in DATA_DIR (unless DATABASE_URL and MONGODB_URI are set),
 applies the migrations, creates a first account and runs the API and a worker. SIGTERM or Ctrl-C stops
 everything; the data remains.
 
-  --help  this text
+  --watch  starts the API or the worker again when a file that it has loaded changes (npm run dev)
+  --help   this text
 
 PORT (3000), HOST (127.0.0.1), DATA_DIR (.vault); the README lists every variable.
 `
@@ -44,7 +45,8 @@ const parentPollMs = 500
 
 const printLine = (line: string): void => void process.stdout.write(`${line}\n`)
 
-parseOptions(help, {})
+const { watch } = parseOptions(help, { watch: { type: 'boolean', default: false } })
+const watchOptions = watch ? ['--watch', '--watch-preserve-output'] : []
 await runMain(start)
 
 /** @throws Refusal or ConfigError when it cannot start here; everything it started is stopped again. */
@@ -81,8 +83,12 @@ async function start(): Promise<void> {
     const keys = await ensureFirstAccount(config, embedded ? dataDir : null)
     const ended = await superviseProcesses(
       [
-        { name: 'web', program: 'api/index.ts' },
-        { name: 'worker', program: 'workers/index.ts', nodeOptions: workerNodeOptions },
+        { name: 'web', program: 'api/index.ts', nodeOptions: watchOptions },
+        {
+          name: 'worker',
+          program: 'workers/index.ts',
+          nodeOptions: [...workerNodeOptions, ...watchOptions],
+        },
       ],
       {
         env,
@@ -145,7 +151,7 @@ async function refuseAccountsWithoutSecrets(
 function waitForNpmExit(): Promise<void> {
   const npm = process.ppid
   return new Promise(resolve => {
-    if (process.env.npm_lifecycle_event !== 'start') return
+    if (!['start', 'dev'].includes(process.env.npm_lifecycle_event ?? '')) return
     const timer = setInterval(() => {
       if (process.ppid === npm) return
       clearInterval(timer)

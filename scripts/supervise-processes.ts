@@ -59,9 +59,9 @@ export async function superviseProcesses(
     const child = fork(program, [], { cwd: root, env, execArgv, detached: true })
     children.set(name, child)
     return new Promise<unknown>(resolve => {
-      child.once('message', (message: ReadyMessage) =>
-        resolve(Object.assign(readyMessage, message)),
-      )
+      child.on('message', (message: ReadyMessage) => {
+        if (!isFileReport(message)) resolve(Object.assign(readyMessage, message))
+      })
       child.once('exit', (code, signal) => {
         children.delete(name)
         resolve(null)
@@ -85,6 +85,10 @@ export async function superviseProcesses(
   await Promise.all([...children.values()].map(stopChild))
   return { fault }
 }
+
+/** Whether Node reports which files a program has loaded, as it does under `--watch`. */
+const isFileReport = (message: object): boolean =>
+  Object.keys(message).some(key => key.startsWith('watch:'))
 
 /** It is not started again in place: what ended it (a full disk, too little memory) would end it again. */
 function describeDatabaseEnd(reason: string): string {

@@ -2,7 +2,7 @@ import '#test/setup/env.ts'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -126,6 +126,17 @@ t.test('one command: a service that remembers, and keeps its data whatever happe
     last.child.kill('SIGINT')
     t.equal(await last.exit, 0, last.output())
   })
+})
+
+t.test('npm run dev: what has loaded a changed file is started again', async t => {
+  const dev = await startService(t, folder(t), {}, ['npm', 'run', 'dev'])
+  t.equal((await ingestText(dev.client, 'The piano was tuned in June')).status, 200)
+  const now = new Date()
+  utimesSync('api/index.ts', now, now)
+  await waitUntil('it starts again', () => dev.output().includes("Restarting 'api/index.ts'"))
+  dev.child.kill('SIGTERM')
+  t.equal(await dev.exit, 0, dev.output())
+  t.notOk(await answers(dev), 'nothing answers once npm has ended')
 })
 
 t.test('with addresses of its own nothing embedded is touched', async t => {

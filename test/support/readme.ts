@@ -15,6 +15,8 @@ export const pages: readonly Page[] = [
   'shared/vault/DECISIONS.md',
   'shared/search/DECISIONS.md',
   'shared/org/DECISIONS.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
 ].map(file => ({ file, text: readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8') }))
 
 export const readPage = (file: string): string => pages.find(page => page.file === file)!.text

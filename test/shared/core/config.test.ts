@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ConfigError, readConfig } from '#shared/core/config.ts'
 
@@ -17,6 +18,21 @@ t.test('defaults: loopback, port 3000, offline embeddings', async t => {
     vaultIndexCacheBytes: 512 * 1024 * 1024,
     adminSecret: null,
   })
+})
+
+t.test('.env.example has every variable, with its default', async t => {
+  const page = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8')
+  const written = new Map(
+    [...page.matchAll(/^#([A-Z_]+)=(.*)$/gm)].map(([, name, of]) => [name!, of!]),
+  )
+  const read = new Set(['DATA_DIR'])
+  t.throws(() => readConfig(new Proxy({}, { get: (_, name) => void read.add(String(name)) })))
+  const ofProviders = /^(?!RERANK_|OPENAI_).*_(API_KEY|BASE_URL|MODELS)$/
+  const named = [...read].filter(name => !ofProviders.test(name))
+  t.same([...written.keys()].toSorted(), named.toSorted())
+  // An empty prefix is one, a missing one is the model's.
+  for (const kind of ['QUERY', 'PASSAGE']) written.delete(`EMBEDDINGS_${kind}_PREFIX`)
+  t.same(readConfig({ ...Object.fromEntries(written), ...enough }), readConfig(enough))
 })
 
 t.test('an OpenAI key switches to its embeddings; EMBEDDINGS wins', async t => {
