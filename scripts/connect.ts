@@ -16,7 +16,7 @@ const usage = `Usage: npm run connect -- <client> [options]
 
 Writes the configuration of an AI client so that it uses this memory: its model calls go through the service
 and the tools of memory are added, as far as the client can be told so in a file. Shows what it changes
-and asks first, keeps the file as it was beside it, and calls the service with what it wrote.
+and asks first, keeps the file as it was in .memory-vault at its side, and calls the service with what it wrote.
 
   <client>             ${names.join(', ')}
   --undo               puts the files back as they were
@@ -52,10 +52,11 @@ async function main(): Promise<number> {
     return 2
   }
   const place: Place = {
-    env: process.env,
+    // A variable that is set to nothing names no folder.
+    env: Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== '')),
     home: homedir(),
     platform: process.platform,
-    configDir: options['config-dir'],
+    configDir: options['config-dir'] || undefined,
     cwd: process.env.INIT_CWD ?? process.cwd(),
   }
   const files = client.files(vault, place)

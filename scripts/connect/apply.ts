@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from
 import { dirname } from 'node:path'
 import type { Change } from '#scripts/connect/change.ts'
 import { FormatError } from '#scripts/connect/formats/file-format.ts'
-import { backupPath, removeRecord, writeRecord } from '#scripts/connect/record.ts'
+import { backupPath, makeRecordFolder, removeRecord, writeRecord } from '#scripts/connect/record.ts'
 import { writePrivateFile } from '#scripts/private-file.ts'
 
 /**
@@ -17,6 +17,7 @@ export function applyChange({ path, before, after, connected }: Change): void {
   const mode = present === null ? 0o600 : statSync(path).mode & 0o7777
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   if (connected) {
+    makeRecordFolder(path)
     if (connected.original !== null) writeWithMode(backupPath(path), connected.original, mode)
     writeRecord(path, connected.record)
   }

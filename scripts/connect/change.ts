@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { ConfigFile } from '#scripts/connect/client.ts'
 import { FormatError, presentDepth, type FileFormat } from '#scripts/connect/formats/file-format.ts'
 import {
@@ -22,7 +23,13 @@ export type Change = {
 const readText = (path: string): string | null =>
   existsSync(path) ? readFileSync(path, 'utf8') : null
 
-const resolveLink = (path: string): string => (existsSync(path) ? realpathSync(path) : path)
+/** The file that a link names, also one that is not there yet. */
+function resolveLink(path: string, links = 0): string {
+  if (existsSync(path)) return realpathSync(path)
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return path
+  if (links > 20) throw new FormatError(`${path}: the link leads to itself`)
+  return resolveLink(resolve(realpathSync(dirname(path)), readlinkSync(path)), links + 1)
+}
 
 /** @throws FormatError, with the file's name, for a file that cannot be changed safely */
 export function planConnect({ path: name, format, settings }: ConfigFile): Change {

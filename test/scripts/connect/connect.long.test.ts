@@ -1,5 +1,5 @@
-import { execFile } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { execFile, execFileSync } from 'node:child_process'
+import { existsSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -26,6 +26,7 @@ const connect = (folder: string, client: string, ...args: string[]): Promise<End
           PATH: process.env.PATH,
           ...compileCache,
           HOME: folder,
+          CODEX_HOME: '',
           BASE_URL: base,
           MEMORY_KEY: key,
         },
@@ -76,7 +77,8 @@ for (const client of Object.keys(clients)) {
     const connected = filesOf(folder)
     for (const name of Object.keys(before[client]!)) {
       t.match(connected[name], key)
-      t.equal(connected[`${name}.before-memory-vault`], before[client]![name])
+      const backup = join(folder, '.memory-vault', `${name}.before`)
+      t.equal(readFileSync(backup, 'utf8'), before[client]![name])
       for (const mine of before[client]![name]!.match(
         /(?:#|\/\/) mine|numStartups|docs|WEBUI_NAME|X-Team: a/g,
       ) ?? []) {
@@ -89,6 +91,7 @@ for (const client of Object.keys(clients)) {
     const undone = await connect(folder, client, '--undo', '--yes')
     t.match(undone, { code: 0, out: /Restored/ }, undone.error)
     t.same(filesOf(folder), before[client])
+    t.notOk(existsSync(join(folder, '.memory-vault')))
     t.match(await connect(folder, client, '--undo'), { code: 0, out: /is not connected/ })
   })
 
@@ -96,7 +99,8 @@ for (const client of Object.keys(clients)) {
     const folder = join(t.testdir({}), 'not', 'yet')
     t.match(await connect(folder, client, '--yes'), { code: 0 })
     for (const name of readdirSync(folder)) {
-      t.equal(statSync(join(folder, name)).mode & 0o777, 0o600, name)
+      const expected = name === '.memory-vault' ? 0o700 : 0o600
+      t.equal(statSync(join(folder, name)).mode & 0o777, expected, name)
     }
     t.match(await connect(folder, client, '--undo', '--yes'), { code: 0, out: /Removed/ })
     t.same(readdirSync(folder), [])
@@ -140,7 +144,10 @@ t.test('what a person changed since stays; what they changed of ours is a refusa
   change(folder, 'config.toml', 'env_key = "OPENAI_API_KEY"', 'env_key = "OTHER"')
   const changed = filesOf(folder)
   const refused = await connect(folder, 'codex', '--undo', '--yes')
-  t.match(refused, { code: 1, error: /model_providers\.vault was changed.*before-memory-vault/s })
+  t.match(refused, {
+    code: 1,
+    error: /model_providers\.vault was changed.*\.memory-vault.config\.toml\.before/s,
+  })
   t.same(filesOf(folder), changed, 'nothing was touched')
 
   await connect(folder, 'gemini', '--yes')
@@ -169,7 +176,7 @@ t.test('a file keeps its mode, and one that others can read is named', async t =
   t.equal(statSync(file).mode & 0o777, 0o644)
   t.match((await connect(folder, 'vscode', '--yes')).out, /chmod 600/)
   t.equal(statSync(file).mode & 0o777, 0o644)
-  t.equal(statSync(`${file}.memory-vault.json`).mode & 0o777, 0o600)
+  t.equal(statSync(join(folder, '.memory-vault', 'mcp.json.json')).mode & 0o777, 0o600)
 })
 
 t.test('a file that cannot be read is left as it is', async t => {
@@ -192,5 +199,42 @@ t.test('a link stays a link', async (t: Test) => {
   })
   t.match(await connect(join(folder, 'home'), 'cursor', '--yes'), { code: 0 })
   t.match(filesOf(join(folder, 'dotfiles'))['mcp.json'], key)
-  t.ok(existsSync(join(folder, 'dotfiles', 'mcp.json.before-memory-vault')))
+  t.ok(existsSync(join(folder, 'dotfiles', '.memory-vault', 'mcp.json.before')))
+})
+
+t.test(
+  'a link to a file that is not there yet stays a link, and one in the way is not followed',
+  async t => {
+    const folder = t.testdir({
+      dotfiles: { bashrc: 'mine' },
+      home: {
+        'mcp.json': t.fixture('symlink', '../dotfiles/mcp.json'),
+        '.env': '',
+        '.env.new': t.fixture('symlink', '../dotfiles/bashrc'),
+      },
+    })
+    const home = join(folder, 'home')
+    t.match(await connect(home, 'cursor', '--yes'), { code: 0 })
+    t.match(filesOf(join(folder, 'dotfiles'))['mcp.json'], key)
+    t.ok(lstatSync(join(home, 'mcp.json')).isSymbolicLink())
+    t.match(await connect(home, 'open-webui', '--yes'), { code: 0 })
+    t.match(filesOf(home)['.env'], key)
+    t.equal(filesOf(join(folder, 'dotfiles')).bashrc, 'mine')
+  },
+)
+
+t.test('a project that ignores its .env is offered nothing to commit', async t => {
+  const folder = t.testdir({ '.gitignore': '.env\n', '.env': 'WEBUI_NAME=Mine\n' })
+  execFileSync('git', ['init', '-q', folder])
+  t.match(await connect(folder, 'open-webui', '--yes'), { code: 0 })
+  const status = execFileSync('git', ['-C', folder, 'status', '--porcelain', '-uall'], {
+    encoding: 'utf8',
+  })
+  t.equal(status, '?? .gitignore\n')
+})
+
+t.test('a variable that is set to nothing names no folder', async t => {
+  const folder = t.testdir({})
+  t.match(await connect(folder, 'codex', '--yes', '--config-dir', ''), { code: 0 })
+  t.match(filesOf(join(folder, '.codex'))['config.toml'], key)
 })
