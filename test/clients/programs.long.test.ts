@@ -26,7 +26,7 @@ import { finalAnswer, respondToProgram, shellIn } from '#test/support/program-do
  */
 
 const programs = process.env.AGENT_PROGRAMS
-const connect = fileURLToPath(new URL('../../scripts/connect.ts', import.meta.url))
+const connect = fileURLToPath(new URL('../../scripts/clients/connect.ts', import.meta.url))
 
 type Program = {
   client: string

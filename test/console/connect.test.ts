@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { programSnippets } from '#api/console/app/vault/connect/program-snippets.ts'
 import { sdkSnippets } from '#api/console/app/vault/connect/sdk-snippets.ts'
-import { clients } from '#scripts/connect/clients.ts'
+import { clients } from '#scripts/clients/connect/clients.ts'
 
 const place = { url: 'http://127.0.0.1:3000', key: 'mk_0123456789abcdef' }
 

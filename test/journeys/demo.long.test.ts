@@ -6,16 +6,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { questions } from '#scripts/demo/questions.ts'
-import { displayWidth } from '#scripts/demo/terminal.ts'
-import type { StoryResult } from '#scripts/demo/story.ts'
+import { questions } from '#scripts/clients/demo/questions.ts'
+import { displayWidth } from '#scripts/clients/demo/terminal.ts'
+import type { StoryResult } from '#scripts/clients/demo/story.ts'
 import { cleanEnvironment } from '#scripts/services/process.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 
 // A start of its own makes two databases from nothing.
 
-const script = fileURLToPath(new URL('../../scripts/demo.ts', import.meta.url))
+const script = fileURLToPath(new URL('../../scripts/clients/demo.ts', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'demo-test-'))
 t.teardown(() => rmSync(scratch, { recursive: true, force: true }))
 

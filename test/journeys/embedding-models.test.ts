@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import t from 'tap'
-import { shiftEmbedder, shifts } from '#scripts/bench/harm/shifted-embedder.ts'
+import { shiftEmbedder, shifts } from '#scripts/lab/bench/harm/shifted-embedder.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import { listen } from '#test/support/listen.ts'
 import { startService } from '#test/support/start-service.ts'

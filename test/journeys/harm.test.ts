@@ -1,6 +1,6 @@
 import t from 'tap'
-import { buildHarmVaults, type HarmCase } from '#scripts/bench/harm/harm-set.ts'
-import { answerAsStubAgent, isRight, ownAnswer } from '#scripts/bench/harm/stub-agent.ts'
+import { buildHarmVaults, type HarmCase } from '#scripts/lab/bench/harm/harm-set.ts'
+import { answerAsStubAgent, isRight, ownAnswer } from '#scripts/lab/bench/harm/stub-agent.ts'
 import { chatCompletion } from '#test/support/chat-stream.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
 import { respondJson } from '#test/support/model-provider/answers.ts'

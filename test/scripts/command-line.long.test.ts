@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
 
 const root = new URL('../../', import.meta.url)
-const programs = globSync(['scripts/*.ts', 'scripts/bench/index.ts'], {
+const programs = globSync(['scripts/{,clients/}*.ts', 'scripts/lab/{prove,bench/index}.ts'], {
   cwd: root.pathname,
 }).filter(file =>
   /Usage: (?:node|npm)|command-line\.ts'/.test(readFileSync(new URL(file, root), 'utf8')),

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { hostileValues } from '#scripts/prove/malformed/hostile-values.ts'
+import { hostileValues } from '#scripts/lab/prove/malformed/hostile-values.ts'
 
 /** Texts that commonly break services; none looks like a stack trace or an internal address. */
 export const hostileText: fc.Arbitrary<string> = fc.oneof(

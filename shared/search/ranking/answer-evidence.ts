@@ -8,7 +8,7 @@ import { innerNames } from '#shared/search/words/inner-names.ts'
 import { isMarkerTerm, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
 
 /**
- * Fitted by logistic regression to the tuned halves of scripts/bench/recall-quality.ts and of
+ * Fitted by logistic regression to the tuned halves of scripts/lab/bench/recall-quality.ts and of
  * `npm run bench -- harm`: answerable questions against those that were asked of another vault. Then rounded.
  * The weight of `impersonal` was lowered from 2, which had lost a fifth of short notes about a person.
  * The bias was raised by 0.3 after the held-out recall set had lost 2.9 points of evidence with the fitted one: for the

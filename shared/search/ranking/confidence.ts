@@ -2,7 +2,7 @@ import type { SearchHit } from '#shared/search/ranking/rank.ts'
 
 /**
  * Fitted by logistic regression to the tuned halves of `npm run bench -- harm` and, with a tenth of the
- * weight, of the questions in other words of scripts/bench/recall-quality.ts. Calibration error over five
+ * weight, of the questions in other words of scripts/lab/bench/recall-quality.ts. Calibration error over five
  * folds 0.018.
  */
 const weights = { bias: 0.31, words: 4.34, similarity: 0.89 }

@@ -36,7 +36,7 @@ export type RankingWeights = ConceptWeights & {
 }
 
 /**
- * Measured on the tuned split of the evaluation (scripts/bench/recall-quality.ts), then rounded: each
+ * Measured on the tuned split of the evaluation (scripts/lab/bench/recall-quality.ts), then rounded: each
  * may change by a third with less than a point of difference in the results.
  */
 export const defaultWeights: RankingWeights = {

@@ -5,7 +5,7 @@ const histogram = new Uint32Array(bins)
 
 /**
  * A row is selected when its quantized sum is at most this many deviations below the true sum of the
- * last row wanted. Measured with four kinds of vectors (scripts/bench/image.ts): 99 % of the true
+ * last row wanted. Measured with four kinds of vectors (scripts/lab/bench/image.ts): 99 % of the true
  * best ten are selected.
  */
 const marginDeviations = 1

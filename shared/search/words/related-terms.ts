@@ -6,7 +6,7 @@ import { termsOf } from '#shared/search/words/index-terms.ts'
 export type RelatedTerm = { term: string; /** Above 0 to 1. */ weight: number }
 
 /**
- * Measured on the tuned split of the evaluation (scripts/bench/recall-quality.ts): with all at 1 the
+ * Measured on the tuned split of the evaluation (scripts/lab/bench/recall-quality.ts): with all at 1 the
  * recall is equal, but more unrelated rows are returned.
  */
 const weights = { same: 1, kind: 0.5, example: 0.8, near: 0.6 }

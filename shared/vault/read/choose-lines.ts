@@ -14,7 +14,7 @@ const restRelevance = 0.3
 /**
  * What is left of the memories where the best one plainly answers the only question: rows that share a
  * word with it by chance, at less than a third of its relevance, are left out. Fitted to the tuned halves
- * of scripts/bench/recall-quality.ts, which lose no evidence, and of `npm run bench -- harm`.
+ * of scripts/lab/bench/recall-quality.ts, which lose no evidence, and of `npm run bench -- harm`.
  *
  * @param found best first
  * @param questions the parts of the message

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { ModelProvider } from '#scripts/prove/model-provider.ts'
+import { ModelProvider } from '#scripts/lab/prove/model-provider.ts'
 import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { Fuzz } from '#test/support/fuzz.ts'
 import { openOperations, troubledJobs } from '#test/support/observe-jobs.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ModelProvider } from '#scripts/prove/model-provider.ts'
+import { ModelProvider } from '#scripts/lab/prove/model-provider.ts'
 import { startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { Fuzz } from '#test/support/fuzz.ts'

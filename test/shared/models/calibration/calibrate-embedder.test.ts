@@ -1,5 +1,5 @@
 import t from 'tap'
-import { shiftEmbedder } from '#scripts/bench/harm/shifted-embedder.ts'
+import { shiftEmbedder } from '#scripts/lab/bench/harm/shifted-embedder.ts'
 import { measureCalibration } from '#shared/models/calibration/measure-calibration.ts'
 import {
   createCalibrator,

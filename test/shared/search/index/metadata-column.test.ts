@@ -1,5 +1,5 @@
 import t from 'tap'
-import { seededRandom } from '#scripts/bench/generated-vectors.ts'
+import { seededRandom } from '#scripts/lab/bench/generated-vectors.ts'
 import { metadataTerms, parseMetadataFilter, type Metadata } from '#shared/domain/metadata.ts'
 import { MetadataColumn } from '#shared/search/index/metadata-column.ts'
 

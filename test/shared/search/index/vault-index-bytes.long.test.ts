@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { createVectorGenerator, seededRandom } from '#scripts/bench/generated-vectors.ts'
+import { createVectorGenerator, seededRandom } from '#scripts/lab/bench/generated-vectors.ts'
 import type { EmbeddedMemory } from '#shared/domain/memory.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 

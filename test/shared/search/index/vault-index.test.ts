@@ -5,7 +5,7 @@ import {
   dotProduct,
   createVectorGenerator,
   seededRandom,
-} from '#scripts/bench/generated-vectors.ts'
+} from '#scripts/lab/bench/generated-vectors.ts'
 import { tiers, type EmbeddedMemory, type Memory, type Tier } from '#shared/domain/memory.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 

@@ -1,5 +1,9 @@
 import t from 'tap'
-import { dotProduct, createVectorGenerator, vectorKinds } from '#scripts/bench/generated-vectors.ts'
+import {
+  dotProduct,
+  createVectorGenerator,
+  vectorKinds,
+} from '#scripts/lab/bench/generated-vectors.ts'
 import { Int8Codec } from '#shared/search/vectors/int8-codec.ts'
 import { VectorMatrix } from '#shared/search/vectors/vector-matrix.ts'
 

@@ -4,7 +4,7 @@ import {
   createVectorGenerator,
   seededRandom,
   vectorKinds,
-} from '#scripts/bench/generated-vectors.ts'
+} from '#scripts/lab/bench/generated-vectors.ts'
 import { Int8Codec } from '#shared/search/vectors/int8-codec.ts'
 import { selectAboveThreshold } from '#shared/search/vectors/select-above-threshold.ts'
 import { columnsPerGroup, createPrefilterKernel } from '#shared/search/vectors/prefilter-kernel.ts'

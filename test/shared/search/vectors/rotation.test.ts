@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { dotProduct, createVectorGenerator } from '#scripts/bench/generated-vectors.ts'
+import { dotProduct, createVectorGenerator } from '#scripts/lab/bench/generated-vectors.ts'
 import { rotationOf } from '#shared/search/vectors/rotation.ts'
 
 function rotated(vector: Float32Array): Float32Array {

@@ -4,7 +4,7 @@ import {
   dotProduct,
   createVectorGenerator,
   seededRandom,
-} from '#scripts/bench/generated-vectors.ts'
+} from '#scripts/lab/bench/generated-vectors.ts'
 import { codecOf } from '#shared/search/vectors/precision.ts'
 import { VectorMatrix } from '#shared/search/vectors/vector-matrix.ts'
 

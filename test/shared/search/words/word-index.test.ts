@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { seededRandom } from '#scripts/bench/generated-vectors.ts'
+import { seededRandom } from '#scripts/lab/bench/generated-vectors.ts'
 import { WordIndex, type WeightedTerm } from '#shared/search/words/word-index.ts'
 
 const termsOf = (text: string) => text.split(' ').filter(term => term !== '')

@@ -1,0 +1,105 @@
+import { parseArgs } from 'node:util'
+import { isHttpUrl, type ServiceConnection } from '#scripts/service-connection.ts'
+import { formatUsageError } from '#scripts/command-line.ts'
+import { createStoryWriter } from '#scripts/clients/demo/story-writer.ts'
+import { openTerminal } from '#scripts/clients/demo/terminal.ts'
+import { openService } from '#scripts/clients/demo/service.ts'
+import { runStory, type StoryResult } from '#scripts/clients/demo/story.ts'
+import { Refusal } from '#shared/core/errors.ts'
+
+const help = `Usage: npm run demo -- [options]
+
+Stores a conversation of eight months in the service (POST /v1/memory/ingest, with the time of each
+turn), then searches it with questions and shows what was found and why.
+
+It uses the service you name, or the one that "npm start" is running on DATA_DIR, and creates a key with
+a separate vault there (POST /v1/keys), so your vault does not change. When no service runs, it starts
+one in a temporary folder and removes it at the end.
+
+  --base-url <url>  a running service (default: BASE_URL)
+  --key <key>       a Memory Key that may create keys (default: MEMORY_KEY)
+  --json            print the results as JSON
+  --help            this text
+
+Exit code: 0 when every question was answered as expected, 1 when one was not or the service could not
+be used, 2 for wrong options.
+`
+
+const abortController = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => abortController.abort())
+// The reader of the output may close it early, as `head` does; the service still has to be stopped.
+process.stdout.on('error', () => abortController.abort())
+
+process.exitCode = await main()
+
+async function main(): Promise<number> {
+  const options = readOptions()
+  if (typeof options === 'string') {
+    process.stderr.write(formatUsageError([options], help))
+    return 2
+  }
+  if (options.help) {
+    process.stdout.write(help)
+    return 0
+  }
+  try {
+    const { failed } = await runDemo(options)
+    return failed.length > 0 ? 1 : 0
+  } catch (error) {
+    if (abortController.signal.aborted) return 130
+    if (!(error instanceof Refusal)) throw error
+    process.stderr.write(`${error.message}\n${error.hint ? `${error.hint}\n` : ''}`)
+    return 1
+  }
+}
+
+type DemoOptions = { help: boolean; json: boolean; connection: ServiceConnection | undefined }
+
+/** @returns the options, or a sentence that says what is wrong with them. */
+function readOptions(): DemoOptions | string {
+  let values
+  try {
+    values = parseArgs({
+      options: {
+        'base-url': { type: 'string' },
+        key: { type: 'string' },
+        json: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    }).values
+  } catch (error) {
+    return (error as Error).message
+  }
+  const { BASE_URL, MEMORY_KEY } = process.env
+  const baseUrl = (values['base-url'] ?? BASE_URL ?? '').trim().replace(/\/+$/, '')
+  const key = (values.key ?? MEMORY_KEY ?? '').trim()
+  const { help, json } = values
+  if (!baseUrl && !key) return { help, json, connection: undefined }
+  if (!isHttpUrl(baseUrl)) {
+    return 'A key needs the http(s) address of its service: --base-url or BASE_URL'
+  }
+  if (!key) return 'A service needs a Memory Key: --key or MEMORY_KEY'
+  return { help, json, connection: { baseUrl, key } }
+}
+
+async function runDemo({ json, connection }: DemoOptions): Promise<StoryResult> {
+  const now = new Date()
+  const { signal } = abortController
+  const writer = json ? undefined : createStoryWriter(openTerminal(process.stdout), now.getTime())
+  writer?.writeIntroduction()
+  const service = await openService(connection, { signal, starting: () => writer?.writeStarting() })
+  try {
+    writer?.writeReady(service)
+    const story = await runStory(service.client, now, writer ?? {})
+    writer?.writeSummary(story, service)
+    if (json) {
+      const { baseUrl, kind, readyMs } = service
+      const report = { service: { baseUrl, kind, readyMs }, ...story }
+      process.stdout.write(`${JSON.stringify(report, null, 2)}\n`)
+    }
+    return story
+  } finally {
+    await service.stop()
+  }
+}

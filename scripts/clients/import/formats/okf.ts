@@ -1,0 +1,94 @@
+import type { Draft, ImportLine, Losses } from '#scripts/clients/import/draft.ts'
+import type { ExportFile } from '#scripts/clients/import/export-files.ts'
+import {
+  asObject,
+  asText,
+  asTime,
+  isObject,
+  type Fields,
+} from '#scripts/clients/import/formats/fields.ts'
+import { toLines, type Format } from '#scripts/clients/import/formats/format.ts'
+import { parseMarkdown } from '#scripts/clients/import/front-matter.ts'
+
+/** The largest document that is read. */
+const documentBytesMax = 8 * 1024 * 1024
+
+/** The field of the front matter with which this service writes what the format has no word for. */
+export const vaultField = 'memory_vault'
+
+/**
+ * A bundle of Open Knowledge Format: a folder of markdown documents with front matter. Documents written by
+ * this service come back as the memories they were, others become one memory each.
+ */
+export const okf: Format = {
+  product: 'Open Knowledge Format',
+  file: 'the folder of the bundle, or a zip of it',
+  missing: 'links between documents as links, and images',
+  // index.md and log.md are reserved; hidden folders belong to programs.
+  isExportFile: name =>
+    /\.md$/i.test(name) && !/(?:^|\/)(?:index|log)\.md$/i.test(name) && !/(?:^|\/)\./.test(name),
+  recognizes: () => false,
+  async *read(files, losses, onStranger) {
+    for (const file of files.toSorted((one, other) => tierOf(one) - tierOf(other))) {
+      const text = await readText(file)
+      if (text === undefined) losses.add('documents of more than 8 MiB')
+      else if (text.includes('\0')) onStranger(file.name)
+      else yield* documentLines(text, file.name, losses)
+    }
+  },
+}
+
+/** What a reflection covers is read before it, so that it is in the vault when the reflection comes. */
+function tierOf({ name }: ExportFile): number {
+  if (/(?:^|\/)high-level-reflections\//.test(name)) return 3
+  return /(?:^|\/)reflections\//.test(name) ? 2 : 1
+}
+
+async function readText(file: ExportFile): Promise<string | undefined> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of file.open()) {
+    bytes += chunk.length
+    if (bytes > documentBytesMax) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function* documentLines(text: string, name: string, losses: Losses): Generator<ImportLine> {
+  const { fields, body } = readDocument(text, losses)
+  const exported = fields[vaultField]
+  if (isObject(exported) && 'id' in exported && 'tier' in exported) {
+    // One line break on either side of the text was added when it was written.
+    const content = body.replace(/^\r?\n/, '').replace(/\r?\n$/, '')
+    yield {
+      kind: 'import',
+      timestamp: asTime(exported['timestamp']),
+      text: JSON.stringify({ ...exported, content }),
+    }
+  } else yield* toLines([toDraft(fields, body, name)], losses)
+}
+
+function readDocument(text: string, losses: Losses): { fields: Fields; body: string } {
+  try {
+    const document = parseMarkdown(text)
+    if (document) return document
+    losses.add('front matter: documents without any')
+  } catch {
+    losses.add('front matter that is not read: its documents are stored whole')
+  }
+  return { fields: {}, body: text }
+}
+
+function toDraft(fields: Fields, body: string, name: string): Draft {
+  const { title, description, generated, timestamp, memory_vault: _, ...rest } = fields
+  const text = body.trim()
+  const head = [asText(title), asText(description)].filter(
+    part => part !== undefined && !text.includes(part),
+  )
+  return {
+    content: [...head, text].join('\n\n'),
+    timestamp: asTime(asObject(generated)['at'], timestamp, rest['date']),
+    metadata: { source: 'okf', document: name.replace(/\.md$/i, ''), title, ...rest },
+  }
+}

@@ -1,0 +1,92 @@
+import { createReadStream, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { formatUsageError } from '#scripts/command-line.ts'
+import { describeVault } from '#scripts/service-connection.ts'
+import { help, readOptions, type UploadOptions } from '#scripts/clients/upload/options.ts'
+import { formatCounts, openProgressDisplay } from '#scripts/clients/upload/progress.ts'
+import { sendParts, type LineSource } from '#scripts/clients/upload/send-parts.ts'
+import {
+  deleteState,
+  newState,
+  readState,
+  type UploadState,
+} from '#scripts/clients/upload/state.ts'
+import { Refusal } from '#shared/core/errors.ts'
+
+const options = readOptions(process.argv.slice(2), process.env)
+if (options === 'help') process.stdout.write(help)
+else if (Array.isArray(options)) {
+  process.stderr.write(formatUsageError(options, help))
+  process.exitCode = 2
+} else process.exitCode = await main(options)
+
+/** @returns the exit code. */
+async function main(options: UploadOptions): Promise<number> {
+  const display = openProgressDisplay(process.stderr)
+  let state: UploadState | undefined
+  try {
+    const file = openFileUpload(options)
+    const opened = (state = file.state)
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(signal, () => {
+        display.close()
+        process.exit(reportResult(options, opened, signalRefusal(signal)))
+      })
+    }
+    if (state.index > 0) display.note(`Going on after line ${state.line.toLocaleString('en')}`)
+    await sendParts(options, file, display)
+    if (file.statePath) deleteState(file.statePath)
+    display.close()
+    return reportResult(options, state, null)
+  } catch (error) {
+    display.close()
+    if (error instanceof Refusal) return reportResult(options, state, error)
+    const { code, message } = error as NodeJS.ErrnoException
+    if (!code) throw error
+    process.stderr.write(`${message}\n`)
+    return state ? 3 : 2
+  }
+}
+
+/** A request in flight is not awaited: its idempotency key makes a repetition safe. */
+function signalRefusal(signal: NodeJS.Signals): Refusal {
+  return new Refusal('unavailable', signal === 'SIGINT' ? 'Stopped' : `Stopped by ${signal}`)
+}
+
+/** Opens the file where an earlier run stopped, if that was the same file for the same vault. */
+function openFileUpload(options: UploadOptions): LineSource {
+  const { file, baseUrl, kind, session, embeddings, onConflict, fresh } = options
+  if (file === '-') {
+    return { source: process.stdin, state: newState('-'), size: null, statePath: null }
+  }
+  const { size, mtimeMs } = statSync(file)
+  const vault = describeVault(options)
+  const identity = { path: resolve(file), size, mtimeMs, baseUrl, vault }
+  const fingerprint = JSON.stringify({ ...identity, kind, session, embeddings, onConflict })
+  const statePath = `${file}.upload-state.json`
+  const state = (fresh ? undefined : readState(statePath, fingerprint)) ?? newState(fingerprint)
+  return { source: createReadStream(file, { start: state.offset }), state, size, statePath }
+}
+
+/** Prints the result. @returns the exit code. */
+function reportResult(
+  options: UploadOptions,
+  state: UploadState | undefined,
+  stopped: Refusal | null,
+): number {
+  const totals = state?.totals ?? newState('').totals
+  const code = stopped ? 3 : totals.failed > 0 ? 1 : 0
+  const status = stopped ? 'stopped' : totals.failed > 0 ? 'partial' : 'complete'
+  if (options.json) {
+    const why = stopped && { error: stopped.message, ...(stopped.hint && { hint: stopped.hint }) }
+    process.stdout.write(`${JSON.stringify({ status, ...totals, ...why })}\n`)
+    return code
+  }
+  for (const { line, error } of totals.errors) process.stdout.write(`line ${line}: ${error}\n`)
+  process.stdout.write(`${status}: ${formatCounts(totals)}\n`)
+  if (stopped) {
+    const goOn = options.file === '-' ? '' : 'Run it again to go on.\n'
+    process.stderr.write(`${stopped.message}\n${stopped.hint ? `${stopped.hint}\n` : ''}${goOn}`)
+  }
+  return code
+}

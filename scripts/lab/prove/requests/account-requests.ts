@@ -1,0 +1,58 @@
+import {
+  answered,
+  email,
+  plain,
+  named,
+  paged,
+  type RequestPlan,
+} from '#scripts/lab/prove/requests/request-plan.ts'
+
+/** Of an owner for the account, and of the operator. */
+export const accountRequests: Record<string, RequestPlan> = {
+  createKey: {
+    ...named,
+    makes: 'memoryKeyId',
+    keeps: ({ id, key }) => [
+      ['memoryKeyId', id],
+      ['key', key],
+    ],
+  },
+  listKeys: paged('keysCursor'),
+  revokeKey: { query: ({ random }) => ({ erase: String(random() < 0.5) }) },
+  remintKey: named,
+  rotateKey: { ...named, withOwnKey: true },
+  listProviderKeys: plain,
+  putProviderKey: { body: ({ word }) => ({ key: `sk-${word}` }) },
+  deleteProviderKey: plain,
+  accountPolicy: plain,
+  putAccountPolicy: { body: () => ({ redaction: { mode: 'off' }, trace_days: 7 }) },
+  accountEvents: paged('eventsCursor', () => ({ limit: '50' })),
+  exportAccount: { isRare: true },
+  // Of an email that is not the account's.
+  eraseAccount: { body: input => ({ email: email(input) }) },
+  createWebhook: {
+    makes: 'webhookId',
+    body: ({ origin, word }) => ({
+      url: `${origin}/${word}`,
+      events: ['key.revoked'],
+      description: word,
+    }),
+    keeps: answered('webhookId', 'id'),
+  },
+  listWebhooks: plain,
+  readWebhook: plain,
+  changeWebhook: { body: ({ word }) => ({ description: `webhook of ${word}` }) },
+  deleteWebhook: plain,
+  renewWebhookSecret: plain,
+  testWebhook: { keeps: answered('deliveryId', 'id') },
+  listWebhookDeliveries: plain,
+  replayWebhookDelivery: plain,
+  createAdminKey: { makes: 'adminKeyId', body: () => ({}), keeps: answered('adminKeyId', 'id') },
+  listAdminKeys: plain,
+  revokeAdminKey: plain,
+
+  listTenants: { query: ({ foreignWord }) => ({ q: foreignWord }) },
+  changeTenant: { body: () => ({ payment_method: 'card' }) },
+  serviceUsage: plain,
+  listServiceOperations: plain,
+}

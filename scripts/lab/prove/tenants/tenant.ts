@@ -1,0 +1,99 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type { RequestPlan } from '#scripts/lab/prove/requests/request-plan.ts'
+import { pickOne } from '#scripts/lab/prove/section.ts'
+
+export type TenantKind = 'user' | 'owner' | 'admin' | 'member' | 'operator'
+
+/** Ids of one kind that a tenant made and did not end, at most. */
+const ownMax = 8
+
+const canaryPattern = /canary[0-9a-f]{8}/g
+
+/** The holder of a credential. A word that is unique to the tenant stands in every text and name it sends. */
+export class Tenant {
+  readonly canary: string
+  /** A session that only this tenant has. */
+  readonly session: string
+  readonly kind: TenantKind
+  readonly key: string
+  /** Tenants of one account; they may be told of each other by its owner's and admins' keys. */
+  readonly account: string
+  /** Words of others that its answers may hold. */
+  readonly mayRead: Set<string>
+  /** Ids by kind that no request of its own changes or ends. */
+  readonly kept = new Map<string, string[]>()
+  /** Ids by kind that its requests made, and may change and end. */
+  readonly #own = new Map<string, string[]>()
+
+  /** @param name the same for the same words: what an index ranks by is no chance */
+  constructor(kind: TenantKind, key: string, account: string, name: string) {
+    const unique = createHash('sha256').update(`${kind} ${name}`).digest('hex').slice(0, 8)
+    this.canary = `canary${unique}`
+    this.session = `session ${unique}`
+    this.mayRead = new Set([this.canary])
+    this.kind = kind
+    this.key = key
+    this.account = account
+  }
+
+  keep(kind: string, ids: readonly string[]): void {
+    this.kept.set(kind, [...(this.kept.get(kind) ?? []), ...ids])
+  }
+
+  add(kind: string, id: string): void {
+    const ids = this.#own.get(kind) ?? []
+    if (!this.kept.get(kind)?.includes(id) && !ids.includes(id)) ids.push(id)
+    this.#own.set(kind, ids.slice(-ownMax * 2))
+  }
+
+  /** Adds what an answer that was 2xx names. */
+  addNamed({ keeps }: RequestPlan, text: string): void {
+    for (const [kind, id] of keeps?.(JSON.parse(text)) ?? [])
+      if (typeof id === 'string') this.add(kind, id)
+  }
+
+  /** Whether it has enough of a kind to make no more. */
+  isFull(kind: string): boolean {
+    return (this.#own.get(kind)?.length ?? 0) >= ownMax
+  }
+
+  /** An id that it may change; a missing one where it has none. */
+  own(kind: string, random: () => number): string {
+    return pickOne(this.#own.get(kind) ?? [], random) ?? randomUUID()
+  }
+
+  /** As `own`, and the tenant forgets it. */
+  take(kind: string, random: () => number): string {
+    const id = this.own(kind, random)
+    this.#own.set(
+      kind,
+      (this.#own.get(kind) ?? []).filter(one => one !== id),
+    )
+    return id
+  }
+
+  /** One of the kept ids; a missing one where it has none. */
+  lasting(kind: string, random: () => number): string {
+    return pickOne(this.kept.get(kind) ?? [], random) ?? randomUUID()
+  }
+
+  /** An id of all it has; a missing one where it has none. */
+  any(kind: string, random: () => number): string {
+    return pickOne(this.all(kind), random) ?? randomUUID()
+  }
+
+  all(kind: string): string[] {
+    return [...(this.kept.get(kind) ?? []), ...(this.#own.get(kind) ?? [])]
+  }
+
+  /** Words of other tenants in an answer that this one may not read and has not asked with. */
+  foreignWords(answer: string, asked: string): string[] {
+    return (answer.match(canaryPattern) ?? []).filter(
+      word => !this.mayRead.has(word) && !asked.includes(word),
+    )
+  }
+}
+
+/** What a tenant may name of somebody else's key to copy to: a part of it, or it without the right to store. */
+export const partOfKey = (key: string, random: () => number): string =>
+  random() < 0.5 ? `${key}:off` : key.slice(0, 20)

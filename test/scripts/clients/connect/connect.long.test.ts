@@ -1,0 +1,240 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { existsSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { clients } from '#scripts/clients/connect/clients.ts'
+import { buildKey, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { compileCache } from '#test/support/compile-cache.ts'
+
+const program = fileURLToPath(new URL('../../../../scripts/clients/connect.ts', import.meta.url))
+const backend = await createTestBackend(t)
+const key = await buildKey(backend)
+const { base } = await startTestApi(t, backend)
+
+type Ended = { code: number; out: string; error: string }
+
+const connect = (folder: string, client: string, ...args: string[]): Promise<Ended> =>
+  new Promise(resolve => {
+    const options = ['--config-dir', folder, ...args]
+    const child = execFile(
+      process.execPath,
+      [program, client, ...options],
+      {
+        env: {
+          PATH: process.env.PATH,
+          ...compileCache,
+          HOME: folder,
+          CODEX_HOME: '',
+          BASE_URL: base,
+          MEMORY_KEY: key,
+        },
+      },
+      (_, out, error) => resolve({ code: child.exitCode ?? -1, out, error }),
+    )
+  })
+
+/** A file of each client that a person has made, and what it has to say afterwards. */
+const before: Record<string, Record<string, string>> = {
+  'claude-code': {
+    'settings.json':
+      '{\n  "env": { "ANTHROPIC_CUSTOM_HEADERS": "X-Team: a" },\n  "model": "opus"\n}\n',
+    '.claude.json': '{"numStartups":3,"mcpServers":{"docs":{"command":"x"}}}',
+  },
+  codex: {
+    'config.toml': '# mine\nmodel = "gpt-5"\nmodel_provider = "openai" # default\n\n[tui]\na = 1\n',
+  },
+  gemini: {
+    '.env': '# mine\nGEMINI_API_KEY=abc\n',
+    'settings.json': '{\n  "ui": { "theme": "x" } // mine\n}',
+  },
+  opencode: {
+    'opencode.jsonc':
+      '{\n  // mine\n  "$schema": "https://opencode.ai/config.json",\n  "provider": {\n    "openai": { "options": { "timeout": 1 } },\n  },\n}\n',
+  },
+  cursor: { 'mcp.json': '{\n\t"mcpServers": {\n\t\t"docs": { "command": "x" }\n\t}\n}\n' },
+  vscode: { 'mcp.json': '{\n    // mine\n    "inputs": [],\n    "servers": {}\n}\n' },
+  'open-webui': { '.env': 'WEBUI_NAME=Mine\nOPENAI_API_KEYS=sk-1;sk-2' },
+}
+
+const filesOf = (folder: string): Record<string, string> =>
+  Object.fromEntries(
+    readdirSync(folder, { withFileTypes: true })
+      .filter(entry => entry.isFile())
+      .map(({ name }) => [name, readFileSync(join(folder, name), 'utf8')]),
+  )
+
+t.same(Object.keys(before), Object.keys(clients), 'each client is tried')
+
+for (const client of Object.keys(clients)) {
+  t.test(`${client}: connected, again, and undone to the byte`, async t => {
+    const folder = t.testdir(before[client])
+    const first = await connect(folder, client, '--yes')
+    t.match(first, { code: 0, out: /tools search/ }, first.error)
+    if (first.out.includes('v1/memory/stats')) t.match(first.out, /holds 0 memories/)
+    t.notMatch(first.out + first.error, key, 'the key is masked')
+    const connected = filesOf(folder)
+    for (const name of Object.keys(before[client]!)) {
+      t.match(connected[name], key)
+      const backup = join(folder, '.memory-vault', `${name}.before`)
+      t.equal(readFileSync(backup, 'utf8'), before[client]![name])
+      for (const mine of before[client]![name]!.match(
+        /(?:#|\/\/) mine|numStartups|docs|WEBUI_NAME|X-Team: a/g,
+      ) ?? []) {
+        t.match(connected[name], mine, `${name} still has ${mine}`)
+      }
+    }
+    const again = await connect(folder, client)
+    t.match(again, { code: 0, out: /connected already/ })
+    t.same(filesOf(folder), connected)
+    const undone = await connect(folder, client, '--undo', '--yes')
+    t.match(undone, { code: 0, out: /Restored/ }, undone.error)
+    t.same(filesOf(folder), before[client])
+    t.notOk(existsSync(join(folder, '.memory-vault')))
+    t.match(await connect(folder, client, '--undo'), { code: 0, out: /is not connected/ })
+  })
+
+  t.test(`${client}: where there was no file, one is made for its owner alone`, async t => {
+    const folder = join(t.testdir({}), 'not', 'yet')
+    t.match(await connect(folder, client, '--yes'), { code: 0 })
+    for (const name of readdirSync(folder)) {
+      const expected = name === '.memory-vault' ? 0o700 : 0o600
+      t.equal(statSync(join(folder, name)).mode & 0o777, expected, name)
+    }
+    t.match(await connect(folder, client, '--undo', '--yes'), { code: 0, out: /Removed/ })
+    t.same(readdirSync(folder), [])
+  })
+}
+
+t.test('what is shown, and what is not written', async t => {
+  const folder = t.testdir(before.codex)
+  const dry = await connect(folder, 'codex', '--dry-run')
+  t.match(dry, { code: 0, out: /\+ model_provider = "vault"/ })
+  t.match(dry.out, /- model_provider = "openai" # default/)
+  t.match(dry.out, /Nothing was written/)
+  t.notMatch(dry.out, key)
+  t.match(await connect(folder, 'codex'), { code: 1, error: /add --yes/ })
+  const wrong = await connect(folder, 'codex', '--yes', '--key', `mk_${'0'.repeat(32)}`)
+  t.match(wrong, { code: 1, error: /answered 401: .*\nNothing was written/s })
+  const nowhere = await connect(folder, 'codex', '--yes', '--url', 'http://127.0.0.1:9')
+  t.match(nowhere, { code: 1, error: /cannot be reached/ })
+  t.same(filesOf(folder), before.codex)
+  t.match(await connect(folder, 'emacs'), { code: 2, error: /name one client: claude-code, codex/ })
+  t.match(await connect(folder, 'codex', '--url', 'nonsense'), { code: 2, error: /--url/ })
+  t.match(await connect(folder, '--help'), { code: 0, out: /--undo/ })
+})
+
+const change = (folder: string, name: string, from: string | RegExp, to: string): void => {
+  const file = join(folder, name)
+  const text = readFileSync(file, 'utf8')
+  if (text.replace(from, to) === text) throw new Error(`${name} has no ${from}`)
+  writeFileSync(file, text.replace(from, to))
+}
+
+t.test('what a person changed since stays; what they changed of ours is a refusal', async t => {
+  const folder = t.testdir({ ...before.codex, ...before.gemini })
+  await connect(folder, 'codex', '--yes')
+  change(folder, 'config.toml', '[tui]', '[features]\nnew = true\n\n[tui]')
+  t.match(await connect(folder, 'codex', '--undo', '--yes'), { code: 0 })
+  const expected = before.codex!['config.toml']!.replace('[tui]', '[features]\nnew = true\n\n[tui]')
+  t.equal(filesOf(folder)['config.toml'], expected)
+
+  await connect(folder, 'codex', '--yes')
+  change(folder, 'config.toml', 'env_key = "OPENAI_API_KEY"', 'env_key = "OTHER"')
+  const changed = filesOf(folder)
+  const refused = await connect(folder, 'codex', '--undo', '--yes')
+  t.match(refused, {
+    code: 1,
+    error: /model_providers\.vault was changed.*\.memory-vault.config\.toml\.before/s,
+  })
+  t.same(filesOf(folder), changed, 'nothing was touched')
+
+  await connect(folder, 'gemini', '--yes')
+  change(folder, 'settings.json', '"theme": "x"', '"theme": "y"')
+  change(folder, '.env', 'GEMINI_API_KEY=abc', 'GEMINI_API_KEY=def')
+  t.match(await connect(folder, 'gemini', '--undo', '--yes'), { code: 0 })
+  t.equal(filesOf(folder)['.env'], '# mine\nGEMINI_API_KEY=def\n')
+  t.equal(filesOf(folder)['settings.json'], before.gemini!['settings.json']!.replace('"x"', '"y"'))
+})
+
+t.test('another key in place of the first; the file as it was stays the backup', async t => {
+  const folder = t.testdir(before.cursor)
+  await connect(folder, 'cursor', '--yes')
+  const other = `${key}:read`
+  const rewritten = await connect(folder, 'cursor', '--yes', '--key', other)
+  t.match(rewritten, { code: 0 })
+  t.notMatch(rewritten.out, /\bstore\b/, 'a key that reads has no tool that stores')
+  t.match(filesOf(folder)['mcp.json'], `Bearer ${other}`)
+  await connect(folder, 'cursor', '--undo', '--yes')
+  t.same(filesOf(folder), before.cursor)
+})
+
+t.test('a file keeps its mode, and one that others can read is named', async t => {
+  const folder = t.testdir(before.vscode)
+  const file = join(folder, 'mcp.json')
+  t.equal(statSync(file).mode & 0o777, 0o644)
+  t.match((await connect(folder, 'vscode', '--yes')).out, /chmod 600/)
+  t.equal(statSync(file).mode & 0o777, 0o644)
+  t.equal(statSync(join(folder, '.memory-vault', 'mcp.json.json')).mode & 0o777, 0o600)
+})
+
+t.test('a file that cannot be read is left as it is', async t => {
+  for (const [client, name, text] of [
+    ['cursor', 'mcp.json', '{"mcpServers": {'],
+    ['codex', 'config.toml', 'mcp_servers = { memory = { url = "u" } }\n'],
+    ['vscode', 'mcp.json', '[]'],
+  ] as const) {
+    const folder = t.testdir({ [name]: text })
+    const refused = await connect(folder, client, '--yes')
+    t.match(refused, { code: 1, error: new RegExp(name) }, refused.error)
+    t.same(filesOf(folder), { [name]: text })
+  }
+})
+
+t.test('a link stays a link', async (t: Test) => {
+  const folder = t.testdir({
+    dotfiles: before.cursor!,
+    home: { 'mcp.json': t.fixture('symlink', '../dotfiles/mcp.json') },
+  })
+  t.match(await connect(join(folder, 'home'), 'cursor', '--yes'), { code: 0 })
+  t.match(filesOf(join(folder, 'dotfiles'))['mcp.json'], key)
+  t.ok(existsSync(join(folder, 'dotfiles', '.memory-vault', 'mcp.json.before')))
+})
+
+t.test(
+  'a link to a file that is not there yet stays a link, and one in the way is not followed',
+  async t => {
+    const folder = t.testdir({
+      dotfiles: { bashrc: 'mine' },
+      home: {
+        'mcp.json': t.fixture('symlink', '../dotfiles/mcp.json'),
+        '.env': '',
+        '.env.new': t.fixture('symlink', '../dotfiles/bashrc'),
+      },
+    })
+    const home = join(folder, 'home')
+    t.match(await connect(home, 'cursor', '--yes'), { code: 0 })
+    t.match(filesOf(join(folder, 'dotfiles'))['mcp.json'], key)
+    t.ok(lstatSync(join(home, 'mcp.json')).isSymbolicLink())
+    t.match(await connect(home, 'open-webui', '--yes'), { code: 0 })
+    t.match(filesOf(home)['.env'], key)
+    t.equal(filesOf(join(folder, 'dotfiles')).bashrc, 'mine')
+  },
+)
+
+t.test('a project that ignores its .env is offered nothing to commit', async t => {
+  const folder = t.testdir({ '.gitignore': '.env\n', '.env': 'WEBUI_NAME=Mine\n' })
+  execFileSync('git', ['init', '-q', folder])
+  t.match(await connect(folder, 'open-webui', '--yes'), { code: 0 })
+  const status = execFileSync('git', ['-C', folder, 'status', '--porcelain', '-uall'], {
+    encoding: 'utf8',
+  })
+  t.equal(status, '?? .gitignore\n')
+})
+
+t.test('a variable that is set to nothing names no folder', async t => {
+  const folder = t.testdir({})
+  t.match(await connect(folder, 'codex', '--yes', '--config-dir', ''), { code: 0 })
+  t.match(filesOf(join(folder, '.codex'))['config.toml'], key)
+})
