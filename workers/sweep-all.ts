@@ -7,7 +7,6 @@ import { finalizeStrandedWrites } from '#shared/org/audit.ts'
 import { findDeniedMemories } from '#shared/org/denied-memories.ts'
 import { dropRemovedStatements } from '#shared/org/shared-statements.postgres.ts'
 import { finishWithdrawals } from '#shared/org/withdraw-statement.ts'
-import { sendMissingLastRuns } from '#shared/org/relabel-memories.ts'
 import { reembedSharedVaults } from '#shared/org/reembed-shared-vaults.ts'
 import { dropStaleFiles } from '#shared/vault/bulk/files.postgres.ts'
 import {
@@ -34,7 +33,6 @@ import { endOrphanedTagRuns } from '#shared/org/tag-runs.postgres.ts'
 import { dropOldSharedWrites } from '#shared/org/shared-writes.postgres.ts'
 import { rollUpAccountUsage } from '#shared/billing/usage-accounts.postgres.ts'
 import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
-import { sealStoredUrls } from '#shared/events/webhooks/sealed-url.ts'
 import { sendMissingDeliveryJobs } from '#shared/events/webhooks/deliver.ts'
 import { dropOldDeliveries, giveUpDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
 import { operationsWithoutJob } from '#shared/storage/queue/cleared-jobs.ts'
@@ -78,7 +76,6 @@ const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   removedStatements: ({ postgres }) => dropRemovedStatements(postgres.query),
   sharedSpaces: reembedSharedVaults,
   movedVaults: reembedLateArrivals,
-  formerLabels: sendMissingLastRuns,
   tagRuns: ({ postgres }) => endOrphanedTagRuns(postgres.query),
   sharedHistory: ({ postgres }) => dropOldSharedWrites(postgres.query),
   sharedRetrievals: ({ postgres }) => dropOldRetrievals(postgres.query),
@@ -86,7 +83,6 @@ const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   webhooks: ({ postgres }) => dropOldDeliveries(postgres.query),
   givenUpDeliveries: ({ postgres }) => giveUpDeliveries(postgres.query),
   unsentWebhooks: sendMissingDeliveryJobs,
-  unsealedWebhooks: sealStoredUrls,
   usageDays: ({ postgres }) => rollUpKeyUsage(postgres.query),
   accountDays: ({ postgres }) => rollUpAccountUsage(postgres.query),
 }

@@ -2913,8 +2913,8 @@ export interface RetrievalTrail {
   /** those that they may not */
   dropped: number
   dropped_sample: DroppedMemory[]
-  /** prepare: model calls and profiles too; null for entries of earlier versions */
-  request: 'search' | 'prepare' | 'date-search' | null
+  /** prepare: model calls and profiles too */
+  request: 'search' | 'prepare' | 'date-search'
   /** shared memories that this request was given */
   returned: number
   /** of these, best first */

@@ -4,12 +4,11 @@ import type { OperationOutcome, StoredOutcome } from '#shared/domain/operation-o
 /** What the request would have answered, had it waited. */
 export type PresentedOutcome = { body: object; status: number }
 
-/** The answer of a finished operation. Outcomes of former releases are answers already. */
+/** The answer of a finished operation. */
 export function presentOperationOutcome(
   operation: string,
   { status, value }: StoredOutcome,
 ): PresentedOutcome {
-  if (value.kind === undefined) return { body: value, status }
   return { body: presentOutcome(value, { operation_id: operation }), status }
 }
 

@@ -57,9 +57,7 @@ export async function rebuildBlock(
   const ids = memories ?? []
   const prepared = await rebuildContext(backend, caller, { ids, lines, at }, partition)
   const turn = toRecalledTurn(prepared, place)
-  // A turn of an older version has no digest.
-  const isWhole =
-    prepared.ids.length === ids.length && (!digest || turn.digest?.equals(digest) === true)
+  const isWhole = digest === null ? turn.digest === null : turn.digest?.equals(digest) === true
   return { prepared, isWhole, turn }
 }
 

@@ -60,7 +60,7 @@ function* writeArray(written: WrittenText, values: readonly unknown[]): Steps<un
 function* writeObject(written: WrittenText, fields: Record<string, unknown>): Steps<undefined> {
   written.open += '{'
   let isFirst = true
-  for (const name of orderedNames(fields)) {
+  for (const name of Object.keys(fields).sort()) {
     const value = fields[name]
     if (value === undefined) continue
     written.open += `${isFirst ? '' : ','}${JSON.stringify(name)}:`
@@ -68,14 +68,6 @@ function* writeObject(written: WrittenText, fields: Record<string, unknown>): St
     yield* writeValue(written, value)
   }
   written.open += '}'
-}
-
-/** Names that are whole numbers stand first, by size: so did the first release write them. */
-function orderedNames(fields: object): string[] {
-  const names = Object.keys(fields).sort()
-  // Only names that begin with a digit may be numbers.
-  if (!names.some(name => name < ':')) return names
-  return Object.keys(Object.fromEntries(names.map(name => [name, null])))
 }
 
 /** No piece ends within a surrogate pair. */

@@ -29,10 +29,10 @@ export type ClearedRange = {
   from: number
   upTo: number
   /**
-   * With a session: the epoch of the vault when it was cleared. Clearing the vault sets its sessions back to
-   * epoch 0, so what has a later one was stored after both. Left out in jobs of former releases.
+   * The epoch of the vault when it was cleared. Clearing the vault sets its sessions back to epoch 0, so what
+   * has a later one was stored after both.
    */
-  vaultEpoch?: number
+  vaultEpoch: number
 }
 
 /** Erases from both stores what a clearing has made invisible. */

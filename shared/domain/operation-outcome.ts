@@ -60,13 +60,10 @@ export type OperationOutcome =
   | { kind: 'retention'; days: number | null; looked: number; changed: number }
   | { kind: 'failed'; reason: FailureReason; error: string; hint: string }
 
-/** What releases before 2026-12 stored: the body of the answer, in the names that clients know. */
-type StoredAnswer = { [field: string]: unknown; kind?: never }
-
 export type StoredOutcome = {
   /** HTTP. */
   status: number
-  value: OperationOutcome | StoredAnswer
+  value: OperationOutcome
 }
 
 const statuses: Record<FailureReason, number> = {

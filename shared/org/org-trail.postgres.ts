@@ -27,7 +27,7 @@ export type RetrievalTrailEntry = TrailEntry & {
   permitted: number
   dropped: number
   sample: { id: string; tags: string[] }[]
-  request: 'search' | 'prepare' | 'date-search' | null
+  request: 'search' | 'prepare' | 'date-search'
   returned: string[]
   denied: { id: string; tags: string[] }[] | null
 }

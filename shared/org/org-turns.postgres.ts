@@ -81,7 +81,7 @@ export async function findTurnBatch(query: Query, id: string): Promise<TurnRow[]
   const { rows } = await query<TurnRow>(
     `select ${turnColumns} from org_turns
      where (id = $1 or batch = $1) and finished_at is null
-     order by coalesce(said_at, created_at), id`,
+     order by said_at, id`,
     [id],
     'org-turns.find-batch',
   )
@@ -115,7 +115,7 @@ export async function findEarlierTurns(
 }
 
 const turnColumns = `id, org, key_hash as "keyHash", author, pass1, pass2, pass3,
-  coalesce(said_at, created_at) as "saidAt", created_at as "createdAt",
+  said_at as "saidAt", created_at as "createdAt",
   finished_at is not null as finished, batch, lent_tags as "lentTags"`
 
 /**

@@ -1,5 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
-import { copyIdOf, idForPurpose, mintId } from '#shared/core/ids.ts'
+import { copyIdOf, idForPurpose } from '#shared/core/ids.ts'
 import { findNewestWithTagSets } from '#shared/org/shared-lists.mongo.ts'
 import {
   mutateSharedMemory,
@@ -11,7 +11,7 @@ import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
 import { relabelHistory } from '#shared/org/history-labels.postgres.ts'
 import { findOrgAccount } from '#shared/org/orgs.postgres.ts'
 import { changePolicy } from '#shared/org/policy-change.ts'
-import { endFormerLabel, formerLabelsWithoutJob } from '#shared/org/former-labels.postgres.ts'
+import { endFormerLabel } from '#shared/org/former-labels.postgres.ts'
 import { findTag } from '#shared/org/tags.postgres.ts'
 import type { RelabelJob } from '#shared/domain/job-payloads.ts'
 import type { NewJob } from '#shared/storage/queue/queue.ts'
@@ -58,35 +58,13 @@ async function sendLastRun(
   job: RelabelJob,
 ): Promise<void> {
   const operation = idForPurpose(job.operation, 'last run')
-  const lastRun = toLastRun({ ...job, operation })
+  const lastRun: NewJob<'org-relabel'> = {
+    id: operation,
+    data: { ...job, operation, last: true },
+    priority: 0,
+    afterSeconds: lastRunSeconds,
+  }
   await postgres.transaction(tx => queue.send(tx, 'org-relabel', [lastRun]))
-}
-
-const toLastRun = (job: RelabelJob): NewJob<'org-relabel'> => ({
-  id: job.operation,
-  data: { ...job, last: true },
-  priority: 0,
-  afterSeconds: lastRunSeconds,
-})
-
-const missingMax = 200
-
-/**
- * Sends the last run for former labels that have no job: of tags that a release renamed which ended none, and
- * where an operator has removed the job.
- *
- * @returns how many.
- */
-export async function sendMissingLastRuns({
-  postgres,
-  queue,
-}: Pick<SharedMemoryBackend, 'postgres' | 'queue'>): Promise<number> {
-  return postgres.transaction(async tx => {
-    const labels = await formerLabelsWithoutJob(tx.query, missingMax)
-    const lastRuns = labels.map(label => toLastRun({ ...label, operation: mintId() }))
-    if (lastRuns.length > 0) await queue.send(tx, 'org-relabel', lastRuns)
-    return lastRuns.length
-  })
 }
 
 /** What memories can be restored to gets the current label: the former one opens it no more. */

@@ -108,15 +108,14 @@ export const insertLaterOperations = (
 export const setOperation = (
   { postgres }: Postgres,
   operation: string,
-  set: { kind?: string; state?: 'done' | 'failed'; status?: number; outcome?: object },
+  set: { kind?: string; state?: 'done' | 'failed' },
 ) =>
   postgres.query(
     `update operations
-     set kind = coalesce($2, kind), state = coalesce($3, state), status = coalesce($4, status),
-         outcome = coalesce($5, outcome),
+     set kind = coalesce($2, kind), state = coalesce($3, state),
          finished_at = case when $3::text is null then finished_at else now() end
      where id = $1`,
-    [operation, set.kind, set.state, set.status, set.outcome && JSON.stringify(set.outcome)],
+    [operation, set.kind, set.state],
   )
 
 /** Stores a file whose lines have not all arrived, of an age such as `1 minute`. */
@@ -176,10 +175,6 @@ export const setFailingDays = ({ postgres }: Postgres, webhook: string, days: nu
 /** Ends the time for which the former secret of a webhook signs as well. */
 export const endFormerSecret = ({ postgres }: Postgres, webhook: string) =>
   postgres.query('update webhooks set former_until = now() where id = $1', [webhook])
-
-/** Stores the address of a webhook as a former release did: in clear. */
-export const storeUrlInClear = ({ postgres }: Postgres, webhook: string, url: string) =>
-  postgres.query('update webhooks set url = $2 where id = $1', [webhook, url])
 
 /** Lets the time pass after which the jobs under way are taken for those of a dead worker. */
 export const missHeartbeats = ({ postgres }: Postgres) =>

@@ -121,7 +121,7 @@ export function toItems(rows: readonly ItemRow[]): Item[] {
   return [...latest.values()].sort((a, b) => b.updatedAt.getTime() - a.updatedAt.getTime())
 }
 
-/** The value of an item; undefined when the service has cut a part, as it did to some of earlier versions. */
+/** The value of an item; undefined when one of its memories was edited, so that the parts are no JSON. */
 function readValue(parts: readonly ItemRow[]): Fields | undefined {
   const ordered = [...parts].sort((a, b) => a.metadata.lg_part - b.metadata.lg_part)
   try {

@@ -91,7 +91,8 @@ const signingSecrets = (
 const unsentMax = 1_000
 
 /**
- * Sends jobs for due messages that have none: those that an earlier release has written.
+ * Sends jobs for due messages that have none: those of changes that were made without a queue at hand, as an
+ * edit is (`finalizeEdit`) or a cancellation by the operator (`cancelAsOperator`).
  *
  * @returns how many.
  */

@@ -99,7 +99,7 @@ export type PendingDelivery = {
   dueInSeconds: number
   /** The webhook is switched off: nothing is sent to it. */
   isOff: boolean
-  /** Sealed, or in clear by an earlier release. */
+  /** Sealed. */
   storedUrl: string
   /** Sealed. */
   secret: string

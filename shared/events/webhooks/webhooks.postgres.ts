@@ -15,7 +15,7 @@ export type WebhookRow = {
   updatedAt: Date
 }
 
-/** A webhook as it is stored: its address sealed, or in clear by an earlier release (`sealed-url.ts`). */
+/** A webhook as it is stored: its address sealed (`sealed-url.ts`). */
 export type StoredWebhook = Omit<WebhookRow, 'url'> & { storedUrl: string }
 
 const columns = `id, url as "storedUrl", description, events, failing_since as "failingSince",
@@ -156,28 +156,6 @@ export async function replaceSecret(
   )
   return rowCount === 1
 }
-
-/** Addresses that are stored without this prefix, of any account. */
-export async function listUnsealedUrls(
-  query: Query,
-  sealedPrefix: string,
-  limit: number,
-): Promise<{ id: string; storedUrl: string }[]> {
-  const { rows } = await query<{ id: string; storedUrl: string }>(
-    `select id, url as "storedUrl" from webhooks where left(url, 3) <> $1 order by id limit $2`,
-    [sealedPrefix, limit],
-  )
-  return rows
-}
-
-/** Stores an address in another form; one that was changed since stays. */
-export const replaceUrl = (
-  query: Query,
-  id: string,
-  stored: string,
-  sealed: string,
-): Promise<unknown> =>
-  query('update webhooks set url = $3 where id = $1 and url = $2', [id, stored, sealed])
 
 /** Switches webhooks off, so that nothing is added to their logs any more. @returns how many there are. */
 export async function switchOffWebhooks(

@@ -36,7 +36,7 @@ export async function removeClearedJobs(
          and (case when $2::text is null then (data->>'epoch')::int <= $3
                    else data->>'session' = $2
                         and coalesce((data->>'sessionEpoch')::int, 0) <= $3
-                        and coalesce((data->>'epoch')::int <= $6, true) end
+                        and (data->>'epoch')::int <= $6 end
               or data->>'operation' = any($5))
      ), removed as (
        delete from ${pgBossSchema}.job j using cleared c

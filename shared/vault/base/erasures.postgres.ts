@@ -109,7 +109,7 @@ export async function dropClearedFiles(
      where vault = $1 and operation is not null
        and case when $2::text is null then epoch <= $3
                 else session = $2 and coalesce((session_epochs->>$2)::int, 0) <= $3
-                     and coalesce(epoch <= $4, true) end
+                     and epoch <= $4 end
      returning operation`,
     [vault, session, upTo, vaultEpoch],
   )

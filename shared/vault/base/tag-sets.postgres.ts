@@ -37,13 +37,10 @@ export async function adjustTagSetCounts(
   changes: ReadonlyMap<string, number>,
 ): Promise<void> {
   const tagSets = [...changes.keys()]
-  // Rows of before there were digests hold long sets that could be compressed; their counts stay there.
   await query(
     `insert into shared_tag_sets (vault, tag_set, long_tag_set, memories)
-     select $1, coalesce(former.tag_set, item.row_key), nullif(item.tag_set, item.row_key),
-            item.memories
+     select $1, item.row_key, nullif(item.tag_set, item.row_key), item.memories
      from unnest($2::text[], $3::text[], $4::int[]) as item(tag_set, row_key, memories)
-     left join shared_tag_sets former on former.vault = $1 and former.tag_set = item.tag_set
      on conflict (vault, tag_set)
        do update set memories = greatest(0, shared_tag_sets.memories + excluded.memories)`,
     [vault, tagSets, tagSets.map(toRowKey), [...changes.values()]],

@@ -135,7 +135,7 @@ const dateOf = (moment: Moment): Date => new Date(parseStart(moment))
 /** The vector of the line, when it is of the space that the import writes to. */
 function reusableVector({ vector }: ExportedLine, embedder: Embedder): Float32Array | undefined {
   if (vector?.model !== embedder.model) return undefined
-  // Files of former releases tell no space: their models were told nothing.
+  // A line without a space is of a model that gets queries and texts alike.
   if (vector.space === undefined ? hasForms(embedder.space) : vector.space !== embedder.space)
     return undefined
   if (vector.values.length !== embedder.dimension) return undefined

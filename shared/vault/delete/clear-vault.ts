@@ -100,7 +100,7 @@ async function raiseEpochs(
   }
   const ended = await raiseEpoch(tx, vault)
   await deleteSessions(tx, vault)
-  return { vault, session, ...ended }
+  return { vault, session, ...ended, vaultEpoch: epoch }
 }
 
 /**

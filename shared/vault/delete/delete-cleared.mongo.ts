@@ -68,7 +68,7 @@ function clearedFilter({
   if (session === null) return { vault: { $eq: vault }, epoch: epochs }
   return {
     vault: { $eq: vault },
-    ...(vaultEpoch !== undefined && { epoch: { $lte: vaultEpoch } }),
+    epoch: { $lte: vaultEpoch },
     session: { $eq: session },
     session_epoch: epochs,
   }

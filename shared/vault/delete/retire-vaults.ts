@@ -58,6 +58,7 @@ async function retireSome(
     session: null,
     from: 0,
     upTo: epochMax,
+    vaultEpoch: epochMax,
     key: '',
     reset: true,
     keys: keys.get(vault) ?? [],

@@ -241,8 +241,7 @@ export async function dropClearedExchanges(
      delete from open_exchanges o using held h
      where o.vault = h.id
        and case when $2::text is null then o.epoch <= $3
-                else o.session = $2 and o.session_epoch <= $3
-                     and coalesce(o.epoch <= $4, true) end`,
+                else o.session = $2 and o.session_epoch <= $3 and o.epoch <= $4 end`,
     [vault, session, upTo, vaultEpoch],
     'open-exchanges.void',
   )

@@ -127,8 +127,7 @@ export async function dropClearedTraces(
   await query(
     `delete from call_traces
      where vault = $1 and case when $2::text is null then epoch <= $3
-                               else session = $2 and session_epoch <= $3
-                                    and coalesce(epoch <= $4, true) end`,
+                               else session = $2 and session_epoch <= $3 and epoch <= $4 end`,
     [vault, session, upTo, vaultEpoch],
     'call-traces.clear',
   )

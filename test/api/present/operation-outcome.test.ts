@@ -104,12 +104,6 @@ for (const [outcome, body] of answers) {
   })
 }
 
-t.test('an answer that a former release stored is passed through', async t => {
-  const value = { deleted: 3, do_deleted: 3, zoo: 1, a: { b: [] } }
-  const presented = presentOperationOutcome(id, { status: 409, value })
-  t.equal(JSON.stringify(presented), JSON.stringify({ body: value, status: 409 }))
-})
-
 t.test('a session keeps its message when its name is removed', async t => {
   const outcome = { kind: 'clear', key: 'k', inSession: true, deleted: 1, reset: false } as const
   const { body } = presentOperationOutcome(id, {

@@ -5,7 +5,7 @@ import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
-import { ageBill, makeJobsDue, rewindUsageRollUp, setOperation } from '#test/support/alter-jobs.ts'
+import { ageBill, makeJobsDue, rewindUsageRollUp } from '#test/support/alter-jobs.ts'
 import { billedEvents, vaultRow } from '#test/support/observe.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
 import { passMidnight, waitUntil } from '#test/support/wait-until.ts'
@@ -35,14 +35,6 @@ t.test('200: an operation tells its state, key, session and progress', async t =
     finished_at: null,
     outcome: null,
   })
-})
-
-t.test('200: an outcome that a former release stored is answered unchanged', async t => {
-  const id = await ingest()
-  const stored = { do_deleted: 2, deleted: 2, requested: 2, operation_id: id, of_old: { zoo: [1] } }
-  await setOperation(backend, id, { state: 'done', status: 200, outcome: stored })
-  const { body } = await api.get(`/v1/operations/${id}`)
-  t.same(body.outcome, { status: 200, body: stored })
 })
 
 t.test('200: cancelling what has not begun takes job and bill back; again the same', async t => {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { RelabelJob } from '#shared/domain/job-payloads.ts'
-import { relabelMemories, sendMissingLastRuns } from '#shared/org/relabel-memories.ts'
+import { relabelMemories } from '#shared/org/relabel-memories.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { buildTeam } from '#test/support/team.ts'
 import { startService } from '#test/support/start-service.ts'
@@ -88,30 +88,4 @@ t.test('the last run of a renaming leaves the hour of a later one of the same ta
   t.same(await seen(), ['June', 'May'])
   await seed('July')
   t.same(await seen(), ['June', 'May'], 'the label opens nothing by now')
-})
-
-t.test('a former label that has no job gets its last run', async t => {
-  const { org, path, admin, seed, seen, rename, jobs } = await secretTeam()
-  await seed('May')
-  await rename('launch')
-  const jobCount = async () => (await jobs()).length
-  await sendMissingLastRuns(backend)
-  t.equal(await jobCount(), 1, 'this one has a job')
-
-  // As the release before has left it, whose job was the only one.
-  await backend.postgres.query(
-    `delete from pgboss.job where name = 'org-relabel' and data->>'org' = $1`,
-    [org],
-  )
-  t.ok((await sendMissingLastRuns(backend)) > 0)
-  await sendMissingLastRuns(backend)
-  const [last, ...others] = await jobs()
-  t.same(others, [], 'one, however often it runs')
-  t.match(last, { wait: 3_600, data: { last: true, from: 'secret' } })
-  t.same(await seen(), ['May'])
-
-  await relabelMemories(backend, last!.data, signal)
-  t.same((await admin.get(`${path}/memories?tag=launch`)).body.items.length, 1)
-  await seed('June')
-  t.same(await seen(), ['May'], 'the label opens nothing by now')
 })

@@ -83,22 +83,6 @@ t.test('fifty tags of a hundred characters are counted like others', async t => 
   t.same(await auditOf(id), [`create ${actor}`, `retag ${actor}`])
 })
 
-t.test('a long set that an earlier version counted keeps its row', async t => {
-  const { query } = backend.postgres
-  const tags = Array.from({ length: 50 }, (_, n) => `${n}`.padStart(100, 'long '))
-  await query('insert into shared_tag_sets (vault, tag_set, memories) values ($1, $2, 3)', [
-    team.vault,
-    tagSetKey(tags),
-  ])
-  const operation = mintId()
-  await addSharedMemories(backend, team, { operation, actor, items: [seed('more', tags)] })
-  const sets = await listTagSets(query, team)
-  t.same(
-    sets.filter(({ tagSet }) => tagSet === tagSetKey(tags)).map(({ memories }) => memories),
-    [4],
-  )
-})
-
 t.test('twenty changes of one memory at once are twenty changes', async t => {
   const [id] = await seedTeamMemories(backend, team, [{ text: 'counted' }])
   await Promise.all(

@@ -3095,8 +3095,8 @@ class RetrievalTrail(TypedDict):
     # those that they may not
     dropped: int
     dropped_sample: List[DroppedMemory]
-    # prepare: model calls and profiles too; null for entries of earlier versions
-    request: Literal["search", "prepare", "date-search", None]
+    # prepare: model calls and profiles too
+    request: Literal["search", "prepare", "date-search"]
     # shared memories that this request was given
     returned: int
     # of these, best first

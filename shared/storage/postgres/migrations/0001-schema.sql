@@ -764,7 +764,7 @@ create table shared_retrievals (
   id           uuid        primary key,
   org          uuid        not null references orgs (id) on delete cascade,
   author       text        not null,
-  request      text        check (request in ('search', 'prepare', 'date-search')),
+  request      text        not null check (request in ('search', 'prepare', 'date-search')),
   allowed_tags text[]      not null,
   wildcard     boolean     not null,
   permitted    integer     not null,
@@ -830,8 +830,8 @@ create table org_turns (
   key_hash    bytea       not null,
   -- The organization's id of the member at that time.
   author      text        not null,
-  -- By the member's own clock if the exchange has times; null: when it was received.
-  said_at     timestamptz,
+  -- By the member's own clock if the exchange has times.
+  said_at     timestamptz not null,
   -- Characters of the exchange that are not examined: the middle of very long messages, and the beginning
   -- of an exchange of more than twenty turns.
   left_out    integer     not null default 0,
@@ -989,7 +989,6 @@ create table webhooks (
   updated_at      timestamptz not null default now()
 );
 create index webhooks_of_account on webhooks (account);
-create index webhooks_unsealed on webhooks (id) where left(url, 3) <> 'v1.';
 
 -- The outbox and the log of webhooks: one row per message and webhook, written by the transaction that
 -- makes the event true. A webhook that is up within three days gets it at least once.

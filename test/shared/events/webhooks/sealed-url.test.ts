@@ -1,12 +1,10 @@
 import t from 'tap'
 import { buildKey, createTestClient } from '#test/support/api.ts'
-import { storeUrlInClear } from '#test/support/alter-jobs.ts'
 import { tablesHolding } from '#test/support/observe.ts'
 import { startWebhookReceiver } from '#test/support/webhook-receiver.ts'
 import { deliverPending, webhooksPath } from '#test/support/webhook-subscriber.ts'
 import { createSeal } from '#shared/core/seal.ts'
 import { isSameUrl, openUrl, sealUrl } from '#shared/events/webhooks/sealed-url.ts'
-import { sweepAll } from '#workers/sweep-all.ts'
 import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { env: { WEBHOOK_LOOPBACK: 'on' }, jobs: [] })
@@ -50,22 +48,6 @@ t.test('another address is sealed too; the same one is no change', async t => {
   t.equal((await client.send('PATCH', at, { body: { url: other } })).body.url, other)
   t.equal(await changes(), 1)
   t.same(await tablesHolding(backend, secret), [])
-})
-
-t.test('an address of a former release works, and is sealed by the next sweep', async t => {
-  const { client, receiver, url, id, at } = await buildSecretWebhook(t)
-  await storeUrlInClear(backend, id, url)
-  t.same(await tablesHolding(backend, secret), ['public.webhooks'], 'it stands there in clear')
-  t.equal((await client.get(at)).body.url, url)
-  await client.post(`${at}/test`)
-  await deliverPending(backend)
-  t.match(await sweepAll(backend), { unsealedWebhooks: 1 })
-  t.same(await tablesHolding(backend, secret), [])
-  t.equal((await client.get(at)).body.url, url)
-  await client.post(`${at}/test`)
-  await deliverPending(backend)
-  t.equal(receiver.received.length, 2)
-  t.match(await sweepAll(backend), { unsealedWebhooks: 0 })
 })
 
 t.test('a sealed address opens for its own webhook and with its master key alone', async t => {

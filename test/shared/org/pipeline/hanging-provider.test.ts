@@ -1,13 +1,12 @@
 import t from 'tap'
 import { findTurn } from '#shared/org/org-turns.postgres.ts'
 import { makeJobsDue } from '#test/support/alter-jobs.ts'
-import { startJobWorkers } from '#test/support/api.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
 
 /** A provider that does not answer one organization, in each pass, and one worker process for all. */
 
-const { backend, model, newTeam, finished } = await startTeamService(t, { working: false })
+const { backend, model, newTeam, finished } = await startTeamService(t)
 const { query } = backend.postgres
 
 const passes = ['extract', 'tag', 'reconcile'] as const
@@ -38,16 +37,6 @@ async function sayFromMembers(team: WorkingTeam, texts: readonly string[]): Prom
   )
   return Promise.all(texts.map((text, n) => team.say(text, { as: keys[n]! })))
 }
-
-t.test('jobs that were sent by an earlier release have no group: they run', async t => {
-  const team = await newTeam(['launch'])
-  const turn = await team.say('Fact: floor: 3 #launch')
-  const cleared = `update pgboss.job set group_id = null where name = 'org-extract' and id = $1`
-  t.equal((await query(cleared, [turn])).rowCount, 1)
-  await startJobWorkers(backend)
-  await finished(turn)
-  t.equal((await team.memories()).length, 1)
-})
 
 for (const pass of passes) {
   t.test(`${pass}: one organization hangs, the turns of another end`, async t => {

@@ -92,15 +92,6 @@ t.test('of a session, its own jobs alone', async t => {
   t.equal(await jobsWith('giraffe trip'), 1)
 })
 
-t.test('of a session, in a job of a former release', async t => {
-  const key = await buildKey(backend)
-  await ingest(key, 'ibex trip', 'trip')
-  const { vaultEpoch, ...job } = await cleared(key, 'trip')
-  t.type(vaultEpoch, 'number')
-  await finishClearing(backend, job, signal)
-  t.equal(await jobsWith('ibex'), 0)
-})
-
 t.test('of a session, when the vault was cleared since: what came after both stays', async t => {
   const key = await buildKey(backend)
   await ingest(key, 'bison before', 'trip')
