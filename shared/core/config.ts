@@ -121,7 +121,7 @@ export function readConfig(env: Environment): Config {
     recallTimeoutMs: read('RECALL_TIMEOUT_MS', wholeNumberParser(50, 60_000), 1_500),
     allowLoopbackWebhooks: read('WEBHOOK_LOOPBACK', choiceParser('on', 'off'), 'off') === 'on',
     vaultIndexCacheBytes:
-      read('IMAGE_CACHE_MB', wholeNumberParser(1, 1_000_000), 512) * 1024 * 1024,
+      read('INDEX_CACHE_MB', wholeNumberParser(1, 1_000_000), 512) * 1024 * 1024,
     vectorIndex: {
       quantization: read(
         'VECTOR_INDEX_QUANTIZATION',

@@ -22,7 +22,7 @@ export const requestSeconds = new Histogram({
 
 export const recallSeconds = new Histogram({
   name: 'vault_recall_seconds',
-  help: 'Time of the stages of a search: embed the question, have the image, rank, rerank',
+  help: 'Time of the stages of a search: embed the question, load the index, rank, rerank',
   labelNames: ['stage'],
   buckets: latencyBuckets,
   registers,
@@ -49,13 +49,13 @@ const createGauge = <Label extends string>(name: string, help: string, ...labelN
 
 /** Gauges that are measured only when a scrape asks for them. */
 export const gauges = {
-  indexBytes: createGauge('vault_image_bytes', 'Memory of the vault images held'),
-  indexBudget: createGauge('vault_image_budget_bytes', 'Memory that vault images may take'),
-  indexes: createGauge('vault_images', 'Vault images held'),
-  loadingIndexes: createGauge('vault_images_loading', 'Vault images being loaded'),
+  indexBytes: createGauge('vault_index_bytes', 'Memory of the vault indexes held'),
+  indexBudget: createGauge('vault_index_budget_bytes', 'Memory that vault indexes may take'),
+  indexes: createGauge('vault_indexes', 'Vault indexes held'),
+  loadingIndexes: createGauge('vault_indexes_loading', 'Vault indexes being loaded'),
   loadingRows: createGauge(
-    'vault_image_loading_rows',
-    'Memories of the vault images being loaded, by state: read so far, and expected in all',
+    'vault_index_loading_rows',
+    'Memories of the vault indexes being loaded, by state: read so far, and expected in all',
     'state',
   ),
   queueJobs: createGauge(
@@ -79,8 +79,8 @@ export const gauges = {
 }
 
 export const indexEvents = new Counter({
-  name: 'vault_image_events_total',
-  help: 'Images found, loaded, brought up to date and given up',
+  name: 'vault_index_events_total',
+  help: 'Vault indexes found, loaded, brought up to date and given up',
   labelNames: ['event'],
   registers,
 })

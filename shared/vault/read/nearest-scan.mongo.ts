@@ -124,5 +124,5 @@ const vaultTooLarge = (): Refusal =>
   new Refusal(
     'unavailable',
     'This vault is too large to be searched here in time',
-    'The operator can raise IMAGE_CACHE_MB, or use a MongoDB with vector search',
+    'The operator can raise INDEX_CACHE_MB, or use a MongoDB with vector search',
   )

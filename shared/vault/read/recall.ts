@@ -122,7 +122,7 @@ async function rankIn(
   if (vectors.length === 0) return []
   let stopRankTimer = (): unknown => undefined
   const openIndexes = async () => {
-    const stopLoadTimer = recallSeconds.startTimer({ stage: 'image' })
+    const stopLoadTimer = recallSeconds.startTimer({ stage: 'index' })
     const indexes = await Promise.all(
       partitions.map(partition =>
         searchableIndex(backend, { ...partition, embedder, vectors, question }),

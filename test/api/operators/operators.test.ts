@@ -34,7 +34,7 @@ t.test('401: metrics and queues are for the operator alone', async t => {
   }
 })
 
-t.test('200: metrics tell of requests, queues and images, and of no tenant', async t => {
+t.test('200: metrics tell of requests, queues and indexes, and of no tenant', async t => {
   const messages = [{ role: 'user', content: 'My cat is called Ada.' }]
   await api.post('/v1/memory/ingest?wait=true', { messages })
   await api.post('/v1/memory/search', { query: 'cat', limit: 1 })
@@ -57,8 +57,8 @@ t.test('200: metrics tell of requests, queues and images, and of no tenant', asy
   )
   t.match(page, /route="\/v1\/memory\/:key\/stats"/)
   t.match(page, /vault_queue_dead_jobs\{queue="upload"\} 0/)
-  t.match(page, /vault_images 1/)
-  t.match(page, /vault_image_events_total\{event="loads"\} 1/)
+  t.match(page, /vault_indexes 1/)
+  t.match(page, /vault_index_events_total\{event="loads"\} 1/)
   t.match(page, /nodejs_eventloop_lag_seconds/)
   t.notMatch(page, key.slice(3))
   t.notMatch(page, /[0-9a-f]{8}-[0-9a-f]{4}-/)

@@ -52,7 +52,7 @@ function statsView(samples: Sample[]): View {
       ${figure('Requests', formatCompact(requests), 'since this process began')}
       ${figure('Mean time', requests === 0 ? '–' : `${((seconds / requests) * 1000).toFixed(1)} ms`)}
       ${figure('Failed', formatCount(failed), 'answered 500 or above')}
-      ${figure('Images', formatCount(sumSamples(samples, 'vault_images')), formatBytes(sumSamples(samples, 'vault_image_bytes')))}
+      ${figure('Indexes', formatCount(sumSamples(samples, 'vault_indexes')), formatBytes(sumSamples(samples, 'vault_index_bytes')))}
       ${figure('Operations', formatCount(sumSamples(samples, 'vault_operations')), 'not over')}
       ${figure('Dead jobs', formatCount(dead), dead === 0 ? 'nothing to do' : 'see the queues')}
     </dl>

@@ -69,7 +69,7 @@ t.test('200: every memory gets a vector of the model, both models find it', asyn
 })
 
 t.test(
-  '200: drop_previous takes the other vectors away, also from images that are held',
+  '200: drop_previous takes the other vectors away, also from indexes that are held',
   async t => {
     const key = await buildKey(backend)
     await insertMemories(backend, key, facts(700))

@@ -16,7 +16,7 @@ const fillers = Array.from({ length: 1_500 }, (_, n) => ({
   text: `The report number ${n} about a flat was filed under shelf ${n % 97}.`,
   at: begin + 100 * day + n * 60_000,
 }))
-const env = { IMAGE_CACHE_MB: '1' }
+const env = { INDEX_CACHE_MB: '1' }
 
 /** What three questions find as of a moment, the second of which names a time. */
 async function found(api: TestClient, as_of: number): Promise<string[][]> {

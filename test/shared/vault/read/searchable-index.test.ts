@@ -68,7 +68,7 @@ t.test('a vault is searched by its search index while it is loaded, once for all
   t.ok(vectorSearches(double).length >= 5)
   t.match(backend.vaultIndexes.loading, { indexes: 1, rows: 0, expected: 1_302 })
   const { text } = await createMetricsCollector(backend)()
-  t.match(text, /vault_image_loading_rows\{state="expected"\} 1302/)
+  t.match(text, /vault_index_loading_rows\{state="expected"\} 1302/)
 
   t.comment('what is newer than the search index is found, and what is gone is not')
   const said = { messages: [{ role: 'user', content: 'The heron nests on the chimney.' }] }
@@ -150,7 +150,7 @@ async function findNeedles(t: Test, { api, double }: SearchDeployment): Promise<
   t.ok(vectorSearches(double).length > 0)
 }
 
-const beyond = await openSearchDeployment(t, { IMAGE_CACHE_MB: '1' })
+const beyond = await openSearchDeployment(t, { INDEX_CACHE_MB: '1' })
 await buryNeedles(beyond.backend, beyond.key)
 await beyond.settle()
 
