@@ -68,12 +68,21 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
     certain === undefined ? Infinity : scoreFromCosine(certain, calibration),
   )
 
+  /**
+   * What of a relevance is the similarity that all texts in a language have which the model does not know: there no
+   * more counts than that of a question and its answer.
+   */
+  const excess = ({ similarity, informativeness }: ScoredRow['signals']): number =>
+    certainScore >= 1 && certain !== undefined
+      ? informativeness * Math.max(0, similarity - calibration.floor)
+      : 0
+
   /** The cheapest weights first: of a row that cannot become likely the others are not looked at. */
   function weigh({ relevance, signals, range, row, statesAttribute }: ScoredRow): number {
     if (statesAttribute) return certainEvidence
     let evidence =
       weights.bias +
-      weights.relevance * Math.min(relevanceMax, relevance) +
+      weights.relevance * Math.min(relevanceMax, relevance - excess(signals)) +
       weights.words * Math.min(1, signals.words + signals.context) +
       weights.time * signals.time +
       (signals.similarity > certainScore
