@@ -58,8 +58,8 @@ type SweepBackend = Pick<
 const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   exchanges: storeAbandoned,
   erased: sweepErasures,
-  over: purgeExpiredMemories,
-  graves: purgeTombstones,
+  expiredMemories: purgeExpiredMemories,
+  tombstones: purgeTombstones,
   stranded: failStrandedOperations,
   answers: ({ postgres }) => dropOldResponses(postgres.query),
   operations: ({ postgres }) => dropOldOperations(postgres.query),

@@ -77,7 +77,7 @@ export type KeyColumns = {
   trace_days: number
   verbatim: boolean
   response_with_input: boolean
-  has_over: boolean | null
+  has_expired: boolean | null
   raw_units: number
   raw_tokens: string
   tier2_count: number
@@ -89,7 +89,7 @@ export type KeyColumns = {
 export const keyRowColumns = `k.vault, k.account, k.kind, k.rotated_at is not null as is_rotated,
   k.limited_as,
   v.owner, v.epoch, v.revision, v.embeddings, v.pending,
-  v.next_expiry <= clock_timestamp() as has_over,
+  v.next_expiry <= clock_timestamp() as has_expired,
   v.raw_units, v.raw_tokens, v.tier2_count, v.tier2_importance, v.tier2_tokens,
   a.payment_method, a.balance, a.retention_days, a.traces, a.trace_days,
   a.verbatim, a.response_with_input,
@@ -117,7 +117,7 @@ export function toKeyRow(row: KeyColumns): KeyRow {
     retentionDays: row.retention_days,
     traces: { mode: row.traces, days: row.trace_days },
     storage: { verbatim: row.verbatim, responseWithInput: row.response_with_input },
-    hasExpired: row.has_over ?? false,
+    hasExpired: row.has_expired ?? false,
     rawUnits: row.raw_units,
     rawTokens: Number(row.raw_tokens),
     tier2Count: row.tier2_count,

@@ -14,7 +14,7 @@ const accountUseTables = [
   `vault_changes where vault in ${accountVaultsSql()}`,
   `sessions where vault in ${accountVaultsSql()}`,
   `shared_tag_sets where vault in ${accountVaultsSql()}`,
-  `burials where vault in ${accountVaultsSql()}`,
+  `tombstone_days where vault in ${accountVaultsSql()}`,
   'operations where account = $1',
 ]
 

@@ -56,7 +56,7 @@ export const clearSessionOf = ({ postgres }: Postgres, vault: string, session: s
   )
 
 /** Replaces memories by tombstones of now, as a deletion does; without ids, all of the vault. */
-export const buryDocuments = ({ mongo }: Stores, vault: string, ids?: readonly string[]) =>
+export const tombstoneDocuments = ({ mongo }: Stores, vault: string, ids?: readonly string[]) =>
   mongo.memories.updateMany(
     {
       vault: { $eq: vault },

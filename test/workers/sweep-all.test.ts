@@ -86,19 +86,19 @@ t.test('tombstones stay for 400 days', async t => {
   const operation = mintId()
   await acceptDeletion(backend, caller, { operation, ids })
   await executeDeletion(backend, { operation, vault, epoch, ids })
-  const buriedAgo = async (days: number) => {
+  const deletedAgo = async (days: number) => {
     await query(
-      `update burials set day = (now() - make_interval(days => $2))::date where vault = $1`,
+      `update tombstone_days set day = (now() - make_interval(days => $2))::date where vault = $1`,
       [vault, days],
     )
     const tomb_at = new Date(Date.now() - days * 24 * 3600 * 1000)
     await backend.mongo.memories.updateOne({ vault, _id: ids[0]! }, { $set: { tomb_at } })
-    return (await sweepAll(backend))['graves']
+    return (await sweepAll(backend))['tombstones']
   }
-  t.equal(await buriedAgo(399), 0)
-  t.equal(await buriedAgo(402), 1, 'that of today stays')
+  t.equal(await deletedAgo(399), 0)
+  t.equal(await deletedAgo(402), 1, 'that of today stays')
   t.equal((await readDocuments(backend, key)).length, 2)
-  t.equal(await buriedAgo(402), 0)
+  t.equal(await deletedAgo(402), 0)
 })
 
 t.test('operations whose job is gone have failed; those with a job wait on', async t => {

@@ -215,10 +215,10 @@ export async function postponeErasure(
 /** Records that a vault has tombstones of today. */
 export async function recordTombstoneDay({ query }: Transaction, vault: string): Promise<void> {
   await query(
-    `insert into burials (day, vault) values ((now() at time zone 'utc')::date, $1)
+    `insert into tombstone_days (day, vault) values ((now() at time zone 'utc')::date, $1)
      on conflict do nothing`,
     [vault],
-    'erasures.bury',
+    'tombstone-days.insert',
   )
 }
 
@@ -227,7 +227,7 @@ export type TombstoneDay = { vault: string; day: string; before: Date }
 /** Days with tombstones 400 days ago or longer, oldest first; `before`: the end of the day in UTC. */
 export async function oldTombstoneDays(query: Query, limit: number): Promise<TombstoneDay[]> {
   const { rows } = await query<TombstoneDay>(
-    `select vault, day::text, (day + 1)::timestamp at time zone 'utc' as before from burials
+    `select vault, day::text, (day + 1)::timestamp at time zone 'utc' as before from tombstone_days
      where day < (now() at time zone 'utc')::date - $2::int order by day limit $1`,
     [limit, tombstoneRetentionDays],
   )
@@ -238,5 +238,5 @@ export async function deleteTombstoneDay(
   query: Query,
   { vault, day }: TombstoneDay,
 ): Promise<void> {
-  await query('delete from burials where vault = $1 and day = $2', [vault, day])
+  await query('delete from tombstone_days where vault = $1 and day = $2', [vault, day])
 }

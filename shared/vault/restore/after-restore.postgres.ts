@@ -127,7 +127,7 @@ export async function repairVault(
   }
   await upsertSessions({ query }, vault, inspected.sessions)
   await query(
-    `insert into burials (day, vault) select day, $1 from unnest($2::date[]) as item(day)
+    `insert into tombstone_days (day, vault) select day, $1 from unnest($2::date[]) as item(day)
      on conflict do nothing`,
     [vault, inspected.tombstoneDays],
   )

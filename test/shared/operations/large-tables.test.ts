@@ -182,7 +182,7 @@ t.test('accepting work looks up its own session among those of other vaults', as
 })
 
 /** Their rows go within days: the tables stay small. */
-const shortLived = ['burials', 'open_exchanges']
+const shortLived = ['tombstone_days', 'open_exchanges']
 
 t.test('a vault or account is deleted by an index of each table that refers to it', async t => {
   const { rows } = await query<{ place: string }>(

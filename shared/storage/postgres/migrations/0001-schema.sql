@@ -184,7 +184,7 @@ create index erasures_due on erasures (due_at);
 
 -- Days on which a vault has written tombstones. Tombstones keep ids taken and are deleted once no job can
 -- be old enough to store the memory again.
-create table burials (
+create table tombstone_days (
   day   date not null,
   vault uuid not null references vaults (id) on delete cascade,
   primary key (day, vault)

@@ -68,8 +68,8 @@ t.test(
       [kept, gone].toSorted(),
       'its id stays taken',
     )
-    const grave = documents.find(({ _id }) => _id === gone)!
-    t.same(Object.keys(grave).toSorted(), ['_id', 'tomb_at', 'tomb_epoch', 'vault'])
+    const tombstone = documents.find(({ _id }) => _id === gone)!
+    t.same(Object.keys(tombstone).toSorted(), ['_id', 'tomb_at', 'tomb_epoch', 'vault'])
   },
 )
 

@@ -86,10 +86,12 @@ t.test('200: what has come to its end is gone from every read, and from the stor
     { kind: 'expire', state: 'done', outcome: { status: 200, body: { expired: 2 } } },
   ])
   t.equal(await nextExpiry(mine.key), null)
-  const graves = (await readDocuments(backend, mine.key)).filter(({ text }) => text === undefined)
-  t.equal(graves.length, 2)
-  for (const grave of graves) {
-    t.same(Object.keys(grave).toSorted(), ['_id', 'tomb_at', 'tomb_epoch', 'vault'])
+  const tombstones = (await readDocuments(backend, mine.key)).filter(
+    ({ text }) => text === undefined,
+  )
+  t.equal(tombstones.length, 2)
+  for (const tombstone of tombstones) {
+    t.same(Object.keys(tombstone).toSorted(), ['_id', 'tomb_at', 'tomb_epoch', 'vault'])
   }
 })
 

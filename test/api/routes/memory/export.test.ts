@@ -4,7 +4,7 @@ import { mintId } from '#shared/core/ids.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import type { TestClient } from '#test/support/api.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
-import { buryDocuments } from '#test/support/alter.ts'
+import { tombstoneDocuments } from '#test/support/alter.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { importFile } from '#test/support/memory-file.ts'
 import { startService } from '#test/support/start-service.ts'
@@ -100,7 +100,7 @@ t.test('200: nothing of what was deleted, of a cleared session, or of another va
   const gone = line('gone')
   await importFile(client, [line('stays'), gone, line('trip', { session_id: 'trip' })])
   t.same(await contentsOf(stranger), [])
-  await buryDocuments(backend, client.vault, [gone.id])
+  await tombstoneDocuments(backend, client.vault, [gone.id])
   t.same(await contentsOf(client), ['stays', 'trip'])
   await backend.postgres.transaction(tx => raiseSessionEpoch(tx, client.vault, 'trip'))
   t.same(await contentsOf(client), ['stays'])

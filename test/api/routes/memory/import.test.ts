@@ -11,7 +11,7 @@ import {
   storyLines,
   storyStart,
 } from '#test/support/memory-file.ts'
-import { buryDocuments } from '#test/support/alter.ts'
+import { tombstoneDocuments } from '#test/support/alter.ts'
 import { billedEventsOfVault, countRows } from '#test/support/observe.ts'
 import { startService } from '#test/support/start-service.ts'
 
@@ -225,7 +225,7 @@ t.test('200: what was deleted or cleared comes back when its file is imported ag
   const texts = async () => (await exportLines(client)).map(({ content }) => content)
   const all = await texts()
 
-  await buryDocuments(backend, vault, [lines[2]!.id])
+  await tombstoneDocuments(backend, vault, [lines[2]!.id])
   t.match((await importFile(client, lines)).body, { imported: 1, skipped: 8 })
   t.same((await texts()).sort(), [...all].sort())
   const again = (await exportLines(client)).find(({ content }) => content === lines[2]!.content)!

@@ -6,7 +6,7 @@ import { countTokens } from '#shared/core/tokens.ts'
 import { startTestApi, type TestClient } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import { buryDocuments } from '#test/support/alter.ts'
+import { tombstoneDocuments } from '#test/support/alter.ts'
 import { billedEventsOfVault, countRows } from '#test/support/observe.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
 import { exportLines, fileOf, uploadFile } from '#test/support/memory-file.ts'
@@ -146,7 +146,7 @@ t.test('200: a memory that was deleted may be uploaded again, and again', async 
       skipped: 1,
     })
     t.same(await textsOf(client), ['Ada is a cat'])
-    await buryDocuments(backend, vault)
+    await tombstoneDocuments(backend, vault)
     t.same(await textsOf(client), [])
   }
 })

@@ -100,10 +100,10 @@ t.test('reads that find nothing in a large vault say so, and name their index', 
 
 t.test('so do writes', async t => {
   const [first, ...some] = ids.slice(0, 500)
-  const burial = { operation: mintId(), vault: scope.vault, epoch: scope.epoch }
-  await tombstone(mongo, burial, [first!], { committingBatches: [], unsettledDeletions: [] })
-  t.equal((await findTombstonedBy(mongo, burial, ids.slice(0, 500))).length, 1)
-  await finalizeTombstones(mongo, burial, ids.slice(0, 500))
+  const deletion = { operation: mintId(), vault: scope.vault, epoch: scope.epoch }
+  await tombstone(mongo, deletion, [first!], { committingBatches: [], unsettledDeletions: [] })
+  t.equal((await findTombstonedBy(mongo, deletion, ids.slice(0, 500))).length, 1)
+  await finalizeTombstones(mongo, deletion, ids.slice(0, 500))
   t.equal((await findLiveMemories(mongo, scope, [first!, ...some])).length, some.length)
   t.equal(await deleteTombstonesBefore(mongo, { vault: scope.vault, before: new Date(0) }, 10), 0)
   const batch = { ...scope, batch: mintId() }

@@ -90,8 +90,12 @@ t.test('killed after the memories went, before it is settled: the next run settl
   await t.rejects(executeDeletion({ ...backend, postgres: dying }, case_.job), {
     message: 'killed',
   })
-  const [, ...graves] = await readDocuments(backend, case_.key)
-  t.notOk(graves.some(grave => 'text' in grave || 'vectors' in grave || 'epoch' in grave))
+  const [, ...tombstones] = await readDocuments(backend, case_.key)
+  t.notOk(
+    tombstones.some(
+      tombstone => 'text' in tombstone || 'vectors' in tombstone || 'epoch' in tombstone,
+    ),
+  )
   await executeDeletion(backend, case_.job)
   t.match(await standing(case_), settled(case_))
 })
@@ -165,8 +169,8 @@ t.test('a redelivered ingest does not bring a deleted memory back', async t => {
     vector: vector!,
   }
   for (let run = 0; run < 200; run++) await backend.memories.add([row], embedder.space)
-  const [, grave] = await readDocuments(backend, case_.key)
-  t.notOk('text' in grave!)
+  const [, tombstone] = await readDocuments(backend, case_.key)
+  t.notOk('text' in tombstone!)
 })
 
 t.test('the vault is cleared in between: the debt of what came later is left alone', async t => {
