@@ -105,11 +105,15 @@ export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
     logFields: ({ operation }) => ({ operation }),
   }),
   'commit-apply': concurrently({
-    async run(backend, { data, isRetry }) {
+    async run(backend, job) {
+      const { data, isRetry } = job
       if (!isRetry) {
         await waitForCommit(backend.postgres.query, data, data.batch, commitHeadStartMs)
       }
       await applyCommit(backend, data)
+      // Its texts end with it: a deletion of them is complete when its operation is.
+      await backend.postgres.transaction(tx => backend.queue.complete(tx, 'commit-apply', [job]))
+      return { isRemoved: true }
     },
     failedEvent: 'commit.failed',
     logFields: ({ batch }) => ({ batch }),

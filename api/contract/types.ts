@@ -1993,8 +1993,7 @@ export interface MemorySwitches {
   memory_verbatim?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   memory_share?: boolean | null
-  /** as `X-Memory-User`; the limits of the owner key count the call */
-  memory_user?: ExternalId | null
+  memory_user?: ExternalId
   /** how many memories at most; the block also has a bound of 1,500 tokens, or 50 for each memory asked for */
   context_limit?: number | null
   /** at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens */
@@ -2057,8 +2056,7 @@ export interface ChatBody {
   memory_verbatim?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   memory_share?: boolean | null
-  /** as `X-Memory-User`; the limits of the owner key count the call */
-  memory_user?: ExternalId | null
+  memory_user?: ExternalId
   /** how many memories at most; the block also has a bound of 1,500 tokens, or 50 for each memory asked for */
   context_limit?: number | null
   /** at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens */
@@ -2103,8 +2101,7 @@ export interface ResponsesBody {
   memory_verbatim?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   memory_share?: boolean | null
-  /** as `X-Memory-User`; the limits of the owner key count the call */
-  memory_user?: ExternalId | null
+  memory_user?: ExternalId
   /** how many memories at most; the block also has a bound of 1,500 tokens, or 50 for each memory asked for */
   context_limit?: number | null
   /** at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens */
@@ -2154,8 +2151,7 @@ export interface AnthropicMessagesBody {
   memory_verbatim?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   memory_share?: boolean | null
-  /** as `X-Memory-User`; the limits of the owner key count the call */
-  memory_user?: ExternalId | null
+  memory_user?: ExternalId
   /** how many memories at most; the block also has a bound of 1,500 tokens, or 50 for each memory asked for */
   context_limit?: number | null
   /** at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens */
@@ -2191,8 +2187,7 @@ export interface GeminiBody {
   memory_verbatim?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   memory_share?: boolean | null
-  /** as `X-Memory-User`; the limits of the owner key count the call */
-  memory_user?: ExternalId | null
+  memory_user?: ExternalId
   /** how many memories at most; the block also has a bound of 1,500 tokens, or 50 for each memory asked for */
   context_limit?: number | null
   /** at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens */

@@ -44,7 +44,9 @@ export function createMcpServer(call: ToolCaller, { permissions, selected }: Mcp
     { capabilities: { tools: {}, resources: {} }, instructions },
   )
   const offered = tools.filter(({ name }) => selected?.includes(name) ?? true)
-  const shown = resources.filter(({ tool }) => mayUse(findTool(tool)!, permissions))
+  const shown = resources.filter(
+    ({ tool }) => offered.includes(findTool(tool)!) && mayUse(findTool(tool)!, permissions),
+  )
   server.setRequestHandler('tools/list', () => ({
     tools: offered
       .filter(tool => mayUse(tool, permissions))

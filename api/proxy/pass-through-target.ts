@@ -87,20 +87,26 @@ export async function passthroughTarget(
   return { ...target, headers: { ...version, ...target.headers } }
 }
 
+/** Headers of Google with the address at which an upload goes on, or is controlled. */
+const uploadAddresses = ['x-goog-upload-url', 'x-goog-upload-control-url']
+
 /**
- * Google names the address at which an upload goes on. It becomes ours: clients send their headers there,
- * the Memory Key with them.
+ * Google names the address at which an upload goes on. It becomes ours, whatever its host: clients send their
+ * headers there, the Memory Key with them. One that no route of ours has is left out, and the client says so.
  */
 export function rewriteUploadUrl(
   ctx: Context,
-  target: ProviderTarget,
   { headers, ...response }: UpstreamResponse,
 ): UpstreamResponse {
-  const upload = headers['x-goog-upload-url']
-  if (typeof upload !== 'string' || !URL.canParse(upload)) return { ...response, headers }
-  const { pathname, search } = new URL(upload)
-  const start = pathname.indexOf('/upload/')
-  if (start < 0 || new URL(upload).host !== target.url.host) return { ...response, headers }
-  const ours = `${publicOrigin(ctx)}${pathname.slice(start)}${search}`
-  return { ...response, headers: { ...headers, 'x-goog-upload-url': ours } }
+  const given = uploadAddresses.filter(name => headers[name] !== undefined)
+  if (given.length === 0) return { ...response, headers }
+  const ours = { ...headers }
+  for (const name of given) {
+    const address = URL.parse(String(headers[name]))
+    const start = address?.pathname.indexOf('/upload/') ?? -1
+    if (address && start >= 0)
+      ours[name] = `${publicOrigin(ctx)}${address.pathname.slice(start)}${address.search}`
+    else delete ours[name]
+  }
+  return { ...response, headers: ours }
 }

@@ -47,7 +47,6 @@ export async function forwardPassthrough(
   backend: ApiBackend,
   { route, pathModel, caller, timer }: Forwarding,
 ): Promise<void> {
-  if (route.lists && providerKeyFromRequest(ctx) === undefined) requireOwner(caller)
   const format = formatOf(ctx, route)
   const parsedBody = await parsePassthroughBody(ctx, route, format)
   const { signal: clientSignal } = clientAbortController(ctx)
@@ -55,6 +54,7 @@ export async function forwardPassthrough(
   try {
     const choice = { format, pathModel, bodyModel: parsedBody.model }
     const model = await choosePassthroughModel(ctx, backend, caller, choice)
+    if (route.lists) requireListOwner(ctx, backend, caller, model)
     const target = await passthroughTarget(ctx, backend, caller, { format, pathModel, model })
     response = await timer
       .timeProvider(
@@ -67,7 +67,7 @@ export async function forwardPassthrough(
           signal: clientSignal,
         }),
       )
-      .then(answer => rewriteUploadUrl(ctx, target, answer))
+      .then(answer => rewriteUploadUrl(ctx, answer))
       .catch((error: unknown) => {
         if (!clientSignal.aborted) throw error
         return undefined
@@ -85,6 +85,22 @@ export async function forwardPassthrough(
   if (route.counts) ctx.set('X-Memory-Counted', 'false')
   const { clientTimeoutMs } = backend.config
   await relay(ctx, response, { onBytes() {}, clientTimeoutMs, end: 'ended' })
+}
+
+/**
+ * A list shows what the account of a provider key keeps. The request's own key says whose that is only at the
+ * provider's own address: what answers where the operator says may take any key, or need none.
+ *
+ * @throws Refusal `forbidden`
+ */
+function requireListOwner(
+  ctx: Context,
+  { config }: ApiBackend,
+  caller: Caller,
+  { provider }: ModelRef,
+): void {
+  const { selfHosted, isAddressSet } = config.providers.get(provider)!
+  if (selfHosted || isAddressSet || providerKeyFromRequest(ctx) === undefined) requireOwner(caller)
 }
 
 /** The body takes the provider's name for its model; a path that names one has it there. */

@@ -118,7 +118,7 @@ export function renderMemoryLine(memory: ContextMemory, now: number): string {
   const { at, role, speaker, author, tier, importance, isLater } = memory
   const who =
     tier === 1
-      ? escapeLine(speaker ?? author ?? role)
+      ? escapeLine(speaker ?? author ?? role).replaceAll(']', ')')
       : `${tierNames[tier]}, importance ${importance}`
   return `[${formatRelativeTime(at, now)} · ${formatUtc(at)} · ${who}${isLater ? ', later' : ''}] ${escapeLine(tellText(memory))}`
 }

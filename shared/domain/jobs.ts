@@ -136,7 +136,8 @@ export const uncancellableJobs = [
  *   its job is tried again after the first delay: that one is short for this reason;
  * - eleven tries over about 16 minutes, then the dead-letter queue;
  * - `retentionSeconds` must be long: by default a job that waited 14 days is deleted unseen;
- * - finished jobs hold content and are deleted within two minutes; those of `ingest` as they end.
+ * - finished jobs hold content and are deleted within two minutes; those of `ingest` and `commit-apply` as
+ *   they end.
  */
 export const retryPolicy = {
   heartbeatSeconds: 10,

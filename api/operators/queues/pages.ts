@@ -143,23 +143,22 @@ export function jobBody(job: JobDetail): Html {
     <pre><code>${JSON.stringify(withoutWords(job.data), null, 2)}</code></pre>`
 }
 
-/** Ids, names of models, dates and numbers; any other text by its length. */
-const plainText = /^[\w.:/+-]{1,100}$/
+const idOrDigest = /^(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{32,128})$/i
 
-function withoutWords(value: unknown): unknown {
+/** Fields whose text is the service's own. */
+const serviceFields = new Set(['model', 'space', 'role'])
+
+/** Ids, digests, numbers and names of models; any other text by its length, metadata by its count. */
+function withoutWords(value: unknown, name = ''): unknown {
   if (typeof value === 'string')
-    return plainText.test(value) ? value : `(${value.length} characters)`
-  if (Array.isArray(value)) return value.map(withoutWords)
+    return serviceFields.has(name) || idOrDigest.test(value)
+      ? value
+      : `(${value.length} characters)`
+  if (Array.isArray(value)) return value.map(item => withoutWords(item, name))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([name, field]) => [
-      name,
-      // Words of one memory may be a single plain word.
-      /text|content|said|query|name/i.test(name) && typeof field === 'string'
-        ? `(${field.length} characters)`
-        : withoutWords(field),
-    ]),
-  )
+  const fields = Object.entries(value)
+  if (name === 'metadata') return `(${fields.length} fields)`
+  return Object.fromEntries(fields.map(([key, field]) => [key, withoutWords(field, key)]))
 }
 
 export const sendBody = html`<form method="post" action="${basePath}/send">

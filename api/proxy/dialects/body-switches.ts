@@ -2,6 +2,7 @@ import { shapeOf } from '#api/contract/document.ts'
 import type { MemorySwitches } from '#api/contract/types.ts'
 import type { BodySwitches } from '#api/proxy/dialects/dialect.ts'
 import { kindAt, createNameMatcher, parseValue, valueEnd } from '#api/proxy/json/walk.ts'
+import { Refusal } from '#shared/core/errors.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 
 const matchSwitchName = createNameMatcher([
@@ -24,7 +25,7 @@ const shape = shapeOf<MemorySwitches & { embeddings?: string }>('MemorySwitches'
 export type SwitchReader = {
   /** Reads a member. @returns whether it is a switch; of several with one name the last counts. */
   consume(name: number, nameEnd: number, value: number): boolean
-  /** @throws Refusal `invalid` for a switch of a wrong type. */
+  /** @throws Refusal `invalid` for a switch of a wrong type, and for a user that is null. */
   read(): BodySwitches
 }
 
@@ -37,6 +38,9 @@ export function createSwitchReader(body: Buffer): SwitchReader {
       return name !== undefined
     },
     read() {
+      // As for the header: the vault of the key must not stand in for that of a user.
+      if (values.memory_user === null)
+        throw new Refusal('invalid', 'memory_user is null', 'Name the user, or leave the field out')
       const given = Object.entries(shape.check(values)).filter(([, value]) => value !== null)
       return Object.fromEntries(given)
     },

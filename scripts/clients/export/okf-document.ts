@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { ExportLine } from '#api/contract/types.ts'
 import { vaultField } from '#scripts/clients/import/formats/okf.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { isUuid } from '#shared/core/ids.ts'
 
 /** A document of a bundle, by its path in it. */
 export type OkfDocument = { path: string; text: string }
@@ -20,10 +22,13 @@ const plainName = /^(?!\.)[A-Za-z0-9._-]{1,64}$/
  * A memory as a document of Open Knowledge Format. The same memory has the same path and bytes every time:
  * its kind or session, its month, its id.
  *
+ * @throws Refusal `upstream` for an id that is no UUID
  * @param paths of documents written before, by the id of their memory; what a reflection covers is linked
  */
 export function toOkfDocument(line: ExportLine, paths: ReadonlyMap<string, string>): OkfDocument {
   const { content, ...fields } = line
+  // It becomes the name of a file.
+  if (!isUuid(line.id)) throw new Refusal('upstream', 'The service sent a memory whose id is none')
   const at = new Date(line.timestamp).toISOString()
   const sources = (line.sources ?? []).flatMap(id => {
     const resource = paths.get(id)

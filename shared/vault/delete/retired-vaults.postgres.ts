@@ -10,7 +10,7 @@ export const epochMax = 2_147_483_647
 
 /**
  * Makes everything in several vaults invisible at once and schedules its erasure. The commit notifies all
- * processes. The rows of the vaults stay: bills refer to them. The caller has locked the vaults.
+ * processes. Their keys lose their names, which may be people's. The rows of the vaults stay: bills refer to them. The caller has locked the vaults.
  */
 export async function retireVaultRows(
   { query }: Transaction,
@@ -23,6 +23,8 @@ export async function retireVaultRows(
        where v.id = any($1::uuid[]) returning v.id
      ), unlogged as (
        delete from vault_changes where vault = any($1::uuid[])
+     ), nameless as (
+       update memory_keys set name = masked where vault = any($1::uuid[])
      ), unnamed as (
        delete from sessions where vault = any($1::uuid[])
      ), untagged as (

@@ -104,6 +104,7 @@ t.test('tools are chosen in the address', async t => {
   const key = await buildKey(backend)
   const client = await connect(t, key, '?tools=search,store')
   t.same(await namesOf(client), ['search', 'store'])
+  t.same((await client.listResources()).resources, [])
   const { isError, content } = await client.callTool({ name: 'delete', arguments: { ids: [] } })
   t.equal(isError, true)
   t.match(content, [{ text: 'There is no tool delete; there are search, store' }])

@@ -41,8 +41,10 @@ const submit = async (
 
 const word = 'Saxifrage'
 const ingest = async (key = userKey): Promise<string> => {
-  const messages = [{ role: 'user', content: `${word} grows on the <b>north</b> wall` }]
-  const answer = await createTestClient(base, key).post('/v1/memory/ingest', { messages })
+  const content = `${word} grows on the <b>north</b> wall`
+  const messages = [{ role: 'user', content, name: word }]
+  const exchange = { messages, session_id: word, metadata: { topic: word, [word]: 42_017 } }
+  const answer = await createTestClient(base, key).post('/v1/memory/ingest', exchange)
   return answer.body.operation_id as string
 }
 const jobPath = (id: string, queue = 'ingest') => `/admin/queues/${queue}/jobs/${id}`
@@ -80,6 +82,7 @@ t.test('a queue lists its jobs, and a job has a page without the words of users'
   t.match(text, /State<\/th>\s*<td>created\s*<\/td>/)
   t.match(text, /characters\)/, 'a text is shown by its length')
   t.notMatch(text, word)
+  t.notMatch(text, '42017')
   t.notMatch(text, userKey.slice(3))
   t.match(csp, /default-src 'none'.*frame-ancestors 'none'/)
   t.equal((await read(jobPath(crypto.randomUUID()))).status, 404)

@@ -231,4 +231,14 @@ t.test('the address at which an upload to Google goes on is ours', async t => {
   const sent = await fetch(next, { method: 'PUT', headers, body: 'bytes' })
   t.equal(sent.status, 200)
   t.equal(last().url, '/google/upload/v1beta/files?upload_id=u1')
+
+  const other = {
+    'x-goog-upload-url': 'https://uploads.example:8443/upload/v1beta/files?upload_id=u2',
+    'x-goog-upload-control-url': 'https://uploads.example/elsewhere',
+  }
+  provider.respondNext(respondWith(['{}'], { headers: other }))
+  const elsewhere = await fetch(`${base}/upload/v1beta/files`, { method: 'POST', headers })
+  const goesOn = elsewhere.headers.get('x-goog-upload-url')
+  t.equal(goesOn, `${base}/upload/v1beta/files?upload_id=u2`)
+  t.equal(elsewhere.headers.get('x-goog-upload-control-url'), null)
 })

@@ -125,7 +125,17 @@ t.test('403: what is kept for the whole account is shown to its owner alone', as
     return (await fetch(`${base}/v1/files`, { headers })).status
   }
   t.equal(await list({ 'x-memory-key': user }), 403)
-  t.equal(await list({ 'x-memory-key': user, authorization: 'Bearer sk-own' }), 200)
+  // The address is one that the operator set, where a key of the request shows nothing.
+  const ownKey = { 'x-memory-key': user, authorization: 'Bearer sk-own' }
+  t.equal(await list(ownKey), 403)
+  const openai = backend.config.providers.get('openai')!
+  t.teardown(() => Object.assign(openai, { isAddressSet: true }))
+  Object.assign(openai, { isAddressSet: false })
+  t.equal(await list(ownKey), 200)
+  t.equal(await list({ 'x-memory-key': user }), 403)
+  Object.assign(openai, { selfHosted: true })
+  t.equal(await list(ownKey), 403)
+  Object.assign(openai, { selfHosted: false })
   t.equal(await list({ 'x-memory-key': ownerKey }), 200)
   provider.respondAlways()
 })

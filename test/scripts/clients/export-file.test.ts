@@ -1,6 +1,7 @@
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { toOkfDocument } from '#scripts/clients/export/okf-document.ts'
 import { parseMarkdown } from '#scripts/clients/import/front-matter.ts'
 import type { ExportedLine } from '#shared/domain/file-types.ts'
 import { startJobWorkers, startTestApi } from '#test/support/api.ts'
@@ -121,4 +122,16 @@ t.test('2 and 3: a folder in use, another format, no service', async t => {
     t.match(err, words)
   }
   t.match(await run('export-file', ['--help']), { code: 0, out: /^Usage: / })
+})
+
+t.test('an id of the service names no file elsewhere', async t => {
+  const line = {
+    id: '../../../x',
+    tier: 1,
+    role: 'user',
+    timestamp: 0,
+    content: 'x',
+    session_id: null,
+  }
+  t.throws(() => toOkfDocument(line as never, new Map()), /id is none/)
 })

@@ -552,7 +552,7 @@ OPERATIONS: Dict[str, Operation] = {
         body="json",
         takes_key=True,
         writes=True,
-        nullable=frozenset({"stream", "temperature", "max_tokens", "top_p", "frequency_penalty", "presence_penalty", "stop", "memory", "memory_mode", "memory_store", "memory_store_response", "memory_verbatim", "memory_share", "memory_user", "context_limit", "density", "session_id"}),
+        nullable=frozenset({"stream", "temperature", "max_tokens", "top_p", "frequency_penalty", "presence_penalty", "stop", "memory", "memory_mode", "memory_store", "memory_store_response", "memory_verbatim", "memory_share", "context_limit", "density", "session_id"}),
     ),
     "responses": Operation(
         "responses",
@@ -561,7 +561,7 @@ OPERATIONS: Dict[str, Operation] = {
         body="json",
         takes_key=True,
         writes=True,
-        nullable=frozenset({"input", "instructions", "previous_response_id", "background", "stream", "temperature", "top_p", "max_output_tokens", "memory", "memory_mode", "memory_store", "memory_store_response", "memory_verbatim", "memory_share", "memory_user", "context_limit", "density", "session_id"}),
+        nullable=frozenset({"input", "instructions", "previous_response_id", "background", "stream", "temperature", "top_p", "max_output_tokens", "memory", "memory_mode", "memory_store", "memory_store_response", "memory_verbatim", "memory_share", "context_limit", "density", "session_id"}),
     ),
     "anthropic_messages": Operation(
         "anthropic_messages",
@@ -570,7 +570,7 @@ OPERATIONS: Dict[str, Operation] = {
         body="json",
         takes_key=True,
         writes=True,
-        nullable=frozenset({"system", "temperature", "top_p", "top_k", "stop_sequences", "stream", "memory", "memory_mode", "memory_store", "memory_store_response", "memory_verbatim", "memory_share", "memory_user", "context_limit", "density", "session_id"}),
+        nullable=frozenset({"system", "temperature", "top_p", "top_k", "stop_sequences", "stream", "memory", "memory_mode", "memory_store", "memory_store_response", "memory_verbatim", "memory_share", "context_limit", "density", "session_id"}),
     ),
     "generate_content": Operation(
         "generate_content",
@@ -579,7 +579,7 @@ OPERATIONS: Dict[str, Operation] = {
         body="json",
         takes_key=True,
         writes=True,
-        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "memory_verbatim", "memory_share", "memory_user", "context_limit", "density", "session_id"}),
+        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "memory_verbatim", "memory_share", "context_limit", "density", "session_id"}),
     ),
     "stream_generate_content": Operation(
         "stream_generate_content",
@@ -588,7 +588,7 @@ OPERATIONS: Dict[str, Operation] = {
         body="json",
         takes_key=True,
         writes=True,
-        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "memory_verbatim", "memory_share", "memory_user", "context_limit", "density", "session_id"}),
+        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "memory_verbatim", "memory_share", "context_limit", "density", "session_id"}),
     ),
     "generate_content_beta": Operation(
         "generate_content_beta",
@@ -597,7 +597,7 @@ OPERATIONS: Dict[str, Operation] = {
         body="json",
         takes_key=True,
         writes=True,
-        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "memory_verbatim", "memory_share", "memory_user", "context_limit", "density", "session_id"}),
+        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "memory_verbatim", "memory_share", "context_limit", "density", "session_id"}),
     ),
     "stream_generate_content_beta": Operation(
         "stream_generate_content_beta",
@@ -606,7 +606,7 @@ OPERATIONS: Dict[str, Operation] = {
         body="json",
         takes_key=True,
         writes=True,
-        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "memory_verbatim", "memory_share", "memory_user", "context_limit", "density", "session_id"}),
+        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "memory_verbatim", "memory_share", "context_limit", "density", "session_id"}),
     ),
     "account_policy": Operation(
         "account_policy",

@@ -2175,8 +2175,9 @@ class MemorySwitches(TypedDict, total=False):
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     memory_share: Union[bool, None]
-    # as `X-Memory-User`; the limits of the owner key count the call
-    memory_user: Union[ExternalId, None]
+    # as `X-Memory-User`: null is a 400, as an empty header is; the limits of the owner key count
+    # the call
+    memory_user: ExternalId
     # how many memories at most; the block also has a bound of 1,500 tokens, or 50 for each memory
     # asked for
     context_limit: Union[int, None]
@@ -2236,8 +2237,9 @@ class ChatBody(_ChatBodyRequired, total=False):
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     memory_share: Union[bool, None]
-    # as `X-Memory-User`; the limits of the owner key count the call
-    memory_user: Union[ExternalId, None]
+    # as `X-Memory-User`: null is a 400, as an empty header is; the limits of the owner key count
+    # the call
+    memory_user: ExternalId
     # how many memories at most; the block also has a bound of 1,500 tokens, or 50 for each memory
     # asked for
     context_limit: Union[int, None]
@@ -2290,8 +2292,9 @@ class ResponsesBody(_ResponsesBodyRequired, total=False):
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     memory_share: Union[bool, None]
-    # as `X-Memory-User`; the limits of the owner key count the call
-    memory_user: Union[ExternalId, None]
+    # as `X-Memory-User`: null is a 400, as an empty header is; the limits of the owner key count
+    # the call
+    memory_user: ExternalId
     # how many memories at most; the block also has a bound of 1,500 tokens, or 50 for each memory
     # asked for
     context_limit: Union[int, None]
@@ -2352,8 +2355,9 @@ class AnthropicMessagesBody(_AnthropicMessagesBodyRequired, total=False):
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     memory_share: Union[bool, None]
-    # as `X-Memory-User`; the limits of the owner key count the call
-    memory_user: Union[ExternalId, None]
+    # as `X-Memory-User`: null is a 400, as an empty header is; the limits of the owner key count
+    # the call
+    memory_user: ExternalId
     # how many memories at most; the block also has a bound of 1,500 tokens, or 50 for each memory
     # asked for
     context_limit: Union[int, None]
@@ -2397,8 +2401,9 @@ class GeminiBody(_GeminiBodyRequired, total=False):
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     memory_share: Union[bool, None]
-    # as `X-Memory-User`; the limits of the owner key count the call
-    memory_user: Union[ExternalId, None]
+    # as `X-Memory-User`: null is a 400, as an empty header is; the limits of the owner key count
+    # the call
+    memory_user: ExternalId
     # how many memories at most; the block also has a bound of 1,500 tokens, or 50 for each memory
     # asked for
     context_limit: Union[int, None]

@@ -2223,7 +2223,7 @@ class Vault(VaultBase):
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
-        memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
+        memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
         density: Union[Literal["low", "default", "high", "xhigh", None], Unset] = UNSET,
         session_id: Union[Union[types.SessionId, None], Unset] = UNSET,
@@ -2253,7 +2253,8 @@ class Vault(VaultBase):
         :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
-        :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
+        :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
+            the owner key count the call
         :param context_limit: how many memories at most; the block also has a bound of 1,500 tokens,
             or 50 for each memory asked for
         :param density: at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens
@@ -2329,7 +2330,7 @@ class Vault(VaultBase):
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
-        memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
+        memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
         density: Union[Literal["low", "default", "high", "xhigh", None], Unset] = UNSET,
         session_id: Union[Union[types.SessionId, None], Unset] = UNSET,
@@ -2363,7 +2364,8 @@ class Vault(VaultBase):
         :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
-        :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
+        :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
+            the owner key count the call
         :param context_limit: how many memories at most; the block also has a bound of 1,500 tokens,
             or 50 for each memory asked for
         :param density: at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens
@@ -2439,7 +2441,7 @@ class Vault(VaultBase):
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
-        memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
+        memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
         density: Union[Literal["low", "default", "high", "xhigh", None], Unset] = UNSET,
         session_id: Union[Union[types.SessionId, None], Unset] = UNSET,
@@ -2470,7 +2472,8 @@ class Vault(VaultBase):
         :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
-        :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
+        :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
+            the owner key count the call
         :param context_limit: how many memories at most; the block also has a bound of 1,500 tokens,
             or 50 for each memory asked for
         :param density: at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens
@@ -2544,7 +2547,7 @@ class Vault(VaultBase):
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
-        memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
+        memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
         density: Union[Literal["low", "default", "high", "xhigh", None], Unset] = UNSET,
         session_id: Union[Union[types.SessionId, None], Unset] = UNSET,
@@ -2573,7 +2576,8 @@ class Vault(VaultBase):
         :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
-        :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
+        :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
+            the owner key count the call
         :param context_limit: how many memories at most; the block also has a bound of 1,500 tokens,
             or 50 for each memory asked for
         :param density: at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens
@@ -2643,7 +2647,7 @@ class Vault(VaultBase):
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
-        memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
+        memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
         density: Union[Literal["low", "default", "high", "xhigh", None], Unset] = UNSET,
         session_id: Union[Union[types.SessionId, None], Unset] = UNSET,
@@ -2673,7 +2677,8 @@ class Vault(VaultBase):
         :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
-        :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
+        :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
+            the owner key count the call
         :param context_limit: how many memories at most; the block also has a bound of 1,500 tokens,
             or 50 for each memory asked for
         :param density: at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens
@@ -2743,7 +2748,7 @@ class Vault(VaultBase):
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
-        memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
+        memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
         density: Union[Literal["low", "default", "high", "xhigh", None], Unset] = UNSET,
         session_id: Union[Union[types.SessionId, None], Unset] = UNSET,
@@ -2772,7 +2777,8 @@ class Vault(VaultBase):
         :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
-        :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
+        :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
+            the owner key count the call
         :param context_limit: how many memories at most; the block also has a bound of 1,500 tokens,
             or 50 for each memory asked for
         :param density: at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens
@@ -2842,7 +2848,7 @@ class Vault(VaultBase):
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
-        memory_user: Union[Union[types.ExternalId, None], Unset] = UNSET,
+        memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
         density: Union[Literal["low", "default", "high", "xhigh", None], Unset] = UNSET,
         session_id: Union[Union[types.SessionId, None], Unset] = UNSET,
@@ -2872,7 +2878,8 @@ class Vault(VaultBase):
         :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
-        :param memory_user: as `X-Memory-User`; the limits of the owner key count the call
+        :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
+            the owner key count the call
         :param context_limit: how many memories at most; the block also has a bound of 1,500 tokens,
             or 50 for each memory asked for
         :param density: at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens

@@ -60,7 +60,7 @@ t.test('400: header and body that differ, and a body that is no id', async t => 
   const answer = await callModel(base, ownerKey, openai, question, { headers, more })
   t.equal(answer.status, 400)
   t.match(await answer.text(), /different users/)
-  for (const memory_user of ['undefined', '', 7]) {
+  for (const memory_user of ['undefined', '', 7, null]) {
     const refused = await callModel(base, ownerKey, openai, question, { more: { memory_user } })
     t.equal(refused.status, 400)
   }

@@ -148,6 +148,8 @@ t.test('200: with erase the vault goes too, from both stores', async t => {
     return state === 'done'
   })
   t.equal(await countVault(backend.mongo, vault), 0)
+  const key = (await listed(client)).find(({ id }) => id === phone.id)
+  t.equal(key!.name, key!.masked_key, 'nor the name of whose it was')
   const exported = JSON.stringify((await client.get('/v1/account/export')).body)
   t.notMatch(exported, told.messages[0]!.content)
   t.equal((await client.get('/v1/memory/stats')).status, 200, 'its own vault is another')

@@ -5,6 +5,7 @@ import type { Job } from '#shared/storage/queue/queue.ts'
 import { raiseEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { applyCommit } from '#shared/vault/consolidate/apply-commit.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { queuedRowsWith } from '#test/support/observe-jobs.ts'
 import { readUsageEvents, checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { jobHandlers } from '#workers/handlers.ts'
@@ -74,7 +75,8 @@ t.test('a memory store that is away does not undo a commit: the job finishes it'
     { id: job.id, status: 'retry', error: /out of reach/ },
   ])
   away = false
-  t.same(await jobHandlers['commit-apply'](ailing, [job]), [{ id: job.id, status: 'done' }])
+  const done = { id: job.id, status: 'done', isRemoved: true }
+  t.same(await jobHandlers['commit-apply'](ailing, [job]), [done])
   t.equal(await reflectionsOf(vault), 1)
   t.match(await commit(client, batch, entries), {
     status: 200,
@@ -99,7 +101,7 @@ t.test('missing: a deletion that overtakes a commit wins, and nothing of it rema
   const job = await promisedJob(batch)
   t.same(
     await jobHandlers['commit-apply'](backend, [job]),
-    [{ id: job.id, status: 'done' }],
+    [{ id: job.id, status: 'done', isRemoved: true }],
     'the job finds nothing',
   )
   t.equal(await reflectionsOf(vault), 0)
@@ -140,4 +142,6 @@ t.test('with workers running, what a request left undone is done within seconds'
   await startJobWorkers(backend, 'commit-apply')
   await waitUntil('stored by the job', async () => (await reflectionsOf(vault)) === 1)
   t.match((await commit(client, batch, entries)).body, { already_committed: true })
+  const kept = () => queuedRowsWith(backend, batch)
+  await waitUntil('no job holds its texts', async () => (await kept()).length === 0)
 })
