@@ -155,6 +155,8 @@ t.test('compose starts the processes of the Procfile with a complete environment
     )
     for (const name of Object.keys(depends_on ?? {})) t.ok(services[name], name)
   }
+  t.match(services.postgres!.environment!.POSTGRES_PASSWORD, ':?', 'no database starts without')
+  t.match(services.mongodb!.environment!.MONGODB_INITDB_ROOT_PASSWORD, ':?')
   const mounted = Object.values(services).flatMap(one => one.volumes ?? [])
   t.same(new Set(mounted.map(one => one.split(':')[0])), new Set(Object.keys(volumes)))
 })
