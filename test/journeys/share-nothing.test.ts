@@ -57,7 +57,7 @@ t.test('nor is it when the process dies before the answer', async t => {
   for (const share of ['true', 'false']) {
     const operation = mintId()
     await query(
-      `insert into open_exchanges (operation, account, vault, key_hash, epoch, session_epoch, embeddings, model, said,
+      `insert into open_exchanges (operation, account, vault, key_hash, epoch, session_epoch, embeddings, model, user_turn,
                                    shares, renewed_at)
        select $1, k.account, k.vault, k.hash, v.epoch, 0, $3, 'openai/gpt-4o-mini', $4::jsonb, $5,
               now() - interval '1 hour'

@@ -146,7 +146,7 @@ export const queuedRowsWith = (stores: Postgres, text: string) =>
   readColumn<string>(
     stores,
     `select row_to_json(j)::text as row from pgboss.job j where data::text like $1
-     union all select said::text from open_exchanges where said::text like $1
+     union all select user_turn::text from open_exchanges where user_turn::text like $1
      union all select row_to_json(c)::text from bulk_chunks c where content::text like $1`,
     [`%${text}%`],
   )

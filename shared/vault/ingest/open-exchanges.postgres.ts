@@ -105,13 +105,13 @@ export async function insertOpenExchanges(
        where o.operation <> a.operation and o.operation <> all($3::uuid[]) and not o.step
      )
      insert into open_exchanges (operation, account, vault, key_hash, session, epoch, session_epoch,
-                                 embeddings, model, said, turn, expires_at, shares, metadata)
+                                 embeddings, model, user_turn, turn, expires_at, shares, metadata)
      select a.operation, a.account, a.vault, a.key_hash, a.session, a.epoch, a.session_epoch,
             a.embeddings, a.model, case when w.operation is null then a.said else '[]' end, a.turn,
             a.expires_at, a.shares, a.metadata
      from asked a left join written w using (operation)
      on conflict (operation) do update set renewed_at = now()
-     returning operation, said = '[]' as empty`,
+     returning operation, user_turn = '[]' as empty`,
     [insertJsonBytes(JSON.stringify(items), written), unansweredSeconds, answered],
     'open-exchanges.insert',
   )
@@ -209,7 +209,7 @@ export async function listAbandonedExchanges(
 ): Promise<OpenExchangeRow[]> {
   type Row = Omit<OpenExchangeRow, 'metadata'> & { end: Date | null; metadata: Metadata | null }
   const { rows } = await query<Row>(
-    `select operation, account, vault, key_hash as "keyHash", session, embeddings, model, said,
+    `select operation, account, vault, key_hash as "keyHash", session, embeddings, model, user_turn as said,
             expires_at as "end", shares, metadata
      from open_exchanges where renewed_at < now() - make_interval(secs => $1)
      order by renewed_at limit $2`,

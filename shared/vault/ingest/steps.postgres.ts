@@ -33,7 +33,7 @@ export async function saveStep(
        delete from open_exchanges where vault = $1 and turn = $2 and step and operation <> $3
      )
      insert into open_exchanges (operation, account, vault, key_hash, session, epoch, session_epoch,
-                                 embeddings, model, said, turn, expires_at, shares, metadata, step,
+                                 embeddings, model, user_turn, turn, expires_at, shares, metadata, step,
                                  renewed_at)
      select $3, account, vault, key_hash, session, epoch, session_epoch, embeddings, model, $5::jsonb, $2,
             expires_at, shares, metadata, true, now() + make_interval(secs => $6)

@@ -457,7 +457,7 @@ create table open_exchanges (
   embeddings    text        not null,
   model         text        not null,
   -- [{role, text, at, speaker}]: what is stored of the user, with or without an answer.
-  said          jsonb       not null,
+  user_turn     jsonb       not null,
   -- The digest of its turn (see recalled_turns), when the user's text is new in it.
   turn          bytea,
   -- The row holds a model's text beside its tool calls, stored only if the turn never ends; a further call

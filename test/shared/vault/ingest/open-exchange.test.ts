@@ -43,7 +43,8 @@ async function opened(text: string | null, session: string | null = null) {
 }
 
 const rowOf = async (operation: string) =>
-  (await query('select said, model from open_exchanges where operation = $1', [operation])).rows[0]
+  (await query('select user_turn, model from open_exchanges where operation = $1', [operation]))
+    .rows[0]
 
 const age = (operation: string) =>
   query(
@@ -124,7 +125,7 @@ t.test('words that leave no memory: forgotten, and counted, closed or swept', as
   t.same(await closed.stored(), [])
 
   const dead = await opened('Blank')
-  await query('update open_exchanges set said = $2::jsonb where operation = $1', [
+  await query('update open_exchanges set user_turn = $2::jsonb where operation = $1', [
     dead.operation,
     JSON.stringify(blank),
   ])
@@ -169,7 +170,7 @@ t.test('those that fail wait behind the others', async t => {
   // As many as one sweep takes, all older, of a form that nothing can read.
   await query(
     `insert into open_exchanges (operation, account, vault, key_hash, epoch, session_epoch, embeddings, model,
-                                 said, renewed_at)
+                                 user_turn, renewed_at)
      select gen_random_uuid(), account, vault, key_hash, epoch, session_epoch, embeddings, model,
             '[null]', now() - interval '1 hour'
      from open_exchanges, generate_series(1, 500) where operation = $1`,
@@ -182,7 +183,7 @@ t.test('those that fail wait behind the others', async t => {
   })
   t.same(await stored(), ['user: I come last'])
   const { rowCount } = await query(
-    `delete from open_exchanges where said = '[null]' and renewed_at > now() - interval '30 minutes'`,
+    `delete from open_exchanges where user_turn = '[null]' and renewed_at > now() - interval '30 minutes'`,
   )
   t.equal(rowCount, 500, 'and are kept')
 })
