@@ -87,7 +87,7 @@ t.test('what was said is written down at once, as texts, and stored with the ans
   const exchange = await exchanges.open(asked)
   t.match(await rowOf(operation), {
     model: 'openai/gpt-5',
-    said: [{ role: 'user', text: 'Look \uFFFD \uFFFD\n[image]', speaker: 'Eve', at: Number }],
+    user_turn: [{ role: 'user', text: 'Look \uFFFD \uFFFD\n[image]', speaker: 'Eve', at: Number }],
   })
   await exchanges.open(asked)
   await exchanges.close(exchange, heard, 60_000)
