@@ -145,7 +145,8 @@ async function openIndex(
     if (index !== 'too-large') return index
     const partition = { session: null, sessionEpoch: 0 }
     const partial = createVaultIndex({ dimension, termsOf })
-    partial.put(await nearest.candidates(scope, { partition, space, vector, count: candidatesMax }))
+    const asked = { partition, space, vector, count: candidatesMax }
+    await putInSlices(partial, await nearest.candidates(scope, asked))
     return partial
   }
   const index = createVaultIndex({ dimension, termsOf })

@@ -4,6 +4,7 @@ import type { Caller } from '#shared/access/caller.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 import { rawCoreMemories } from '#shared/vault/copy/copies.mongo.ts'
 import { indexableRows } from '#shared/search/index/indexable-rows.ts'
+import { putInSlices } from '#shared/search/index/load-index.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import type { EmbeddedQuestion } from '#shared/search/ranking/rank.ts'
 import { rankInTurns } from '#shared/search/ranking/rank-in-turns.ts'
@@ -89,7 +90,7 @@ export async function graftCandidates(
   if ((await backend.vaultIndexes.get(ref)) === 'too-large') {
     let index = createVaultIndex({ dimension, termsOf })
     await backend.memories.stream(scope, { session: null, sessionEpoch: 0 }, space, async rows => {
-      index.put(indexableRows(rows, dimension))
+      await putInSlices(index, indexableRows(rows, dimension))
       if (index.byTier[1].count < streamedRowsMax) return
       await rankAll(async () => index)
       index = createVaultIndex({ dimension, termsOf })

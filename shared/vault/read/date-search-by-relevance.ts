@@ -6,6 +6,7 @@ import { isWithin, type TimeWindow } from '#shared/vault/read/time-window.ts'
 import type { ListedRow } from '#shared/vault/read/listing.mongo.ts'
 import { embeddedReflections } from '#shared/vault/read/timeline.mongo.ts'
 import { undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
+import { putInSlices } from '#shared/search/index/load-index.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import type { SearchHit } from '#shared/search/ranking/rank.ts'
 import { rankInTurns } from '#shared/search/ranking/rank-in-turns.ts'
@@ -151,7 +152,7 @@ async function loadRawIndex(
     if (byMeaning === null) return null
     const words = missingWords(query, byMeaning)
     const byWords = await memoriesWithWords(backend.mongo, scope, question, words)
-    candidateIndex.put([...byMeaning, ...byWords])
+    await putInSlices(candidateIndex, [...byMeaning, ...byWords])
     return candidateIndex
   })
 }
@@ -166,7 +167,8 @@ async function loadReflectionIndex(
   if (isRaw) return { vaultIndex: reflectionIndex, rows: new Map() }
   const reflections = await embeddedReflections(mongo, scope, { ...read, window, space })
   const end = window.to
-  reflectionIndex.put(
+  await putInSlices(
+    reflectionIndex,
     reflections.map(({ memory }) => ({ ...memory, at: Math.min(memory.at, end) })),
   )
   return { vaultIndex: reflectionIndex, rows: new Map(reflections.map(({ row }) => [row.id, row])) }

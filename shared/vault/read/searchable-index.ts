@@ -7,6 +7,7 @@ import type { Partition } from '#shared/storage/mongo/partition.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { indexableRows } from '#shared/search/index/indexable-rows.ts'
+import { putInSlices } from '#shared/search/index/load-index.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import type { IndexRef, VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import { askedLabels } from '#shared/search/query/attributes/attributes.ts'
@@ -174,6 +175,6 @@ async function candidateIndex(
     part => part ?? [],
   )
   const index = createVaultIndex({ dimension, termsOf })
-  index.put(indexableRows(rows, dimension))
+  await putInSlices(index, indexableRows(rows, dimension))
   return index
 }
