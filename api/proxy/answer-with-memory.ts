@@ -232,8 +232,8 @@ async function record(
   exchange: OpenExchange | undefined,
   { reply, toStore }: CallResult,
 ): Promise<void> {
-  const { recalledTokens, tags: lentTags } = recalled
-  const outcome = { ...reply, recalledTokens, lentTags }
+  const { recalledTokens, tags: inheritedTags } = recalled
+  const outcome = { ...reply, recalledTokens, inheritedTags }
   await Promise.all([closeExchange(backend, call, exchange, outcome), recalled.persisted, traced])
   await finishIdempotentCall(backend, call, toStore)
 }

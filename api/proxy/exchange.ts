@@ -63,7 +63,7 @@ function wordsKey({ request, conversation, space }: ProxyCall): Buffer | undefin
 }
 
 /** What of a reply is stored and billed. */
-export type ReplyOutcome = Omit<CompletionResult, 'recalledTokens' | 'lentTags'>
+export type ReplyOutcome = Omit<CompletionResult, 'recalledTokens' | 'inheritedTags'>
 
 /** Nothing is stored of an error; of an answer that was interrupted, the text up to there. */
 export function toReplyOutcome(

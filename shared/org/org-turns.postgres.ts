@@ -63,7 +63,7 @@ export type TurnRow = {
   /** The turn whose jobs it goes along with, its own id for that one; null: it goes by itself. */
   batch: string | null
   /** Tags of the shared memories that the model was told when it answered. */
-  lentTags: string[]
+  inheritedTags: string[]
 }
 
 /** A turn, or undefined once its organization or member is gone. */
@@ -101,9 +101,9 @@ export async function findEarlierTurns(
     upTo,
     limit,
   }: { turn: string; besides: readonly string[]; from: number; upTo: number; limit: number },
-): Promise<Pick<TurnRow, 'id' | 'lentTags'>[]> {
-  const { rows } = await query<Pick<TurnRow, 'id' | 'lentTags'>>(
-    `select t.id, t.lent_tags as "lentTags" from org_turns t
+): Promise<Pick<TurnRow, 'id' | 'inheritedTags'>[]> {
+  const { rows } = await query<Pick<TurnRow, 'id' | 'inheritedTags'>>(
+    `select t.id, t.inherited_tags as "inheritedTags" from org_turns t
      where t.org_user = (select org_user from org_turns where id = $1 and not alone)
        and t.id <> all($2::uuid[]) and t.pass1 is not null and not t.alone
        and t.said_at > to_timestamp($3 / 1000.0) and t.said_at <= to_timestamp($4 / 1000.0)
@@ -116,7 +116,7 @@ export async function findEarlierTurns(
 
 const turnColumns = `id, org, key_hash as "keyHash", author, pass1, pass2, pass3,
   said_at as "saidAt", created_at as "createdAt",
-  finished_at is not null as finished, batch, lent_tags as "lentTags"`
+  finished_at is not null as finished, batch, inherited_tags as "inheritedTags"`
 
 /**
  * Locks a turn, so that each of its passes is written once.

@@ -13,7 +13,7 @@ export type EarlierWords = {
   /** Oldest first. */
   messages: TurnMessage[]
   /** Tags of the shared memories that the model was told then. */
-  lentTags: string[]
+  inheritedTags: string[]
 }
 
 /** Exchanges, and of each the memories that may hold its first words. */
@@ -44,7 +44,7 @@ export async function findEarlierWords(
     upTo: first!.saidAt,
     limit: exchangesMax,
   })
-  if (turns.length === 0) return { messages: [], lentTags: [] }
+  if (turns.length === 0) return { messages: [], inheritedTags: [] }
   const ids = turns.flatMap(({ id }) =>
     Array.from({ length: memoriesMax }, (_, index) => memoryIdOf(id, index)),
   )
@@ -55,6 +55,6 @@ export async function findEarlierWords(
       .slice(-messagesMax)
       .map(message => ({ ...message, text: truncateText(message.text, messageMax) })),
     // Of all of them: an answer may go on with what an earlier one said.
-    lentTags: [...new Set(turns.flatMap(({ lentTags }) => lentTags))],
+    inheritedTags: [...new Set(turns.flatMap(({ inheritedTags }) => inheritedTags))],
   }
 }

@@ -129,14 +129,14 @@ async function extract(
   const shown = jobs.map(job => withholdByAntiRules(policy, groupIntoTurns(job.messages)))
   const rows = await Promise.all(jobs.map(({ turn }) => findTurn(backend.postgres.query, turn)))
   const exchanges = jobs.map(({ turn, saidAt }, index) => ({
-    turn: { id: turn, lentTags: rows[index]?.lentTags ?? [] },
+    turn: { id: turn, inheritedTags: rows[index]?.inheritedTags ?? [] },
     saidAt,
     turns: shown[index]!.turns,
   }))
   const turns = jobs.map(({ turn, operation }) => operation ?? turn)
   const told = await tagsOfReturned(backend, policy, turns)
   const before = await findEarlierWords(backend, policy, jobs)
-  const earlier = { ...before, lentTags: [...before.lentTags, ...told] }
+  const earlier = { ...before, inheritedTags: [...before.inheritedTags, ...told] }
   const facts = await findFacts(backend, { leader, policy, exchanges, earlier }, signal)
   return jobs.map((job, index) => {
     return { job, facts: facts[index]!, withheld: shown[index]!.withheld }

@@ -4,7 +4,7 @@ import {
   type CompletionBackend,
 } from '#shared/org/pipeline/cached-completion.ts'
 import type { EarlierWords } from '#shared/org/pipeline/earlier-words.ts'
-import { lentTagsOf } from '#shared/org/pipeline/lent-tags.ts'
+import { inheritedTagsOf } from '#shared/org/pipeline/lent-tags.ts'
 import { extractInstructions, factsMax } from '#shared/org/pipeline/prompts.ts'
 import { isPhatic } from '#shared/org/pipeline/phatic-text.ts'
 import { isGeneralQuestion } from '#shared/org/pipeline/general-question.ts'
@@ -60,7 +60,7 @@ type ExtractedFact = { turn: number; text: string; note: boolean; confidence: nu
 
 /** One exchange of a batch: its row, when it was said, and what of it may be shown to a model. */
 type ExchangeWords = {
-  turn: Pick<TurnRow, 'id' | 'lentTags'>
+  turn: Pick<TurnRow, 'id' | 'inheritedTags'>
   /** Epoch milliseconds. */
   saidAt: number
   turns: TurnMessage[][]
@@ -131,7 +131,7 @@ function factsByExchange(
       fact.turn >= start && fact.turn < first ? [{ ...fact, turn: fact.turn - start }] : [],
     )
     return filterFacts(policy, own, turns).map(fact => {
-      const lent = lentTagsOf(fact.text, exchange, earlier)
+      const lent = inheritedTagsOf(fact.text, exchange, earlier)
       return lent.length > 0 ? { ...fact, lent } : fact
     })
   })

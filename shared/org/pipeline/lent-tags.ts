@@ -8,15 +8,15 @@ const wordLengthMin = 4
  * The tags that a fact has at least: those of the shared memories that the model was told, unless the fact
  * is in the member's own words. A word that only the model said is the model's.
  */
-export function lentTagsOf(
+export function inheritedTagsOf(
   fact: string,
   {
     turn,
     turns,
-  }: { turn: { lentTags: readonly string[] }; turns: readonly (readonly TurnMessage[])[] },
+  }: { turn: { inheritedTags: readonly string[] }; turns: readonly (readonly TurnMessage[])[] },
   earlier: EarlierWords,
 ): string[] {
-  const lent = [...new Set([...turn.lentTags, ...earlier.lentTags])]
+  const lent = [...new Set([...turn.inheritedTags, ...earlier.inheritedTags])]
   if (lent.length === 0) return []
   const messages = [...earlier.messages, ...turns.flat()]
   const said = wordsOf(messages.filter(({ role }) => role === 'user'))

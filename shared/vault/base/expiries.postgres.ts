@@ -44,7 +44,7 @@ async function insertSchedules(query: Query, scheduled: readonly ScheduledExpiry
      from (select vault, min(at) as at from item group by vault) first
      where v.id = first.vault`,
     [JSON.stringify(items)],
-    'expiries.announce',
+    'expiries.insert-announced',
   )
 }
 

@@ -53,7 +53,7 @@ export async function sharedVaultsOutsideSpace(
          and (p.state in ('accepted', 'running') or p.created_at > now() - interval '1 hour'))
      order by o.created_at, o.id limit $2`,
     [space, max],
-    'orgs.elsewhere',
+    'orgs.in-other-space',
   )
   return rows
 }

@@ -56,7 +56,7 @@ export type Exchange = {
     /** Tokens of the memories recalled for the call, billed with it as one request. */
     recalledTokens: number
     /** Tags of the shared memories that the model was told. */
-    lentTags?: readonly string[]
+    inheritedTags?: readonly string[]
   }
 }
 
@@ -133,7 +133,7 @@ export async function acceptExchange(
           ...exchange,
           messages,
           saidAt: now(),
-          lentTags: proxied?.lentTags ?? [],
+          inheritedTags: proxied?.inheritedTags ?? [],
         })
       : undefined,
   })

@@ -24,14 +24,14 @@ export async function insertTurns(
     /** Characters that are not extracted from. */
     leftOut: number
     /** Tags of the shared memories that the model was told. */
-    lentTags?: readonly string[]
+    inheritedTags?: readonly string[]
   }[],
   quietSeconds = 0,
 ): Promise<Map<string, InsertedTurn>> {
   const { rows } = await query<InsertedTurn & { id: string }>(
     `with item as (
        select id, hash, to_timestamp(at / 1000) as said_at, left_out,
-              array(select jsonb_array_elements_text(tags)) as lent_tags
+              array(select jsonb_array_elements_text(tags)) as inherited_tags
        from unnest($1::uuid[], $2::bytea[], $3::float8[], $4::int[], $5::jsonb[])
             as item(id, hash, at, left_out, tags)
      ), team as (
@@ -43,8 +43,8 @@ export async function insertTurns(
        where u.id in (select k.org_user from memory_keys k join item i on i.hash = k.hash)
        order by u.id for key share
      )
-     insert into org_turns as turn (id, org, org_user, key_hash, author, said_at, left_out, lent_tags)
-     select i.id, t.id, p.id, i.hash, p.team_member_id, i.said_at, i.left_out, i.lent_tags
+     insert into org_turns as turn (id, org, org_user, key_hash, author, said_at, left_out, inherited_tags)
+     select i.id, t.id, p.id, i.hash, p.team_member_id, i.said_at, i.left_out, i.inherited_tags
      from item i join memory_keys k on k.hash = i.hash and k.kind = 'member' and k.shares
      join people p on p.id = k.org_user and p.shares join team t on t.id = p.org
      on conflict (id) do nothing
@@ -57,7 +57,7 @@ export async function insertTurns(
       turns.map(({ keyHash }) => keyHash),
       turns.map(({ saidAt }) => saidAt),
       turns.map(({ leftOut }) => leftOut),
-      turns.map(({ lentTags = [] }) => JSON.stringify(lentTags)),
+      turns.map(({ inheritedTags = [] }) => JSON.stringify(inheritedTags)),
       quietSeconds,
     ],
     'org-turns.insert',

@@ -62,7 +62,7 @@ export type CompletionResult = {
   /** Tokens of the memories recalled for the call, which are billed with it. */
   recalledTokens: number
   /** Tags of the shared memories that the model was told. */
-  lentTags?: readonly string[]
+  inheritedTags?: readonly string[]
 }
 
 export type ExchangeBackend = {
@@ -90,7 +90,7 @@ export async function storeExchange(
   if (isStep && reply.length > 0) await keepStep(backend.postgres.query, exchange, reply)
   const answer = isStep ? [] : reply.map(toMessage)
   const messages = [...exchange.said.map(toMessage), ...answer]
-  const { inputTokens, outputTokens, recalledTokens, lentTags = [] } = completion
+  const { inputTokens, outputTokens, recalledTokens, inheritedTags = [] } = completion
   const usage = { inputTokens, outputTokens, recalledTokens }
   const endsLoop = exchange.isContinuation && !isStep && !completion.unanswered
   const answeredTurn = endsLoop ? exchange.turn : undefined
@@ -108,7 +108,7 @@ export async function storeExchange(
     ...common,
     operation,
     messages,
-    proxied: { ...usage, space, closes: true, answeredTurn, lentTags },
+    proxied: { ...usage, space, closes: true, answeredTurn, inheritedTags },
   })
   if (memories === 0) {
     recordModelCall(backend, owner, { id: operation, kind: 'proxy', model, session, ...usage })
@@ -121,7 +121,7 @@ export async function storeExchange(
     ...common,
     operation: copyIdOf(operation, 0, 'answer'),
     messages: answer,
-    proxied: { ...usage, space, closes: false, lentTags },
+    proxied: { ...usage, space, closes: false, inheritedTags },
   })
 }
 

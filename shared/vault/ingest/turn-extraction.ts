@@ -13,7 +13,7 @@ export type ExtractionInput = {
   session: string | null
   parts: ExtractionPart[]
   /** Tags of the shared memories that the model was told. */
-  lentTags: readonly string[]
+  inheritedTags: readonly string[]
 }
 
 /** As much of an exchange as one model call extracts from. */
@@ -45,12 +45,12 @@ export function toExtractionInput(
     session,
     saidAt,
     messages,
-    lentTags = [],
+    inheritedTags = [],
   }: {
     session: string | null
     saidAt: number
     messages: readonly Message[]
-    lentTags?: readonly string[]
+    inheritedTags?: readonly string[]
   },
 ): ExtractionInput | undefined {
   if (member === null || (member && isOrganizationKey(member))) return undefined
@@ -64,7 +64,7 @@ export function toExtractionInput(
   const count = Math.min(parts.length, partsMax)
   return {
     session,
-    lentTags,
+    inheritedTags,
     parts: parts.slice(-partsMax).map((part, index) => ({
       // Never after it was accepted: a time ahead would outlive every later correction of shared memory.
       saidAt: Math.min(
@@ -114,7 +114,7 @@ export async function acceptTurns(
     gatherSeconds,
   )
   const jobs = turns.flatMap(
-    ({ keyHash: _key, leftOut: _leftOut, lentTags: _tags, ...payload }) => {
+    ({ keyHash: _key, leftOut: _leftOut, inheritedTags: _tags, ...payload }) => {
       const { org, isAfterQuiet } = inserted.get(payload.turn) ?? {}
       if (org === undefined) return []
       const job = { id: payload.turn, data: { ...payload, org }, priority: 0, group: org }

@@ -838,7 +838,7 @@ create table org_turns (
   -- What an anti-rule withheld from extraction: the whole turn, or the model's answer. Null: nothing.
   withheld    text        check (withheld in ('turn', 'answer')),
   -- Tags of the shared memories that the model had when it answered.
-  lent_tags   text[]      not null default '{}',
+  inherited_tags text[]   not null default '{}',
   -- Turns of one member that go through the passes together: the turn whose jobs do the work. Null: the
   -- turn goes by itself.
   batch       uuid,
