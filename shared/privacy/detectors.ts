@@ -5,7 +5,7 @@ import {
   isBrazilianCpf,
   isCardNumber,
   isFrenchNir,
-  isIban,
+  ibanLength,
   isAssignedIpv6,
   isNonLoopbackIpv4,
   isSocialSecurityNumber,
@@ -42,23 +42,27 @@ export type Detector = {
    * `head`: the match then begins with it. Read forwards, each character begins a search that fails.
    */
   pattern: RegExp
-  /** A match that fails this check stays. */
-  isValid?: (match: string) => boolean
-  /** Of a match that fails the check the first groups count: a short word behind them reads like one more. */
-  isGrouped?: true
+  /** How much of a match is what is looked for: 0 when nothing is. All of it, without this. */
+  validLength?: (match: string) => number
 }
 
-const secretDetector = (pattern: RegExp, isValid?: Detector['isValid']): Detector => ({
+/** A match that fails a check stays. */
+const whole =
+  (isValid: (match: string) => boolean) =>
+  (match: string): number =>
+    isValid(match) ? match.length : 0
+
+const secretDetector = (pattern: RegExp, isValid?: (match: string) => boolean): Detector => ({
   kind: 'secret',
   pattern,
-  ...(isValid && { isValid }),
+  ...(isValid && { validLength: whole(isValid) }),
 })
 
 /** Ids of states that use check digits, or never issue some numbers. */
 const nationalIdDetector = (pattern: RegExp, isValid: (match: string) => boolean): Detector => ({
   kind: 'national-id',
   pattern,
-  isValid,
+  validLength: whole(isValid),
 })
 
 /** Looks like a password: not of letters alone, and not without any. */
@@ -113,21 +117,24 @@ export const detectors: readonly Detector[] = [
     looksRandom,
   ),
   secretDetector(namedPassword, looksLikePassword),
-  { kind: 'card', pattern: /(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d-])/dg, isValid: isCardNumber },
+  {
+    kind: 'card',
+    pattern: /(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d-])/dg,
+    validLength: whole(isCardNumber),
+  },
   {
     // Grouped as cards show it, whatever number stands beside it: an expiry date reads like more of the card.
     kind: 'card',
     pattern:
       /(?<![\d.-])(?=[3-68]|2[2-7])(?=(?<it>\d{13,19}|\d{4}(?:[\s.-]{1,3}\d{4}){3}|\d{4}[\s.-]{1,3}\d{6}[\s.-]{1,3}\d{4,5})(?!\d))/dg,
-    isValid: isCardNumber,
+    validLength: whole(isCardNumber),
   },
   {
     kind: 'iban',
     // Ahead, so that a word that reads like the beginning of one hides none behind it.
     pattern:
       /\b(?=[A-Z]{2}\d{2})(?=(?<it>[A-Z0-9]{4}(?:[\s.-]{0,3}[A-Z0-9]{4}){2,7}(?:[\s.-]{0,3}[A-Z0-9]{1,3})?\b))/dgi,
-    isValid: isIban,
-    isGrouped: true,
+    validLength: ibanLength,
   },
   nationalIdDetector(/(?<![\d-])\d{3}-\d{2}-\d{4}(?![\d-])/dg, isSocialSecurityNumber),
   nationalIdDetector(/(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])/dg, isBrazilianCpf),
@@ -152,12 +159,12 @@ export const detectors: readonly Detector[] = [
   {
     kind: 'ip',
     pattern: /(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]*\d)/dg,
-    isValid: isNonLoopbackIpv4,
+    validLength: whole(isNonLoopbackIpv4),
   },
   {
     kind: 'ip',
     pattern:
       /(?<![\w:.])(?:[\da-f]{0,4}:){2,7}(?:\d{1,3}(?:\.\d{1,3}){3}|[\da-f]{1,4}|(?<=::))(?!\w|:[\w:])/dgi,
-    isValid: isAssignedIpv6,
+    validLength: whole(isAssignedIpv6),
   },
 ]

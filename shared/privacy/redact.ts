@@ -40,7 +40,7 @@ function* findInPlainText(text: string, wanted: ReadonlySet<RedactionKind>): Gen
 }
 
 function* findMatches(text: string, detector: Detector): Generator<Finding> {
-  const { kind, pattern } = detector
+  const { kind, pattern, validLength } = detector
   let reached = 0
   pattern.lastIndex = 0
   for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
@@ -53,24 +53,11 @@ function* findMatches(text: string, detector: Detector): Generator<Finding> {
     if (isAhead) pattern.lastIndex++
     if (start < reached) continue
     reached = matchEnd
-    const length = validLength(text.slice(start, end), detector)
+    const length = validLength ? validLength(text.slice(start, end)) : end - start
     if (length === 0) continue
     yield { kind, start, end: start + length }
     if (isAhead || start + length < end) reached = pattern.lastIndex = start + length
   }
-}
-
-/** The last group of an account number, with what parts it from the others. */
-const lastGroup = /(?<![\s.-])[\s.-]{1,3}[^\s.-]{1,34}$/
-
-/** How much of a match is what is looked for: 0 when nothing is. */
-function validLength(match: string, { isValid, isGrouped }: Detector): number {
-  if (!isValid) return match.length
-  let { length } = match
-  while (length > 0 && !isValid(match.slice(0, length))) {
-    length = isGrouped ? Math.max(match.slice(0, length).search(lastGroup), 0) : 0
-  }
-  return length
 }
 
 /** Replaces every finding by `[redacted:kind]`; the same text when there is none. */
