@@ -146,10 +146,11 @@ export function rejectMultipart(ctx: Context, hint: string): void {
     throw new Refusal('unsupported', 'This Content-Type is not supported', hint)
 }
 
-/** @throws Refusal `unsupported` with this hint. */
+/** @throws Refusal `unsupported` with this hint; `invalid` for a request that announces no body. */
 export function requireMediaType(ctx: Context, accepted: string[], hint: string): void {
-  if (!ctx.is(accepted))
-    throw new Refusal('unsupported', 'This Content-Type is not supported', hint)
+  const type = ctx.is(accepted)
+  if (type === null) throw new Refusal('invalid', 'The request has no body', hint)
+  if (!type) throw new Refusal('unsupported', 'This Content-Type is not supported', hint)
 }
 
 /** Names of UTF-8, and of ASCII, which is a subset of it. */

@@ -7,6 +7,7 @@ import { buildKey, createTestClient } from '#test/support/api.ts'
 import { respondJson, respondWith, respondError } from '#test/support/model-provider/answers.ts'
 import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
 import { findHeader } from '#test/support/recording-server.ts'
+import { sendRaw } from '#test/support/raw-http.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { setBalance } from '#test/support/alter.ts'
@@ -214,6 +215,16 @@ t.test('400, 401, 402, 413, 415: what is wrong, before anybody is asked', async 
   const transcriptions = '/v1/audio/transcriptions'
   t.match(await client.post(transcriptions, { model: 'whisper-1' }, headers), { status: 415 })
   t.equal((await sent(new FormData())).status, 400)
+  const bare = [
+    `POST ${transcriptions} HTTP/1.1`,
+    'Host: vault',
+    `X-Memory-Key: ${key}`,
+    'X-Provider-Key: sk-test',
+    'Content-Type: multipart/form-data; boundary=x',
+    'Connection: close\r\n\r\n',
+  ].join('\r\n')
+  const { answers } = await sendRaw(Number(new URL(base).port), [bare])
+  t.match(answers, [{ status: 400, body: /The request has no body/ }])
   t.equal((await sent(formOf('whisper-1', 'file', 27 * 1024 * 1024))).status, 413)
   t.equal((await sent(formOf('whisper-1', 'file'), { authorization: 'none' })).status, 401)
 
