@@ -204,7 +204,7 @@ t.test('what was accepted before and stored after is in line, too', besides, asy
   const dying = {
     ...idle.postgres,
     query: ((text, values, name) =>
-      name === 'expiries.announce'
+      name === 'expiries.insert-announced'
         ? Promise.reject(new Error('killed'))
         : idle.postgres.query(text, values, name)) as Query,
   }
