@@ -152,7 +152,7 @@ export class RequestIdempotency {
 
   /**
    * Stores the response that the handler has set. Gives the key back for one that is no success, and where the
-   * answers of a credential would fill the disk: its repeat is answered anew.
+   * answers of a credential would fill the disk: its repeat is answered again from the stores.
    */
   async settle(): Promise<void> {
     if (!this.#claim || this.#isStored) return

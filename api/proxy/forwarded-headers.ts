@@ -16,7 +16,7 @@ const keptNames = new Set([
   'expect',
   'http2-settings',
   'host',
-  // Of the body and its coding, which are set anew; a digest or signature is of the bytes that the client sent.
+  // Of the body and its coding, which this service sets itself; a digest or signature is of the bytes that the client sent.
   'content-length',
   'content-encoding',
   'accept-encoding',
@@ -26,7 +26,7 @@ const keptNames = new Set([
   'repr-digest',
   'signature',
   'signature-input',
-  // Credentials: of the service, or set anew for the one provider that they are meant for.
+  // Credentials: of the service, or set by the service for the one provider that they are meant for.
   'authorization',
   'api-key',
   'x-api-key',

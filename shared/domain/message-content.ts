@@ -22,7 +22,7 @@ export type Message = {
   refusal?: unknown
 }
 
-/** A message with its content where this service reads it, whoever keeps it under another name. */
+/** A message with its content where this service reads it; some programs keep it under another name. */
 export function withContent(message: Message): Message {
   const { content, parts, refusal } = message
   return content ? message : { ...message, content: parts ?? refusal ?? content }

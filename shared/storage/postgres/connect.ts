@@ -129,7 +129,7 @@ function connectTimeoutOf(connectionString: string): number {
 }
 
 /**
- * Closes the connections that nobody uses: after a failover all lead to the server that takes no writes any more, and
+ * Closes the connections that are idle: after a failover all lead to the server that takes no writes any more, and
  * new ones to its successor.
  */
 function closeIdle(pool: pg.Pool): void {

@@ -46,7 +46,7 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
 }
 
 /**
- * Names the rights that the user lacks to create tables and the schema of the queue; since PostgreSQL 15 nobody has
+ * Names the rights that the user lacks to create tables and the schema of the queue; since PostgreSQL 15 no user has
  * them by default. The error of node-pg-migrate has no code.
  *
  * @throws Refusal `unavailable` when there are such.

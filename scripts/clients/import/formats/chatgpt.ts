@@ -29,7 +29,7 @@ export const chatgpt = jsonFormat({
           source: 'chatgpt',
           conversation: firstText(conversation, 'conversation_id', 'id'),
           title: asText(conversation['title']),
-          // Whoever imports the export asks for all of it; by this field such conversations can be deleted.
+          // The whole export is imported, since a person asked for that; by this field such conversations can be deleted.
           do_not_remember: conversation['is_do_not_remember'] === true ? true : undefined,
         }
         let time = asTime(conversation['create_time'], conversation['update_time'])

@@ -152,7 +152,7 @@ create index sessions_stored on sessions (vault, stored_at desc, session desc)
   where stored_at is not null;
 
 -- The log of what each revision of a vault changed: an index held in another process reads only that. Old
--- rows may be deleted at any time; an index older than the log is loaded anew.
+-- rows may be deleted at any time; an index older than the log is loaded again.
 create table vault_changes (
   vault    uuid        not null references vaults (id) on delete cascade,
   revision bigint      not null,
