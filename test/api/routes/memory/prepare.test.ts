@@ -85,3 +85,12 @@ t.test('200: our own block in the conversation is not searched for', async t => 
   const again = await ask(`${body.context}\n\nquantum chromodynamics lattice`)
   t.equal(again.body.context, null)
 })
+
+t.test('200: a message whose text stands in its parts is asked like any other', async t => {
+  const text = 'which instrument does my daughter play, the cello?'
+  const { status, body } = await api.post('/v1/memory/prepare', {
+    messages: [{ role: 'user', parts: [{ type: 'text', text }] }],
+  })
+  t.equal(status, 200)
+  t.match(body.context, /Nina plays the cello/)
+})
