@@ -69,8 +69,8 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
   )
 
   /**
-   * What of a relevance is the similarity that all texts in a language have which the model does not know: there no
-   * more counts than that of a question and its answer.
+   * Part of a row's relevance that its similarity must not add: where the model does not know every language, a
+   * similarity counts no more than that of a question and its answer. Texts in an unknown language are all similar.
    */
   const excess = ({ similarity, informativeness }: ScoredRow['signals']): number =>
     certainScore >= 1 && certain !== undefined
