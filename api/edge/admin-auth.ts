@@ -2,7 +2,7 @@ import type { Context, Middleware } from 'koa'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { parseBearer, requireOneAuthorization } from '#api/edge/memory-key-auth.ts'
 import { findAdminByCredential, isOurCredential, type Admin } from '#shared/access/admin.ts'
-import { findReviewerByCredential, type Reviewer } from '#shared/org/reviewers.ts'
+import { findReviewerByCredential, type Reviewer } from '#shared/org/admin/reviewers.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { Refusal } from '#shared/core/errors.ts'
 

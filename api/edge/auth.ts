@@ -7,10 +7,10 @@ import type { Admin } from '#shared/access/admin.ts'
 import { actorOf, namedUserRefusal, requireOwner, type Caller } from '#shared/access/caller.ts'
 import { isOperator } from '#shared/access/operator.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import type { OrgRow } from '#shared/org/orgs.postgres.ts'
-import { parseSharedMemoryId } from '#shared/org/parse-params.ts'
-import type { Reviewer } from '#shared/org/reviewers.ts'
-import { requireOrganization, requireReviewedOrganization } from '#shared/org/policy-change.ts'
+import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
+import { parseSharedMemoryId } from '#shared/org/memories/parse-params.ts'
+import type { Reviewer } from '#shared/org/admin/reviewers.ts'
+import { requireOrganization, requireReviewedOrganization } from '#shared/org/base/policy-change.ts'
 
 /** Who makes a request. */
 export type Identity = {

@@ -1,5 +1,5 @@
 import { presentExpiry } from '#api/present/expiry.ts'
-import type { DateSearchRow } from '#shared/vault/read/dated-row.ts'
+import type { DateSearchRow } from '#shared/vault/read/lists/dated-row.ts'
 import { presentMatch } from '#api/present/search-result.ts'
 import { presentSpan } from '#api/present/span.ts'
 

@@ -1,5 +1,5 @@
 import { presentExpiry } from '#api/present/expiry.ts'
-import type { ListedRow } from '#shared/vault/read/listing.mongo.ts'
+import type { ListedRow } from '#shared/vault/read/lists/listing.mongo.ts'
 import { presentSpan } from '#api/present/span.ts'
 
 /** A row of a list. */

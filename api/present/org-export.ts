@@ -9,10 +9,10 @@ import {
 import { presentPolicy } from '#api/present/policy.ts'
 import { presentSharedMemory } from '#api/present/shared-memory.ts'
 import { roundVector } from '#shared/vault/bulk/export-memories.ts'
-import type { OrgExportItem } from '#shared/org/export-organization.ts'
-import type { AuditChainEntry } from '#shared/org/audit-chain.postgres.ts'
-import type { OrgKeyRow } from '#shared/org/org-export.postgres.ts'
-import type { ExportedStatement } from '#shared/org/shared-statements.postgres.ts'
+import type { OrgExportItem } from '#shared/org/trail/export-organization.ts'
+import type { AuditChainEntry } from '#shared/org/trail/audit-chain.postgres.ts'
+import type { OrgKeyRow } from '#shared/org/trail/org-export.postgres.ts'
+import type { ExportedStatement } from '#shared/org/memories/shared-statements.postgres.ts'
 import type { TypedLine } from '#api/present/typed-line.ts'
 
 type RecordOfType<Type extends OrgExportItem['type']> = Extract<OrgExportItem, { type: Type }>

@@ -1,6 +1,6 @@
 import type { OrgUsageSums, Pipeline as PresentedPipeline } from '#api/contract/types.ts'
-import type { OrgUsageRow } from '#shared/org/org-usage.postgres.ts'
-import type { Pipeline } from '#shared/org/pipeline-status.ts'
+import type { OrgUsageRow } from '#shared/org/base/org-usage.postgres.ts'
+import type { Pipeline } from '#shared/org/admin/pipeline-status.ts'
 
 export const presentPipeline = (pipeline: Pipeline): PresentedPipeline => ({
   state: pipeline.state,

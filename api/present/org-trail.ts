@@ -1,9 +1,9 @@
-import type { Decision, Fact, TaggedFact } from '#shared/org/org-turns.postgres.ts'
+import type { Decision, Fact, TaggedFact } from '#shared/org/base/org-turns.postgres.ts'
 import type {
   MemoryPassResults,
   RetrievalTrailEntry,
   TurnTrailEntry,
-} from '#shared/org/org-trail.postgres.ts'
+} from '#shared/org/base/org-trail.postgres.ts'
 
 /** One entry of an organization's trail. */
 export const presentTrailEntry = (entry: TurnTrailEntry | RetrievalTrailEntry) => ({

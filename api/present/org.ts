@@ -10,13 +10,13 @@ import type {
   OrgUser,
 } from '#api/contract/types.ts'
 import { maskMemberKey } from '#shared/access/key.ts'
-import type { RevealedMemberKey } from '#shared/org/member-keys.ts'
-import type { InstructionsRow } from '#shared/org/instructions.postgres.ts'
+import type { RevealedMemberKey } from '#shared/org/admin/member-keys.ts'
+import type { InstructionsRow } from '#shared/org/base/instructions.postgres.ts'
 import type { MemberKeyRow } from '#shared/access/member-keys.postgres.ts'
-import type { OrgRow } from '#shared/org/orgs.postgres.ts'
-import type { RoleRow } from '#shared/org/roles.postgres.ts'
-import type { TagRow } from '#shared/org/tags.postgres.ts'
-import type { UserRow } from '#shared/org/users.postgres.ts'
+import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
+import type { RoleRow } from '#shared/org/base/roles.postgres.ts'
+import type { TagRow } from '#shared/org/base/tags.postgres.ts'
+import type { UserRow } from '#shared/org/base/users.postgres.ts'
 
 export const presentOrg = (org: OrgRow): Organization => ({
   org_id: org.id,

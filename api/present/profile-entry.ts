@@ -1,4 +1,4 @@
-import type { ProfileRow } from '#shared/vault/read/read-profile.ts'
+import type { ProfileRow } from '#shared/vault/read/prepare/read-profile.ts'
 
 /** A row of a profile. */
 export const presentProfileEntry = ({

@@ -1,7 +1,7 @@
 import { recencyWindow, type RecencyWindow } from '#shared/domain/recency-window.ts'
 import { matchReasons } from '#shared/search/ranking/explain-hit.ts'
 import { presentExpiry } from '#api/present/expiry.ts'
-import type { RecalledMemory } from '#shared/vault/read/recall.ts'
+import type { RecalledMemory } from '#shared/vault/read/search/recall.ts'
 
 /** Above 0 stays above 0. */
 const roundShare = (share: number): number =>

@@ -4,11 +4,11 @@ import type {
   SharedRevision,
   SharedSnapshot,
 } from '#api/contract/types.ts'
-import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
 import { sensitivityOf } from '#shared/domain/visibility.ts'
-import type { AuditEvent, MemoryRevision } from '#shared/org/audit.postgres.ts'
-import type { MemorySnapshot } from '#shared/org/shared-writes.postgres.ts'
-import type { SensitivityRules } from '#shared/org/sensitivity-rules.ts'
+import type { AuditEvent, MemoryRevision } from '#shared/org/memories/audit.postgres.ts'
+import type { MemorySnapshot } from '#shared/org/memories/shared-writes.postgres.ts'
+import type { SensitivityRules } from '#shared/org/base/sensitivity-rules.ts'
 
 export const presentSharedMemory = (
   memory: SharedMemory,

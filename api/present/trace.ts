@@ -1,6 +1,6 @@
-import { markAt, type CallTrace, type TracedBlock } from '#shared/vault/read/call-trace.ts'
-import type { StoredCallTrace } from '#shared/vault/read/call-traces.postgres.ts'
-import type { ReadBlock, RecalledNow } from '#shared/vault/read/read-trace.ts'
+import { markAt, type CallTrace, type TracedBlock } from '#shared/vault/read/traces/call-trace.ts'
+import type { StoredCallTrace } from '#shared/vault/read/traces/call-traces.postgres.ts'
+import type { ReadBlock, RecalledNow } from '#shared/vault/read/traces/read-trace.ts'
 
 /** A trace as a list shows it. */
 export const presentTraceSummary = ({

@@ -8,9 +8,9 @@ import { setTraceHeader } from '#api/proxy/response-headers.ts'
 import { countMarks } from '#shared/domain/turn/left-out.ts'
 import { prefixedName } from '#shared/models/resolve-model.ts'
 import { matchReasons } from '#shared/search/ranking/explain-hit.ts'
-import { marksOf, type CallTrace, type TracedBlock } from '#shared/vault/read/call-trace.ts'
-import type { NewCallTrace } from '#shared/vault/read/call-traces.postgres.ts'
-import type { PreparedContext } from '#shared/vault/read/prepare.ts'
+import { marksOf, type CallTrace, type TracedBlock } from '#shared/vault/read/traces/call-trace.ts'
+import type { NewCallTrace } from '#shared/vault/read/traces/call-traces.postgres.ts'
+import type { PreparedContext } from '#shared/vault/read/prepare/prepare.ts'
 
 /** What a call is sent with. */
 type SentRequest = { body: Buffer; change: RequestChange }

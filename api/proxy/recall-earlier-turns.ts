@@ -7,8 +7,8 @@ import {
 } from '#api/proxy/stored-block.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { afterQuestion } from '#shared/domain/context-block.ts'
-import type { PreparedContext } from '#shared/vault/read/prepare.ts'
-import type { StoredTurn } from '#shared/vault/read/recalled-turns.postgres.ts'
+import type { PreparedContext } from '#shared/vault/read/prepare/prepare.ts'
+import type { StoredTurn } from '#shared/vault/read/traces/recalled-turns.postgres.ts'
 
 /** The block of an earlier turn, in its place. */
 export type EarlierBlock = {

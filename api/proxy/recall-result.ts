@@ -1,6 +1,6 @@
 import type { EarlierTurn, UserTurn } from '#api/proxy/dialects/dialect.ts'
 import { inPlace, type EarlierBlock, type EarlierBlocks } from '#api/proxy/recall-earlier-turns.ts'
-import type { AbstentionReason, PreparedContext } from '#shared/vault/read/prepare.ts'
+import type { AbstentionReason, PreparedContext } from '#shared/vault/read/prepare/prepare.ts'
 
 /** The result of a recall for a call. */
 export type RecallResult = {

@@ -29,9 +29,9 @@ import {
   renderContext,
   type FoundContext,
   type PreparedContext,
-} from '#shared/vault/read/prepare.ts'
-import type { Density } from '#shared/vault/read/prepare-request.ts'
-import type { StoredTurn } from '#shared/vault/read/recalled-turns.postgres.ts'
+} from '#shared/vault/read/prepare/prepare.ts'
+import type { Density } from '#shared/vault/read/prepare/prepare-request.ts'
+import type { StoredTurn } from '#shared/vault/read/traces/recalled-turns.postgres.ts'
 
 type RecallQuery = {
   turns: readonly Message[]

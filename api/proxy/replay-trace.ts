@@ -4,8 +4,8 @@ import type { ProxyRequest, RequestChange } from '#api/proxy/dialects/dialect.ts
 import { inPlace } from '#api/proxy/recall-earlier-turns.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { blockOfLines } from '#shared/domain/context-block.ts'
-import type { CallTrace } from '#shared/vault/read/call-trace.ts'
-import type { ReadBlock, TracedLine } from '#shared/vault/read/read-trace.ts'
+import type { CallTrace } from '#shared/vault/read/traces/call-trace.ts'
+import type { ReadBlock, TracedLine } from '#shared/vault/read/traces/read-trace.ts'
 
 /** What a call sent to its provider, rebuilt. */
 export type CallReplay = {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Backend } from '#shared/backend.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import { rebuildContext, type PreparedContext } from '#shared/vault/read/prepare.ts'
+import { rebuildContext, type PreparedContext } from '#shared/vault/read/prepare/prepare.ts'
 import type {
   RecalledTurn,
   StoredTurn,
   TurnKey,
-} from '#shared/vault/read/recalled-turns.postgres.ts'
+} from '#shared/vault/read/traces/recalled-turns.postgres.ts'
 
 export type StoredBlockBackend = Pick<Backend, 'recalledTurns' | 'log'> &
   Parameters<typeof rebuildContext>[0]

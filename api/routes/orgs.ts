@@ -9,9 +9,9 @@ import {
   changeOrganization,
   createOrganization,
   removeOrganization,
-} from '#shared/org/organization.ts'
-import { providerNotice, readPipeline } from '#shared/org/pipeline-status.ts'
-import { listOrgs } from '#shared/org/orgs.postgres.ts'
+} from '#shared/org/admin/organization.ts'
+import { providerNotice, readPipeline } from '#shared/org/admin/pipeline-status.ts'
+import { listOrgs } from '#shared/org/base/orgs.postgres.ts'
 
 /** The organizations of an admin. */
 export function orgs(router: Router, backend: ApiBackend): void {

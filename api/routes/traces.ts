@@ -15,8 +15,8 @@ import {
   listCallTraces,
   type StoredCallTrace,
   type TraceScope,
-} from '#shared/vault/read/call-traces.postgres.ts'
-import { readRecalledMemories, readTracedBlocks } from '#shared/vault/read/read-trace.ts'
+} from '#shared/vault/read/traces/call-traces.postgres.ts'
+import { readRecalledMemories, readTracedBlocks } from '#shared/vault/read/traces/read-trace.ts'
 
 /** Lists, reads and replays the traces of a vault's model calls. */
 export function traces(router: Router, backend: ApiBackend): void {

@@ -2,7 +2,7 @@ import { readAccountPolicy, type AccountPolicy } from '#shared/accounts/policy.t
 import { exportMemories } from '#shared/vault/bulk/export-memories.ts'
 import type { ExportedLine } from '#shared/domain/file-types.ts'
 import { readPages } from '#shared/core/hash-chain.ts'
-import { exportOrgItems, type OrgExportItem } from '#shared/org/export-organization.ts'
+import { exportOrgItems, type OrgExportItem } from '#shared/org/trail/export-organization.ts'
 import {
   accountChainHead,
   accountChainEntries,
@@ -14,10 +14,10 @@ import {
   type AccountRow,
   type AccountVault,
 } from '#shared/accounts/export.postgres.ts'
-import { listOrgs } from '#shared/org/orgs.postgres.ts'
+import { listOrgs } from '#shared/org/base/orgs.postgres.ts'
 import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-keys.postgres.ts'
-import { listAllCallTraces } from '#shared/vault/read/list-all-traces.ts'
-import type { StoredCallTrace } from '#shared/vault/read/call-traces.postgres.ts'
+import { listAllCallTraces } from '#shared/vault/read/traces/list-all-traces.ts'
+import type { StoredCallTrace } from '#shared/vault/read/traces/call-traces.postgres.ts'
 import { listWebhooks } from '#shared/events/webhooks/webhook.ts'
 import type { WebhookRow } from '#shared/events/webhooks/webhooks.postgres.ts'
 import { Refusal, type RefusalReason } from '#shared/core/errors.ts'

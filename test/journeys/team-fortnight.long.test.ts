@@ -4,7 +4,7 @@ import {
   sharedMemoryFilter,
   sharedMemoryFromDocument,
   type SharedMemory,
-} from '#shared/org/shared-memories.mongo.ts'
+} from '#shared/org/memories/shared-memories.mongo.ts'
 import { createTestClient, startTestApi } from '#test/support/api.ts'
 import { insertTag } from '#test/support/alter.ts'
 import { createTestBackend } from '#test/support/backend.ts'

@@ -1,8 +1,8 @@
 import type { Backend } from '#shared/backend.ts'
 import { tiers } from '#shared/domain/memory.ts'
-import { searchDates, type DateSearchQuestion } from '#shared/vault/read/date-search.ts'
-import type { DateSearchRow } from '#shared/vault/read/dated-row.ts'
-import { parseTimeWindow } from '#shared/vault/read/time-window.ts'
+import { searchDates, type DateSearchQuestion } from '#shared/vault/read/lists/date-search.ts'
+import type { DateSearchRow } from '#shared/vault/read/lists/dated-row.ts'
+import { parseTimeWindow } from '#shared/vault/read/lists/time-window.ts'
 
 type DateSpan = { from: string; to: string }
 

@@ -7,7 +7,7 @@ import {
   addSharedMemories,
   type AddResult,
   type NewSharedMemory,
-} from '#shared/org/write-shared-memories.ts'
+} from '#shared/org/memories/write-shared-memories.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 
 export type Team = OrgVault & {

@@ -6,8 +6,8 @@ import {
   sharedMemoryFilter,
   sharedMemoryFromDocument,
   type SharedMemory,
-} from '#shared/org/shared-memories.mongo.ts'
-import { findTurn, type TurnRow } from '#shared/org/org-turns.postgres.ts'
+} from '#shared/org/memories/shared-memories.mongo.ts'
+import { findTurn, type TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 import { extractFacts } from '#shared/org/pipeline/extract-facts.ts'
 import { reconcileFacts } from '#shared/org/pipeline/reconcile-facts.ts'
 import { tagFacts } from '#shared/org/pipeline/tag-facts.ts'

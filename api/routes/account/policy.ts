@@ -4,7 +4,7 @@ import { owner, orgAdmin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentAccountPolicy, presentPolicy } from '#api/present/policy.ts'
 import { changeAccountPolicy, readAccountPolicy } from '#shared/accounts/policy.ts'
-import { changeOrgPolicy, readOrgPolicy } from '#shared/org/redaction.ts'
+import { changeOrgPolicy, readOrgPolicy } from '#shared/org/base/redaction.ts'
 
 /** What an account or one of its organizations redacts, and how long an account keeps memories and traces. */
 export function policy(router: Router, backend: ApiBackend): void {

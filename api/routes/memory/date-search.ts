@@ -13,11 +13,11 @@ import {
 import { recordRead } from '#shared/billing/meter.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
-import { searchDates } from '#shared/vault/read/date-search.ts'
+import { searchDates } from '#shared/vault/read/lists/date-search.ts'
 import { tiers as allTiers } from '#shared/domain/memory.ts'
-import { parseAsOf } from '#shared/vault/read/as-of.ts'
-import { parseTimeWindow, windowAsOf } from '#shared/vault/read/time-window.ts'
-import { sharedIdsOf } from '#shared/vault/read/retrieval-trail.ts'
+import { parseAsOf } from '#shared/vault/read/search/as-of.ts'
+import { parseTimeWindow, windowAsOf } from '#shared/vault/read/lists/time-window.ts'
+import { sharedIdsOf } from '#shared/vault/read/search/retrieval-trail.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
 /** The memories of a time window, by time or by relevance. */

@@ -10,9 +10,9 @@ import { resolveSessionSpace } from '#api/edge/session-space.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { requireReadableVault } from '#shared/access/caller.ts'
-import { parseAsOf } from '#shared/vault/read/as-of.ts'
+import { parseAsOf } from '#shared/vault/read/search/as-of.ts'
 import { withContent } from '#shared/domain/message-content.ts'
-import { prepareContext } from '#shared/vault/read/prepare.ts'
+import { prepareContext } from '#shared/vault/read/prepare/prepare.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
 /** The context block for a prompt: memories of core and session on a conversation's last turns. */

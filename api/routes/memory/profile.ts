@@ -14,9 +14,9 @@ import { suggestName } from '#shared/core/suggest-name.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 import { renderProfile } from '#shared/search/profile/render-profile.ts'
 import { profileKinds, type ProfileKind } from '#shared/search/profile/rules/statement.ts'
-import { parseAsOf } from '#shared/vault/read/as-of.ts'
-import { readProfile, type ProfileRow } from '#shared/vault/read/read-profile.ts'
-import { recordPrepared } from '#shared/vault/read/retrieval-trail.ts'
+import { parseAsOf } from '#shared/vault/read/search/as-of.ts'
+import { readProfile, type ProfileRow } from '#shared/vault/read/prepare/read-profile.ts'
+import { recordPrepared } from '#shared/vault/read/search/retrieval-trail.ts'
 
 /** What the user has said of themselves and for good, as quotes. */
 export function profile(router: Router, backend: ApiBackend): void {

@@ -9,9 +9,9 @@ import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { requireReadableVault } from '#shared/access/caller.ts'
-import { momentOf, parseAsOf } from '#shared/vault/read/as-of.ts'
-import { recallReranked } from '#shared/vault/read/recall-reranked.ts'
-import { sharedIdsOf } from '#shared/vault/read/retrieval-trail.ts'
+import { momentOf, parseAsOf } from '#shared/vault/read/search/as-of.ts'
+import { recallReranked } from '#shared/vault/read/search/recall-reranked.ts'
+import { sharedIdsOf } from '#shared/vault/read/search/retrieval-trail.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
 /** Searches the core vault, or with a session that session. */

@@ -11,9 +11,9 @@ import {
   readSharing,
   requireMember,
   type ListedStatement,
-} from '#shared/org/shared-statements.ts'
-import type { SharingPolicy } from '#shared/org/shared-statements.postgres.ts'
-import { withdrawStatement } from '#shared/org/withdraw-statement.ts'
+} from '#shared/org/memories/shared-statements.ts'
+import type { SharingPolicy } from '#shared/org/memories/shared-statements.postgres.ts'
+import { withdrawStatement } from '#shared/org/memories/withdraw-statement.ts'
 
 const memberReading = withLookup(memoryKey(requireRetrievePermission), ({ caller }) => ({
   member: requireMember(caller),

@@ -4,7 +4,7 @@ import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
-import { warmUp } from '#shared/vault/read/warmup.ts'
+import { warmUp } from '#shared/vault/read/search/warmup.ts'
 
 /** Loads the vault, or a session vault, so that the next search does not wait for it. */
 export function warmup(router: Router, backend: ApiBackend): void {

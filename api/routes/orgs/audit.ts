@@ -4,8 +4,8 @@ import { loadedOrg } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentAuditEvent } from '#api/present/shared-memory.ts'
 import { parseStart } from '#shared/core/dates.ts'
-import { normalizeMemberId } from '#shared/org/normalize.ts'
-import { listAudit } from '#shared/org/audit.postgres.ts'
+import { normalizeMemberId } from '#shared/org/base/normalize.ts'
+import { listAudit } from '#shared/org/memories/audit.postgres.ts'
 
 /** Who changed what of the shared memory, and when. */
 export function orgAudit(router: Router, backend: ApiBackend): void {

@@ -6,7 +6,7 @@ import { requestedEmbeddingModel } from '#api/edge/request.ts'
 import { sendNdjson } from '#api/edge/ndjson.ts'
 import { appendEndLine } from '#api/present/account-export.ts'
 import { presentOrgExportLine } from '#api/present/org-export.ts'
-import { exportOrgItems } from '#shared/org/export-organization.ts'
+import { exportOrgItems } from '#shared/org/trail/export-organization.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { TypedLine } from '#api/present/typed-line.ts'
 

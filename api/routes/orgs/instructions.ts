@@ -3,7 +3,7 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { orgAdmin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentInstructions } from '#api/present/org.ts'
-import { changeInstructions, getInstructions } from '#shared/org/instructions.ts'
+import { changeInstructions, getInstructions } from '#shared/org/admin/instructions.ts'
 
 /** Which facts of its members' messages an organization wants extracted. */
 export function instructions(router: Router, backend: ApiBackend): void {

@@ -8,7 +8,7 @@ import {
   mintMemberKey,
   readMemberKey,
   searchMemberKeys,
-} from '#shared/org/member-keys.ts'
+} from '#shared/org/admin/member-keys.ts'
 
 /** Keys of members: each opens their private vault and what they may see of the shared one. */
 export function memberKeys(router: Router, backend: ApiBackend): void {

@@ -5,8 +5,8 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import { presentOrgUsage, presentPipeline } from '#api/present/org-pipeline.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { listOrgUsage } from '#shared/org/org-usage.postgres.ts'
-import { readPipeline, redrivePipeline } from '#shared/org/pipeline-status.ts'
+import { listOrgUsage } from '#shared/org/base/org-usage.postgres.ts'
+import { readPipeline, redrivePipeline } from '#shared/org/admin/pipeline-status.ts'
 
 const defaultPeriodMs = 30 * 24 * 3600 * 1000
 

@@ -3,8 +3,8 @@ import type { OrgReviewer } from '#api/contract/types.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { orgAdmin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
-import { createReviewer, listOrgReviewers, removeReviewer } from '#shared/org/reviewers.ts'
-import type { ReviewerRow } from '#shared/org/reviewers.postgres.ts'
+import { createReviewer, listOrgReviewers, removeReviewer } from '#shared/org/admin/reviewers.ts'
+import type { ReviewerRow } from '#shared/org/base/reviewers.postgres.ts'
 
 /** Reviewers of an organization: they decide about its queue and do nothing else. */
 export function reviewers(router: Router, backend: ApiBackend): void {

@@ -3,8 +3,8 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { admin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { requireMemberKey } from '#shared/org/member-keys.ts'
-import { assignRoles, ensureUser, requireUser } from '#shared/org/user.ts'
+import { requireMemberKey } from '#shared/org/admin/member-keys.ts'
+import { assignRoles, ensureUser, requireUser } from '#shared/org/admin/user.ts'
 
 /** Gives a member, named by themselves or by their key, exactly these roles. */
 export function roleAssignments(router: Router, backend: ApiBackend): void {

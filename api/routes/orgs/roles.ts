@@ -3,7 +3,7 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { orgAdmin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentRole } from '#api/present/org.ts'
-import { changeRole, createRole, removeRole, listOrgRoles } from '#shared/org/role.ts'
+import { changeRole, createRole, removeRole, listOrgRoles } from '#shared/org/admin/role.ts'
 
 /** Roles: which tags of the shared memory their members may see. */
 export function roles(router: Router, backend: ApiBackend): void {

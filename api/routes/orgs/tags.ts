@@ -4,10 +4,10 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { orgAdmin, reviewedOrg } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentTag } from '#api/present/org.ts'
-import { changeTag, createTag, removeTag } from '#shared/org/tag.ts'
+import { changeTag, createTag, removeTag } from '#shared/org/admin/tag.ts'
 import { estimateTagRun, readTagRun, startTagRun } from '#shared/org/pipeline/tag-run.ts'
-import type { TagRun } from '#shared/org/tag-runs.postgres.ts'
-import { listTags } from '#shared/org/tags.postgres.ts'
+import type { TagRun } from '#shared/org/pipeline/tag-runs.postgres.ts'
+import { listTags } from '#shared/org/base/tags.postgres.ts'
 
 /** Tags: the labels that the classifier gives to shared memories. */
 export function tags(router: Router, backend: ApiBackend): void {

@@ -4,8 +4,8 @@ import { orgAdmin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import type { ChangeUserBody } from '#api/contract/types.ts'
 import { presentListedUser, presentUser } from '#api/present/org.ts'
-import { mintUserKey } from '#shared/org/user-key.ts'
-import { changeUser, createUser, removeUser, listOrgUsers } from '#shared/org/user.ts'
+import { mintUserKey } from '#shared/org/admin/user-key.ts'
+import { changeUser, createUser, removeUser, listOrgUsers } from '#shared/org/admin/user.ts'
 
 /** Users: who belongs to an organization, and their private vaults. */
 export function users(router: Router, backend: ApiBackend): void {

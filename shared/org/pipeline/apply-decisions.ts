@@ -1,21 +1,21 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { idForPurpose } from '#shared/core/ids.ts'
 import { currentTags } from '#shared/org/pipeline/current-tags.ts'
-import { reviewThreshold } from '#shared/org/review-threshold.ts'
+import { reviewThreshold } from '#shared/org/base/review-threshold.ts'
 import {
   noSuchSharedMemory,
   type ChangeOrigin,
   type SharedMemoryBackend,
-} from '#shared/org/shared-change.ts'
+} from '#shared/org/memories/shared-change.ts'
 import {
   addSharedMemories,
   updateSharedMemory,
   type SharedMemoryChange,
   type NewSharedMemory,
-} from '#shared/org/write-shared-memories.ts'
-import { confirmShared } from '#shared/org/shared-writes.mongo.ts'
-import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
-import type { Decision, TaggedFact, TurnRow } from '#shared/org/org-turns.postgres.ts'
+} from '#shared/org/memories/write-shared-memories.ts'
+import { confirmShared } from '#shared/org/memories/shared-writes.mongo.ts'
+import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
+import type { Decision, TaggedFact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 import { isBlockedByRedaction } from '#shared/privacy/apply-redaction.ts'
 
 /** What the ids of added memories are made of: others for another decision about the same turn. */

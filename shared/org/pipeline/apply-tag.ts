@@ -2,10 +2,10 @@ import { Refusal } from '#shared/core/errors.ts'
 import { copyIdOf, mintId } from '#shared/core/ids.ts'
 import { recordBill } from '#shared/billing/bill.postgres.ts'
 import type { TagRunJob } from '#shared/domain/job-payloads.ts'
-import { toSnapshot } from '#shared/org/finalize-shared-writes.ts'
+import { toSnapshot } from '#shared/org/memories/finalize-shared-writes.ts'
 import { isAboutPrompt } from '#shared/models/completion-failure.ts'
-import { findOrgPolicy, type OrgPolicy } from '#shared/org/org-policy.postgres.ts'
-import { orgBillingHash, recordOrgUsage } from '#shared/org/org-usage.postgres.ts'
+import { findOrgPolicy, type OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
+import { orgBillingHash, recordOrgUsage } from '#shared/org/base/org-usage.postgres.ts'
 import {
   extractJson,
   unusableAnswer,
@@ -16,18 +16,18 @@ import { openProcessor } from '#shared/org/pipeline/processor.ts'
 import { classifyInstructions } from '#shared/org/pipeline/prompts.ts'
 import { readTagAnswer, tagAnswerSchema } from '#shared/org/pipeline/tag-prompt.ts'
 import { callOf, factsPerCall, pagePrompt } from '#shared/org/pipeline/tag-run.ts'
-import { findPipelineGate } from '#shared/org/pipeline-state.postgres.ts'
-import { reviewThreshold } from '#shared/org/review-threshold.ts'
-import { mutateSharedMemory, type SharedMemoryBackend } from '#shared/org/shared-change.ts'
-import { untaggedPage } from '#shared/org/shared-lists.mongo.ts'
-import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { findPipelineGate } from '#shared/org/base/pipeline-state.postgres.ts'
+import { reviewThreshold } from '#shared/org/base/review-threshold.ts'
+import { mutateSharedMemory, type SharedMemoryBackend } from '#shared/org/memories/shared-change.ts'
+import { untaggedPage } from '#shared/org/memories/shared-lists.mongo.ts'
+import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
 import {
   advanceTagRun,
   findTagRun,
   settleTagRun,
   type TagRun,
-} from '#shared/org/tag-runs.postgres.ts'
-import { findTag, type TagRow } from '#shared/org/tags.postgres.ts'
+} from '#shared/org/pipeline/tag-runs.postgres.ts'
+import { findTag, type TagRow } from '#shared/org/base/tags.postgres.ts'
 import type { Snooze } from '#shared/storage/queue/job-outcome.ts'
 
 type ApplyBackend = CompletionBackend & SharedMemoryBackend

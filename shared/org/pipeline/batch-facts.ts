@@ -1,6 +1,6 @@
 import type { NearMemory } from '#shared/org/pipeline/nearest-shared.ts'
 import { shareWord, wordsOf } from '#shared/org/pipeline/shared-words.ts'
-import type { TaggedFact, TurnRow } from '#shared/org/org-turns.postgres.ts'
+import type { TaggedFact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 
 /** A fact of one of the turns that go through the passes together. */
 export type BatchFact = TaggedFact & {

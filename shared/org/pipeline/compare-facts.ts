@@ -7,8 +7,8 @@ import type { BatchFact } from '#shared/org/pipeline/batch-facts.ts'
 import type { NearMemory, NearbyMemories } from '#shared/org/pipeline/nearest-shared.ts'
 import type { ComparisonAnswer, JudgedFacts } from '#shared/org/pipeline/judged-facts.ts'
 import { reconcileInstructions } from '#shared/org/pipeline/prompts.ts'
-import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
-import type { Decision, TurnRow } from '#shared/org/org-turns.postgres.ts'
+import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
+import type { Decision, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 import { shape, type Schema } from '#shared/core/shape.ts'
 
 const textMax = 4_000

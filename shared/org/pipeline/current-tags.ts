@@ -1,5 +1,5 @@
-import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
-import type { TaggedFact } from '#shared/org/org-turns.postgres.ts'
+import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
+import type { TaggedFact } from '#shared/org/base/org-turns.postgres.ts'
 
 /**
  * The current labels of the tags of a fact. The label of a deleted tag stays: then only roles with `*` see

@@ -15,15 +15,20 @@ import {
   isNamedBy,
   recheckUpdates,
 } from '#shared/org/pipeline/recheck-updates.ts'
-import { fallbackNote, matchesAntiRule, noteMax, findExecRule } from '#shared/org/rule-matching.ts'
+import {
+  fallbackNote,
+  matchesAntiRule,
+  noteMax,
+  findExecRule,
+} from '#shared/org/base/rule-matching.ts'
 import { findAuthorScope } from '#shared/access/member-scope.postgres.ts'
-import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
-import type { Decision, TurnRow } from '#shared/org/org-turns.postgres.ts'
+import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
+import type { Decision, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import type { NearestSearch } from '#shared/vault/read/nearest.ts'
+import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
 
 type DecideBackend = CompletionBackend & {
   mongo: Mongo

@@ -1,12 +1,12 @@
 import { isPermitted, visibilityOf } from '#shared/domain/visibility.ts'
 import type { MemberScope } from '#shared/domain/member-scope.ts'
-import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
+import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 import type { BatchFact } from '#shared/org/pipeline/batch-facts.ts'
-import type { Decision } from '#shared/org/org-turns.postgres.ts'
+import type { Decision } from '#shared/org/base/org-turns.postgres.ts'
 import { currentTags } from '#shared/org/pipeline/current-tags.ts'
 import { sensitiveKindsOf } from '#shared/org/pipeline/sensitive-kinds.ts'
-import { findExecRule } from '#shared/org/rule-matching.ts'
-import { findPending } from '#shared/org/shared-lists.mongo.ts'
+import { findExecRule } from '#shared/org/base/rule-matching.ts'
+import { findPending } from '#shared/org/memories/shared-lists.mongo.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 
 type DecidedFacts = {

@@ -2,11 +2,11 @@ import type { Log } from '#shared/core/log.ts'
 import type { CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
 import { findEarlierWords } from '#shared/org/pipeline/earlier-words.ts'
 import { findFacts } from '#shared/org/pipeline/find-facts.ts'
-import { withholdByAntiRules, type WithheldPart } from '#shared/org/rule-matching.ts'
+import { withholdByAntiRules, type WithheldPart } from '#shared/org/base/rule-matching.ts'
 import { groupIntoTurns } from '#shared/vault/ingest/turn-extraction.ts'
-import { sharedByIds } from '#shared/org/shared-memories.mongo.ts'
-import { findReturnedBefore } from '#shared/org/shared-retrievals.postgres.ts'
-import { findOrgPolicy, type OrgPolicy } from '#shared/org/org-policy.postgres.ts'
+import { sharedByIds } from '#shared/org/memories/shared-memories.mongo.ts'
+import { findReturnedBefore } from '#shared/org/trail/shared-retrievals.postgres.ts'
+import { findOrgPolicy, type OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 import {
   findTurn,
   finishTurn,
@@ -15,14 +15,14 @@ import {
   savePassResults,
   type Fact,
   type TurnRow,
-} from '#shared/org/org-turns.postgres.ts'
+} from '#shared/org/base/org-turns.postgres.ts'
 import {
   dropLedJobs,
   gatherTurns,
   isLedByAnother,
   leadTurns,
   waitsForEarlier,
-} from '#shared/org/turn-batches.postgres.ts'
+} from '#shared/org/pipeline/turn-batches.postgres.ts'
 import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'

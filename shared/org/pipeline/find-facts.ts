@@ -14,9 +14,9 @@ import {
   matchesAntiRule,
   findExecRule,
   truncateNote,
-} from '#shared/org/rule-matching.ts'
-import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
-import type { Fact, TurnRow } from '#shared/org/org-turns.postgres.ts'
+} from '#shared/org/base/rule-matching.ts'
+import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
+import type { Fact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 import { redactOrSkipText } from '#shared/privacy/apply-redaction.ts'
 import { shape, type Schema } from '#shared/core/shape.ts'
 import type { TurnMessage } from '#shared/domain/job-payloads.ts'

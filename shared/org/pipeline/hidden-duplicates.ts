@@ -6,8 +6,8 @@ import { compareFacts } from '#shared/org/pipeline/compare-facts.ts'
 import { currentTags } from '#shared/org/pipeline/current-tags.ts'
 import { findNearbyHidden, type NearestBackend } from '#shared/org/pipeline/nearest-shared.ts'
 import { isNamedBy } from '#shared/org/pipeline/recheck-updates.ts'
-import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
-import type { Decision, TurnRow } from '#shared/org/org-turns.postgres.ts'
+import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
+import type { Decision, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 
 type DecidedFacts = {
   leader: TurnRow

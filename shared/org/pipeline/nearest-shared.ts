@@ -1,5 +1,5 @@
-import { recall } from '#shared/vault/read/recall.ts'
-import { sharedByIds, type SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { recall } from '#shared/vault/read/search/recall.ts'
+import { sharedByIds, type SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
 import { visibilityOf, isPermitted } from '#shared/domain/visibility.ts'
 import { toSharedVaultScope, type MemberScope } from '#shared/domain/member-scope.ts'
 import { sharedWords, shareWord, wordsOf } from '#shared/org/pipeline/shared-words.ts'
@@ -8,7 +8,7 @@ import type { Stores } from '#shared/storage/stores.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import type { NearestSearch } from '#shared/vault/read/nearest.ts'
+import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
 
 export type NearestBackend = Stores & {
   embedders: Embedders

@@ -1,5 +1,5 @@
 import type { JobName } from '#shared/domain/jobs.ts'
-import { claimProbe } from '#shared/org/pipeline-state.postgres.ts'
+import { claimProbe } from '#shared/org/base/pipeline-state.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /** Probes that this process runs at once, by pass: of providers that hang, each takes minutes. */

@@ -1,6 +1,6 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { openProviderKeys } from '#shared/access/provider-key.ts'
-import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
+import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 import { openCompletionModel } from '#shared/models/completion.ts'
 import { lacksAddress } from '#shared/core/provider-registry.ts'
 import type { CompletionModel } from '#shared/models/completion-model.ts'

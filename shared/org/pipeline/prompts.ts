@@ -1,5 +1,5 @@
-import { noteMax } from '#shared/org/rule-matching.ts'
-import type { OrgPolicy, PolicyRule } from '#shared/org/org-policy.postgres.ts'
+import { noteMax } from '#shared/org/base/rule-matching.ts'
+import type { OrgPolicy, PolicyRule } from '#shared/org/base/org-policy.postgres.ts'
 
 /**
  * The prompts. What an organization's admin wrote is part of the instructions; what members said,

@@ -7,8 +7,8 @@ import {
   tagAnswerShape,
   tagPrompt,
 } from '#shared/org/pipeline/tag-prompt.ts'
-import type { OrgPolicy, TagQuestion } from '#shared/org/org-policy.postgres.ts'
-import type { Fact, TurnRow } from '#shared/org/org-turns.postgres.ts'
+import type { OrgPolicy, TagQuestion } from '#shared/org/base/org-policy.postgres.ts'
+import type { Fact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 
 /** Questions, their characters, and facts of one call; where there are more there are several calls. */
 const questionsMax = 20

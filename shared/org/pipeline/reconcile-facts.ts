@@ -9,8 +9,8 @@ import { AnswerMissing, type CompletionBackend } from '#shared/org/pipeline/cach
 import { decideFacts } from '#shared/org/pipeline/decide-facts.ts'
 import { JudgedFacts } from '#shared/org/pipeline/judged-facts.ts'
 import { recordStatements } from '#shared/org/pipeline/record-statements.ts'
-import { inOrgLane } from '#shared/org/org-lane.postgres.ts'
-import { findOrgPolicy, type OrgPolicy } from '#shared/org/org-policy.postgres.ts'
+import { inOrgLane } from '#shared/org/pipeline/org-lane.postgres.ts'
+import { findOrgPolicy, type OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 import {
   findTurnBatch,
   finishTurn,
@@ -19,13 +19,13 @@ import {
   savePassResults,
   type Decision,
   type TurnRow,
-} from '#shared/org/org-turns.postgres.ts'
+} from '#shared/org/base/org-turns.postgres.ts'
 import type { OrgTurnJob } from '#shared/domain/job-payloads.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import type { NearestSearch } from '#shared/vault/read/nearest.ts'
+import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Log } from '#shared/core/log.ts'
 

@@ -1,7 +1,7 @@
-import { findExecRule } from '#shared/org/rule-matching.ts'
-import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
-import type { Decision, TaggedFact, TurnRow } from '#shared/org/org-turns.postgres.ts'
-import { insertStatements } from '#shared/org/shared-statements.postgres.ts'
+import { findExecRule } from '#shared/org/base/rule-matching.ts'
+import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
+import type { Decision, TaggedFact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
+import { insertStatements } from '#shared/org/memories/shared-statements.postgres.ts'
 import { redactOrSkipText } from '#shared/privacy/apply-redaction.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 

@@ -8,10 +8,10 @@ import {
   wakePipeline,
   recordFault,
   returnProbe,
-} from '#shared/org/pipeline-state.postgres.ts'
+} from '#shared/org/base/pipeline-state.postgres.ts'
 import { endProbe, startProbe } from '#shared/org/pipeline/probes.ts'
-import { findTurn } from '#shared/org/org-turns.postgres.ts'
-import { splitBatch } from '#shared/org/turn-batches.postgres.ts'
+import { findTurn } from '#shared/org/base/org-turns.postgres.ts'
+import { splitBatch } from '#shared/org/pipeline/turn-batches.postgres.ts'
 import type { OrgTurnJob } from '#shared/domain/job-payloads.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Snooze } from '#shared/storage/queue/job-outcome.ts'

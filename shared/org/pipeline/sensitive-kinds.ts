@@ -1,4 +1,4 @@
-import { matchesRule } from '#shared/org/rule-matching.ts'
+import { matchesRule } from '#shared/org/base/rule-matching.ts'
 
 /**
  * Kinds of facts that a team rarely means to be open to all of it, by words from the beginning of a word

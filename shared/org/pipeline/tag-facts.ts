@@ -1,14 +1,14 @@
-import { reviewThreshold } from '#shared/org/review-threshold.ts'
+import { reviewThreshold } from '#shared/org/base/review-threshold.ts'
 import type { CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
 import { rateTags, type TagLikelihoods } from '#shared/org/pipeline/rate-tags.ts'
-import { findOrgPolicy, type TagQuestion } from '#shared/org/org-policy.postgres.ts'
+import { findOrgPolicy, type TagQuestion } from '#shared/org/base/org-policy.postgres.ts'
 import {
   findTurnBatch,
   lockTurn,
   savePassResults,
   type Fact,
   type TaggedFact,
-} from '#shared/org/org-turns.postgres.ts'
+} from '#shared/org/base/org-turns.postgres.ts'
 import type { OrgTurnJob } from '#shared/domain/job-payloads.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 

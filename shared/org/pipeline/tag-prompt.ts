@@ -1,8 +1,8 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { shape, type Schema } from '#shared/core/shape.ts'
 import { unusableAnswer } from '#shared/org/pipeline/cached-completion.ts'
-import { truncateText } from '#shared/org/rule-matching.ts'
-import type { TagRow } from '#shared/org/tags.postgres.ts'
+import { truncateText } from '#shared/org/base/rule-matching.ts'
+import type { TagRow } from '#shared/org/base/tags.postgres.ts'
 
 /*
  * The questions that tags ask about facts, and the answers: one prompt for a member's facts, and for a tag

@@ -1,17 +1,17 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 import type { Admin } from '#shared/access/admin.ts'
-import { changePolicy, requireOrganization } from '#shared/org/policy-change.ts'
-import { recordPolicyEvent } from '#shared/org/policy-events.ts'
-import { countUntagged } from '#shared/org/shared-lists.mongo.ts'
+import { changePolicy, requireOrganization } from '#shared/org/base/policy-change.ts'
+import { recordPolicyEvent } from '#shared/org/base/policy-events.ts'
+import { countUntagged } from '#shared/org/memories/shared-lists.mongo.ts'
 import { tagPrompt, type TagQuestion } from '#shared/org/pipeline/tag-prompt.ts'
 import {
   findLatestTagRun,
   findTagRun,
   insertTagRun,
   type TagRun,
-} from '#shared/org/tag-runs.postgres.ts'
-import { requireTag } from '#shared/org/tag.ts'
+} from '#shared/org/pipeline/tag-runs.postgres.ts'
+import { requireTag } from '#shared/org/admin/tag.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 

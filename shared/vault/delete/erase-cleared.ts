@@ -11,7 +11,7 @@ import {
   dropClearedLeases,
 } from '#shared/vault/base/erasures.postgres.ts'
 import { dropClearedExchanges } from '#shared/vault/ingest/open-exchanges.postgres.ts'
-import { dropClearedTraces } from '#shared/vault/read/call-traces.postgres.ts'
+import { dropClearedTraces } from '#shared/vault/read/traces/call-traces.postgres.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import { removeClearedJobs, type RemovedJobs } from '#shared/storage/queue/cleared-jobs.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'

@@ -4,7 +4,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { withKeyedMutex } from '#shared/core/keyed-mutex.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { expiryFor, isExpired, type Expiry } from '#shared/domain/expiry.ts'
-import { isInCurrentEpoch, memoryNotFound } from '#shared/vault/read/inspect.ts'
+import { isInCurrentEpoch, memoryNotFound } from '#shared/vault/read/lists/inspect.ts'
 import { applyCurrentRetention } from '#shared/vault/base/apply-retention.ts'
 import { withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
 import {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { createIndexSource } from '#shared/vault/read/index-source.ts'
+import { createIndexSource } from '#shared/vault/read/search/index-source.ts'
 import { createVaultIndex } from '#shared/search/index/vault-index.ts'
 import { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { jobNames } from '#shared/domain/jobs.ts'
-import type { CallTrace } from '#shared/vault/read/call-trace.ts'
+import type { CallTrace } from '#shared/vault/read/traces/call-trace.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
 import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { ageRows } from '#test/support/alter.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { recall } from '#shared/vault/read/recall.ts'
+import { recall } from '#shared/vault/read/search/recall.ts'
 import {
   visibilityKey,
   visibilityOf,
@@ -11,11 +11,14 @@ import {
   sensitivityOf,
   type Visibility,
 } from '#shared/domain/visibility.ts'
-import { deleteSharedMemory, retagSharedMemory } from '#shared/org/write-shared-memories.ts'
+import {
+  deleteSharedMemory,
+  retagSharedMemory,
+} from '#shared/org/memories/write-shared-memories.ts'
 import { createVaultIndex } from '#shared/search/index/vault-index.ts'
 import { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
-import { createIndexSource } from '#shared/vault/read/index-source.ts'
+import { createIndexSource } from '#shared/vault/read/search/index-source.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'

@@ -4,8 +4,11 @@ import { join } from 'node:path'
 import t from 'tap'
 import { eraseAccount } from '#shared/accounts/erase-account.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { verifyAuditChain } from '#shared/org/audit-chain.ts'
-import { deleteSharedMemory, updateSharedMemory } from '#shared/org/write-shared-memories.ts'
+import { verifyAuditChain } from '#shared/org/trail/audit-chain.ts'
+import {
+  deleteSharedMemory,
+  updateSharedMemory,
+} from '#shared/org/memories/write-shared-memories.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { processEnvironment } from '#test/support/processes.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'

@@ -1,16 +1,16 @@
 import t from 'tap'
 import type { Backend } from '#shared/backend.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { sharedByIds } from '#shared/org/shared-memories.mongo.ts'
+import { sharedByIds } from '#shared/org/memories/shared-memories.mongo.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { finalizeStrandedWrites } from '#shared/org/audit.ts'
-import { restoreSharedMemory } from '#shared/org/restore-shared-memory.ts'
-import { reviewSharedMemory } from '#shared/org/review-shared-memory.ts'
+import { finalizeStrandedWrites } from '#shared/org/trail/audit.ts'
+import { restoreSharedMemory } from '#shared/org/memories/restore-shared-memory.ts'
+import { reviewSharedMemory } from '#shared/org/memories/review-shared-memory.ts'
 import {
   addSharedMemories,
   deleteSharedMemory,
   updateSharedMemory,
-} from '#shared/org/write-shared-memories.ts'
+} from '#shared/org/memories/write-shared-memories.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
 import { insertTag } from '#test/support/alter.ts'
 import { createTestBackend } from '#test/support/backend.ts'

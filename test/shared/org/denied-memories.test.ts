@@ -1,5 +1,5 @@
 import t from 'tap'
-import { findDeniedMemories } from '#shared/org/denied-memories.ts'
+import { findDeniedMemories } from '#shared/org/trail/denied-memories.ts'
 import { createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'

@@ -2,11 +2,14 @@ import t from 'tap'
 import type { Backend } from '#shared/backend.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { reembedStep } from '#shared/vault/reembed/reembed.ts'
-import { sharedMemoryFilter } from '#shared/org/shared-memories.mongo.ts'
-import { reembedSharedVaults } from '#shared/org/reembed-shared-vaults.ts'
-import { deleteSharedMemory, updateSharedMemory } from '#shared/org/write-shared-memories.ts'
+import { sharedMemoryFilter } from '#shared/org/memories/shared-memories.mongo.ts'
+import { reembedSharedVaults } from '#shared/org/memories/reembed-shared-vaults.ts'
+import {
+  deleteSharedMemory,
+  updateSharedMemory,
+} from '#shared/org/memories/write-shared-memories.ts'
 import { failOperations } from '#shared/operations/operations.postgres.ts'
-import { findOrg } from '#shared/org/orgs.postgres.ts'
+import { findOrg } from '#shared/org/base/orgs.postgres.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'

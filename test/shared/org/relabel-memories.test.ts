@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { RelabelJob } from '#shared/domain/job-payloads.ts'
-import { relabelMemories } from '#shared/org/relabel-memories.ts'
+import { relabelMemories } from '#shared/org/memories/relabel-memories.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { buildTeam } from '#test/support/team.ts'
 import { startService } from '#test/support/start-service.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createRetrievalTrail } from '#shared/org/retrieval-trail.ts'
+import { createRetrievalTrail } from '#shared/org/trail/retrieval-trail.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'

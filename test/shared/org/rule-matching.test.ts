@@ -6,7 +6,7 @@ import {
   noteMax,
   truncateNote,
   withholdByAntiRules,
-} from '#shared/org/rule-matching.ts'
+} from '#shared/org/base/rule-matching.ts'
 
 const rule = (match: string) => ({ match, note: '' })
 

@@ -6,8 +6,8 @@ import {
   deleteSharedMemory,
   retagSharedMemory,
   updateSharedMemory,
-} from '#shared/org/write-shared-memories.ts'
-import { sharedByIds } from '#shared/org/shared-memories.mongo.ts'
+} from '#shared/org/memories/write-shared-memories.ts'
+import { sharedByIds } from '#shared/org/memories/shared-memories.mongo.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'

@@ -3,8 +3,8 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { loadedOrg } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentTrailEntry } from '#api/present/org-trail.ts'
-import { normalizeMemberId } from '#shared/org/normalize.ts'
-import { listTrail } from '#shared/org/org-trail.postgres.ts'
+import { normalizeMemberId } from '#shared/org/base/normalize.ts'
+import { listTrail } from '#shared/org/base/org-trail.postgres.ts'
 
 /** The extractions from members' messages, and the shared memories retrieved for each member. */
 export function passes(router: Router, backend: ApiBackend): void {

@@ -4,9 +4,9 @@ import { reviewedMemory, sharedMemory } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentRevision, presentSharedMemory } from '#api/present/shared-memory.ts'
 import { requireAccountBalance } from '#shared/billing/admission-checks.ts'
-import { readHistory, restoreSharedMemory } from '#shared/org/restore-shared-memory.ts'
-import { toOrgVault } from '#shared/org/parse-params.ts'
-import { readSensitivityRules } from '#shared/org/sensitivity-rules.ts'
+import { readHistory, restoreSharedMemory } from '#shared/org/memories/restore-shared-memory.ts'
+import { toOrgVault } from '#shared/org/memories/parse-params.ts'
+import { readSensitivityRules } from '#shared/org/base/sensitivity-rules.ts'
 
 /** The revisions of a shared memory, and restoring one. */
 export function memoryHistory(router: Router, backend: ApiBackend): void {

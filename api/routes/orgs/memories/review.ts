@@ -5,16 +5,16 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import { sendInputNotes } from '#api/edge/input-notes.ts'
 import { presentPasses } from '#api/present/org-trail.ts'
 import { presentSharedMemory } from '#api/present/shared-memory.ts'
-import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
-import { findReplacements } from '#shared/org/superseded-memory.ts'
+import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
+import { findReplacements } from '#shared/org/memories/superseded-memory.ts'
 import {
   listReviewQueue,
   reviewSharedMemory,
   undoReview,
-} from '#shared/org/review-shared-memory.ts'
-import { toOrgVault, parseTags } from '#shared/org/parse-params.ts'
-import { findPassResults } from '#shared/org/org-trail.postgres.ts'
-import { readSensitivityRules } from '#shared/org/sensitivity-rules.ts'
+} from '#shared/org/memories/review-shared-memory.ts'
+import { toOrgVault, parseTags } from '#shared/org/memories/parse-params.ts'
+import { findPassResults } from '#shared/org/base/org-trail.postgres.ts'
+import { readSensitivityRules } from '#shared/org/base/sensitivity-rules.ts'
 
 /** Shared memories whose classification is uncertain, and their review by an admin. */
 export function review(router: Router, backend: ApiBackend): void {

@@ -7,7 +7,7 @@ import { selectQuestions } from '#shared/search/query/select-questions.ts'
 import { answerConfidence } from '#shared/search/ranking/confidence.ts'
 import { rankQuestions, type SearchHit } from '#shared/search/ranking/rank.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
-import { chooseLines, leaveOutWeakRest } from '#shared/vault/read/choose-lines.ts'
+import { chooseLines, leaveOutWeakRest } from '#shared/vault/read/prepare/choose-lines.ts'
 import {
   askedAt,
   buildHarmVaults,

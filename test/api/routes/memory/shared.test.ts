@@ -1,6 +1,6 @@
 import t from 'tap'
 import { jobNames } from '#shared/domain/jobs.ts'
-import { finishWithdrawals } from '#shared/org/withdraw-statement.ts'
+import { finishWithdrawals } from '#shared/org/memories/withdraw-statement.ts'
 import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'

@@ -4,7 +4,7 @@ import {
   deleteSharedMemory,
   retagSharedMemory,
   updateSharedMemory,
-} from '#shared/org/write-shared-memories.ts'
+} from '#shared/org/memories/write-shared-memories.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { waitUntil } from '#test/support/wait-until.ts'

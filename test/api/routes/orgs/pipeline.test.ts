@@ -1,6 +1,6 @@
 import t from 'tap'
 import { removeProviderKey, storeProviderKey } from '#shared/access/provider-key.ts'
-import { wakePipeline } from '#shared/org/pipeline-state.postgres.ts'
+import { wakePipeline } from '#shared/org/base/pipeline-state.postgres.ts'
 import { makeJobsDue } from '#test/support/alter-jobs.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { passMidnight, waitUntil } from '#test/support/wait-until.ts'

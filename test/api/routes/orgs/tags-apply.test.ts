@@ -1,7 +1,7 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { applyTag } from '#shared/org/pipeline/apply-tag.ts'
-import { endOrphanedTagRuns, insertTagRun } from '#shared/org/tag-runs.postgres.ts'
+import { endOrphanedTagRuns, insertTagRun } from '#shared/org/pipeline/tag-runs.postgres.ts'
 import { cancelAsOperator } from '#shared/vault/delete/cancel-as-operator.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { seedTeamMemories } from '#test/support/team.ts'

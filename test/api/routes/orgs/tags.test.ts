@@ -1,6 +1,6 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { addSharedMemories } from '#shared/org/write-shared-memories.ts'
+import { addSharedMemories } from '#shared/org/memories/write-shared-memories.ts'
 import { createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
 import { waitUntil } from '#test/support/wait-until.ts'

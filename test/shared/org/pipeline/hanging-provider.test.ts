@@ -1,5 +1,5 @@
 import t from 'tap'
-import { findTurn } from '#shared/org/org-turns.postgres.ts'
+import { findTurn } from '#shared/org/base/org-turns.postgres.ts'
 import { makeJobsDue } from '#test/support/alter-jobs.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'

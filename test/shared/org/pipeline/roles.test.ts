@@ -4,8 +4,8 @@ import {
   sharedMemoryFilter,
   sharedMemoryFromDocument,
   type SharedMemory,
-} from '#shared/org/shared-memories.mongo.ts'
-import { type Decision } from '#shared/org/org-turns.postgres.ts'
+} from '#shared/org/memories/shared-memories.mongo.ts'
+import { type Decision } from '#shared/org/base/org-turns.postgres.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { seedTeamMemories, type Team } from '#test/support/team.ts'
 import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'

@@ -4,7 +4,7 @@ import {
   clearFault,
   recordFault,
   wakePipeline,
-} from '#shared/org/pipeline-state.postgres.ts'
+} from '#shared/org/base/pipeline-state.postgres.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { buildTeam } from '#test/support/team.ts'
 import { startService } from '#test/support/start-service.ts'

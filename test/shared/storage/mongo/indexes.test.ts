@@ -17,7 +17,7 @@ import {
   findLiveMemories,
 } from '#shared/vault/base/tombstones.mongo.ts'
 import { contentHash } from '#shared/vault/base/memories.mongo.ts'
-import { createNearestScan } from '#shared/vault/read/nearest-scan.mongo.ts'
+import { createNearestScan } from '#shared/vault/read/search/nearest-scan.mongo.ts'
 import {
   hasUnconsolidated,
   markConsolidated,

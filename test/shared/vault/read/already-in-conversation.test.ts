@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
-import { excludeTexts } from '#shared/vault/read/already-in-conversation.ts'
+import { excludeTexts } from '#shared/vault/read/search/already-in-conversation.ts'
 import { hashText } from '#shared/search/columns/text-hash.ts'
 
 const containsText = (texts: readonly string[]) => {

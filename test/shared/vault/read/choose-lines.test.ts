@@ -6,7 +6,7 @@ import { createVaultIndex } from '#shared/search/index/vault-index.ts'
 import { rank } from '#shared/search/ranking/rank.ts'
 import { selectQuestions } from '#shared/search/query/select-questions.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
-import { chooseLines, leaveOutWeakRest } from '#shared/vault/read/choose-lines.ts'
+import { chooseLines, leaveOutWeakRest } from '#shared/vault/read/prepare/choose-lines.ts'
 
 const now = Date.UTC(2026, 10, 20, 15)
 const DAY_MS = 86_400_000

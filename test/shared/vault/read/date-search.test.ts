@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { searchDates } from '#shared/vault/read/date-search.ts'
+import { searchDates } from '#shared/vault/read/lists/date-search.ts'
 import { buildKey } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { dateQuestion, readDatePages } from '#test/support/date-pages.ts'

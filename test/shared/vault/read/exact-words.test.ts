@@ -1,5 +1,5 @@
 import t from 'tap'
-import { exactWords, missingWords, rowsByRareWords } from '#shared/vault/read/exact-words.ts'
+import { exactWords, missingWords, rowsByRareWords } from '#shared/vault/read/search/exact-words.ts'
 
 const wordsOf = (text: string) => exactWords(text).map(({ word }) => word)
 const finds = (text: string, row: string) => new RegExp(exactWords(text)[0]!.pattern, 'i').test(row)

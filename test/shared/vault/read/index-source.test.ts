@@ -1,6 +1,6 @@
 import t from 'tap'
 import { toBinaryVector } from '#shared/storage/mongo/documents.ts'
-import { createIndexSource } from '#shared/vault/read/index-source.ts'
+import { createIndexSource } from '#shared/vault/read/search/index-source.ts'
 import { buildKey, createTestClient } from '#test/support/api.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'

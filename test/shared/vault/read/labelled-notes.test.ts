@@ -1,5 +1,5 @@
 import t from 'tap'
-import { labelledNotes } from '#shared/vault/read/exact-words.ts'
+import { labelledNotes } from '#shared/vault/read/search/exact-words.ts'
 import type { CommandOutcome } from '#test/support/mongo-double.ts'
 import { insertMemories, type MemoryFixture } from '#test/support/insert-memories.ts'
 import { openSearchDeployment } from '#test/support/search-deployment.ts'

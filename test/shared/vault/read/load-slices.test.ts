@@ -4,7 +4,7 @@ import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-in
 import { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
-import { createIndexSource } from '#shared/vault/read/index-source.ts'
+import { createIndexSource } from '#shared/vault/read/search/index-source.ts'
 import { buildKey } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'

@@ -9,12 +9,12 @@ import { tiers, type EmbeddedMemory, type VaultScope } from '#shared/domain/memo
 import { openMongo } from '#shared/storage/mongo/connect.ts'
 import { createIndexes } from '#shared/storage/mongo/indexes.ts'
 import { MemoryStore, type NewMemory } from '#shared/vault/base/memories.mongo.ts'
-import { createNearestScan } from '#shared/vault/read/nearest-scan.mongo.ts'
-import { chooseNearestSearch } from '#shared/vault/read/nearest.mongo.ts'
+import { createNearestScan } from '#shared/vault/read/search/nearest-scan.mongo.ts'
+import { chooseNearestSearch } from '#shared/vault/read/search/nearest.mongo.ts'
 import { createSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
 import { withoutConnectDeadlines } from '#test/setup/connect-deadlines.ts'
 import { createAtlasDouble } from '#test/support/atlas-double.ts'
-import type { NearestSearch, NearestQuestion } from '#shared/vault/read/nearest.ts'
+import type { NearestSearch, NearestQuestion } from '#shared/vault/read/search/nearest.ts'
 
 const dimension = 8
 const space = 'test-space_1'

@@ -1,7 +1,7 @@
 import type { Document } from 'mongodb'
 import t, { type Test } from 'tap'
 import type { Backend } from '#shared/backend.ts'
-import { wholeOrPartialIndex } from '#shared/vault/read/searchable-index.ts'
+import { wholeOrPartialIndex } from '#shared/vault/read/search/searchable-index.ts'
 import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
 import { toBinaryVector } from '#shared/storage/mongo/documents.ts'
 import type { TestClient } from '#test/support/api.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isWithin, parseTimeWindow } from '#shared/vault/read/time-window.ts'
+import { isWithin, parseTimeWindow } from '#shared/vault/read/lists/time-window.ts'
 
 const now = Date.parse('2026-05-05T05:05:05.055Z')
 const id = '018f0000-0000-7000-8000-000000000001'

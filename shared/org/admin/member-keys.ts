@@ -1,0 +1,169 @@
+import { Refusal } from '#shared/core/errors.ts'
+import type { Admin } from '#shared/access/admin.ts'
+import { hashKey, looksLikeKey, maskMemberKey } from '#shared/access/key.ts'
+import { insertSealedKey, unsealKey } from '#shared/org/base/org-key.ts'
+import { recordPolicyEvent } from '#shared/org/base/policy-events.ts'
+import { changePolicy, requireOrganization } from '#shared/org/base/policy-change.ts'
+import { ensureUser } from '#shared/org/admin/user.ts'
+import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
+import {
+  findMemberKey,
+  listMemberKeys,
+  revokeMemberKey,
+  type KeyHolder,
+  type MemberKeyRow,
+} from '#shared/access/member-keys.postgres.ts'
+import type { Config } from '#shared/core/config.ts'
+import type { Seal } from '#shared/core/seal.ts'
+import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
+
+/** A member key with its raw form. */
+export type RevealedMemberKey = MemberKeyRow & { key: string }
+
+type MemberKeyRequest = {
+  org: string
+  teamMemberId: string
+  /** False: what the member says with it is theirs alone. */
+  shares: boolean
+  operation: string
+}
+
+/**
+ * Creates a key of a member, and the member with a private vault where the organization has none of that
+ * name. Repeated under the same operation it returns the key that the first run made.
+ *
+ * @param operation becomes the key's id
+ * @throws Refusal `missing`; `conflict` when the key it made cannot be shown any more.
+ */
+export const mintMemberKey = (
+  backend: { postgres: Postgres; config: Config; seal: Seal },
+  admin: Admin,
+  { org, teamMemberId, shares, operation }: MemberKeyRequest,
+): Promise<RevealedMemberKey> =>
+  changePolicy(backend, { admin, org }, async tx => {
+    const existing = await findMemberKey(tx.query, org, { id: operation })
+    if (existing) return { ...existing, key: unsealKey(backend, existing) }
+    const { account } = admin
+    const user = await ensureUser(tx, { admin, org }, teamMemberId)
+    const { id: userId, vault, teamMemberId: name } = user
+    const newKey = { id: operation, org, user: userId, account, vault, name, shares }
+    const { key } = await insertSealedKey(tx, backend, newKey, admin.email)
+    const row = await findMemberKey(tx.query, org, { id: operation })
+    return { ...row!, key }
+  })
+
+/**
+ * Keys of members, revoked ones too, without their raw form.
+ *
+ * @param q a whole key, or a part, in any case, of what is stored of keys in clear: the masked form,
+ *   the id, and the name, email, first and last name of the member
+ * @throws Refusal `missing`.
+ */
+export async function searchMemberKeys(
+  backend: { postgres: Postgres; config: Config },
+  admin: Admin,
+  org: string,
+  q = '',
+): Promise<MemberKeyRow[]> {
+  const { query } = backend.postgres
+  await requireOrganization(query, admin, org)
+  const exactKey = looksLikeKey(q)
+    ? await findMemberKey(query, org, parseKeyReference(backend, q))
+    : undefined
+  if (exactKey?.user) return [exactKey]
+  const rows = await listMemberKeys(query, org)
+  const needle = toSearchForm(q)
+  return rows.filter(row => searchableFields(row).some(text => toSearchForm(text).includes(needle)))
+}
+
+/** An accent as a letter or after it, and any case, are one. */
+const toSearchForm = (text: string): string => text.normalize('NFC').toLowerCase()
+
+/** The fields of a key that a search compares. */
+const searchableFields = (row: MemberKeyRow & KeyHolder): string[] => [
+  row.id,
+  row.masked,
+  maskMemberKey(row.masked),
+  row.teamMemberId,
+  row.email,
+  `${row.firstName} ${row.lastName}`.trim(),
+]
+
+/**
+ * A member key with its raw form. That it was shown is an event of the account.
+ *
+ * @param keyReference its id, or the key itself
+ * @throws Refusal `missing`; `conflict` when it cannot be shown any more.
+ */
+export async function readMemberKey(
+  backend: { postgres: Postgres; config: Config; seal: Seal },
+  admin: Admin,
+  org: string,
+  keyReference: string,
+): Promise<RevealedMemberKey> {
+  return backend.postgres.transaction(async tx => {
+    await requireOrganization(tx.query, admin, org)
+    const row = await requireMemberKey(tx.query, backend, org, keyReference)
+    const key = unsealKey(backend, row)
+    await recordPolicyEvent(
+      tx,
+      { admin, org },
+      {
+        action: 'key.revealed',
+        subject: row.masked,
+        before: null,
+        after: { key_id: row.id, team_member_id: row.teamMemberId },
+      },
+    )
+    return { ...row, key }
+  })
+}
+
+/**
+ * Revokes a member key, or the organization's own: every process refuses the next request with it.
+ *
+ * @param keyReference its id, or the key itself
+ * @returns its id
+ * @throws Refusal `missing`.
+ */
+export const revokeOrgMemberKey = (
+  backend: { postgres: Postgres; config: Config; queue: Queue },
+  admin: Admin,
+  org: string,
+  keyReference: string,
+): Promise<string> =>
+  changePolicy(backend, { admin, org }, async tx => {
+    const row = await findMemberKey(tx.query, org, parseKeyReference(backend, keyReference))
+    if (!row) throw missingKey()
+    const revoked = await revokeMemberKey(tx, row.id)
+    await recordRevokedKeys(tx, revoked, admin.email)
+    await emitWebhookEvents(tx, backend.queue, toKeyRevokedEvents(revoked))
+    return row.id
+  })
+
+/**
+ * The key of a member that a reference names.
+ *
+ * @param keyReference its id, or the key itself
+ * @throws Refusal `missing`, also for the organization's own key.
+ */
+export async function requireMemberKey(
+  query: Query,
+  backend: { config: Config },
+  org: string,
+  keyReference: string,
+): Promise<MemberKeyRow & { user: string }> {
+  const row = await findMemberKey(query, org, parseKeyReference(backend, keyReference))
+  if (row?.user) return { ...row, user: row.user }
+  throw missingKey()
+}
+
+const parseKeyReference = ({ config }: { config: Config }, keyReference: string) =>
+  looksLikeKey(keyReference)
+    ? { hash: hashKey(config.keyPepper, keyReference) }
+    : { id: keyReference }
+
+const missingKey = (): Refusal =>
+  new Refusal('missing', 'No such key', 'GET /v1/orgs/:orgId/keys lists them')

@@ -1,0 +1,108 @@
+import { findAdminByCredential, type Admin } from '#shared/access/admin.ts'
+import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
+import type { Config } from '#shared/core/config.ts'
+import { changePolicy } from '#shared/org/base/policy-change.ts'
+import {
+  createPartRecorder,
+  listParts,
+  removePart,
+  requirePart,
+  type OrgAdmin,
+} from '#shared/org/base/policy-part.ts'
+import {
+  deleteReviewer,
+  findReviewerByHash,
+  insertReviewer,
+  listReviewers,
+  type ReviewerRow,
+} from '#shared/org/base/reviewers.postgres.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+
+type ReviewerBackend = { postgres: Postgres; config: Config }
+
+/** An admin, or a reviewer of one organization, with the account that it belongs to. */
+export type Reviewer = Admin & {
+  /** The only organization they may look at; null: all of the account. */
+  reviews: string | null
+}
+
+/**
+ * The admin or the reviewer of a credential.
+ *
+ * @returns undefined for a credential that is unknown, expired or revoked.
+ */
+export async function findReviewerByCredential(
+  backend: ReviewerBackend,
+  credential: string,
+): Promise<Reviewer | undefined> {
+  const admin = await findAdminByCredential(backend, credential)
+  if (admin) return { ...admin, reviews: null }
+  const keyHash = hashKey(backend.config.keyPepper, credential)
+  const reviewer = await findReviewerByHash(backend.postgres.query, keyHash)
+  if (!reviewer) return undefined
+  const { email, account, org } = reviewer
+  return { email, account, keyHash, reviews: org }
+}
+
+/**
+ * The reviewers of an organization, oldest first.
+ *
+ * @throws Refusal `missing`.
+ */
+export const listOrgReviewers = (
+  backend: { postgres: Postgres },
+  scope: OrgAdmin,
+): Promise<ReviewerRow[]> => listParts(backend, scope, listReviewers)
+
+/**
+ * Creates a reviewer, who sees the review queue of the organization and decides about it, and can neither
+ * read or mint keys nor change policy. Repeated under the same operation it replaces the credential.
+ *
+ * @param operation becomes the reviewer's id
+ * @returns the reviewer and the raw credential, which is shown once.
+ * @throws Refusal `missing`; `conflict` when the organization has a reviewer of that email.
+ */
+export const createReviewer = (
+  backend: ReviewerBackend,
+  { admin, org }: OrgAdmin,
+  { email, operation }: { email: string; operation: string },
+): Promise<{ reviewer: ReviewerRow; key: string }> =>
+  changePolicy(
+    backend,
+    { admin, org, conflictMessage: 'The organization has a reviewer of this email' },
+    async tx => {
+      const key = mintKey('admin')
+      const { isNew, ...reviewer } = await insertReviewer(tx, {
+        id: operation,
+        org,
+        email: email.toLowerCase(),
+        hash: hashKey(backend.config.keyPepper, key),
+        masked: maskKey(key),
+        createdBy: admin.email,
+      })
+      if (isNew)
+        await recordReviewerEvent(tx, { admin, org }, 'reviewer.created', { after: reviewer })
+      return { reviewer, key }
+    },
+  )
+
+/**
+ * Removes a reviewer: their credential opens nothing from the next request on.
+ *
+ * @throws Refusal `missing`.
+ */
+export const removeReviewer = (
+  backend: { postgres: Postgres },
+  { admin, org }: OrgAdmin,
+  id: string,
+  operation: string,
+): Promise<void> =>
+  removePart(backend, { admin, org }, operation, async tx => {
+    const reviewer = requirePart(await deleteReviewer(tx, org, id), 'reviewer')
+    await recordReviewerEvent(tx, { admin, org }, 'reviewer.deleted', { before: reviewer })
+  })
+
+const recordReviewerEvent = createPartRecorder<
+  ReviewerRow,
+  'reviewer.created' | 'reviewer.deleted'
+>(({ email, masked }) => ({ email, key: masked }))

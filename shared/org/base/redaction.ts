@@ -1,0 +1,79 @@
+import type { Admin } from '#shared/access/admin.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
+import { countTokensInSlices } from '#shared/core/tokens.ts'
+import type { Metadata } from '#shared/domain/metadata.ts'
+import { requireOrganization, changePolicy } from '#shared/org/base/policy-change.ts'
+import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
+import {
+  applyRedaction,
+  redactMetadata,
+  type RedactionPolicy,
+  toActiveRedaction,
+} from '#shared/privacy/apply-redaction.ts'
+import { findOrgRedaction, putOrgRedaction } from '#shared/org/base/redaction.postgres.ts'
+import {
+  type EffectivePolicy,
+  defaultRedaction,
+  type RedactionInput,
+  toStoredRedaction,
+} from '#shared/privacy/redaction-decision.ts'
+
+/**
+ * The effective policy of an organization, for its members and its shared memories.
+ *
+ * @throws Refusal `missing` when it is not the admin's.
+ */
+export async function readOrgPolicy(
+  { postgres }: { postgres: Postgres },
+  { admin, org }: { admin: Admin; org: string },
+): Promise<EffectivePolicy> {
+  const { id } = await requireOrganization(postgres.query, admin, org)
+  return effectiveOrgPolicy(postgres.query, id)
+}
+
+/** The effective policy of an organization, without an access check. */
+export async function effectiveOrgPolicy(query: Query, org: string): Promise<EffectivePolicy> {
+  const redaction = await findOrgRedaction(query, org)
+  if (!redaction?.effective) return { redaction: defaultRedaction, decidedBy: 'default' }
+  return { redaction: redaction.effective, decidedBy: redaction.own ? 'organization' : 'account' }
+}
+
+/**
+ * Changes the redaction of an organization; null: that of its account applies.
+ *
+ * @throws Refusal `missing` when it is not the admin's.
+ */
+export const changeOrgPolicy = (
+  backend: { postgres: Postgres },
+  { admin, org }: { admin: Admin; org: string },
+  redaction: RedactionInput | null,
+): Promise<void> =>
+  changePolicy(backend, { admin, org }, async tx => {
+    const stored = redaction && toStoredRedaction(redaction)
+    if (!(await putOrgRedaction(tx.query, org, stored))) return
+    const { account, email: actor } = admin
+    const subject = org.toLowerCase()
+    await recordAccountEvent(tx, { account, actor, action: 'policy.changed', subject })
+  })
+
+/** The redaction that applies to the shared memories of an organization now. */
+export async function activeOrgRedaction(
+  query: Query,
+  org: string,
+): Promise<RedactionPolicy | null> {
+  return toActiveRedaction((await findOrgRedaction(query, org))?.effective ?? null)
+}
+
+/**
+ * A new shared memory with the text and metadata that may be stored.
+ *
+ * @throws Refusal `invalid` as `applyRedaction`.
+ */
+export async function redactContent<
+  Content extends { text: string; tokens: number; metadata?: Metadata },
+>(redaction: RedactionPolicy | null, content: Content): Promise<Content> {
+  const text = applyRedaction(redaction, content.text, 'text')
+  const metadata = redactMetadata(redaction, content.metadata)
+  const tokens = text === content.text ? content.tokens : await countTokensInSlices(text)
+  return { ...content, text, tokens, ...(metadata && { metadata }) }
+}

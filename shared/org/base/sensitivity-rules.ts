@@ -1,0 +1,27 @@
+import type { Query } from '#shared/storage/postgres/connect.ts'
+import { listRoles, type RoleRow } from '#shared/org/base/roles.postgres.ts'
+import { listTags, type TagRow } from '#shared/org/base/tags.postgres.ts'
+
+/** What decides how sensitive a shared memory is: the labels that each role of the organization allows. */
+export type SensitivityRules = { org: string; roles: readonly (readonly string[])[] }
+
+export async function readSensitivityRules(query: Query, org: string): Promise<SensitivityRules> {
+  const [roles, tags] = await Promise.all([listRoles(query, org), listTags(query, org)])
+  return toSensitivityRules(org, roles, tags)
+}
+
+/** The rules of all roles and tags of an organization. */
+export function toSensitivityRules(
+  org: string,
+  roles: readonly RoleRow[],
+  tags: readonly TagRow[],
+): SensitivityRules {
+  // A role that allows a tag also allows its former labels, which memories may still bear.
+  const former = new Map(tags.map(tag => [tag.label, tag.former]))
+  return {
+    org,
+    roles: roles.map(({ allowedTags }) =>
+      allowedTags.flatMap(label => [label, ...(former.get(label) ?? [])]),
+    ),
+  }
+}

@@ -1,0 +1,98 @@
+import type { Query } from '#shared/storage/postgres/connect.ts'
+import {
+  historyDays,
+  type AuditAction,
+  type MemorySnapshot,
+  type WriteKind,
+} from '#shared/org/memories/shared-writes.postgres.ts'
+
+/** One change of a shared memory that was carried out. */
+export type AuditEvent = {
+  id: string
+  action: AuditAction
+  /** An admin's email, or how the organization calls the member. */
+  actor: string
+  memory: string
+  /** Epoch milliseconds. */
+  createdAt: number
+}
+
+const columns = `e.id, e.action, e.actor, e.memory,
+  floor(extract(epoch from e.created_at) * 1000)::float8 as "createdAt"`
+
+export type AuditFilter = {
+  actor: string | undefined
+  action: AuditAction | undefined
+  /** Epoch milliseconds, inclusive. */
+  since: number | undefined
+  limit: number
+}
+
+/** Audit events of an organization, newest first. */
+export async function listAudit(
+  query: Query,
+  org: string,
+  { actor, action, since, limit }: AuditFilter,
+): Promise<AuditEvent[]> {
+  const { rows } = await query<AuditEvent>(
+    `select ${columns} from audit_events e
+     where e.org = $1 and ($2::text is null or e.actor = $2) and ($3::text is null or e.action = $3)
+       and ($4::float8 is null or e.created_at >= to_timestamp($4 / 1000))
+     order by e.created_at desc, e.id desc limit $5`,
+    [org, actor ?? null, action ?? null, since ?? null, limit],
+    'audit.list',
+  )
+  return rows
+}
+
+/** Events of one memory; more are not listed. */
+const memoryEventsMax = 10_000
+
+/** Audit events of one memory, newest first; none for an unknown memory. */
+export async function listMemoryAudit(
+  query: Query,
+  org: string,
+  memory: string,
+): Promise<AuditEvent[]> {
+  const { rows } = await query<AuditEvent>(
+    `select ${columns} from audit_events e where e.org = $1 and e.memory = $2
+     order by e.created_at desc, e.id desc limit ${memoryEventsMax}`,
+    [org, memory],
+    'audit.of',
+  )
+  return rows
+}
+
+/** A change that can still be looked at and undone. */
+export type MemoryRevision = {
+  /** The write; every event of it names it. */
+  id: string
+  kind: WriteKind
+  actor: string
+  events: { id: string; action: AuditAction }[]
+  before: MemorySnapshot | null
+  after: MemorySnapshot | null
+  /** Epoch milliseconds. */
+  createdAt: number
+}
+
+/** The changes of one memory in the last 30 days, newest first. */
+export async function listMemoryRevisions(
+  query: Query,
+  org: string,
+  memory: string,
+): Promise<MemoryRevision[]> {
+  const { rows } = await query<MemoryRevision>(
+    `select w.id, w.kind, w.actor, w.before, w.after,
+            json_agg(json_build_object('id', e.id, 'action', e.action) order by e.action) as events,
+            floor(extract(epoch from max(e.created_at)) * 1000)::float8 as "createdAt"
+     from shared_writes w join audit_events e on e.write = w.id
+     where w.org = $1 and w.memory = $2 and w.state = 'done'
+       and (w.before is not null or w.after is not null)
+       and e.created_at > now() - make_interval(days => $3)
+     group by w.id order by max(e.created_at) desc, w.id desc limit 500`,
+    [org, memory, historyDays],
+    'audit.revisions',
+  )
+  return rows
+}

@@ -1,0 +1,158 @@
+import type { Embedder } from '#shared/domain/embedder.ts'
+import type { VaultScope } from '#shared/domain/memory.ts'
+import { mergeRankings } from '#shared/vault/read/search/recall.ts'
+import {
+  sharedPage,
+  sharedVectors,
+  type SharedFilter,
+  type SharedPosition,
+} from '#shared/org/memories/shared-lists.mongo.ts'
+import { sharedByIds, type SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
+import { unrestricted } from '#shared/domain/visibility.ts'
+import { undefinedIfUnavailable, openSharedEmbedders } from '#shared/vault/base/shared-embedders.ts'
+import { putInSlices } from '#shared/search/index/load-index.ts'
+import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
+import type { SearchHit } from '#shared/search/ranking/rank.ts'
+import { rankInTurns } from '#shared/search/ranking/rank-in-turns.ts'
+import { termsOf } from '#shared/search/words/index-terms.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import type { CursorCodec } from '#shared/core/cursor.ts'
+import { readPage, type Page, type PageRequest } from '#shared/core/page.ts'
+import type { Embedders } from '#shared/models/embedders.ts'
+import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
+import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
+import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
+
+export type SharedMemoryQuery = SharedFilter & {
+  /** Ranks by it; newest first without. */
+  q: string | undefined
+  limit: number
+  /** Of the previous page. */
+  cursor: string | undefined
+}
+
+/** A shared vault, and the space that all of it is in. */
+export type SharedVaultScope = VaultScope & { space: string | null }
+
+type ListBackend = {
+  mongo: Mongo
+  cursors: CursorCodec
+  embedders: Embedders
+  queryVectors: QueryVectorCache
+  vaultIndexes: VaultIndexes
+  nearest: NearestSearch
+  now: () => number
+}
+
+/**
+ * One page of the shared memories of an organization, for its admin: newest first, or nearest to a query,
+ * then 500 at most.
+ *
+ * @throws Refusal `invalid` for a cursor of another list; `upstream` when the embedding model does not
+ *   answer; `unavailable` when the memory store is out of reach.
+ */
+export async function listSharedMemories(
+  backend: ListBackend,
+  scope: SharedVaultScope,
+  question: SharedMemoryQuery,
+): Promise<Page<SharedMemory>> {
+  const { q, tag, author, reviewed, metadata, cursor, limit } = question
+  const filters = [tag, author, reviewed, q, metadata].map(value => value ?? null)
+  const cursorBinding = ['shared', scope.vault, scope.epoch, ...filters]
+  const page = { limit, cursor, bound: cursorBinding }
+  if (q !== undefined && q.trim() !== '')
+    return rankedPage(backend, scope, { ...question, q }, page)
+  return readPage(
+    backend.cursors,
+    page,
+    (after: SharedPosition | undefined, count) =>
+      sharedPage(backend.mongo, scope, { ...question, after, count }),
+    ({ acquiredAt, id }): SharedPosition => [acquiredAt, id],
+  )
+}
+
+/** A ranking has no key to go on from: its position is a count of rows. */
+async function rankedPage(
+  backend: ListBackend,
+  scope: SharedVaultScope,
+  question: SharedMemoryQuery & { q: string },
+  page: PageRequest,
+): Promise<Page<SharedMemory>> {
+  const { rows, next } = await readPage(
+    backend.cursors,
+    page,
+    async (start: number = 0, count) => {
+      const ranked = await rankByQuery(backend, scope, question, start + count)
+      return ranked.slice(start).map((memory, index) => ({ memory, position: start + index + 1 }))
+    },
+    row => row.position,
+  )
+  return { rows: rows.map(({ memory }) => memory), next }
+}
+
+const rankedMax = 500
+
+async function rankByQuery(
+  backend: ListBackend,
+  { space, ...scope }: SharedVaultScope,
+  question: SharedMemoryQuery & { q: string },
+  count: number,
+): Promise<SharedMemory[]> {
+  const limit = Math.min(rankedMax, count)
+  const input = { scope, question, limit }
+  const [current, ...former] = await openSharedEmbedders(backend, space)
+  const rankings = await Promise.all([
+    rankWithEmbedder(backend, current, input),
+    ...former.map(one => undefinedIfUnavailable(rankWithEmbedder(backend, one, input))),
+  ])
+  const ranked = mergeRankings(rankings.flatMap(rows => rows ?? []))
+  const ids = ranked.slice(0, limit).map(({ memory }) => memory.id)
+  const rows = new Map((await sharedByIds(backend.mongo, scope, ids)).map(row => [row.id, row]))
+  return ids.flatMap(id => rows.get(id) ?? [])
+}
+
+async function rankWithEmbedder(
+  backend: ListBackend,
+  embedder: Embedder,
+  input: { scope: VaultScope; question: SharedMemoryQuery & { q: string }; limit: number },
+): Promise<SearchHit[]> {
+  const { scope, question, limit } = input
+  const vector = await backend.queryVectors.embed(embedder, question.q)
+  const openIndexes = async () => [await openIndex(backend, scope, question, { embedder, vector })]
+  return rankInTurns(openIndexes, [{ text: question.q, vector, kind: 'whole' }], {
+    now: backend.now(),
+    limit,
+    floor: false,
+    calibration: embedder.calibration,
+  })
+}
+
+/** With a filter only what it lets through is ranked: as many of the newest as a process reads in time. */
+const filteredMax = 20_000
+const candidatesMax = 2_000
+
+async function openIndex(
+  { mongo, vaultIndexes, nearest }: ListBackend,
+  scope: VaultScope,
+  filter: SharedFilter,
+  { embedder, vector }: { embedder: { space: string; dimension: number }; vector: Float32Array },
+): Promise<VaultIndex> {
+  const { space, dimension } = embedder
+  const { tag, author, reviewed, metadata } = filter
+  if ([tag, author, reviewed, metadata].every(value => value === undefined)) {
+    const ref = { scope, session: null, space, dimension, audience: unrestricted }
+    const index = await vaultIndexes.get(ref)
+    if (index !== 'too-large') return index
+    const partition = { session: null, sessionEpoch: 0 }
+    const partial = createVaultIndex({ dimension, termsOf })
+    const asked = { partition, space, vector, count: candidatesMax }
+    await putInSlices(partial, await nearest.candidates(scope, asked))
+    return partial
+  }
+  const index = createVaultIndex({ dimension, termsOf })
+  const rows = await Array.fromAsync(
+    sharedVectors(mongo, scope, { tag, author, reviewed, metadata, space, max: filteredMax }),
+  )
+  await putInSlices(index, rows)
+  return index
+}

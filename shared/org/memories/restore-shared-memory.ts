@@ -1,0 +1,71 @@
+import { Refusal } from '#shared/core/errors.ts'
+import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
+import {
+  mutateSharedMemory,
+  noSuchSharedMemory,
+  type ChangeOrigin,
+  type SharedMemoryBackend,
+} from '#shared/org/memories/shared-change.ts'
+import { listMemoryRevisions, type MemoryRevision } from '#shared/org/memories/audit.postgres.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+
+/**
+ * The state of a shared memory before and after each change of the last 30 days, newest first; of a
+ * removed one too.
+ *
+ * @throws Refusal `missing` when the organization has, and in that time had, no such memory.
+ */
+export async function readHistory(
+  { postgres }: Pick<SharedMemoryBackend, 'postgres'>,
+  { org }: Pick<OrgVault, 'org'>,
+  id: string,
+): Promise<MemoryRevision[]> {
+  const revisions = await listMemoryRevisions(postgres.query, org, id)
+  if (revisions.length > 0) return revisions
+  throw noSuchSharedMemory()
+}
+
+/**
+ * Restores a shared memory to its state before one of its changes: removed ones come back under their id,
+ * changed ones get their former text, tags, confidence and review state. The audit records it as
+ * `create`, `update` or `retag`.
+ *
+ * @param event any event of that change; the latest change, when missing
+ * @throws Refusal `missing` when there is no such memory or event, or it is more than 30 days ago;
+ *   `conflict` when there was nothing before it; `upstream`, `unavailable` as `updateShared`.
+ */
+export async function restoreSharedMemory(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  { operation, actor, id, event }: ChangeOrigin & { id: string; event: string | undefined },
+): Promise<SharedMemory> {
+  const restored = await mutateSharedMemory(
+    backend,
+    orgVault,
+    { operation, actor, id, kind: 'restore' },
+    async () => {
+      const revisions = await readHistory(backend, orgVault, id)
+      const revision =
+        event === undefined
+          ? revisions[0]
+          : revisions.find(({ events }) => events.some(one => one.id === event.toLowerCase()))
+      if (!revision) {
+        throw new Refusal(
+          'missing',
+          'No such event in the last 30 days of this memory',
+          'GET …/history lists them',
+        )
+      }
+      // Words that an admin takes back are words that an admin wants.
+      if (revision.before) return { ...revision.before, byHand: true }
+      throw new Refusal(
+        'conflict',
+        'There was nothing before this: it is how the memory came to be',
+        'DELETE removes the memory',
+      )
+    },
+  )
+  // Repeated under the same operation, after the restored memory was removed again.
+  if (!restored) throw noSuchSharedMemory()
+  return restored
+}

@@ -1,0 +1,187 @@
+import { Refusal } from '#shared/core/errors.ts'
+import { idForPurpose } from '#shared/core/ids.ts'
+import { findReviewQueue } from '#shared/org/memories/shared-lists.mongo.ts'
+import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
+import {
+  mutateSharedMemory,
+  noSuchSharedMemory,
+  toWriteId,
+  type ChangeOrigin,
+  type SharedMemoryBackend,
+} from '#shared/org/memories/shared-change.ts'
+import { deleteSharedMemory } from '#shared/org/memories/write-shared-memories.ts'
+import { toSnapshot } from '#shared/org/memories/finalize-shared-writes.ts'
+import {
+  findReviewCandidate,
+  restoreDeleted,
+  restoreSuperseded,
+  deleteSuperseded,
+  type ReviewCandidate,
+} from '#shared/org/memories/superseded-memory.ts'
+import { listMemoryRevisions } from '#shared/org/memories/audit.postgres.ts'
+import { listTags } from '#shared/org/base/tags.postgres.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import { tagSetKey } from '#shared/domain/tags.ts'
+
+export type ReviewQuery = { threshold: number; limit: number; newestFirst: boolean }
+
+/**
+ * Memories that wait for review: not reviewed, and less sure of their tags than the threshold.
+ *
+ * @throws Refusal `unavailable` when the memory store is out of reach.
+ */
+export const listReviewQueue = (
+  { mongo }: Pick<SharedMemoryBackend, 'mongo'>,
+  orgVault: OrgVault,
+  question: ReviewQuery,
+): Promise<SharedMemory[]> => findReviewQueue(mongo, orgVault, question)
+
+export type ReviewDecision = {
+  action: 'approve' | 'dismiss' | 'reject'
+  /** With approve. */
+  tags: readonly string[] | undefined
+}
+
+/**
+ * Reviews a memory: approves it, with other tags if given, dismisses the doubt and leaves the tags, or
+ * rejects and removes it. Approved or dismissed it counts as reviewed. The memory that an approved one was added to replace is removed
+ * first: a run that ends between the two writes is completed by the next request. A second run under the
+ * same operation changes nothing more.
+ *
+ * @throws Refusal `missing` when there is no such memory; `conflict` when it has been reviewed;
+ *   `upstream` when a memory has to be brought back and the embedding
+ *   model does not answer; `unavailable` when a store is out of reach.
+ */
+export async function reviewSharedMemory(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  { operation, actor, id, action, ...decision }: ChangeOrigin & ReviewDecision & { id: string },
+): Promise<SharedMemory> {
+  const tags = action === 'approve' ? decision.tags : undefined
+  const write = { operation, actor, id, kind: 'review' } as const
+  let waiting: ReviewCandidate | undefined
+  const reviewed = await mutateSharedMemory(backend, orgVault, write, async ({ memory }) => {
+    if (!memory) throw noSuchSharedMemory()
+    if (memory.reviewed) {
+      if (waiting) await undoLosingReview(backend, orgVault, { operation, actor, waiting })
+      throw new Refusal(
+        'conflict',
+        'This memory has been reviewed already',
+        'PATCH changes it; POST …/review/undo takes the decision back',
+      )
+    }
+    waiting = await findReviewCandidate(backend, orgVault, memory)
+    const by = { operation, actor, waiting }
+    if (tags) await requireKnownTags(backend.postgres.query, orgVault.org, memory, tags)
+    const { pending: _, ...snapshot } = toSnapshot(memory)
+    const decided = { ...snapshot, tags: tags ?? memory.tags, reviewed: true }
+    if (action === 'approve') {
+      const replaced = await deleteSuperseded(backend, orgVault, by)
+      return { ...decided, ...(replaced !== undefined && { replaced }) }
+    }
+    await restoreSuperseded(backend, orgVault, by)
+    return action === 'reject' ? null : decided
+  })
+  const decided = reviewed ?? (await findRejected(backend, orgVault, { operation, id }))
+  if (!decided) throw noSuchSharedMemory()
+  return decided
+}
+
+/** The memory as it was before this operation rejected it. */
+async function findRejected(
+  { postgres }: Pick<SharedMemoryBackend, 'postgres'>,
+  { org }: OrgVault,
+  { operation, id }: { operation: string; id: string },
+): Promise<SharedMemory | undefined> {
+  const revisions = await listMemoryRevisions(postgres.query, org, id)
+  const rejection = revisions.find(revision => revision.id === toWriteId({ operation, id }))
+  if (!rejection?.before || rejection.after) return undefined
+  return { ...rejection.before, id, version: 0, updatedAt: rejection.createdAt }
+}
+
+/**
+ * Those that the memory has, and those of the organization.
+ *
+ * @throws Refusal `invalid` for any other.
+ */
+async function requireKnownTags(
+  query: Query,
+  org: string,
+  memory: Pick<SharedMemory, 'tags'>,
+  tags: readonly string[],
+): Promise<void> {
+  const labels = (await listTags(query, org)).map(({ label }) => label)
+  const unknown = tags.find(tag => !labels.includes(tag) && !memory.tags.includes(tag))
+  if (unknown === undefined) return
+  throw new Refusal(
+    'invalid',
+    `The organization has no tag ${JSON.stringify(unknown)}`,
+    labels.length > 0 ? `Its tags: ${labels.slice(0, 20).join(', ')}` : 'POST …/tags makes one',
+  )
+}
+
+/**
+ * Another review was faster: what this one removed comes back, and what this one brought back is removed
+ * again when the other was an approval.
+ */
+async function undoLosingReview(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  { waiting, ...by }: ChangeOrigin & { waiting: ReviewCandidate },
+): Promise<void> {
+  const revisions = await listMemoryRevisions(backend.postgres.query, orgVault.org, waiting.id)
+  const decision = revisions.find(({ kind }) => kind === 'review')
+  const replaced = decision?.after?.replaced
+  if (replaced === undefined) return restoreSuperseded(backend, orgVault, { ...by, waiting })
+  const operation = idForPurpose(by.operation, 'superseded by another review')
+  const removal = { operation, actor: decision!.actor, id: replaced }
+  await deleteSharedMemory(backend, orgVault, removal).catch((error: unknown) => {
+    if (!(error instanceof Refusal && error.reason === 'missing')) throw error
+  })
+}
+
+/**
+ * Undoes the last review of a memory: it gets its former tags and waits again. The memory that was removed
+ * with it is restored, unless it was changed since.
+ *
+ * @throws Refusal `missing` when there is no such memory; `conflict` when it was not reviewed in
+ *   the last 30 days, or its tags were changed since; `upstream` when the embedding model does not
+ *   answer; `unavailable` when a store is out of reach.
+ */
+export async function undoReview(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  { operation, actor, id }: ChangeOrigin & { id: string },
+): Promise<SharedMemory> {
+  const write = { operation, actor, id, kind: 'undo' } as const
+  const undone = await mutateSharedMemory(backend, orgVault, write, async ({ memory }) => {
+    if (!memory) throw noSuchSharedMemory()
+    const revisions = await listMemoryRevisions(backend.postgres.query, orgVault.org, id)
+    const last = revisions.find(({ kind }) => kind === 'review' || kind === 'undo')
+    if (last?.kind !== 'review' || !memory.reviewed || !last.before || !last.after) {
+      throw new Refusal(
+        'conflict',
+        'There is no decision to take back',
+        'It was not reviewed in the last 30 days, or it waits for review already',
+      )
+    }
+    if (tagSetKey(memory.tags) !== tagSetKey(last.after.tags)) {
+      throw new Refusal(
+        'conflict',
+        'Its tags have been changed since it was reviewed',
+        'PATCH changes tags and reviewed',
+      )
+    }
+    const { replaced } = last.after
+    if (replaced !== undefined) {
+      const back = { operation, actor, id: replaced }
+      await restoreDeleted(backend, orgVault, back, removal => removal.createdAt <= last.createdAt)
+    }
+    const { pending } = last.before
+    const snapshot = { ...toSnapshot(memory), tags: last.before.tags, reviewed: false }
+    return { ...snapshot, ...(pending && { pending }) }
+  })
+  if (!undone) throw noSuchSharedMemory()
+  return undone
+}

@@ -1,0 +1,81 @@
+import { Refusal } from '#shared/core/errors.ts'
+import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
+import { reviewThreshold } from '#shared/org/base/review-threshold.ts'
+import { parseTags } from '#shared/org/memories/parse-params.ts'
+import type { ChangeOrigin, SharedMemoryBackend } from '#shared/org/memories/shared-change.ts'
+import { addSharedMemories } from '#shared/org/memories/write-shared-memories.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import { parseMetadata, type Metadata } from '#shared/domain/metadata.ts'
+
+export type Seed = {
+  text: string
+  tags: readonly string[]
+  confidence: number
+  metadata?: Metadata
+}
+
+type SeedInput = {
+  text: string
+  tags?: readonly string[]
+  confidence?: number
+  metadata?: Readonly<Record<string, unknown>>
+}
+
+/**
+ * The memories of a request: one, or several.
+ *
+ * @throws Refusal `invalid` for both, for neither, for one without words, for tags that are none, and as
+ *   `parseMetadata`.
+ */
+export function parseSeeds({
+  items,
+  ...single
+}: Partial<SeedInput> & { items?: SeedInput[] }): Seed[] {
+  const { text } = single
+  const isSingle = Object.values(single).some(value => value !== undefined)
+  if (items ? isSingle : text === undefined) {
+    throw new Refusal(
+      'invalid',
+      'Send either text or items',
+      'text with tags seeds one memory, items several: [{"text": "…", "tags": ["…"]}]',
+    )
+  }
+  if (text?.trim() === '') throw new Refusal('invalid', 'text holds no words')
+  if (!items) return [toSeed(single as SeedInput, 'metadata')]
+  return items.map((item, index) => toSeed(item, `items[${index}].metadata`))
+}
+
+function toSeed(
+  { text, tags = [], confidence = 1, metadata: given }: SeedInput,
+  field: string,
+): Seed {
+  const metadata = parseMetadata(given, field)
+  return { text, tags: parseTags(tags), confidence, ...(metadata && { metadata }) }
+}
+
+export type SeedResult = { added: SharedMemory[]; errors: { index: number; error: string }[] }
+
+/**
+ * Seeds memories of an admin's own words. They need no review, unless the admin says to be less sure of
+ * the tags than the threshold. Those that cannot be embedded are reported, the others stored. A second run
+ * under the same operation stores nothing twice.
+ *
+ * @throws Refusal `upstream` when none could be embedded; `unavailable` when a store is out of reach.
+ */
+export async function seedSharedMemories(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  { operation, actor, seeds }: ChangeOrigin & { seeds: readonly Seed[] },
+): Promise<SeedResult> {
+  // Equal for every run: the first 48 bits of the operation are its time.
+  const acquiredAt = parseInt(operation.replaceAll('-', '').slice(0, 12), 16)
+  const items = seeds.map(seed => ({
+    ...seed,
+    author: actor,
+    reviewed: seed.confidence >= reviewThreshold,
+    acquiredAt,
+  }))
+  const { added, failed } = await addSharedMemories(backend, orgVault, { operation, actor, items })
+  const errors = failed.map(({ index, error }) => ({ index, error: error.message }))
+  return { added: added.map(({ memory }) => memory), errors }
+}

@@ -1,0 +1,239 @@
+import { mintId } from '#shared/core/ids.ts'
+import { eraseAdminResponses } from '#shared/org/memories/admin-responses.postgres.ts'
+import { forgetTurnFact } from '#shared/org/memories/memory-texts.postgres.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+/** A fact that the shared memory has from a member. */
+export type SharedStatement = {
+  id: string
+  /** The organization's name for the member at the time. */
+  author: string
+  turn: string
+  /** In the passes of the turn. */
+  position: number
+  /** The memory that was added or changed, or that said it already. */
+  memory: string
+  action: 'ADD' | 'UPDATE' | 'NONE'
+  /** The memory had words of a later time. */
+  outdated: boolean
+  /** The fact as it was found, in the member's words. */
+  text: string
+  saidAt: Date
+  recordedAt: Date
+}
+
+export type NewSharedStatement = Pick<
+  SharedStatement,
+  'position' | 'memory' | 'action' | 'outdated' | 'text'
+>
+
+const columns = `s.id, s.author, s.turn, s.position, s.memory, s.action, s.outdated, s.text,
+  s.said_at as "saidAt", s.recorded_at as "recordedAt"`
+
+/** Records the facts of a turn, each once; none of a turn whose member is gone. */
+export async function insertStatements(
+  { query }: Transaction,
+  { turn, saidAt }: { turn: string; saidAt: Date },
+  statements: readonly NewSharedStatement[],
+): Promise<void> {
+  if (statements.length === 0) return
+  await query(
+    `insert into shared_statements
+       (id, org, org_user, author, turn, position, memory, action, outdated, text, said_at)
+     select i.id, t.org, t.org_user, t.author, t.id, i.position, i.memory, i.action, i.outdated,
+            i.text, $3
+     from org_turns t, jsonb_to_recordset($2::jsonb) as i(
+       id uuid, position int, memory uuid, action text, outdated boolean, text text)
+     where t.id = $1
+     on conflict (turn, position) do nothing`,
+    [turn, JSON.stringify(statements.map(one => ({ id: mintId(), ...one }))), saidAt],
+    'statements.insert',
+  )
+}
+
+/** Epoch milliseconds and id of the last row of a page. */
+export type StatementPosition = [saidAt: number, id: string]
+
+/** The next statements of a member whose memories are there, newest first. */
+export async function statementsPage(
+  query: Query,
+  { org, member }: { org: string; member: string },
+  { after, count }: { after: StatementPosition | undefined; count: number },
+): Promise<SharedStatement[]> {
+  const { rows } = await query<SharedStatement>(
+    `select ${columns} from shared_statements s
+     where s.org = $1 and s.org_user = $2 and s.removed_at is null and s.withdrawn_at is null
+       and ($3::float8 is null or (s.said_at, s.id) < (to_timestamp($3 / 1000), $4::uuid))
+     order by s.said_at desc, s.id desc limit $5`,
+    [org, member, after?.[0] ?? null, after?.[1] ?? null, count],
+    'statements.page',
+  )
+  return rows
+}
+
+/** A statement with its member, by the id of the user. */
+export type ExportedStatement = SharedStatement & { user: string }
+
+/** The statements of an organization whose memories are there, after an id, in the order of their ids. */
+export async function statementsAfter(
+  query: Query,
+  org: string,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<ExportedStatement[]> {
+  const { rows } = await query<ExportedStatement>(
+    `select ${columns}, s.org_user as "user" from shared_statements s
+     where s.org = $1 and ($2::uuid is null or s.id > $2)
+       and s.removed_at is null and s.withdrawn_at is null
+     order by s.id limit $3`,
+    [org, after, limit],
+  )
+  return rows
+}
+
+/**
+ * Takes a statement of a member out of their list, for good; again until its withdrawal has ended.
+ *
+ * @returns undefined when they have no such statement.
+ */
+export async function markWithdrawn(
+  query: Query,
+  { org, member }: { org: string; member: string },
+  id: string,
+): Promise<SharedStatement | undefined> {
+  const { rows } = await query<SharedStatement>(
+    `update shared_statements s set withdrawn_at = coalesce(s.withdrawn_at, now())
+     where s.id = $3 and s.org = $1 and s.org_user = $2
+       and (s.removed_at is null or s.withdrawn_at is not null)
+     returning ${columns}`,
+    [org, member, id],
+    'statements.withdraw',
+  )
+  return rows[0]
+}
+
+/** The statements about a memory that were not taken back, in the order in which they were recorded. */
+export async function listStatementsOfMemory(
+  query: Query,
+  org: string,
+  memory: string,
+): Promise<SharedStatement[]> {
+  const { rows } = await query<SharedStatement>(
+    `select ${columns} from shared_statements s
+     where s.org = $1 and s.memory = $2 and s.withdrawn_at is null order by s.recorded_at, s.id`,
+    [org, memory],
+    'statements.of',
+  )
+  return rows
+}
+
+/** Statements that were taken back and whose memories have not followed yet, longest waiting first. */
+export async function dueWithdrawals(
+  query: Query,
+  max: number,
+): Promise<(SharedStatement & OrgVault)[]> {
+  const { rows } = await query<SharedStatement & OrgVault>(
+    `select ${columns}, o.id as org, v.id as vault, v.epoch
+     from shared_statements s join orgs o on o.id = s.org join vaults v on v.id = o.vault
+     where s.withdrawn_at < now() - interval '5 seconds' order by s.withdrawn_at limit $1`,
+    [max],
+    'statements.due',
+  )
+  return rows
+}
+
+/** Has a withdrawal that failed tried again in five minutes; no list has it meanwhile. */
+export async function postponeWithdrawal(query: Query, id: string): Promise<void> {
+  await query(
+    `update shared_statements set withdrawn_at = now() + interval '5 minutes'
+     where id = $1 and withdrawn_at is not null`,
+    [id],
+    'statements.postpone',
+  )
+}
+
+/**
+ * Ends a withdrawal: the words of the member leave the history of the memory, the trail of the turn and
+ * answers stored for Idempotency-Keys, and the statement is deleted.
+ */
+export async function forgetStatement(
+  tx: Transaction,
+  org: string,
+  { id, author, memory, turn, position }: SharedStatement,
+  /** The writes of the withdrawal, which stay as they show that it was made. */
+  writes: readonly string[],
+): Promise<void> {
+  const { query } = tx
+  await query(
+    `with own as (
+       update shared_writes
+       set before = case when before->>'author' = $3 then null else before end,
+           after = case when after->>'author' = $3 then null else after end
+       where id = any($4::uuid[]) and org = $1
+     )
+     delete from shared_writes
+     where org = $1 and memory = $2 and state = 'done' and not id = any($4::uuid[])
+       and (before->>'author' = $3 or after->>'author' = $3)`,
+    [org, memory, author, writes],
+    'statements.forget-history',
+  )
+  await forgetTurnFact(query, org, { turn, position })
+  await eraseAdminResponses(tx, org, memory)
+  await query('delete from shared_statements where id = $1', [id])
+}
+
+/** Notes that memories were removed, or are there again, in the transaction that finalizes it. */
+export async function markStatementsRemoved(
+  { query }: Transaction,
+  org: string,
+  { removed, restored }: { removed: readonly string[]; restored: readonly string[] },
+): Promise<void> {
+  if (removed.length + restored.length === 0) return
+  await query(
+    `update shared_statements
+     set removed_at = case when memory = any($2::uuid[]) then now() end
+     where org = $1 and memory = any($2::uuid[] || $3::uuid[])`,
+    [org, removed, restored],
+    'statements.removed',
+  )
+}
+
+/** Deletes statements about memories that were removed 30 days ago. @returns how many. */
+export async function dropRemovedStatements(query: Query): Promise<number> {
+  const { rowCount } = await query(
+    `delete from shared_statements where id = any(array(
+       select id from shared_statements
+       where removed_at < now() - interval '30 days' and withdrawn_at is null limit 10000))`,
+    [],
+    'statements.drop',
+  )
+  return rowCount
+}
+
+/** Whether what a member says is shared: as they decide themselves, and as their key was made. */
+export type SharingPolicy = { member: boolean; key: boolean }
+
+/** The policy of a key of a member, and of the member. */
+export async function findSharing(query: Query, keyHash: Buffer): Promise<SharingPolicy> {
+  const { rows } = await query<SharingPolicy>(
+    `select u.shares as member, k.shares as key
+     from memory_keys k join org_users u on u.id = k.org_user where k.hash = $1`,
+    [keyHash],
+    'sharing.find',
+  )
+  return rows[0] ?? { member: false, key: false }
+}
+
+/** @returns whether it was changed. */
+export async function updateSharing(
+  { query }: Transaction,
+  { org, member }: { org: string; member: string },
+  shares: boolean,
+): Promise<boolean> {
+  const { rowCount } = await query(
+    'update org_users set shares = $3 where id = $2 and org = $1 and shares <> $3',
+    [org, member, shares],
+    'sharing.update',
+  )
+  return rowCount === 1
+}

@@ -1,0 +1,130 @@
+import { Refusal } from '#shared/core/errors.ts'
+import type { CursorCodec } from '#shared/core/cursor.ts'
+import { readPage, type Page } from '#shared/core/page.ts'
+import {
+  isOrganizationKey,
+  toSharedVaultScope,
+  type MemberScope,
+} from '#shared/domain/member-scope.ts'
+import { isPermitted, visibilityOf } from '#shared/domain/visibility.ts'
+import { sharedByIds, type SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
+import {
+  findSharing,
+  statementsPage,
+  updateSharing,
+  type SharedStatement,
+  type SharingPolicy,
+  type StatementPosition,
+} from '#shared/org/memories/shared-statements.postgres.ts'
+import type { Caller } from '#shared/access/caller.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Stores } from '#shared/storage/stores.ts'
+
+/**
+ * The member whose key it is.
+ *
+ * @throws Refusal `forbidden` for keys of no organization, and for the organization's own.
+ */
+export function requireMember({ memberScope }: Pick<Caller, 'memberScope'>): MemberScope {
+  if (memberScope && !isOrganizationKey(memberScope)) return memberScope
+  throw new Refusal(
+    'forbidden',
+    'This key is of no member of an organization: nothing is shared with it',
+    'Use the key that an admin of the organization made for you',
+  )
+}
+
+/** A statement, and the memory it is in where its author sees that one. */
+export type ListedStatement = SharedStatement & { sharedMemory: SharedMemory | null }
+
+/**
+ * A statement whose memory its author does not see is listed from the next multiple of this on: how long a
+ * turn took would tell whether it was compared with hidden memories too.
+ */
+const unseenListedEveryMs = 300_000
+
+/**
+ * One page of what the shared memory has from a member, newest first; it may be short, and yet not the
+ * last. A memory that the member may not see
+ * and one that waits for a person look the same: the difference would tell of memories hidden from them.
+ *
+ * @throws Refusal `invalid` for a cursor of another list; `unavailable` when a store is out of reach.
+ */
+export async function listStatements(
+  backend: Stores & { cursors: CursorCodec; now: () => number },
+  member: MemberScope,
+  { limit, cursor }: { limit: number; cursor?: string | undefined },
+): Promise<Page<ListedStatement>> {
+  const { rows, next } = await readPage(
+    backend.cursors,
+    { limit, cursor, bound: ['statements', member.org, member.memberId] },
+    (after: StatementPosition | undefined, count) =>
+      statementsPage(
+        backend.postgres.query,
+        { org: member.org, member: member.memberId },
+        { after, count },
+      ),
+    ({ saidAt, id }): StatementPosition => [saidAt.getTime(), id],
+  )
+  const seen = await findSeen(
+    backend,
+    member,
+    rows.map(({ memory }) => memory),
+  )
+  const listedAt = Math.floor(backend.now() / unseenListedEveryMs) * unseenListedEveryMs
+  const listed = rows
+    .map(row => ({ ...row, sharedMemory: seen.get(row.memory) ?? null }))
+    .filter(({ sharedMemory, recordedAt }) => sharedMemory || recordedAt.getTime() < listedAt)
+  return { rows: listed, next }
+}
+
+/** Whether a member sees a shared memory: it is there, does not wait for a review, and their roles allow its tags. */
+export const seesMemory = async (
+  backend: Pick<Stores, 'mongo'>,
+  member: MemberScope,
+  memory: string,
+): Promise<boolean> => (await findSeen(backend, member, [memory])).has(memory)
+
+async function findSeen(
+  { mongo }: Pick<Stores, 'mongo'>,
+  member: MemberScope,
+  ids: readonly string[],
+): Promise<Map<string, SharedMemory>> {
+  if (ids.length === 0) return new Map()
+  const visibility = visibilityOf(member)
+  const memories = await sharedByIds(mongo, toSharedVaultScope(member), [...new Set(ids)])
+  const seen = memories.filter(({ tags }) => isPermitted(visibility, tags))
+  return new Map(seen.map(memory => [memory.id, memory]))
+}
+
+/** Whether what is said with a key of a member is shared. */
+export const readSharing = (
+  { postgres }: { postgres: Postgres },
+  { keyHash }: Pick<Caller, 'keyHash'>,
+): Promise<SharingPolicy> => findSharing(postgres.query, keyHash)
+
+/**
+ * Sets whether what a member says is shared, from the next exchange on. The decision is the member's alone,
+ * and an event of the account.
+ */
+export const changeSharing = (
+  { postgres }: { postgres: Postgres },
+  { account, maskedKey, keyHash }: Pick<Caller, 'account' | 'maskedKey' | 'keyHash'>,
+  { org, memberId, teamMemberId }: MemberScope,
+  shares: boolean,
+): Promise<SharingPolicy> =>
+  postgres.transaction(async tx => {
+    if (await updateSharing(tx, { org, member: memberId }, shares)) {
+      const recorded = (value: boolean) => ({ team_member_id: teamMemberId, shares: value })
+      await recordAccountEvent(tx, {
+        account,
+        actor: maskedKey,
+        action: 'user.changed',
+        subject: memberId,
+        change: [recorded(!shares), recorded(shares)],
+        organization: org,
+      })
+    }
+    return findSharing(tx.query, keyHash)
+  })

@@ -1,0 +1,206 @@
+import { mintId } from '#shared/core/ids.ts'
+import type { Metadata } from '#shared/domain/metadata.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import type { MemoryOrigin } from '#shared/org/memories/shared-memories.mongo.ts'
+import { missingOrganization } from '#shared/org/base/orgs.postgres.ts'
+
+export type AuditAction = 'create' | 'update' | 'delete' | 'retag'
+
+export type WriteKind = 'add' | 'edit' | 'delete' | 'review' | 'undo' | 'restore' | 'withdraw'
+
+/** The content of a shared memory before a write, or after it. Times in epoch milliseconds. */
+export type MemorySnapshot = {
+  text: string
+  tags: readonly string[]
+  confidence: number
+  author: string
+  reviewed: boolean
+  /** An admin has changed its words. */
+  byHand?: boolean
+  /** No member sees it before a person has decided about it. */
+  pending?: boolean
+  acquiredAt: number
+  /** Of one that was updated: its first words, and the authors of all its words. */
+  origin?: MemoryOrigin
+  confirmedAt?: number
+  metadata?: Metadata
+  tokens: number
+  /** After an approval: the memory that it removed. */
+  replaced?: string
+}
+
+/** An intended change of a shared memory, and whether it was carried out. */
+export type SharedWrite = {
+  /** Also the mark in the document once the write is applied. */
+  id: string
+  org: string
+  vault: string
+  epoch: number
+  memory: string
+  kind: WriteKind
+  actor: string
+  actions: readonly AuditAction[]
+  before: MemorySnapshot | null
+  after: MemorySnapshot | null
+  state: 'pending' | 'done'
+  /** Epoch milliseconds. */
+  createdAt: number
+}
+
+export type WriteIntent = Omit<SharedWrite, 'state' | 'createdAt'>
+
+const columns = `id, org, vault, epoch, memory, kind, actor, actions, before, after, state,
+  floor(extract(epoch from created_at) * 1000)::float8 as "createdAt"`
+
+/**
+ * Records intended writes. A pending one of the same id is replaced, since it starts from the current
+ * state of the document.
+ *
+ * @returns the ids of those that are done already.
+ * @throws Refusal `missing` when their organization is gone.
+ */
+export async function recordWriteIntents(
+  query: Query,
+  intents: readonly WriteIntent[],
+): Promise<Set<string>> {
+  const { rows } = await query<{ id: string }>(
+    `with intended as (
+       insert into shared_writes (id, org, vault, epoch, memory, kind, actor, actions, before, after)
+       select id, org, vault, epoch, memory, kind, actor, actions, before, after
+       from jsonb_to_recordset($1::jsonb) as item(
+         id uuid, org uuid, vault uuid, epoch int, memory uuid, kind text, actor text, actions text[],
+         before jsonb, after jsonb)
+       on conflict (id) do update
+         set epoch = excluded.epoch, actions = excluded.actions, before = excluded.before,
+             after = excluded.after, due_at = now() + interval '30 seconds'
+         where shared_writes.state = 'pending'
+       returning id
+     )
+     select item.id from jsonb_to_recordset($1::jsonb) as item(id uuid)
+     where item.id not in (select id from intended)`,
+    [JSON.stringify(intents)],
+    'shared.intend',
+  ).catch(refuseWhenOrgMissing)
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Rethrows a foreign-key violation, of an organization that was removed, as a Refusal. */
+function refuseWhenOrgMissing(error: unknown): never {
+  throw (error as { code?: string }).code === '23503' ? missingOrganization() : error
+}
+
+/** The existing writes of these ids. */
+export async function findSharedWrites(
+  query: Query,
+  ids: readonly string[],
+): Promise<Map<string, SharedWrite>> {
+  const { rows } = await query<SharedWrite>(
+    `select ${columns} from shared_writes where id = any($1::uuid[])`,
+    [ids],
+    'shared.find',
+  )
+  return new Map(rows.map(row => [row.id, row]))
+}
+
+/** The pending writes of a memory, oldest first. */
+export async function listPendingWrites(
+  query: Query,
+  { org, memory }: { org: string; memory: string },
+): Promise<SharedWrite[]> {
+  const { rows } = await query<SharedWrite>(
+    `select ${columns} from shared_writes
+     where org = $1 and memory = $2 and state = 'pending' order by created_at`,
+    [org, memory],
+    'shared.pending',
+  )
+  return rows
+}
+
+/** Writes that have been pending for 30 seconds and are due for a check, the longest waiting first. */
+export async function dueSharedWrites(query: Query, max: number): Promise<SharedWrite[]> {
+  const { rows } = await query<SharedWrite>(
+    `select ${columns} from shared_writes
+     where state = 'pending' and due_at < now() order by due_at limit $1`,
+    [max],
+    'shared.due',
+  )
+  return rows
+}
+
+/** Checks these again when they are twice as old; deletes those that are a day old. */
+export async function postponeSharedWrites(query: Query, ids: readonly string[]): Promise<void> {
+  await query(
+    `with old as (
+       delete from shared_writes
+       where id = any($1::uuid[]) and state = 'pending' and created_at < now() - interval '1 day'
+     )
+     update shared_writes set due_at = now() + greatest(now() - created_at, interval '30 seconds')
+     where id = any($1::uuid[]) and state = 'pending'
+       and created_at >= now() - interval '1 day'`,
+    [ids],
+    'shared.postpone',
+  )
+}
+
+/**
+ * Tries to finalize a write again when it is twice as old, at most an hour later. However old it is, it is
+ * not deleted: it may have been applied.
+ */
+export async function postponeFailedWrite(query: Query, id: string): Promise<void> {
+  await query(
+    `update shared_writes
+     set due_at = now() + least(greatest(now() - created_at, interval '30 seconds'), interval '1 hour')
+     where id = $1 and state = 'pending'`,
+    [id],
+    'shared.postpone-failed',
+  )
+}
+
+/**
+ * Marks pending writes as done and inserts their audit events.
+ *
+ * @returns the ids of those that were pending.
+ */
+export async function completeSharedWrites(
+  { query }: Transaction,
+  writes: readonly Pick<SharedWrite, 'id' | 'actions' | 'before' | 'after'>[],
+): Promise<Set<string>> {
+  const items = writes.map(({ id, actions, before, after }) => {
+    const events = actions.map(() => mintId())
+    return { id, actions, before, after, events }
+  })
+  const { rows } = await query<{ id: string }>(
+    `with item as (
+       select * from jsonb_to_recordset($1::jsonb)
+         as item(id uuid, actions text[], before jsonb, after jsonb, events uuid[])
+     ), completed as (
+       update shared_writes w
+       set state = 'done', actions = i.actions, before = i.before, after = i.after
+       from item i where w.id = i.id and w.state = 'pending'
+       returning w.id, w.org, w.memory, w.actor, w.actions, i.events
+     ), told as (
+       insert into audit_events (id, org, memory, action, actor, write, created_at)
+       select a.event, c.org, c.memory, a.action, c.actor, c.id, clock_timestamp()
+       from completed c, unnest(c.actions, c.events) a(action, event)
+     )
+     select id from completed`,
+    [JSON.stringify(items)],
+    'shared.complete',
+  )
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Days for which a change can be undone. */
+export const historyDays = 30
+
+/** Deletes done writes after 30 days. @returns how many. */
+export async function dropOldSharedWrites(query: Query): Promise<number> {
+  const { rowCount } = await query(
+    `delete from shared_writes where id = any(array(
+       select id from shared_writes
+       where created_at < now() - make_interval(days => $1) and state = 'done' limit 10000))`,
+    [historyDays],
+    'shared.forget',
+  )
+  return rowCount
+}

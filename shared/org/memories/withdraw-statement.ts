@@ -1,0 +1,140 @@
+import { Refusal } from '#shared/core/errors.ts'
+import { idForPurpose, isUuid } from '#shared/core/ids.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import type { MemberScope } from '#shared/domain/member-scope.ts'
+import { activeOrgRedaction } from '#shared/org/base/redaction.ts'
+import { isBlockedByRedaction, redactOrSkipText } from '#shared/privacy/apply-redaction.ts'
+import { toSnapshot } from '#shared/org/memories/finalize-shared-writes.ts'
+import {
+  mutateSharedMemory,
+  toWriteId,
+  type SharedMemoryBackend,
+} from '#shared/org/memories/shared-change.ts'
+import { seesMemory } from '#shared/org/memories/shared-statements.ts'
+import {
+  dueWithdrawals,
+  forgetStatement,
+  listStatementsOfMemory,
+  markWithdrawn,
+  postponeWithdrawal,
+  type SharedStatement,
+} from '#shared/org/memories/shared-statements.postgres.ts'
+import type { MemorySnapshot } from '#shared/org/memories/shared-writes.postgres.ts'
+import { withoutStatement } from '#shared/org/memories/without-statement.ts'
+import type { Log } from '#shared/core/log.ts'
+
+type WithdrawalBackend = SharedMemoryBackend & { log: Log }
+
+/**
+ * Takes back what a member said. Their list no longer has it when this resolves, and what other members
+ * see follows at once. It is waited for only where the member sees the memory themselves: of others the
+ * time that it takes would tell whether more people said the same.
+ *
+ * @throws Refusal `missing` when the member has no such statement; `unavailable` when a store is out of
+ *   reach.
+ */
+export async function withdrawStatement(
+  backend: WithdrawalBackend,
+  member: MemberScope,
+  id: string,
+): Promise<void> {
+  const scope = { org: member.org, member: member.memberId }
+  const { query } = backend.postgres
+  const statement = isUuid(id) ? await markWithdrawn(query, scope, id) : undefined
+  if (!statement) {
+    throw new Refusal(
+      'missing',
+      'Nothing of this id was shared from you',
+      'GET /v1/shares lists what was',
+    )
+  }
+  const orgVault = { org: member.org, vault: member.orgVault, epoch: member.orgEpoch }
+  const isSeen = await seesMemory(backend, member, statement.memory).catch(() => false)
+  const withdrawal = applyWithdrawal(backend, orgVault, statement)
+  if (isSeen) return withdrawal
+  withdrawal.catch((error: unknown) => logPostponed(backend, member.org, error))
+}
+
+/** The sweep goes on with it. */
+const logPostponed = ({ log }: Pick<WithdrawalBackend, 'log'>, org: string, err: unknown): void =>
+  log.warn({ err, org }, 'withdrawal.postponed')
+
+const dueMax = 100
+
+/**
+ * Goes on with withdrawals that were cut short. One that fails is tried again after those that have not
+ * failed.
+ *
+ * @returns how many were finished.
+ */
+export async function finishWithdrawals(backend: WithdrawalBackend): Promise<number> {
+  let finished = 0
+  for (const { org, vault, epoch, ...statement } of await dueWithdrawals(
+    backend.postgres.query,
+    dueMax,
+  )) {
+    try {
+      await applyWithdrawal(backend, { org, vault, epoch }, statement)
+      finished++
+    } catch (error) {
+      logPostponed(backend, org, error)
+      const isOutage = error instanceof Refusal && error.reason === 'unavailable'
+      if (!isOutage) await postponeWithdrawal(backend.postgres.query, statement.id)
+    }
+  }
+  return finished
+}
+
+/**
+ * Makes the memory what it is without a statement. Members stop seeing words that are taken back with its
+ * first write; words of another member that take their place are embedded only then. Words that the
+ * redaction policy blocks by now take no place. Safe to run any number of times.
+ */
+async function applyWithdrawal(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  statement: SharedStatement,
+): Promise<void> {
+  const { postgres } = backend
+  const { author: actor, memory: id } = statement
+  const [hiding, replacing] = ['withdraw', 'replace'].map(purpose =>
+    idForPurpose(statement.id, purpose),
+  ) as [string, string]
+  const listOthers = () => listStatementsOfMemory(postgres.query, orgVault.org, id)
+  const listAllowed = async () => {
+    const redaction = await activeOrgRedaction(postgres.query, orgVault.org)
+    return (await listOthers()).filter(
+      ({ text }) => redactOrSkipText(redaction, text) !== undefined,
+    )
+  }
+  const write = (
+    operation: string,
+    list: () => Promise<SharedStatement[]>,
+    toNext: (now: MemorySnapshot, next: MemorySnapshot | null) => MemorySnapshot | null,
+  ) =>
+    mutateSharedMemory(
+      backend,
+      orgVault,
+      { operation, actor, id, kind: 'withdraw' },
+      async ({ memory }) => {
+        if (!memory) return null
+        const now = toSnapshot(memory)
+        return toNext(now, withoutStatement(now, statement, await list()))
+      },
+    ).catch((error: unknown) => {
+      if (!(error instanceof Refusal && error.reason === 'missing')) throw error
+    })
+  // Where the text is to change, the memory waits for a person before it is embedded.
+  await write(hiding, listOthers, (now, next) =>
+    next && next.text !== now.text
+      ? { ...now, pending: true, reviewed: false, confidence: next.confidence }
+      : next,
+  )
+  const replace = (list: typeof listOthers) => write(replacing, list, (_, next) => next)
+  await replace(listOthers).catch((error: unknown) => {
+    if (!isBlockedByRedaction(error)) throw error
+    return replace(listAllowed)
+  })
+  const writes = [hiding, replacing].map(operation => toWriteId({ operation, id }))
+  await postgres.transaction(tx => forgetStatement(tx, orgVault.org, statement, writes))
+}

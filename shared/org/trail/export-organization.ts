@@ -1,0 +1,103 @@
+import { readPages } from '#shared/core/hash-chain.ts'
+import type { Embedder } from '#shared/domain/embedder.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { exportedShared, type ExportedShared } from '#shared/org/trail/shared-export.mongo.ts'
+import {
+  auditChainHead,
+  auditChainEntries,
+  type AuditChainEntry,
+} from '#shared/org/trail/audit-chain.postgres.ts'
+import { readInstructions, type InstructionsRow } from '#shared/org/base/instructions.postgres.ts'
+import { orgKeysAfter, usersAfter, type OrgKeyRow } from '#shared/org/trail/org-export.postgres.ts'
+import { findOrg, type OrgRow } from '#shared/org/base/orgs.postgres.ts'
+import { listRoles, type RoleRow } from '#shared/org/base/roles.postgres.ts'
+import { listTags, type TagRow } from '#shared/org/base/tags.postgres.ts'
+import { toSensitivityRules, type SensitivityRules } from '#shared/org/base/sensitivity-rules.ts'
+import {
+  statementsAfter,
+  type ExportedStatement,
+} from '#shared/org/memories/shared-statements.postgres.ts'
+import type { UserRow } from '#shared/org/base/users.postgres.ts'
+import { effectiveOrgPolicy } from '#shared/org/base/redaction.ts'
+import type { EffectivePolicy } from '#shared/privacy/redaction-decision.ts'
+import type { Stores } from '#shared/storage/stores.ts'
+
+/** One line of an organization's export. */
+export type OrgExportItem = { org: string } & (
+  | { type: 'organization'; row: OrgRow }
+  | { type: 'instructions'; instructions: InstructionsRow }
+  | { type: 'policy'; policy: EffectivePolicy }
+  | { type: 'role'; role: RoleRow }
+  | { type: 'tag'; tag: TagRow }
+  | { type: 'user'; user: UserRow }
+  | { type: 'member_key'; key: OrgKeyRow }
+  | {
+      type: 'shared_memory'
+      rules: SensitivityRules
+      memory: ExportedShared
+      model: string | undefined
+    }
+  | { type: 'shared_statement'; statement: ExportedStatement }
+  | { type: 'audit_event'; event: AuditChainEntry }
+)
+
+const pageMax = 500
+
+/**
+ * Everything stored of an organization, one item at a time; secrets are masked. Each item that exists
+ * during the whole export is in it once. The audit ends where it ended after the memories were read.
+ *
+ * @param embedder whose vectors are included
+ * @throws Refusal `conflict` when the organization is removed during it: the export is incomplete;
+ *   `unavailable` when a store is out of reach.
+ */
+export async function* exportOrgItems(
+  { postgres: { query }, mongo }: Stores,
+  row: OrgRow,
+  embedder?: Embedder,
+): AsyncGenerator<OrgExportItem> {
+  const org = row.id
+  yield { type: 'organization', org, row }
+  yield { type: 'instructions', org, instructions: await readInstructions(query, org) }
+  yield { type: 'policy', org, policy: await effectiveOrgPolicy(query, org) }
+  const roles = await listRoles(query, org)
+  for (const role of roles) yield { type: 'role', org, role }
+  const tags = await listTags(query, org)
+  for (const tag of tags) yield { type: 'tag', org, tag }
+  for await (const user of readRowsById(after => usersAfter(query, org, after))) {
+    yield { type: 'user', org, user }
+  }
+  for await (const key of readRowsById(after => orgKeysAfter(query, org, after))) {
+    yield { type: 'member_key', org, key }
+  }
+  const rules = toSensitivityRules(org, roles, tags)
+  for await (const memory of exportedShared(mongo, row, embedder?.space)) {
+    yield { type: 'shared_memory', org, rules, memory, model: embedder?.model }
+  }
+  for await (const statement of readRowsById(after => statementsAfter(query, org, after))) {
+    yield { type: 'shared_statement', org, statement }
+  }
+  const { position: end } = await auditChainHead(query, org)
+  for await (const event of readPages<AuditChainEntry>(
+    page => auditChainEntries(query, org, page),
+    end,
+  )) {
+    yield { type: 'audit_event', org, event }
+  }
+  const now = await findOrg(query, row.account, org)
+  if (now?.epoch !== row.epoch) {
+    throw new Refusal('conflict', 'The organization was removed while it was read')
+  }
+}
+
+/** Rows page by page, in the order of their ids. */
+async function* readRowsById<Row extends { id: string }>(
+  read: (page: { after: string | null; limit: number }) => Promise<Row[]>,
+): AsyncGenerator<Row> {
+  for (let after: string | null = null; ;) {
+    const rows: Row[] = await read({ after, limit: pageMax })
+    yield* rows
+    if (rows.length < pageMax) return
+    after = rows.at(-1)!.id
+  }
+}

@@ -1,0 +1,101 @@
+import { countTokens } from '#shared/core/tokens.ts'
+import { tellText, type ContextMemory } from '#shared/domain/context-block.ts'
+import { questionKind } from '#shared/search/query/question-kinds.ts'
+import type { Question } from '#shared/search/query/select-questions.ts'
+import { bestPassage } from '#shared/search/query/best-passage.ts'
+import { certainEvidence, unlikelyEvidence } from '#shared/search/ranking/answer-evidence.ts'
+import type { RecalledMemory } from '#shared/vault/read/search/recall.ts'
+
+/** Of the words of the question, its similarity, and of the relevance of the row that answers. */
+const answerWords = 0.75
+const answerSimilarity = 0.5
+const restRelevance = 0.3
+
+/**
+ * What is left of the memories where the best one plainly answers the only question: rows that share a
+ * word with it by chance, at less than a third of its relevance, are left out. Fitted to the tuned halves
+ * of scripts/lab/bench/recall-quality.ts, which lose no evidence, and of `npm run bench -- harm`.
+ *
+ * @param found best first
+ * @param questions the parts of the message
+ */
+export function leaveOutWeakRest<
+  Row extends Pick<RecalledMemory, 'relevance' | 'signals' | 'evidence'>,
+>(found: readonly Row[], questions: readonly Question[]): readonly Row[] {
+  const [best] = found
+  const [asked, ...others] = questions.filter(({ kind }) => kind !== 'name')
+  if (!best || !asked || others.length > 0 || questionKind(asked.text)) return found
+  const certain = Math.max(...found.map(({ evidence = -Infinity }) => evidence))
+  const likely = certain >= certainEvidence ? found.filter(isLikely) : found
+  const { words, similarity, question } = best.signals
+  const isAnswer = words >= answerWords && similarity >= answerSimilarity && question === 0
+  if (!isAnswer) return likely
+  return likely.filter(({ relevance }) => relevance >= best.relevance * restRelevance)
+}
+
+const isLikely = ({ evidence = 0 }: { evidence?: number | undefined }): boolean =>
+  evidence >= unlikelyEvidence
+
+/** Longer memories are told by their best passage. In tokens. */
+const wholeTokensMax = 160
+/** Tokens of the times and the speaker of a line. */
+const lineTokens = 24
+
+/**
+ * The lines of a block: the best memories whose lines fit into the tokens, long ones by the passage
+ * that best fits the question. The best one is always told.
+ *
+ * @param found best first
+ */
+export function chooseLines(
+  found: readonly RecalledMemory[],
+  question: string,
+  tokensMax: number,
+): ContextMemory[] {
+  const chosen: ContextMemory[] = []
+  const later = laterMemory(found)
+  let remaining = tokensMax
+  for (const { memory } of found) {
+    if (remaining < lineTokens) break
+    const passage = memory.tokens > wholeTokensMax ? bestPassage(memory.text, question) : undefined
+    const tokens = lineTokens + told({ ...memory, passage })
+    if (tokens > remaining && chosen.length > 0) continue
+    remaining -= tokens
+    chosen.push({
+      ...memory,
+      ...(passage && { passage }),
+      ...(memory.id === later && { isLater: true }),
+    })
+  }
+  return chosen
+}
+
+/** Tokens of what is told of a memory. */
+const told = (memory: ContextMemory): number =>
+  memory.passage ? Math.min(memory.tokens, countTokens(tellText(memory))) : memory.tokens
+
+export const toldTokens = (lines: readonly ContextMemory[]): number =>
+  lines.reduce((sum, line) => sum + told(line), 0)
+
+const DAY_MS = 86_400_000
+/** Of the words of the question, and of the relevance of the best one. */
+const sameAnswerWords = 0.5
+const sameAnswerRelevance = 0.6
+
+/** Of statements that answer the same, days apart, the last one; undefined when only one answers. */
+function laterMemory(found: readonly RecalledMemory[]): string | undefined {
+  const [best] = found
+  if (!best) return undefined
+  const answers = found
+    .filter(
+      ({ memory, signals, relevance }) =>
+        memory.role !== 'assistant' &&
+        signals.question === 0 &&
+        signals.words >= sameAnswerWords &&
+        relevance >= best.relevance * sameAnswerRelevance,
+    )
+    .map(({ memory }) => memory)
+    .sort((one, other) => one.at - other.at)
+  const last = answers.at(-1)
+  return last && last.at - answers[0]!.at >= DAY_MS ? last.id : undefined
+}

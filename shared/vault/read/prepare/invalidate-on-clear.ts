@@ -1,0 +1,49 @@
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import { clearedChannel } from '#shared/vault/base/erasures.postgres.ts'
+import type { ProfileSource } from '#shared/vault/read/prepare/profile-cache.ts'
+import type { IndexSource } from '#shared/search/index/vault-indexes.ts'
+
+export type InvalidatingSource = {
+  source: IndexSource
+  /** A source of profiles that subscribes, too. */
+  subscribing(profiles: ProfileSource): ProfileSource
+  close(): Promise<void>
+}
+
+/**
+ * Subscribes a process to the notification of cleared vaults before it loads its first index, so that
+ * deleted memories leave its memory at once and not with the next request to the vault. A lost
+ * notification only delays that: an index of an earlier epoch never answers.
+ */
+export function invalidateOnClear(
+  source: IndexSource,
+  postgres: Postgres,
+  onCleared: (vault: string) => void,
+): InvalidatingSource {
+  let subscription: Promise<{ close(): Promise<void> }> | null = null
+
+  const subscribe = (): Promise<unknown> => {
+    subscription ??= postgres.listen(clearedChannel, onCleared)
+    return subscription.catch(() => (subscription = null))
+  }
+
+  return {
+    source: {
+      ...source,
+      async load(ref, onBatch) {
+        await subscribe()
+        await source.load(ref, onBatch)
+      },
+    },
+    subscribing: profiles => ({
+      ...profiles,
+      async load(ref, statementsMax) {
+        await subscribe()
+        return profiles.load(ref, statementsMax)
+      },
+    }),
+    async close() {
+      await (await subscription)?.close()
+    },
+  }
+}

@@ -1,0 +1,247 @@
+import type { Caller } from '#shared/access/caller.ts'
+import {
+  renderContextBlock,
+  sortForBlock,
+  type ContextMemory,
+} from '#shared/domain/context-block.ts'
+import {
+  chooseLines,
+  leaveOutWeakRest,
+  toldTokens,
+} from '#shared/vault/read/prepare/choose-lines.ts'
+import { asTold, type RecalledLine } from '#shared/vault/read/prepare/recalled-line.ts'
+import { isAsideConversation } from '#shared/domain/turn/asides.ts'
+import { reloadRecalled } from '#shared/vault/read/search/reload-recalled.ts'
+import { momentOf } from '#shared/vault/read/search/as-of.ts'
+import type {
+  RecalledMemory,
+  RecallFilters,
+  RecallQuestion,
+} from '#shared/vault/read/search/recall.ts'
+import { recallReranked } from '#shared/vault/read/search/recall-reranked.ts'
+import {
+  readConversationQuestion,
+  type ConversationQuestion,
+} from '#shared/vault/read/prepare/conversation-question.ts'
+import { selectQuestions } from '#shared/search/query/select-questions.ts'
+import { answerConfidence } from '#shared/search/ranking/confidence.ts'
+import { countTokensByLine } from '#shared/core/line-tokens.ts'
+import {
+  filtersOf,
+  prepareBounds,
+  type PrepareRequest,
+} from '#shared/vault/read/prepare/prepare-request.ts'
+import { recordPrepared, type RetrievalTrail } from '#shared/vault/read/search/retrieval-trail.ts'
+
+/**
+ * Why nothing is told: the message asks nothing, nothing that is remembered has to do with it, nothing is
+ * remembered of the time that it names, or all that was found stands in the blocks of earlier turns.
+ */
+export type AbstentionReason = 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'already_told'
+
+export type PreparedContext = {
+  /** Null when nothing relevant is remembered. */
+  context: string | null
+  memories: number
+  /** Tokens of the recalled memories. */
+  recalledTokens: number
+  /** Tokens of the whole block, as it goes into a prompt. */
+  contextTokens: number
+  /** The memories of the block in the order of its lines, and the time of its ages: they give the same block. */
+  ids: string[]
+  lines: RecalledLine[]
+  /** What its memories were ranked by, in the order of the block; of a block that is told again: empty. */
+  ranking: RecalledMemory[]
+  /** Tags of the shared memories in it. */
+  tags: string[]
+  at: number
+  /** How likely the answer is in the block, 0 to 1; of a block that is told again it is unknown: 0. */
+  confidence: number
+  /** Null when there is a block. */
+  abstained: AbstentionReason | null
+}
+
+/** What was found for a conversation; `renderContext` makes a block of it. */
+export type FoundContext = {
+  at: number
+  /** A program asks for itself: nothing was looked for. */
+  isAside: boolean
+  /** What the last turn of the user asks. */
+  question: string
+  filters: RecallFilters
+  asksNothing: boolean
+  isTimeEmpty: boolean
+  /** Of memories. */
+  limit: number
+  tokensMax: number
+  /** Best first. */
+  found: readonly RecalledMemory[]
+}
+
+/**
+ * Recalls what is relevant to the last turns of a conversation from the core and session vault and from
+ * the shared memory that a member may see, and renders the block for the prompt. Texts that the
+ * conversation contains are not recalled.
+ *
+ * @throws what `recall` throws.
+ */
+export const prepareContext = async (
+  backend: Parameters<typeof recallReranked>[0] & { retrievals: RetrievalTrail },
+  caller: Caller,
+  preparation: PrepareRequest,
+): Promise<PreparedContext> =>
+  renderContext(backend, caller, await findContext(backend, caller, preparation))
+
+/**
+ * The first step of `prepareContext`, with nearly all of its work.
+ *
+ * @throws what `recall` throws.
+ */
+export async function findContext(
+  backend: Parameters<typeof recallReranked>[0],
+  caller: Caller,
+  preparation: PrepareRequest,
+): Promise<FoundContext> {
+  const at = momentOf(backend, preparation.asOf)
+  const bounds = { ...prepareBounds(preparation), filters: filtersOf(preparation) }
+  const nothing = { at, ...bounds, asksNothing: true, isTimeEmpty: false, found: [] }
+  if (isAsideConversation(preparation.messages)) return { ...nothing, question: '', isAside: true }
+  const asked = readConversationQuestion(preparation.messages)
+  const { question } = asked
+  const questions = selectQuestions(question)
+  if (questions.length === 0) return { ...nothing, question, isAside: false }
+  let isTimeEmpty = false
+  const recalled = await recallForConversation(backend, caller, preparation, {
+    ...asked,
+    limit: bounds.limit,
+    onEmptyTime: () => (isTimeEmpty = true),
+  })
+  const found = leaveOutWeakRest(recalled, questions)
+  return { at, ...bounds, question, isAside: false, asksNothing: false, isTimeEmpty, found }
+}
+
+/**
+ * The second step of `prepareContext`: the block.
+ *
+ * @param excludedIds memories that the prompt holds already, in the block of an earlier turn
+ */
+export function renderContext(
+  backend: { retrievals: RetrievalTrail },
+  caller: Caller,
+  prepared: FoundContext,
+  excludedIds?: ReadonlySet<string>,
+): PreparedContext {
+  const { at, question, filters, limit, tokensMax, isAside, asksNothing, found } = prepared
+  const fresh = found.filter(({ memory }) => !excludedIds?.has(memory.id))
+  const lines = chooseLines(fresh, question, tokensMax)
+  const asked = asksNothing ? null : { ...filters, text: question, limit }
+  if (!isAside) recordPrepared(backend, caller, lines, asked)
+  const rows = new Map(found.map(row => [row.memory.id, row]))
+  return {
+    ...buildPreparedContext(lines, at),
+    ranking: sortForBlock(lines).map(({ id }) => rows.get(id)!),
+    confidence: answerConfidence(found),
+    abstained: lines.length > 0 ? null : abstentionReason(prepared),
+  }
+}
+
+function abstentionReason({
+  asksNothing,
+  isTimeEmpty,
+  found,
+}: Pick<FoundContext, 'asksNothing' | 'isTimeEmpty' | 'found'>): AbstentionReason {
+  if (asksNothing) return 'asks_nothing'
+  if (found.length > 0) return 'already_told'
+  return isTimeEmpty ? 'nothing_then' : 'nothing_relevant'
+}
+
+/**
+ * Renders a block that was prepared before: the same bytes, unless one of its memories was changed or
+ * deleted since.
+ *
+ * @throws what `recall` throws.
+ */
+export async function rebuildContext(
+  backend: Parameters<typeof reloadRecalled>[0] & { retrievals: RetrievalTrail },
+  caller: Caller,
+  { ids, lines, at }: Pick<PreparedContext, 'ids' | 'lines' | 'at'>,
+  { session, embeddings }: Pick<PrepareRequest, 'session' | 'embeddings'>,
+): Promise<PreparedContext> {
+  const memories = await reloadRecalled(backend, caller, {
+    ids,
+    sessions: sessionsToRecall(session),
+    embeddings,
+  })
+  recordPrepared(backend, caller, memories, null)
+  const told = asTold(memories, lines)
+  return { ...buildPreparedContext(told, at), ranking: [], confidence: 0, abstained: null }
+}
+
+function buildPreparedContext(
+  found: readonly ContextMemory[],
+  at: number,
+): Omit<PreparedContext, 'ranking' | 'confidence' | 'abstained'> {
+  const memories = sortForBlock(found)
+  const context = renderContextBlock(memories, at)
+  return {
+    context,
+    memories: memories.length,
+    recalledTokens: toldTokens(memories),
+    contextTokens: context === null ? 0 : countTokensByLine(context),
+    ids: memories.map(({ id }) => id),
+    tags: [...new Set(memories.flatMap(({ tags = [] }) => tags))],
+    lines: memories
+      .filter(({ passage, isLater }) => passage || isLater)
+      .map(({ id, passage, isLater }) => ({ id, ...passage, ...(isLater && { later: true }) })),
+    at,
+  }
+}
+
+/** A session is searched together with the core vault. */
+export const sessionsToRecall = (session: string | null): (string | null)[] =>
+  session === null ? [null] : [null, session]
+
+type ConversationQuery = ConversationQuestion & {
+  limit: number
+  onEmptyTime: () => void
+}
+
+/** Recalls for the last user turn up to the limit, then for the turns before it up to a third of the limit. */
+async function recallForConversation(
+  backend: Parameters<typeof recallReranked>[0],
+  caller: Caller,
+  preparation: PrepareRequest,
+  { question, background, excludedTexts, limit, onEmptyTime: reportEmptyTime }: ConversationQuery,
+): Promise<RecalledMemory[]> {
+  const recallText = (
+    text: string,
+    max: number,
+    { undivided, onEmptyTime }: Pick<RecallQuestion, 'undivided' | 'onEmptyTime'>,
+  ): Promise<RecalledMemory[]> =>
+    text === '' || max === 0
+      ? Promise.resolve([])
+      : recallReranked(backend, caller, {
+          text,
+          undivided,
+          limit: max,
+          sessions: sessionsToRecall(preparation.session),
+          embeddings: preparation.embeddings,
+          ...filtersOf(preparation),
+          relevantOnly: true,
+          excludedTexts,
+          onEmptyTime,
+        })
+  let isTimeEmpty = false
+  const direct = await recallText(question, limit, {
+    undivided: false,
+    onEmptyTime: () => (isTimeEmpty = true),
+  })
+  if (isTimeEmpty && direct.length === 0) {
+    reportEmptyTime()
+    return []
+  }
+  const remaining = Math.min(limit - direct.length, Math.ceil(limit / 3))
+  const around = await recallText(background, remaining, { undivided: true })
+  const known = new Set(direct.map(({ memory }) => memory.text))
+  return [...direct, ...around.filter(({ memory }) => !known.has(memory.text))]
+}

@@ -1,0 +1,81 @@
+import { createSlices } from '#shared/core/event-loop.ts'
+import type { VaultScope } from '#shared/domain/memory.ts'
+import { findStatements } from '#shared/search/profile/find-statements.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import type { Partition } from '#shared/storage/mongo/partition.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import { changesSince } from '#shared/vault/base/vault-changes.postgres.ts'
+import { visiblePartition } from '#shared/vault/read/search/index-source.ts'
+import type {
+  ProfileSource,
+  StatementsById,
+  StoredStatement,
+} from '#shared/vault/read/prepare/profile-cache.ts'
+import { userLines, type UserLine } from '#shared/vault/read/prepare/user-lines.mongo.ts'
+
+/** After more changes the whole partition is read again instead of the changed ids. */
+const incrementalChangesMax = 5_000
+
+/** Reads the statements of vaults: the lines from MongoDB, the log of changes from Postgres. */
+export const createProfileSource = ({
+  mongo,
+  postgres,
+}: {
+  mongo: Pick<Mongo, 'memories'>
+  postgres: Postgres
+}): ProfileSource => ({
+  async load(ref, statementsMax) {
+    const partition = await visiblePartition(postgres, ref)
+    return readStatements(mongo, { scope: ref.scope, partition, statementsMax })
+  },
+
+  async changes(ref, since) {
+    const { scope, session } = ref
+    const log = await changesSince(postgres.query, scope, session, since)
+    if (!log || log.stored.length > incrementalChangesMax) return null
+    const changed = [...new Set([...log.stored, ...log.removed])]
+    if (log.stored.length === 0) return { changed, statements: new Map() }
+    const partition = await visiblePartition(postgres, ref)
+    const read = { scope, partition, ids: log.stored, statementsMax: Infinity }
+    return { changed, statements: (await readStatements(mongo, read))! }
+  },
+})
+
+type StatementsRead = {
+  scope: VaultScope
+  partition: Partition
+  /** Of these memories; of all, when missing. */
+  ids?: readonly string[]
+  statementsMax: number
+}
+
+/** Finding takes about 20 µs a line, in slices. @returns null where there are more statements than that */
+async function readStatements(
+  mongo: Pick<Mongo, 'memories'>,
+  { scope, partition, ids, statementsMax }: StatementsRead,
+): Promise<StatementsById | null> {
+  const found: StatementsById = new Map()
+  let count = 0
+  const slices = createSlices()
+  for await (const lines of userLines(mongo, scope, partition, ids)) {
+    for (const line of lines) {
+      const statements = statementsIn(line)
+      if (statements.length > 0) found.set(line.id, statements)
+      count += statements.length
+      if (count > statementsMax) return null
+      await slices.pause()
+    }
+  }
+  return found
+}
+
+const statementsIn = ({ id, text, at, speaker, ...line }: UserLine): StoredStatement[] =>
+  findStatements(text).map((statement, position) => ({
+    ...statement,
+    memory: id,
+    at,
+    position,
+    ...line,
+    // Of a shared memory only what its author says replaces it.
+    ...((speaker ?? line.author) !== undefined && { speaker: speaker ?? line.author }),
+  }))

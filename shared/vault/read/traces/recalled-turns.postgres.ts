@@ -1,0 +1,107 @@
+import type { Query } from '#shared/storage/postgres/connect.ts'
+import type { RecalledLine } from '#shared/vault/read/prepare/recalled-line.ts'
+import {
+  insertTracesSql,
+  type NewCallTrace,
+} from '#shared/vault/read/traces/call-traces.postgres.ts'
+import { padArray } from '#shared/storage/postgres/padded-array.ts'
+
+/** A turn of a user in a vault. */
+export type TurnKey = { vault: string; turn: Buffer }
+
+/** The memories that were put into the prompt when a turn began. */
+export type RecalledTurn = {
+  /** Ids of memories; null when recall failed. */
+  memories: string[] | null
+  /** Epoch milliseconds; the ages of the memories in the block are relative to it. */
+  at: number
+  /** How many parts of the message precede the block. */
+  place: number
+  /** Those that were not told whole or are marked. */
+  lines: RecalledLine[]
+  /** Of the block's bytes; null where there is no block. */
+  digest: Buffer | null
+  /** Whether the last request of the turn lacked a block that the one before it had. */
+  isPartial: boolean
+}
+
+/** A turn as it is found. */
+export type StoredTurn = RecalledTurn & {
+  /** Whether it should be saved again, so that it lasts as long as the conversation goes on. */
+  isAging: boolean
+}
+
+/** Turns that a conversation still holds are saved again after so long. */
+const agingSeconds = 600
+/** As long as providers keep prompts in their caches, from the last request on; a longer turn recalls again. */
+const recalledTurnSeconds = 3_600 + agingSeconds
+
+/** @returns one entry per key, in order; undefined where none is stored. */
+export async function findRecalledTurns(
+  query: Query,
+  keys: readonly TurnKey[],
+): Promise<(StoredTurn | undefined)[]> {
+  const { rows } = await query<Omit<StoredTurn, 'at'> & { at: string | null }>(
+    `select r.memories, r.at, r.place, r.lines, r.digest, r.is_partial as "isPartial",
+       r.kept_at < now() - make_interval(secs => $4) as "isAging"
+     from unnest($1::uuid[], $2::bytea[]) with ordinality as asked(vault, turn, n)
+     left join recalled_turns r on r.vault = asked.vault and r.turn = asked.turn
+       and r.kept_at > now() - make_interval(secs => $3)
+     where asked.vault is not null order by asked.n`,
+    [
+      padArray(keys.map(({ vault }) => vault)),
+      padArray(keys.map(({ turn }) => turn)),
+      recalledTurnSeconds,
+      agingSeconds,
+    ],
+    'recalled-turns.read',
+  )
+  return rows.map(({ at, ...row }) => (at === null ? undefined : { ...row, at: Number(at) }))
+}
+
+/**
+ * Inserts or replaces recalled turns, and traces of calls, in one statement; of what is given twice, the last
+ * counts.
+ */
+export async function saveRecalledTurns(
+  query: Query,
+  turns: readonly (TurnKey & RecalledTurn)[],
+  traces: readonly NewCallTrace[] = [],
+): Promise<void> {
+  const last = new Map(
+    turns.map(({ turn, ...row }) => {
+      const hex = turn.toString('hex')
+      return [`${row.vault} ${hex}`, { ...row, turn: hex, digest: row.digest?.toString('hex') }]
+    }),
+  )
+  await query(
+    `with traced as (${insertTracesSql})
+     insert into recalled_turns (vault, turn, memories, at, place, lines, digest, is_partial)
+     select i.vault, decode(i.turn, 'hex'), i.memories, i.at, i.place, i.lines,
+       decode(i.digest, 'hex'), i."isPartial"
+     from jsonb_to_recordset($1::jsonb) as i(
+       vault uuid, turn text, memories uuid[], at bigint, place integer, lines jsonb, digest text,
+       "isPartial" boolean)
+     -- In one order, so that two statements never wait for each other.
+     order by i.vault, i.turn
+     on conflict (vault, turn) do update
+       set memories = excluded.memories, at = excluded.at, place = excluded.place,
+         lines = excluded.lines, digest = excluded.digest, is_partial = excluded.is_partial,
+         kept_at = now()`,
+    [
+      JSON.stringify([...last.values()]),
+      JSON.stringify([...new Map(traces.map(trace => [trace.id, trace])).values()]),
+    ],
+    'recalled-turns.keep',
+  )
+}
+
+/** Deletes turns that no request was sent with for an hour. @returns how many. */
+export async function dropOldRecalledTurns(query: Query): Promise<number> {
+  const { rowCount } = await query(
+    'delete from recalled_turns where kept_at < now() - make_interval(secs => $1)',
+    [recalledTurnSeconds],
+    'recalled-turns.drop-old',
+  )
+  return rowCount
+}
