@@ -1,4 +1,4 @@
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { parseOptions } from '#scripts/command-line.ts'
 import { buildDocument, type SpecificationPage } from '#scripts/contract/build-document.ts'
@@ -6,7 +6,8 @@ import { generateShapes, generateTypes } from '#scripts/contract/generate-types.
 
 const usage = `Usage: npm run contract -- [options]
 
-Generates the contract from its Markdown tables: writes schemas.json, types.ts and shapes.ts beside them.
+Generates the contract from its Markdown tables: writes schemas.json, types.ts and shapes.ts
+into the folder "generated".
 
   --check           writes nothing; exits 1 when the generated files are stale
   --folder <path>   the folder of the tables (default: api/contract)
@@ -23,12 +24,34 @@ export async function generateContract(folder: string): Promise<Map<string, stri
   ])
 }
 
-/** Names of the generated files on disk that differ from `generated`. */
-export function staleFiles(folder: string, generated: ReadonlyMap<string, string>): string[] {
-  return [...generated]
+/**
+ * Writes the generated files that differ from those on disk, or only compares with `isCheck`.
+ *
+ * @param name of the folder in messages
+ * @param command that generates them
+ * @returns the exit code: 1 when a check finds a stale file
+ */
+export function settleFiles(
+  folder: string,
+  generated: ReadonlyMap<string, string>,
+  { name, command, isCheck }: { name: string; command: string; isCheck: boolean },
+): number {
+  const stale = staleFiles(folder, generated)
+  if (isCheck && stale.length > 0) {
+    console.error(`${stale.join(', ')} differ from the tables: run \`npm run ${command}\``)
+    return 1
+  }
+  mkdirSync(folder, { recursive: true })
+  for (const file of stale) writeFileSync(join(folder, file), generated.get(file)!)
+  console.log(`${name}: ${stale.length > 0 ? `wrote ${stale.join(', ')}` : 'is up to date'}`)
+  return 0
+}
+
+/** Names of the generated files that are missing on disk or differ. */
+export const staleFiles = (folder: string, generated: ReadonlyMap<string, string>): string[] =>
+  [...generated]
     .filter(([name, text]) => readTextIfExists(join(folder, name)) !== text)
     .map(([name]) => name)
-}
 
 function readSpecification(folder: string): SpecificationPage[] {
   const names = globSync('*.md', { cwd: folder }).filter(name => name !== 'README.md')
@@ -49,15 +72,9 @@ async function main(): Promise<number> {
     folder: { type: 'string', default: join(import.meta.dirname, '../api/contract') },
   })
   const generated = await generateContract(values.folder)
-  const stale = staleFiles(values.folder, generated)
-  if (values.check && stale.length > 0) {
-    console.error(`${stale.join(', ')} no longer say what the tables say: run \`npm run contract\``)
-    return 1
-  }
-  for (const name of stale) writeFileSync(join(values.folder, name), generated.get(name)!)
-  const summary = stale.length > 0 ? `wrote ${stale.join(', ')}` : 'is up to date'
-  console.log(`${basename(values.folder)}: ${summary}`)
-  return 0
+  const name = basename(values.folder)
+  const options = { name, command: 'contract', isCheck: values.check }
+  return settleFiles(join(values.folder, 'generated'), generated, options)
 }
 
 if (import.meta.main) {

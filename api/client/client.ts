@@ -1,4 +1,4 @@
-import type { Endpoints, ErrorBody } from '../contract/types.ts'
+import type { Endpoints, ErrorBody } from '../contract/generated/types.ts'
 
 /** `POST /v1/memory/search` and so on: every endpoint of the contract by its method and path. */
 export type Route = keyof Endpoints

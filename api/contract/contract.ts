@@ -5,11 +5,11 @@ import {
   type EndpointPart,
   type Reference,
 } from '#api/contract/document.ts'
-import type { Endpoints } from '#api/contract/types.ts'
+import type { Endpoints } from '#api/contract/generated/types.ts'
 import { errorFamilyOf } from '#api/present/provider-error.ts'
 import type { Shape } from '#shared/core/shape.ts'
 
-export * from '#api/contract/shapes.ts'
+export * from '#api/contract/generated/shapes.ts'
 
 /** `POST /v1/memory/search` and so on. */
 export type Route = keyof Endpoints

@@ -64,7 +64,7 @@ export type ContractDocument = {
 
 /** The contract that was generated from the tables beside this file. */
 export const contractDocument = JSON.parse(
-  readFileSync(new URL('schemas.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('generated/schemas.json', import.meta.url), 'utf8'),
 ) as ContractDocument
 
 /** The parts of a request, and its answer. */

@@ -15,7 +15,7 @@ import { checkParameters } from '#api/edge/query-parameters.ts'
 import { parseQuery } from '#api/edge/request.ts'
 import { contract, type Route } from '#api/contract/contract.ts'
 import { fieldsOf, type Endpoint } from '#api/contract/document.ts'
-import type { Endpoints } from '#api/contract/types.ts'
+import type { Endpoints } from '#api/contract/generated/types.ts'
 import { InputNotes } from '#shared/core/lenient-input.ts'
 import type { Shape } from '#shared/core/shape.ts'
 

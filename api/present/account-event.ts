@@ -1,4 +1,4 @@
-import type { AccountEvent as Presented } from '#api/contract/types.ts'
+import type { AccountEvent as Presented } from '#api/contract/generated/types.ts'
 import type { AccountEvent, RecordedValue } from '#shared/events/account-events.postgres.ts'
 
 export const presentAccountEvent = (event: AccountEvent): Presented => ({

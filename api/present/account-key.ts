@@ -1,4 +1,4 @@
-import type { MemoryKey } from '#api/contract/types.ts'
+import type { MemoryKey } from '#api/contract/generated/types.ts'
 import type { AccountKey } from '#shared/access/account-keys.postgres.ts'
 
 type NewKeyFields = { id: string; key: string; name: string; createdAt: Date }

@@ -2,7 +2,7 @@ import type {
   CheckedOutBatch,
   NothingToConsolidate,
   ReflectionContract,
-} from '#api/contract/types.ts'
+} from '#api/contract/generated/types.ts'
 import type { Batch, UnconsolidatedInOtherSpace } from '#shared/vault/consolidate/checkout.ts'
 import {
   reflectionContract,

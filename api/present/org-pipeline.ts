@@ -1,4 +1,4 @@
-import type { OrgUsageSums, Pipeline as PresentedPipeline } from '#api/contract/types.ts'
+import type { OrgUsageSums, Pipeline as PresentedPipeline } from '#api/contract/generated/types.ts'
 import type { OrgUsageRow } from '#shared/org/base/org-usage.postgres.ts'
 import type { Pipeline } from '#shared/org/admin/pipeline-status.ts'
 

@@ -8,7 +8,7 @@ import type {
   OrgRole,
   OrgTag,
   OrgUser,
-} from '#api/contract/types.ts'
+} from '#api/contract/generated/types.ts'
 import { maskMemberKey } from '#shared/access/key.ts'
 import type { RevealedMemberKey } from '#shared/org/admin/member-keys.ts'
 import type { InstructionsRow } from '#shared/org/base/instructions.postgres.ts'

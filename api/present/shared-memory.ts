@@ -3,7 +3,7 @@ import type {
   SharedMemory as PresentedMemory,
   SharedRevision,
   SharedSnapshot,
-} from '#api/contract/types.ts'
+} from '#api/contract/generated/types.ts'
 import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
 import { sensitivityOf } from '#shared/domain/visibility.ts'
 import type { AuditEvent, MemoryRevision } from '#shared/org/memories/audit.postgres.ts'

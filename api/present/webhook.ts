@@ -1,4 +1,4 @@
-import type { Webhook, WebhookDelivery } from '#api/contract/types.ts'
+import type { Webhook, WebhookDelivery } from '#api/contract/generated/types.ts'
 import type { DeliveryRow } from '#shared/events/webhooks/deliveries.postgres.ts'
 import type { WebhookRow } from '#shared/events/webhooks/webhooks.postgres.ts'
 

@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 import { SwitchQuery } from '#api/contract/contract.ts'
-import type { SwitchQuery as SwitchFields } from '#api/contract/types.ts'
+import type { SwitchQuery as SwitchFields } from '#api/contract/generated/types.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { parseQuery } from '#api/edge/request.ts'
 import { authenticateBodyUser, type ProxyCaller } from '#api/proxy/credentials.ts'

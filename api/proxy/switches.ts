@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
-import { ProfileQuery } from '#api/contract/shapes.ts'
-import type { SwitchQuery } from '#api/contract/types.ts'
+import { ProfileQuery } from '#api/contract/generated/shapes.ts'
+import type { SwitchQuery } from '#api/contract/generated/types.ts'
 import type { BodySwitches } from '#api/proxy/dialects/dialect.ts'
 import type { ContextBounds } from '#api/proxy/recall-with-timeout.ts'
 import { Refusal } from '#shared/core/errors.ts'

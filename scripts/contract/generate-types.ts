@@ -126,7 +126,7 @@ export function generateShapes({ endpoints }: ContractDocument): string {
   })
   const imports = [
     "import { shapeOf } from '#api/contract/document.ts'",
-    "import type * as Types from '#api/contract/types.ts'",
+    "import type * as Types from '#api/contract/generated/types.ts'",
   ]
   return `${banner}\n\n${imports.join('\n')}\n\n${lines.join('\n')}\n`
 }

@@ -1,5 +1,5 @@
 import { shapeOf } from '#api/contract/document.ts'
-import type { MemorySwitches } from '#api/contract/types.ts'
+import type { MemorySwitches } from '#api/contract/generated/types.ts'
 import type { BodySwitches } from '#api/proxy/dialects/dialect.ts'
 import { kindAt, createNameMatcher, parseValue, valueEnd } from '#api/proxy/json/walk.ts'
 import { Refusal } from '#shared/core/errors.ts'

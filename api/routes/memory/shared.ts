@@ -1,5 +1,5 @@
 import type { Router } from '@koa/router'
-import type { Sharing, SharedStatement } from '#api/contract/types.ts'
+import type { Sharing, SharedStatement } from '#api/contract/generated/types.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey, withLookup } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'

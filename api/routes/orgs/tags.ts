@@ -1,5 +1,5 @@
 import type { Router } from '@koa/router'
-import type { TagRun as PresentedRun } from '#api/contract/types.ts'
+import type { TagRun as PresentedRun } from '#api/contract/generated/types.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { orgAdmin, reviewedOrg } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'

@@ -7,7 +7,7 @@ import type {
   CommitAnswer,
   ErrorBody,
   ReflectionEntry,
-} from '#api/contract/types.ts'
+} from '#api/contract/generated/types.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 export type Batch = CheckedOutBatch

@@ -1,4 +1,4 @@
-import type { CommitAnswer } from '#api/contract/types.ts'
+import type { CommitAnswer } from '#api/contract/generated/types.ts'
 import { reflect, type ReflectionOutput } from '#scripts/clients/consolidate/reflect.ts'
 import type {
   Batch,

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { SearchAnswer } from '#api/contract/types.ts'
+import type { SearchAnswer } from '#api/contract/generated/types.ts'
 import { fillDates } from '#scripts/clients/demo/relative-dates.ts'
 import type { TimedClient } from '#scripts/clients/demo/client.ts'
 import {

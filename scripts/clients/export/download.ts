@@ -1,4 +1,4 @@
-import type { ErrorBody, ExportLine } from '#api/contract/types.ts'
+import type { ErrorBody, ExportLine } from '#api/contract/generated/types.ts'
 import { credentialHeaders, type ServiceConnection } from '#scripts/service-connection.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { splitLines } from '#shared/vault/bulk/split-lines.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { ExportLine } from '#api/contract/types.ts'
+import type { ExportLine } from '#api/contract/generated/types.ts'
 import { vaultField } from '#scripts/clients/import/formats/okf.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'

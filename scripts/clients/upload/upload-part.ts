@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { Endpoints, ErrorBody } from '#api/contract/types.ts'
+import type { Endpoints, ErrorBody } from '#api/contract/generated/types.ts'
 import { credentialHeaders } from '#scripts/service-connection.ts'
 import type { UploadOptions } from '#scripts/clients/upload/options.ts'
 import { Refusal } from '#shared/core/errors.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { MemoryKey } from '#api/contract/types.ts'
+import type { MemoryKey } from '#api/contract/generated/types.ts'
 import { maskKey } from '#shared/access/key.ts'
 import { createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'

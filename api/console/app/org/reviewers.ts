@@ -8,7 +8,7 @@ import { emptyNote, faultNote, queryView } from '#api/console/app/parts/query-vi
 import { secretDialog } from '#api/console/app/parts/secret.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 import { useAction, useQuery } from '#api/console/app/use-query.ts'
-import type { OrgReviewer } from '#api/contract/types.ts'
+import type { OrgReviewer } from '#api/contract/generated/types.ts'
 
 /** Who may decide about the review queue beside the admin. */
 export function OrgReviewers({ org }: OrgProps): View {

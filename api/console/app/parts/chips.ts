@@ -1,5 +1,5 @@
 import { html, type Children, type View } from '#api/console/app/html.ts'
-import type { Metadata } from '#api/contract/types.ts'
+import type { Metadata } from '#api/contract/generated/types.ts'
 
 /** A small framed label. `kind` is one of the colours in parts.css. */
 export const chip = (label: Children, kind = 'plain', title?: string): View =>

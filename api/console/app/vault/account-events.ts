@@ -7,7 +7,7 @@ import { emptyNote, faultNote, moreButton, loadingNote } from '#api/console/app/
 import { downloadLines } from '#api/console/app/vault/export.ts'
 import { describeChange } from '#api/console/app/vault/event-change.ts'
 import { toIsoString, formatDateTime } from '#api/console/app/format.ts'
-import type { AccountAction, AccountEvent } from '#api/contract/types.ts'
+import type { AccountAction, AccountEvent } from '#api/contract/generated/types.ts'
 
 /** Label and chip colour of each action. */
 const actions: Record<AccountAction, readonly [label: string, kind: string]> = {

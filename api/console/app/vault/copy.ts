@@ -8,7 +8,12 @@ import { emptyNote, faultNote } from '#api/console/app/parts/query-view.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 import { useAction } from '#api/console/app/use-query.ts'
 import { pollOperation } from '#api/console/app/vault/poll-operation.ts'
-import type { GraftDone, GraftPreview, TransferDone, TransferPreview } from '#api/contract/types.ts'
+import type {
+  GraftDone,
+  GraftPreview,
+  TransferDone,
+  TransferPreview,
+} from '#api/contract/generated/types.ts'
 
 type Preview = TransferPreview | GraftPreview
 type Done = TransferDone | GraftDone

@@ -1,5 +1,5 @@
 import { formatUtcDay } from '#api/console/app/format.ts'
-import type { DayCount } from '#api/contract/types.ts'
+import type { DayCount } from '#api/contract/generated/types.ts'
 
 /** The memories of a day, a week or a month. */
 export type Bucket = {

@@ -1,4 +1,4 @@
-import type { Metadata } from '#api/contract/types.ts'
+import type { Metadata } from '#api/contract/generated/types.ts'
 import type { EndpointResponse } from '#api/client/client.ts'
 import type { Tier } from '#api/console/app/parts/chips.ts'
 

@@ -1,4 +1,4 @@
-import type { AccountEvent } from '#api/contract/types.ts'
+import type { AccountEvent } from '#api/contract/generated/types.ts'
 
 type Change = { [Side in 'before' | 'after']?: AccountEvent[Side] | undefined }
 

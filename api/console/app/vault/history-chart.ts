@@ -2,7 +2,7 @@ import { hrefTo } from '#api/console/app/hash-route.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { formatCompact, formatCount, pluralize } from '#api/console/app/format.ts'
 import { bucketDays, type Bucket } from '#api/console/app/vault/day-buckets.ts'
-import type { DayCount } from '#api/contract/types.ts'
+import type { DayCount } from '#api/contract/generated/types.ts'
 
 /** The units of the drawing; the page stretches it. */
 const height = 100

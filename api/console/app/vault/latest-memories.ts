@@ -2,7 +2,7 @@ import { formatDateTime, formatRelativeTime, toIsoString } from '#api/console/ap
 import { html, type View } from '#api/console/app/html.ts'
 import { tierChip } from '#api/console/app/parts/chips.ts'
 import { avatar } from '#api/console/app/parts/speaker.ts'
-import type { ListedMemory } from '#api/contract/types.ts'
+import type { ListedMemory } from '#api/contract/generated/types.ts'
 
 /** Memories, shortened. */
 export const latestList = (items: readonly ListedMemory[]): View =>

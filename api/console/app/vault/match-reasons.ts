@@ -1,6 +1,6 @@
 import { chip } from '#api/console/app/parts/chips.ts'
 import type { View } from '#api/console/app/html.ts'
-import type { MatchReason } from '#api/contract/types.ts'
+import type { MatchReason } from '#api/contract/generated/types.ts'
 
 /** What a memory was found by, as a label and a sentence. */
 const matchReasons: Record<MatchReason, readonly [label: string, sentence: string]> = {

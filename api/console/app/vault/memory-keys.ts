@@ -10,7 +10,7 @@ import { checkboxField, textField } from '#api/console/app/parts/fields.ts'
 import { emptyNote, faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 import { formatRelativeTime, formatShortDay } from '#api/console/app/format.ts'
-import type { MemoryKey } from '#api/contract/types.ts'
+import type { MemoryKey } from '#api/contract/generated/types.ts'
 
 /**
  * Lists and revokes the keys of the account.

@@ -17,7 +17,7 @@ import {
   formatCount,
   formatShortDay,
 } from '#api/console/app/format.ts'
-import type { ListedMemory, VaultStats } from '#api/contract/types.ts'
+import type { ListedMemory, VaultStats } from '#api/contract/generated/types.ts'
 
 type Latest = { items: ListedMemory[]; counts: Record<'raw' | 'tier2' | 'tier3', number> }
 

@@ -11,7 +11,7 @@ import { avatar } from '#api/console/app/parts/speaker.ts'
 import { useDebounced } from '#api/console/app/use-debounced.ts'
 import { usePagedList } from '#api/console/app/use-paged-list.ts'
 import { Person } from '#api/console/app/vault/person.ts'
-import type { MemoryKey } from '#api/contract/types.ts'
+import type { MemoryKey } from '#api/contract/generated/types.ts'
 
 /**
  * The users of the account, or one of them.

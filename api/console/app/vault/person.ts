@@ -16,7 +16,7 @@ import { historyChart } from '#api/console/app/vault/history-chart.ts'
 import { latestList } from '#api/console/app/vault/latest-memories.ts'
 import { readOnce } from '#api/console/app/vault/read-once.ts'
 import { profileView } from '#api/console/app/vault/profile.ts'
-import type { ListedMemory, VaultStats } from '#api/contract/types.ts'
+import type { ListedMemory, VaultStats } from '#api/contract/generated/types.ts'
 
 /** What is remembered of one user: over time, as a profile, and word for word. */
 export function Person({ user }: { user: string }): View {

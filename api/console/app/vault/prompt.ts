@@ -9,7 +9,7 @@ import { onSubmit, selectField, textAreaField, textField } from '#api/console/ap
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, faultNote, loadingNote } from '#api/console/app/parts/query-view.ts'
 import { useAction } from '#api/console/app/use-query.ts'
-import type { MatchReason } from '#api/contract/types.ts'
+import type { MatchReason } from '#api/contract/generated/types.ts'
 
 type Prepared = EndpointResponse<'POST /v1/memory/prepare'>
 

@@ -4,7 +4,7 @@ import { html, type View } from '#api/console/app/html.ts'
 import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
 import { avatar } from '#api/console/app/parts/speaker.ts'
 import { useQuery } from '#api/console/app/use-query.ts'
-import type { MemoryRecall } from '#api/contract/types.ts'
+import type { MemoryRecall } from '#api/contract/generated/types.ts'
 
 const shown = 5
 

@@ -16,7 +16,7 @@ import {
   type DisplayedMemory,
 } from '#api/console/app/vault/displayed-memory.ts'
 import { formatRelativeTime, pluralize, formatDateRange } from '#api/console/app/format.ts'
-import type { ListedSession } from '#api/contract/types.ts'
+import type { ListedSession } from '#api/contract/generated/types.ts'
 
 /** What the address keeps: the session that is open; empty, all of them are listed. */
 const noSession = { session: '' }

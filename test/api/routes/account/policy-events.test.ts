@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import t from 'tap'
 import { describeChange } from '#api/console/app/vault/event-change.ts'
-import type { AccountEvent } from '#api/contract/types.ts'
+import type { AccountEvent } from '#api/contract/generated/types.ts'
 import { verifyAccountEvents } from '#shared/events/account-event-chain.ts'
 import { verifyExportFile } from '#shared/accounts/verify-export-file.ts'
 import { maskKey } from '#shared/access/key.ts'

@@ -1,4 +1,4 @@
-import type { ReceiptKey } from '#api/contract/types.ts'
+import type { ReceiptKey } from '#api/contract/generated/types.ts'
 
 const fromBase64Url = (text: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), character =>

@@ -11,7 +11,7 @@ import { queryView } from '#api/console/app/parts/query-view.ts'
 import { table } from '#api/console/app/parts/table.ts'
 import { useQuery } from '#api/console/app/use-query.ts'
 import { erasedCounts, isSigned } from '#api/console/app/vault/account/receipt-signature.ts'
-import type { Erasure } from '#api/contract/types.ts'
+import type { Erasure } from '#api/contract/generated/types.ts'
 
 const pollIntervalMs = 1_500
 

@@ -10,7 +10,7 @@ import { figure, section } from '#api/console/app/parts/frame.ts'
 import type { HeldBatch, ProposalsUpdate } from '#api/console/app/vault/consolidate/held-batch.ts'
 import { ModelForm } from '#api/console/app/vault/consolidate/model-form.ts'
 import { ProposalsForm } from '#api/console/app/vault/consolidate/proposals-form.ts'
-import type { CheckedOutBatch, CommitAnswer } from '#api/contract/types.ts'
+import type { CheckedOutBatch, CommitAnswer } from '#api/contract/generated/types.ts'
 
 /** More rows make the page slow; the model is given all. */
 const sourcesMax = 200

@@ -6,7 +6,7 @@ import { importanceChip, tierChip } from '#api/console/app/parts/chips.ts'
 import { section } from '#api/console/app/parts/frame.ts'
 import type { HeldBatch } from '#api/console/app/vault/consolidate/held-batch.ts'
 import { Lineage } from '#api/console/app/vault/lineage.ts'
-import type { CommitAnswer } from '#api/contract/types.ts'
+import type { CommitAnswer } from '#api/contract/generated/types.ts'
 
 /** A committed batch: its reflections, each leading to its sources. */
 export function CommittedView({

@@ -13,7 +13,7 @@ import {
   holdBatch,
   type HeldBatch,
 } from '#api/console/app/vault/consolidate/held-batch.ts'
-import type { CommitAnswer } from '#api/contract/types.ts'
+import type { CommitAnswer } from '#api/contract/generated/types.ts'
 
 /** Checks out memories, has a model of the person's choice write reflections of them, and commits these. */
 export const Consolidate = (): View =>

@@ -1,5 +1,5 @@
 import { currentCredential } from '#api/console/app/credential.ts'
-import type { CheckedOutBatch } from '#api/contract/types.ts'
+import type { CheckedOutBatch } from '#api/contract/generated/types.ts'
 
 /** A reflection as a model proposes it or a person writes it. */
 export type Proposal = { text: string; importance: number }

@@ -5,7 +5,7 @@ import { faultNote } from '#api/console/app/parts/query-view.ts'
 import { useAction } from '#api/console/app/use-query.ts'
 import type { Proposal } from '#api/console/app/vault/consolidate/held-batch.ts'
 import { proposeReflections } from '#api/console/app/vault/consolidate/propose.ts'
-import type { CheckedOutBatch } from '#api/contract/types.ts'
+import type { CheckedOutBatch } from '#api/contract/generated/types.ts'
 
 type Props = { batch: CheckedOutBatch; onProposed: (proposals: Proposal[]) => void }
 

@@ -9,7 +9,7 @@ import type {
   Proposal,
   ProposalsUpdate,
 } from '#api/console/app/vault/consolidate/held-batch.ts'
-import type { CommitAnswer } from '#api/contract/types.ts'
+import type { CommitAnswer } from '#api/contract/generated/types.ts'
 
 const importances = Array.from({ length: 10 }, (_, i) => [`${i + 1}`, `${i + 1}`] as const)
 const newProposal: Proposal = { text: '', importance: 5 }

@@ -1,7 +1,7 @@
 import { callWithKey, UserError } from '#api/console/app/api-call.ts'
 import { currentCredential } from '#api/console/app/credential.ts'
 import type { Proposal } from '#api/console/app/vault/consolidate/held-batch.ts'
-import type { CheckedOutBatch } from '#api/contract/types.ts'
+import type { CheckedOutBatch } from '#api/contract/generated/types.ts'
 
 /** @property providerKey sent in a header of the call and nowhere stored; empty: the key of the account */
 export type ChosenModel = { model: string; providerKey: string }

@@ -12,7 +12,7 @@ import { showToast } from '#api/console/app/toasts.ts'
 import { usePagedList } from '#api/console/app/use-paged-list.ts'
 import { useAction } from '#api/console/app/use-query.ts'
 import { stateOf } from '#api/console/app/vault/webhooks/webhook-state.ts'
-import type { Webhook, WebhookDelivery } from '#api/contract/types.ts'
+import type { Webhook, WebhookDelivery } from '#api/contract/generated/types.ts'
 
 type Props = { webhook: Webhook; onChanged: () => void; onSecret: (secret: string) => void }
 type State = WebhookDelivery['state'] | ''

@@ -4,7 +4,7 @@ import { html, type View } from '#api/console/app/html.ts'
 import { dialogForm } from '#api/console/app/parts/dialog.ts'
 import { checkboxGroup, textField } from '#api/console/app/parts/fields.ts'
 import { useAction } from '#api/console/app/use-query.ts'
-import type { WebhookEvent } from '#api/contract/types.ts'
+import type { WebhookEvent } from '#api/contract/generated/types.ts'
 
 export const eventLabels: Record<WebhookEvent, string> = {
   'operation.finished': 'Work is finished',

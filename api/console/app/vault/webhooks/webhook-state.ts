@@ -1,7 +1,7 @@
 import { formatRelativeTime } from '#api/console/app/format.ts'
 import type { View } from '#api/console/app/html.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
-import type { Webhook } from '#api/contract/types.ts'
+import type { Webhook } from '#api/contract/generated/types.ts'
 
 const offReasons = {
   owner: 'switched off',

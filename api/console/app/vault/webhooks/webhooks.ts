@@ -9,7 +9,7 @@ import { useQuery } from '#api/console/app/use-query.ts'
 import { stateOf } from '#api/console/app/vault/webhooks/webhook-state.ts'
 import { Deliveries } from '#api/console/app/vault/webhooks/deliveries.ts'
 import { eventLabels, WebhookForm } from '#api/console/app/vault/webhooks/webhook-form.ts'
-import type { Webhook } from '#api/contract/types.ts'
+import type { Webhook } from '#api/contract/generated/types.ts'
 
 /**
  * The webhooks of the account, or one of them with what was sent to it.
