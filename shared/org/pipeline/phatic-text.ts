@@ -1,17 +1,10 @@
+import { phrasesOf } from '#shared/search/languages/languages.ts'
+
 /**
- * Messages that state nothing, in the languages of most teams: greetings, thanks, acknowledgements, and
- * requests to go on. `yes` and `no` are left out: with the answer before them they may state something.
+ * Greetings, thanks, acknowledgements and requests to go on. "Yes" and "no" are left out: with the answer before
+ * them they may state something.
  */
-const phaticPhrases = new Set(
-  `ok|okay|k|kk|okey|alright|got it|understood|i see|thanks|thank you|thank you very much|thanks a lot|thx|ty|cheers
-|great|nice|cool|perfect|awesome|wow|lol|haha|hi|hello|hey|hi there|good morning|good evening|bye|goodbye|see you
-|continue|go on|please continue|next|try again|again|retry|danke|vielen dank|super|alles klar|hallo|guten morgen
-|tschüss|weiter|merci|merci beaucoup|bonjour|salut|d accord|gracias|muchas gracias|hola|vale|buenos días|obrigado
-|obrigada|olá|bom dia|grazie|ciao|buongiorno|dank je|bedankt|hoi|dzięki|спасибо|привет|хорошо|谢谢|好的|你好|继续
-|ありがとう|ありがとうございます|了解|こんにちは|감사합니다|네 감사합니다|안녕하세요`
-    .replaceAll('\n', '')
-    .split('|'),
-)
+const phaticPhrases = new Set(phrasesOf('phatic'))
 
 /** More cannot be such a phrase. */
 const lengthMax = 40

@@ -1,11 +1,4 @@
-/** Words that say nothing about what a text is about. */
-const emptyWords = new Set(
-  (
-    'the and for are was has had its not but with that this from will have been they them their there ' +
-    'now our you your his her she who what when where which also than then too very can may must shall ' +
-    'fact is in on at to of by as an it or be we he'
-  ).split(' '),
-)
+import { foreignStopWords, stopWords } from '#shared/search/words/stop-words.ts'
 
 /** Scripts that put no space between words. */
 const withoutSpaces =
@@ -24,7 +17,8 @@ export function wordsOf(text: string): TextWords {
       .normalize('NFKC')
       .toLowerCase()
       .match(/[\p{L}\p{M}\p{N}]+/gu) ?? []
-  return new Set(words.filter(word => !emptyWords.has(word)).map(word => word.slice(0, stemLength)))
+  const telling = words.filter(word => !stopWords.has(word) && !foreignStopWords.has(word))
+  return new Set(telling.map(word => word.slice(0, stemLength)))
 }
 
 /** Whether two texts may be about the same thing, as far as their words tell. */
