@@ -12,13 +12,11 @@ import {
 import { ConfigError, readConfig } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
-import { verifyAuditChain } from '#shared/org/trail/audit-chain.ts'
+import { verifyAuditChain, listOrgIds } from '#shared/org/trail/audit-chain.postgres.ts'
 import { isErasureRecorded } from '#shared/accounts/account-erasures.postgres.ts'
 import { accountIdsWithEvents } from '#shared/events/account-events.postgres.ts'
-import { listOrgIds } from '#shared/org/trail/audit-chain.postgres.ts'
 import { findOrgAccount } from '#shared/org/base/orgs.postgres.ts'
-import { openPostgres } from '#shared/storage/postgres/connect.ts'
-import type { Query } from '#shared/storage/postgres/connect.ts'
+import { openPostgres, type Query } from '#shared/storage/postgres/connect.ts'
 
 const help = `Usage: npm exec -- node scripts/verify-audit.ts [options]
 

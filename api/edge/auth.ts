@@ -8,7 +8,7 @@ import { actorOf, namedUserRefusal, requireOwner, type Caller } from '#shared/ac
 import { isOperator } from '#shared/access/operator.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
-import { parseSharedMemoryId } from '#shared/org/memories/parse-params.ts'
+import { parseSharedMemoryId } from '#shared/org/memories/shared-change.ts'
 import type { Reviewer } from '#shared/org/admin/reviewers.ts'
 import { requireOrganization, requireReviewedOrganization } from '#shared/org/base/policy-change.ts'
 

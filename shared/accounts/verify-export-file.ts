@@ -4,7 +4,7 @@ import {
   type ChainEntry,
   type ChainVerification,
 } from '#shared/core/hash-chain.ts'
-import { toAuditChainEntry } from '#shared/org/trail/audit-chain.ts'
+import { toAuditChainEntry } from '#shared/org/trail/audit-chain.postgres.ts'
 import type { AccountAction } from '#shared/events/account-events.postgres.ts'
 
 /** The end of a chain as an earlier check found it. */

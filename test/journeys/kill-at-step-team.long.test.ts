@@ -1,6 +1,6 @@
 import t from 'tap'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
-import { finalizeStrandedWrites } from '#shared/org/trail/audit.ts'
+import { finalizeStrandedWrites } from '#shared/org/memories/finalize-shared-writes.ts'
 import { sharedMemoryFilter } from '#shared/org/memories/shared-memories.mongo.ts'
 import { insertTag, makeSharedWritesDue } from '#test/support/alter.ts'
 import { createTestClient } from '#test/support/api.ts'

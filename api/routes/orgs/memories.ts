@@ -6,15 +6,15 @@ import { presentPage } from '#api/present/page.ts'
 import { presentSharedMemory } from '#api/present/shared-memory.ts'
 import { requireAccountBalance } from '#shared/billing/admission-checks.ts'
 import { parseMetadataFilterText } from '#shared/domain/metadata.ts'
-import { normalizeMemberId } from '#shared/org/base/normalize.ts'
+import { normalizeMemberId, parseTags } from '#shared/org/base/normalize.ts'
 import { seedSharedMemories, parseSeeds } from '#shared/org/memories/seed-shared-memories.ts'
 import { listSharedMemories } from '#shared/org/memories/list-shared-memories.ts'
-import { deleteSharedMemoryForGood } from '#shared/org/memories/forget-shared-memory.ts'
 import {
+  deleteSharedMemoryForGood,
   deleteSharedMemory,
   updateSharedMemory,
 } from '#shared/org/memories/write-shared-memories.ts'
-import { toOrgVault, parseTags } from '#shared/org/memories/parse-params.ts'
+import { toOrgVault } from '#shared/org/memories/shared-change.ts'
 import { readSensitivityRules } from '#shared/org/base/sensitivity-rules.ts'
 
 /** The shared memories of an organization, for its admin. */

@@ -4,7 +4,7 @@ import { orgAdmin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import type { ChangeUserBody } from '#api/contract/generated/types.ts'
 import { presentListedUser, presentUser } from '#api/present/org.ts'
-import { mintUserKey } from '#shared/org/admin/user-key.ts'
+import { mintUserKey } from '#shared/org/admin/member-keys.ts'
 import { changeUser, createUser, removeUser, listOrgUsers } from '#shared/org/admin/user.ts'
 
 /** Users: who belongs to an organization, and their private vaults. */

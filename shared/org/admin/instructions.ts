@@ -2,8 +2,12 @@ import { mintId } from '#shared/core/ids.ts'
 import type { Admin } from '#shared/access/admin.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isEmptyRule } from '#shared/org/base/rule-matching.ts'
-import { digestOf, recordPolicyEvent } from '#shared/org/base/policy-events.ts'
-import { changePolicy, requireOrganization } from '#shared/org/base/policy-change.ts'
+import {
+  digestOf,
+  recordPolicyEvent,
+  changePolicy,
+  requireOrganization,
+} from '#shared/org/base/policy-change.ts'
 import {
   readInstructions,
   replaceRules,

@@ -1,23 +1,32 @@
 import { Refusal } from '#shared/core/errors.ts'
 import type { Admin } from '#shared/access/admin.ts'
-import { hashKey, looksLikeKey, maskMemberKey } from '#shared/access/key.ts'
-import { insertSealedKey, unsealKey } from '#shared/org/base/org-key.ts'
-import { recordPolicyEvent } from '#shared/org/base/policy-events.ts'
-import { changePolicy, requireOrganization } from '#shared/org/base/policy-change.ts'
-import { ensureUser } from '#shared/org/admin/user.ts'
-import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
+import { hashKey, looksLikeKey, maskMemberKey, maskKey, mintKey } from '#shared/access/key.ts'
+import {
+  recordPolicyEvent,
+  changePolicy,
+  requireOrganization,
+} from '#shared/org/base/policy-change.ts'
+import { ensureUser, requireUser } from '#shared/org/admin/user.ts'
+import type { Query, Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 import {
   findMemberKey,
   listMemberKeys,
   revokeMemberKey,
   type KeyHolder,
   type MemberKeyRow,
+  findOrgKey,
+  insertMemberKey,
+  revokeUserKeys,
 } from '#shared/access/member-keys.postgres.ts'
 import type { Config } from '#shared/core/config.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
+import { mintId } from '#shared/core/ids.ts'
+import { insertVault } from '#shared/access/accounts.postgres.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
+import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
 
 /** A member key with its raw form. */
 export type RevealedMemberKey = MemberKeyRow & { key: string }
@@ -167,3 +176,121 @@ const parseKeyReference = ({ config }: { config: Config }, keyReference: string)
 
 const missingKey = (): Refusal =>
   new Refusal('missing', 'No such key', 'GET /v1/orgs/:orgId/keys lists them')
+
+export type SealBackend = { config: Config; seal: Seal }
+
+/**
+ * The organization's own key, created when it has none. It belongs to no member: it reads memories
+ * without tags and stores nothing.
+ */
+export async function ensureOrgKey(
+  tx: Transaction,
+  backend: SealBackend,
+  { id: org, account, name }: Pick<OrgRow, 'id' | 'account' | 'name'>,
+  actor: string,
+): Promise<string> {
+  const known = await findOrgKey(tx.query, org)
+  if (known) return unsealKey(backend, known)
+  const vault = await insertVault(tx, account)
+  const row = { id: mintId(), org, user: null, account, vault, name }
+  const { key } = await insertSealedKey(tx, backend, row, actor)
+  return key
+}
+
+/**
+ * Writes a new `mk_org_` key whose raw form can be read again.
+ *
+ * @param actor as the account's events name who mints it
+ */
+async function insertSealedKey(
+  tx: Transaction,
+  { config, seal }: SealBackend,
+  row: {
+    id: string
+    org: string
+    user: string | null
+    account: string
+    vault: string
+    name: string
+    shares?: boolean
+  },
+  actor: string,
+): Promise<{ key: string; createdAt: Date }> {
+  const key = mintKey('member')
+  const createdAt = await insertMemberKey(tx, {
+    ...row,
+    kind: 'member',
+    hash: hashKey(config.keyPepper, key),
+    masked: maskKey(key),
+    sealed: seal.seal(key, sealContext(row.id)),
+  })
+  const { account } = row
+  await recordAccountEvent(tx, { account, actor, action: 'key.minted', subject: maskKey(key) })
+  return { key, createdAt }
+}
+
+/**
+ * The raw key of a row.
+ *
+ * @throws Refusal `conflict` when it does not open: the master key that sealed it is not configured any
+ *   more. The key itself goes on working.
+ */
+function unsealKey({ seal }: Pick<SealBackend, 'seal'>, row: MemberKeyRow): string {
+  try {
+    return seal.open(row.sealed, sealContext(row.id))
+  } catch {
+    throw new Refusal(
+      'conflict',
+      'This key cannot be shown any more, though it still works',
+      'The operator has dropped the master key it was sealed with. Create another key for the member and revoke this one',
+    )
+  }
+}
+
+const sealContext = (id: string): string => `memory_keys:${id}`
+
+type OrgAdmin = { admin: Admin; org: string }
+
+/**
+ * Mints a standard key for a user's private vault, in place of the one before. Its memories stay.
+ *
+ * @returns the raw key, which is not stored
+ * @throws Refusal `missing`.
+ */
+export const mintUserKey = (
+  backend: { postgres: Postgres; config: Config; queue: Queue },
+  { admin, org }: OrgAdmin,
+  id: string,
+): Promise<{ key: string; rotated: boolean; createdAt: Date }> =>
+  changePolicy(backend, { admin, org }, async tx => {
+    const user = await requireUser(tx.query, org, id)
+    const { account, email: actor } = admin
+    const revoked = await revokeUserKeys(tx, user.id)
+    await recordRevokedKeys(tx, revoked, actor)
+    await emitWebhookEvents(tx, backend.queue, toKeyRevokedEvents(revoked))
+    const key = mintKey('vault')
+    const createdAt = await insertMemberKey(tx, {
+      id: mintId(),
+      hash: hashKey(backend.config.keyPepper, key),
+      org,
+      user: user.id,
+      account,
+      vault: user.vault,
+      kind: 'user',
+      name: user.teamMemberId,
+      masked: maskKey(key),
+      sealed: null,
+    })
+    const rotated = revoked.length > 0
+    await recordPolicyEvent(
+      tx,
+      { admin, org },
+      {
+        action: rotated ? 'key.rotated' : 'key.minted',
+        subject: maskKey(key),
+        before: null,
+        after: { user_id: user.id, team_member_id: user.teamMemberId },
+      },
+    )
+    return { key, rotated, createdAt }
+  })

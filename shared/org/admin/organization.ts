@@ -2,9 +2,12 @@ import { retireVaults } from '#shared/vault/delete/retire-vaults.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Admin } from '#shared/access/admin.ts'
 import { normalizeName } from '#shared/org/base/normalize.ts'
-import { ensureOrgKey } from '#shared/org/base/org-key.ts'
-import { recordPolicyEvent } from '#shared/org/base/policy-events.ts'
-import { changePolicy, requireOrganization } from '#shared/org/base/policy-change.ts'
+import { ensureOrgKey } from '#shared/org/admin/member-keys.ts'
+import {
+  recordPolicyEvent,
+  changePolicy,
+  requireOrganization,
+} from '#shared/org/base/policy-change.ts'
 import { insertVault } from '#shared/access/accounts.postgres.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
 import { findOperationStatus } from '#shared/vault/base/erasures.postgres.ts'

@@ -1,9 +1,8 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { isLabelRestorable, relabelHistory } from '#shared/org/memories/history-labels.postgres.ts'
+import { isLabelRestorable, relabelHistory } from '#shared/org/memories/shared-writes.postgres.ts'
 import { normalizeName } from '#shared/org/base/normalize.ts'
-import { changePolicy, requireOrganization } from '#shared/org/base/policy-change.ts'
-import { digestOf } from '#shared/org/base/policy-events.ts'
+import { changePolicy, requireOrganization, digestOf } from '#shared/org/base/policy-change.ts'
 import {
   createPartRecorder,
   removePart,

@@ -1,4 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { sortUniqueTags } from '#shared/domain/tags.ts'
 
 /**
  * Trims a name or a label and composes its accents (NFC): two that look the same are the same.
@@ -30,3 +31,18 @@ export function normalizeMemberId(text: string): string {
 }
 
 export const isEmail = (name: string): boolean => /^[^\s@]+@[^\s@]+$/.test(name)
+
+/**
+ * Tags from a request: white space around them and their order do not matter. They need not
+ * be defined: a tag that no role allows hides a memory from all but those who see everything.
+ *
+ * @throws Refusal `invalid` for an empty one, and for `*`, which is every tag and none.
+ */
+export function parseTags(tags: readonly string[]): string[] {
+  const trimmed = tags.map(tag => tag.normalize('NFC').trim())
+  if (trimmed.includes('')) throw new Refusal('invalid', 'tags holds an empty tag')
+  if (trimmed.includes('*')) {
+    throw new Refusal('invalid', '* is not a tag', 'Roles allow * to see every tag there is')
+  }
+  return sortUniqueTags(trimmed)
+}

@@ -2,6 +2,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { organizationRouteSql } from '#shared/operations/idempotency.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import { routesShowingMemories } from '#shared/vault/base/erasures.postgres.ts'
 
 /** An organization, its owner, and the current state of its shared vault. */
 export type OrgRow = {
@@ -161,3 +162,27 @@ export const missingOrganization = (): Refusal =>
 /** Whether an error is a unique violation: the name, label or email is taken. */
 export const isUniqueViolation = (error: unknown): boolean =>
   (error as { code?: string }).code === '23505'
+
+/** Whether an earlier attempt of this request has removed its object. */
+export async function isRemovalRecorded(query: Query, operation: string): Promise<boolean> {
+  const { rows } = await query('select 1 from policy_removals where operation = $1', [operation])
+  return rows.length > 0
+}
+
+/** Records for a day that a request has removed its object. */
+export async function recordRemoval(
+  { query }: Transaction,
+  { operation, org }: { operation: string; org: string },
+): Promise<void> {
+  await query('insert into policy_removals (operation, org) values ($1, $2)', [operation, org])
+}
+
+/** Deletes responses stored for members' Idempotency-Keys that may show changed memories. */
+export async function deleteMemberResponses({ query }: Transaction, org: string): Promise<void> {
+  await query(
+    `delete from idempotency
+     where key_hash in (select hash from memory_keys where org = $1) and route = any($2)`,
+    [org, routesShowingMemories],
+    'shared.answers',
+  )
+}

@@ -1,9 +1,12 @@
 import type { Admin } from '#shared/access/admin.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { AccountAction, RecordedFields } from '#shared/events/account-events.postgres.ts'
-import { changePolicy, requireOrganization } from '#shared/org/base/policy-change.ts'
-import { recordPolicyEvent } from '#shared/org/base/policy-events.ts'
-import { isRemovalRecorded, recordRemoval } from '#shared/org/base/policy-removals.postgres.ts'
+import {
+  changePolicy,
+  requireOrganization,
+  recordPolicyEvent,
+} from '#shared/org/base/policy-change.ts'
+import { isRemovalRecorded, recordRemoval } from '#shared/org/base/orgs.postgres.ts'
 import type { Postgres, Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 /*

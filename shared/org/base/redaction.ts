@@ -10,7 +10,7 @@ import {
   type RedactionPolicy,
   toActiveRedaction,
 } from '#shared/privacy/apply-redaction.ts'
-import { findOrgRedaction, putOrgRedaction } from '#shared/org/base/redaction.postgres.ts'
+import { findOrgRedaction, putOrgRedaction } from '#shared/org/base/org-policy.postgres.ts'
 import {
   type EffectivePolicy,
   defaultRedaction,

@@ -1,25 +1,32 @@
-import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
+import {
+  type SharedMemory,
+  reviewThreshold,
+  findSharedMemoryState,
+} from '#shared/org/memories/shared-memories.mongo.ts'
 import { recordTombstoneDay } from '#shared/vault/base/erasures.postgres.ts'
 import {
   billSharedMemories,
-  deleteMemberResponses,
-} from '#shared/org/base/shared-bills.postgres.ts'
-import { adjustTagSetCounts } from '#shared/vault/base/tag-sets.postgres.ts'
-import {
   completeSharedWrites,
   type WriteIntent,
   type MemorySnapshot,
+  dueSharedWrites,
+  postponeFailedWrite,
+  postponeSharedWrites,
+  type SharedWrite,
 } from '#shared/org/memories/shared-writes.postgres.ts'
+import { deleteMemberResponses, findOrgAccount } from '#shared/org/base/orgs.postgres.ts'
+import { adjustTagSetCounts } from '#shared/vault/base/tag-sets.postgres.ts'
 import { lockVault } from '#shared/vault/base/vault-state.postgres.ts'
 import { markStatementsRemoved } from '#shared/org/memories/shared-statements.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import { tagSetKey } from '#shared/domain/tags.ts'
-import { findOrgAccount } from '#shared/org/base/orgs.postgres.ts'
-import { reviewThreshold } from '#shared/org/base/review-threshold.ts'
 import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Log } from '#shared/core/log.ts'
+import type { Stores } from '#shared/storage/stores.ts'
 
 /** The fields of a memory that its history stores. */
 export const toSnapshot = (memory: MemorySnapshot | SharedMemory): MemorySnapshot => ({
@@ -117,3 +124,44 @@ function countTagSetChanges(writes: readonly WriteIntent[]): Map<string, number>
 /** New memories and new texts are billed as storage. */
 const toStorageBill = ({ id, before, after }: WriteIntent): { id: string; tokens: number }[] =>
   after && after.text !== before?.text ? [{ id, tokens: after.tokens }] : []
+
+const dueMax = 500
+
+/**
+ * Finalizes writes whose process ended between recording the intent and finalizing it, 30 seconds ago or
+ * earlier: those that were applied are finalized now, the others are checked again later, for a day. One
+ * that cannot be finalized is logged and tried again later, until it can; it holds up no other.
+ *
+ * @returns how many were finalized.
+ * @throws Refusal `unavailable` when a store is out of reach.
+ */
+export async function finalizeStrandedWrites(
+  backend: Stores & { queue: Queue; log: Log },
+): Promise<number> {
+  const { query } = backend.postgres
+  const open: string[] = []
+  let finalized = 0
+  for (const write of await dueSharedWrites(query, dueMax)) {
+    try {
+      if (await finalizeIfApplied(backend, write)) finalized++
+      else open.push(write.id)
+    } catch (error) {
+      if (error instanceof Refusal && error.reason === 'unavailable') throw error
+      backend.log.error({ err: error, org: write.org, write: write.id }, 'shared-write.postponed')
+      await postponeFailedWrite(query, write.id)
+    }
+  }
+  if (open.length > 0) await postponeSharedWrites(query, open)
+  return finalized
+}
+
+/** @returns false when its document does not bear its mark. */
+async function finalizeIfApplied(
+  backend: Stores & { queue: Queue },
+  write: SharedWrite,
+): Promise<boolean> {
+  const state = await findSharedMemoryState(backend.mongo, write, write.memory)
+  if (!state?.marks.includes(write.id)) return false
+  await finalizeWrites(backend, write, [write])
+  return true
+}

@@ -8,11 +8,10 @@ import {
 } from '#shared/org/memories/shared-change.ts'
 import { toSnapshot } from '#shared/org/memories/finalize-shared-writes.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
-import { relabelHistory } from '#shared/org/memories/history-labels.postgres.ts'
+import { relabelHistory } from '#shared/org/memories/shared-writes.postgres.ts'
 import { findOrgAccount } from '#shared/org/base/orgs.postgres.ts'
 import { changePolicy } from '#shared/org/base/policy-change.ts'
-import { endFormerLabel } from '#shared/org/memories/former-labels.postgres.ts'
-import { findTag } from '#shared/org/base/tags.postgres.ts'
+import { endFormerLabel, findTag } from '#shared/org/base/tags.postgres.ts'
 import type { RelabelJob } from '#shared/domain/job-payloads.ts'
 import type { NewJob } from '#shared/storage/queue/queue.ts'
 

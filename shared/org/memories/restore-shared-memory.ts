@@ -6,8 +6,14 @@ import {
   type ChangeOrigin,
   type SharedMemoryBackend,
 } from '#shared/org/memories/shared-change.ts'
-import { listMemoryRevisions, type MemoryRevision } from '#shared/org/memories/audit.postgres.ts'
+import {
+  listMemoryRevisions,
+  type MemoryRevision,
+  listMemoryAudit,
+  type AuditEvent,
+} from '#shared/org/memories/audit.postgres.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
 /**
  * The state of a shared memory before and after each change of the last 30 days, newest first; of a
@@ -68,4 +74,19 @@ export async function restoreSharedMemory(
   // Repeated under the same operation, after the restored memory was removed again.
   if (!restored) throw noSuchSharedMemory()
   return restored
+}
+
+/**
+ * The audit of one shared memory, newest first, also after it was removed.
+ *
+ * @throws Refusal `missing` when the organization never had such a memory.
+ */
+export async function readMemoryAudit(
+  { postgres }: { postgres: Postgres },
+  { org }: Pick<OrgVault, 'org'>,
+  id: string,
+): Promise<AuditEvent[]> {
+  const events = await listMemoryAudit(postgres.query, org, id)
+  if (events.length > 0) return events
+  throw noSuchSharedMemory()
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Refusal } from '#shared/core/errors.ts'
-import { copyIdOf } from '#shared/core/ids.ts'
+import { copyIdOf, isUuid } from '#shared/core/ids.ts'
 import {
   findSharedMemoryState,
   type SharedMemory,
@@ -30,6 +30,7 @@ import { activeOrgRedaction } from '#shared/org/base/redaction.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
+import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
 
 /** Who changes a memory, and under which operation: the same operation changes it once. */
 export type ChangeOrigin = {
@@ -198,4 +199,17 @@ function applyIntent(
   if (!after) return tombstoneShared(mongo, orgVault, id, step)
   if (!vectors) return relabelShared(mongo, orgVault, { ...after, id }, step)
   return replaceShared(mongo, orgVault, { ...after, id, vectors }, step)
+}
+
+/** The current shared vault of an organization. */
+export const toOrgVault = ({ id, vault, epoch }: OrgRow): OrgVault => ({ org: id, vault, epoch })
+
+/**
+ * The id of a shared memory from a request, in any case.
+ *
+ * @throws Refusal `missing` for what is no id at all.
+ */
+export function parseSharedMemoryId(text = ''): string {
+  if (isUuid(text)) return text.toLowerCase()
+  throw noSuchSharedMemory()
 }

@@ -148,3 +148,6 @@ export async function sharedByIds(
     .catch(refuseWhenUnreachable)
   return rows.map(sharedMemoryFromDocument)
 }
+
+/** A memory that is less sure of its tags than this waits for a person's review. */
+export const reviewThreshold = 0.6

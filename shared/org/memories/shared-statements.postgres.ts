@@ -1,8 +1,7 @@
 import { mintId } from '#shared/core/ids.ts'
-import { eraseAdminResponses } from '#shared/org/memories/admin-responses.postgres.ts'
-import { forgetTurnFact } from '#shared/org/memories/memory-texts.postgres.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import { erasedResponse, organizationRouteSql } from '#shared/operations/idempotency.postgres.ts'
 
 /** A fact that the shared memory has from a member. */
 export type SharedStatement = {
@@ -236,4 +235,87 @@ export async function updateSharing(
     'sharing.update',
   )
   return rowCount === 1
+}
+
+/** A fact in the passes of a turn. */
+type TurnFact = { turn: string; position: number }
+
+/** Empties the words of a fact in the trail of its turn. */
+async function forgetTurnFact(
+  query: Query,
+  org: string,
+  { turn, position }: TurnFact,
+): Promise<void> {
+  // Further memories that a fact changed have places after those of the facts.
+  await query(
+    `with place as (
+       select id, ($3::int % greatest(jsonb_array_length(pass3), 1))::text as fact
+       from org_turns where id = $1 and org = $2
+     )
+     update org_turns t
+     set pass1 = jsonb_set(pass1, array[p.fact, 'text'], '""', false),
+         pass2 = jsonb_set(pass2, array[p.fact, 'text'], '""', false),
+         pass3 = jsonb_set(
+           jsonb_set(pass3, array[p.fact, 'text'], '""', false) #- array[p.fact, 'also'],
+           array[p.fact, 'copy', 'text'], '""', false)
+     from place p where t.id = p.id`,
+    [turn, org, position],
+    'statements.forget-trail',
+  )
+}
+
+/**
+ * Empties the words of a removed memory in its history, in the trails of its turns and in answers stored for
+ * Idempotency-Keys, and deletes what members are listed to have said of it. The audit, which has no words, stays.
+ */
+export async function forgetMemory(tx: Transaction, org: string, memory: string): Promise<void> {
+  const { query } = tx
+  await query(
+    `update shared_writes set before = null, after = null
+     where org = $1 and memory = $2 and state = 'done'`,
+    [org, memory],
+    'shared.forget-history',
+  )
+  const { rows } = await query<TurnFact>(
+    'delete from shared_statements where org = $1 and memory = $2 returning turn, position',
+    [org, memory],
+    'statements.forget-memory',
+  )
+  for (const fact of rows) await forgetTurnFact(query, org, fact)
+  await eraseAdminResponses(tx, org, memory)
+}
+
+/**
+ * Erases the responses that are stored for Idempotency-Keys of changes and reviews of an organization's
+ * shared memories, by any credential: one may show the words of another memory. The requests stay answered,
+ * since run again they would decide about other words than before. Seedings answer with words of the request
+ * alone.
+ *
+ * @param memory whose words go; what runs about it now stores no response
+ */
+export async function eraseAdminResponses(
+  { query }: Transaction,
+  org: string,
+  memory: string,
+): Promise<void> {
+  await query(
+    `delete from idempotency
+     where ${organizationRouteSql('$1::uuid')} and answer is null and locked_until > now()
+       and route ~ ('^(POST|PATCH) /v1/orgs/' || $1::uuid || '/memories/' || $2::uuid || '(/|$)')`,
+    [org, memory],
+    'shared.running-answers',
+  )
+  // In one order: concurrent erasures must not wait for each other crosswise.
+  await query(
+    `with shown as (
+       select key_hash, route, idempotency from idempotency
+       where ${organizationRouteSql('$1::uuid')} and answer <> $2
+         and route ~ ('^(POST|PATCH) /v1/orgs/' || $1::uuid || '/memories/')
+       order by key_hash, route, idempotency for update
+     )
+     update idempotency i set answer = $2 from shown s
+     where (i.key_hash, i.route, i.idempotency) = (s.key_hash, s.route, s.idempotency)`,
+    [org, erasedResponse],
+    'shared.admin-answers',
+  )
 }

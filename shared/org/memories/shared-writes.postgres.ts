@@ -204,3 +204,75 @@ export async function dropOldSharedWrites(query: Query): Promise<number> {
   )
   return rowCount
 }
+
+/**
+ * Bills the storage of shared memories to the organization's owner, under the organization's own key. An
+ * id is billed once.
+ */
+export async function billSharedMemories(
+  { query }: Transaction,
+  org: string,
+  bills: readonly { id: string; tokens: number }[],
+): Promise<void> {
+  if (bills.length === 0) return
+  await query(
+    `with owner as (
+       select o.account, o.vault, k.hash from orgs o
+       join lateral (select hash from memory_keys
+                     where org = o.id and org_user is null order by created_at desc limit 1) k on true
+       where o.id = $1
+     ), billed as (
+       insert into usage_events (id, account, vault, key_hash, kind, memory_tokens)
+       select item.id, account, vault, hash, 'org-memory', item.tokens
+       from owner, unnest($2::uuid[], $3::int[]) as item(id, tokens)
+       on conflict (id) do nothing returning account, memory_tokens
+     )
+     update accounts a set balance = balance - b.tokens
+     from (select account, sum(memory_tokens) as tokens from billed group by account) b
+     where a.id = b.account and a.balance is not null`,
+    [org, bills.map(({ id }) => id), bills.map(({ tokens }) => tokens)],
+    'shared.bill',
+  )
+}
+
+/** The changes of an organization's memories that can still be undone, $1: the organization. */
+const restorable = `w.org = $1 and w.state = 'done' and w.id in (
+  select write from audit_events
+  where org = $1 and created_at > now() - make_interval(days => ${historyDays}))`
+
+/** Whether a memory, removed or changed, can be restored to a state with one of these labels. */
+export async function isLabelRestorable(
+  query: Query,
+  org: string,
+  labels: readonly string[],
+): Promise<boolean> {
+  const { rows } = await query<{ found: boolean }>(
+    `select exists (
+       select from shared_writes w where ${restorable} and w.before->'tags' ?| $2::text[]
+     ) as found`,
+    [org, labels],
+    'history.labels',
+  )
+  return rows[0]!.found
+}
+
+/** A part of a statement: a snapshot with another label in the place of one. */
+const relabelled = (snapshot: string): string =>
+  `case when ${snapshot}->'tags' ? $2 then jsonb_set(${snapshot}, '{tags}', (
+     select jsonb_agg(distinct case label when $2 then $3 else label end)
+     from jsonb_array_elements_text(${snapshot}->'tags') label))
+   else ${snapshot} end`
+
+/** Replaces a label in everything that memories of an organization can be restored to. */
+export async function relabelHistory(
+  { query }: Transaction,
+  org: string,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  await query(
+    `update shared_writes w set before = ${relabelled('w.before')}, after = ${relabelled('w.after')}
+     where ${restorable} and (w.before->'tags' ? $2 or w.after->'tags' ? $2)`,
+    [org, from, to],
+    'history.relabel',
+  )
+}

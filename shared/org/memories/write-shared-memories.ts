@@ -8,7 +8,6 @@ import {
   type ChangeOrigin,
   type SharedMemoryBackend,
 } from '#shared/org/memories/shared-change.ts'
-import { attributeTo, type Statement } from '#shared/org/memories/attribution.ts'
 import { openOrgEmbedders, undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
 import { finalizeWrites, toSnapshot } from '#shared/org/memories/finalize-shared-writes.ts'
 import {
@@ -24,6 +23,8 @@ import type { Metadata } from '#shared/domain/metadata.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import { sortUniqueTags } from '#shared/domain/tags.ts'
 import { activeOrgRedaction, redactContent } from '#shared/org/base/redaction.ts'
+import { forgetMemory } from '#shared/org/memories/shared-statements.postgres.ts'
+import { readHistory } from '#shared/org/memories/restore-shared-memory.ts'
 
 export type NewSharedMemory = {
   text: string
@@ -241,4 +242,41 @@ export async function deleteSharedMemory(
     if (!memory) throw noSuchSharedMemory()
     return null
   })
+}
+
+/** Words of a member, and when they were said in epoch milliseconds. */
+export type Statement = { author: string; saidAt: number }
+
+type Attribution = Pick<SharedMemory, 'author' | 'acquiredAt' | 'origin'>
+
+/** The author and time of new words, beside those of the first. */
+export function attributeTo(
+  { author, acquiredAt, origin }: Attribution,
+  statement: Statement,
+): Attribution {
+  const first = origin ?? { author, acquiredAt, contributors: [author] }
+  const contributors = [...new Set([...first.contributors, statement.author])]
+  const { author: sayer, saidAt } = statement
+  return { author: sayer, acquiredAt: saidAt, origin: { ...first, contributors } }
+}
+
+/**
+ * Removes a shared memory with its words: it cannot be restored. Of one that was removed before the words
+ * go. Cut short between the two, it is removed, and the same request again ends it.
+ *
+ * @throws Refusal as `deleteSharedMemory`; `missing` also when no words are left.
+ */
+export async function deleteSharedMemoryForGood(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  removal: ChangeOrigin & { id: string },
+): Promise<void> {
+  const { org } = orgVault
+  try {
+    await deleteSharedMemory(backend, orgVault, removal)
+  } catch (error) {
+    if (!(error instanceof Refusal && error.reason === 'missing')) throw error
+    await readHistory(backend, orgVault, removal.id)
+  }
+  await backend.postgres.transaction(tx => forgetMemory(tx, org, removal.id))
 }

@@ -1,7 +1,7 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { idForPurpose } from '#shared/core/ids.ts'
-import { currentTags } from '#shared/org/pipeline/current-tags.ts'
-import { reviewThreshold } from '#shared/org/base/review-threshold.ts'
+import { currentTags } from '#shared/org/pipeline/batch-facts.ts'
+import { reviewThreshold } from '#shared/org/memories/shared-memories.mongo.ts'
 import {
   noSuchSharedMemory,
   type ChangeOrigin,
@@ -16,7 +16,10 @@ import {
 import { confirmShared } from '#shared/org/memories/shared-writes.mongo.ts'
 import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 import type { Decision, TaggedFact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
-import { isBlockedByRedaction } from '#shared/privacy/apply-redaction.ts'
+import { isBlockedByRedaction, redactOrSkipText } from '#shared/privacy/apply-redaction.ts'
+import { findExecRule } from '#shared/org/base/rule-matching.ts'
+import { insertStatements } from '#shared/org/memories/shared-statements.postgres.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 /** What the ids of added memories are made of: others for another decision about the same turn. */
 export function deriveIdSeed({ id }: Pick<TurnRow, 'id'>, decisions: readonly Decision[]): string {
@@ -130,3 +133,33 @@ const toAdditions = ({ turn, policy, facts, decisions }: DecidedTurn): NewShared
 /** The memory was changed or removed between the decision and its execution. */
 export const isStaleDecision = (error: unknown): boolean =>
   error instanceof Refusal && (error.reason === 'conflict' || error.reason === 'missing')
+
+/**
+ * Records what the shared memory has from a turn, for its author to see. A fact that is left out because a
+ * memory hidden from its author says it is recorded as any other: whether it is listed tells nothing.
+ */
+export async function recordStatements(
+  tx: Transaction,
+  { turn, policy, facts, decisions }: DecidedTurn,
+): Promise<void> {
+  const statements = decisions.flatMap((decision, position) => {
+    const { action, mem_id: memory, outdated = false, also = [], copy } = decision
+    if (memory === null) return []
+    // The new words of an update are made of the memory's as well.
+    const fact = action === 'UPDATE' ? facts[position]! : decision
+    const words = findExecRule(policy, fact.text) ? decision.text : fact.text
+    const text = redactOrSkipText(policy.redaction, words)
+    if (text === undefined) return []
+    const statement = { position, memory, action, outdated, text }
+    // Further memories that the fact changed, and its copy, are taken back one by one.
+    const others = also.map(({ mem_id }) => ({ memory: mem_id, action }))
+    if (copy?.mem_id) others.push({ memory: copy.mem_id, action: 'ADD' })
+    const further = others.map((other, index) => ({
+      ...statement,
+      ...other,
+      position: position + decisions.length * (index + 1),
+    }))
+    return [statement, ...further]
+  })
+  await insertStatements(tx, { turn: turn.id, saidAt: turn.saidAt }, statements)
+}

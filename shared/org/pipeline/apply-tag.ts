@@ -11,16 +11,15 @@ import {
   unusableAnswer,
   UnusableAnswer,
   type CompletionBackend,
+  openProcessor,
 } from '#shared/org/pipeline/cached-completion.ts'
-import { openProcessor } from '#shared/org/pipeline/processor.ts'
 import { classifyInstructions } from '#shared/org/pipeline/prompts.ts'
 import { readTagAnswer, tagAnswerSchema } from '#shared/org/pipeline/tag-prompt.ts'
 import { callOf, factsPerCall, pagePrompt } from '#shared/org/pipeline/tag-run.ts'
 import { findPipelineGate } from '#shared/org/base/pipeline-state.postgres.ts'
-import { reviewThreshold } from '#shared/org/base/review-threshold.ts'
+import { reviewThreshold, type SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
 import { mutateSharedMemory, type SharedMemoryBackend } from '#shared/org/memories/shared-change.ts'
 import { untaggedPage } from '#shared/org/memories/shared-lists.mongo.ts'
-import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
 import {
   advanceTagRun,
   findTagRun,

@@ -1,6 +1,6 @@
-import type { NearMemory } from '#shared/org/pipeline/nearest-shared.ts'
-import { shareWord, wordsOf } from '#shared/org/pipeline/shared-words.ts'
+import { type NearMemory, shareWord, wordsOf } from '#shared/org/pipeline/nearest-shared.ts'
 import type { TaggedFact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
+import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 
 /** A fact of one of the turns that go through the passes together. */
 export type BatchFact = TaggedFact & {
@@ -49,3 +49,20 @@ const toMemory = ({ text, tags, turn }: BatchFact, index: number): NearMemory =>
 
 /** Whether a memory is a fact that is not stored yet. */
 export const isUnstored = (id: string | null): boolean => id?.startsWith('fact ') ?? false
+
+/**
+ * The current labels of the tags of a fact. The label of a deleted tag stays: then only roles with `*` see
+ * the memory. Where another tag has that label now, and would make the memory visible, the id of the
+ * deleted tag is used instead.
+ */
+export function currentTags(
+  { tags }: Pick<OrgPolicy, 'tags'>,
+  fact: Pick<TaggedFact, 'tags' | 'tagIds'>,
+): string[] {
+  const labels = new Map(tags.map(({ id, label }) => [id, label]))
+  const currentLabels = new Set(tags.flatMap(({ label, former }) => [label, ...former]))
+  return fact.tagIds.map((id, index) => {
+    const label = fact.tags[index]!
+    return labels.get(id) ?? (currentLabels.has(label) ? id : label)
+  })
+}

@@ -2,19 +2,24 @@ import { createHash } from 'node:crypto'
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId, idForPurpose } from '#shared/core/ids.ts'
 import type { BilledOperation } from '#shared/billing/meter.ts'
-import { openProcessor } from '#shared/org/pipeline/processor.ts'
 import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
-import { findModelAnswer, saveModelAnswer } from '#shared/org/pipeline/org-answers.postgres.ts'
-import type { TurnRow } from '#shared/org/base/org-turns.postgres.ts'
+import {
+  findModelAnswer,
+  saveModelAnswer,
+  type TurnRow,
+} from '#shared/org/base/org-turns.postgres.ts'
 import { orgBillingHash, recordOrgUsage } from '#shared/org/base/org-usage.postgres.ts'
 import { recordBill } from '#shared/billing/bill.postgres.ts'
 import type { UsageEvent } from '#shared/billing/usage.postgres.ts'
 import type { Shape } from '#shared/core/shape.ts'
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
-import type { CompletionRequest } from '#shared/models/completion-model.ts'
+import type { CompletionRequest, CompletionModel } from '#shared/models/completion-model.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Config } from '#shared/core/config.ts'
+import { openProviderKeys } from '#shared/access/provider-key.ts'
+import { openCompletionModel } from '#shared/models/completion.ts'
+import { lacksAddress } from '#shared/core/provider-registry.ts'
 
 export type CompletionBackend = { postgres: Postgres; seal: Seal; config: Config }
 
@@ -140,4 +145,40 @@ export function extractJson(text: string): unknown {
     }
   }
   return undefined
+}
+
+export type ProcessorModel = {
+  /** Provider-prefixed. */
+  model: string
+  answeringModel: CompletionModel
+}
+
+/**
+ * A model of the organization's provider, reached with a key of its owner's account: the operator's own
+ * keys do not pay for it.
+ *
+ * @param model as the provider names it; its own prefix may stand before it.
+ * @throws Refusal `invalid` when the account has no key for that provider.
+ */
+export async function openProcessor(
+  backend: { postgres: Postgres; seal: Seal; config: Config },
+  { account, provider: providerName }: Pick<OrgPolicy, 'account' | 'provider'>,
+  model: string,
+): Promise<ProcessorModel> {
+  const provider = backend.config.providers.get(providerName)
+  if (!provider) throw new Refusal('invalid', `No such provider: ${providerName}`)
+  const apiKey = (await openProviderKeys(backend, account)).get(providerName) ?? ''
+  if (!apiKey && !(provider.selfHosted && !lacksAddress(provider))) {
+    throw new Refusal(
+      'invalid',
+      `The owner of the organization has no key for ${providerName}`,
+      `PUT /v1/account/provider-keys/${providerName} stores one; then take the job up again`,
+    )
+  }
+  const prefix = `${providerName}/`
+  const name = model.startsWith(prefix) ? model.slice(prefix.length) : model
+  return {
+    model: prefix + name,
+    answeringModel: openCompletionModel({ provider, name, apiKey }),
+  }
 }

@@ -1,6 +1,10 @@
 import type { CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
-import { currentTags } from '#shared/org/pipeline/current-tags.ts'
-import { earlierFacts, isUnstored, type BatchFact } from '#shared/org/pipeline/batch-facts.ts'
+import {
+  currentTags,
+  earlierFacts,
+  isUnstored,
+  type BatchFact,
+} from '#shared/org/pipeline/batch-facts.ts'
 import { isDoubtfullyOpen, markDoubtfulAdditions } from '#shared/org/pipeline/doubtful-additions.ts'
 import { compareFacts, type ComparisonInput } from '#shared/org/pipeline/compare-facts.ts'
 import type { ComparisonAnswer } from '#shared/org/pipeline/judged-facts.ts'

@@ -1,7 +1,6 @@
 import type { BatchFact } from '#shared/org/pipeline/batch-facts.ts'
-import type { NearMemory } from '#shared/org/pipeline/nearest-shared.ts'
+import { type NearMemory, sharedWords, wordsOf } from '#shared/org/pipeline/nearest-shared.ts'
 import type { Decision } from '#shared/org/base/org-turns.postgres.ts'
-import { sharedWords, wordsOf } from '#shared/org/pipeline/shared-words.ts'
 
 /** Of one fact; the memory is one that was shown, or null. */
 export type ComparisonAnswer = { action: Decision['action']; mem_id: string | null; text: string }

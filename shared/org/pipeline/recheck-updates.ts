@@ -1,7 +1,7 @@
 import { visibilityOf, isPermitted } from '#shared/domain/visibility.ts'
 import type { CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
 import { compareFacts, type ComparisonInput } from '#shared/org/pipeline/compare-facts.ts'
-import { currentTags } from '#shared/org/pipeline/current-tags.ts'
+import { currentTags } from '#shared/org/pipeline/batch-facts.ts'
 import type { ComparisonAnswer } from '#shared/org/pipeline/judged-facts.ts'
 import type { NearMemory } from '#shared/org/pipeline/nearest-shared.ts'
 

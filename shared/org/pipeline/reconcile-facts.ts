@@ -3,13 +3,13 @@ import {
   applyDecisions,
   deriveIdSeed,
   isStaleDecision,
+  recordStatements,
 } from '#shared/org/pipeline/apply-decisions.ts'
 import { factsOfTurns } from '#shared/org/pipeline/batch-facts.ts'
 import { AnswerMissing, type CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
 import { decideFacts } from '#shared/org/pipeline/decide-facts.ts'
 import { JudgedFacts } from '#shared/org/pipeline/judged-facts.ts'
-import { recordStatements } from '#shared/org/pipeline/record-statements.ts'
-import { inOrgLane } from '#shared/org/pipeline/org-lane.postgres.ts'
+import { inOrgLane } from '#shared/org/pipeline/turn-batches.postgres.ts'
 import { findOrgPolicy, type OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 import {
   findTurnBatch,

@@ -8,14 +8,15 @@ import {
   wakePipeline,
   recordFault,
   returnProbe,
+  claimProbe,
 } from '#shared/org/base/pipeline-state.postgres.ts'
-import { endProbe, startProbe } from '#shared/org/pipeline/probes.ts'
 import { findTurn } from '#shared/org/base/org-turns.postgres.ts'
 import { splitBatch } from '#shared/org/pipeline/turn-batches.postgres.ts'
 import type { OrgTurnJob } from '#shared/domain/job-payloads.ts'
-import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Postgres, Query } from '#shared/storage/postgres/connect.ts'
 import type { Snooze } from '#shared/storage/queue/job-outcome.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
+import type { JobName } from '#shared/domain/jobs.ts'
 
 export type PassName = 'org-extract' | 'org-tag' | 'org-reconcile'
 
@@ -123,3 +124,28 @@ const isProviderFault = (error: unknown): error is Refusal =>
   error instanceof Refusal &&
   !(error instanceof UnusableAnswer) &&
   (error.reason === 'upstream' || error.reason === 'invalid' || error.reason === 'limited')
+
+/** Probes that this process runs at once, by pass: of providers that hang, each takes minutes. */
+const probesMax = 4
+const running = new Map<JobName, number>()
+
+/**
+ * Claims the probe of an organization whose provider could not be used, for one pass of one process.
+ *
+ * @returns false when it is not due, or this process runs its share of probes; else the caller has to call
+ *   `endProbe`.
+ */
+async function startProbe(query: Query, name: JobName, org: string): Promise<boolean> {
+  const count = running.get(name) ?? 0
+  if (count >= probesMax) return false
+  running.set(name, count + 1)
+  let isClaimed = false
+  try {
+    isClaimed = await claimProbe(query, org)
+    return isClaimed
+  } finally {
+    if (!isClaimed) endProbe(name)
+  }
+}
+
+const endProbe = (name: JobName): void => void running.set(name, running.get(name)! - 1)

@@ -1,8 +1,11 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 import type { Admin } from '#shared/access/admin.ts'
-import { changePolicy, requireOrganization } from '#shared/org/base/policy-change.ts'
-import { recordPolicyEvent } from '#shared/org/base/policy-events.ts'
+import {
+  changePolicy,
+  requireOrganization,
+  recordPolicyEvent,
+} from '#shared/org/base/policy-change.ts'
 import { countUntagged } from '#shared/org/memories/shared-lists.mongo.ts'
 import { tagPrompt, type TagQuestion } from '#shared/org/pipeline/tag-prompt.ts'
 import {

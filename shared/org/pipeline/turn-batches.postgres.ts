@@ -1,7 +1,8 @@
 import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
 import type { TurnRow } from '#shared/org/base/org-turns.postgres.ts'
-import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
+import { setTimeout as delay } from 'node:timers/promises'
 
 /** How long the jobs of turns that go along with another rest: longer than any call of a model takes. */
 const restSeconds = 300
@@ -155,4 +156,53 @@ export async function splitBatch({ query }: Transaction, leader: string): Promis
     'turn-batches.split',
   )
   return rows.flatMap(({ id, extracted }) => (extracted ? [id] : []))
+}
+
+/** Between two looks whether the lane is free: what runs in it takes milliseconds, or one model call. */
+const retryMs = 150
+
+/**
+ * Lanes that this process is in at once: each holds a connection, of ten, and the work in it needs others.
+ */
+const lanesMax = 5
+let lanes = 0
+
+/**
+ * Runs `work` while no other process runs one for this organization, under an advisory lock: the shared
+ * memory of a team is changed by one turn at a time. Those that wait hold no connection.
+ *
+ * @throws as `work` does; the reason of `signal` when it is aborted before the lane is free.
+ */
+export async function inOrgLane<Result>(
+  postgres: Pick<Postgres, 'transaction'>,
+  org: string,
+  signal: AbortSignal,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  for (;;) {
+    const outcome = lanes < lanesMax && (await tryLane(postgres, org, work))
+    if (outcome) return outcome.result
+    await delay(retryMs, undefined, { signal })
+  }
+}
+
+/** @returns undefined when the lane is not free. */
+async function tryLane<Result>(
+  postgres: Pick<Postgres, 'transaction'>,
+  org: string,
+  work: () => Promise<Result>,
+): Promise<{ result: Result } | undefined> {
+  lanes++
+  try {
+    return await postgres.transaction(async ({ query }) => {
+      const { rows } = await query<{ locked: boolean }>(
+        'select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as locked',
+        [`org-lane:${org}`],
+        'org-lane.lock',
+      )
+      return rows[0]!.locked ? { result: await work() } : undefined
+    })
+  } finally {
+    lanes--
+  }
 }

@@ -1,7 +1,7 @@
 import { readPages } from '#shared/core/hash-chain.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { exportedShared, type ExportedShared } from '#shared/org/trail/shared-export.mongo.ts'
+import { exportedShared, type ExportedShared } from '#shared/org/memories/shared-lists.mongo.ts'
 import {
   auditChainHead,
   auditChainEntries,

@@ -1,10 +1,10 @@
+import t from 'tap'
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
 import { eraseAccount } from '#shared/accounts/erase-account.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { verifyAuditChain } from '#shared/org/trail/audit-chain.ts'
+import { verifyAuditChain } from '#shared/org/trail/audit-chain.postgres.ts'
 import {
   deleteSharedMemory,
   updateSharedMemory,

@@ -3,7 +3,7 @@ import type { Backend } from '#shared/backend.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { sharedByIds } from '#shared/org/memories/shared-memories.mongo.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { finalizeStrandedWrites } from '#shared/org/trail/audit.ts'
+import { finalizeStrandedWrites } from '#shared/org/memories/finalize-shared-writes.ts'
 import { restoreSharedMemory } from '#shared/org/memories/restore-shared-memory.ts'
 import { reviewSharedMemory } from '#shared/org/memories/review-shared-memory.ts'
 import {

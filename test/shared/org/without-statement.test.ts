@@ -1,9 +1,9 @@
-import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
+import { isDeepStrictEqual } from 'node:util'
 import type { SharedStatement } from '#shared/org/memories/shared-statements.postgres.ts'
 import type { MemorySnapshot } from '#shared/org/memories/shared-writes.postgres.ts'
-import { attributeTo } from '#shared/org/memories/attribution.ts'
-import { withoutStatement } from '#shared/org/memories/without-statement.ts'
+import { attributeTo } from '#shared/org/memories/write-shared-memories.ts'
+import { withoutStatement } from '#shared/org/memories/withdraw-statement.ts'
 
 type Said = { author: string; action: 'NONE' | 'UPDATE' }
 

@@ -3,7 +3,7 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { reviewedMemory } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentAuditEvent } from '#api/present/shared-memory.ts'
-import { readMemoryAudit } from '#shared/org/trail/audit.ts'
+import { readMemoryAudit } from '#shared/org/memories/restore-shared-memory.ts'
 
 /** Who changed one shared memory, and when. */
 export function memoryAudit(router: Router, backend: ApiBackend): void {

@@ -5,7 +5,7 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import { presentRevision, presentSharedMemory } from '#api/present/shared-memory.ts'
 import { requireAccountBalance } from '#shared/billing/admission-checks.ts'
 import { readHistory, restoreSharedMemory } from '#shared/org/memories/restore-shared-memory.ts'
-import { toOrgVault } from '#shared/org/memories/parse-params.ts'
+import { toOrgVault } from '#shared/org/memories/shared-change.ts'
 import { readSensitivityRules } from '#shared/org/base/sensitivity-rules.ts'
 
 /** The revisions of a shared memory, and restoring one. */

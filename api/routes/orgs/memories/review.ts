@@ -6,13 +6,14 @@ import { sendInputNotes } from '#api/edge/input-notes.ts'
 import { presentPasses } from '#api/present/org-trail.ts'
 import { presentSharedMemory } from '#api/present/shared-memory.ts'
 import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
-import { findReplacements } from '#shared/org/memories/superseded-memory.ts'
 import {
+  findReplacements,
   listReviewQueue,
   reviewSharedMemory,
   undoReview,
 } from '#shared/org/memories/review-shared-memory.ts'
-import { toOrgVault, parseTags } from '#shared/org/memories/parse-params.ts'
+import { toOrgVault } from '#shared/org/memories/shared-change.ts'
+import { parseTags } from '#shared/org/base/normalize.ts'
 import { findPassResults } from '#shared/org/base/org-trail.postgres.ts'
 import { readSensitivityRules } from '#shared/org/base/sensitivity-rules.ts'
 

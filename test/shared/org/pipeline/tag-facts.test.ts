@@ -1,7 +1,7 @@
 import t from 'tap'
 import fc from 'fast-check'
 import { toTaggedFact } from '#shared/org/pipeline/tag-facts.ts'
-import { reviewThreshold } from '#shared/org/base/review-threshold.ts'
+import { reviewThreshold } from '#shared/org/memories/shared-memories.mongo.ts'
 
 const tags = ['finance', 'people', 'launch'].map(label => ({ id: `id of ${label}`, label }))
 const fact = { text: 'a fact', confidence: 1 }
