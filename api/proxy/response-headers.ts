@@ -4,7 +4,7 @@ import type { ProxyRequest } from '#api/proxy/dialects/dialect.ts'
 import type { RecallResult } from '#api/proxy/recall-result.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { KeyRow } from '#shared/access/key-row.postgres.ts'
-import { totalLeftOut } from '#shared/domain/turn/left-out.ts'
+import { totalLeftOut } from '#shared/domain/turn/text.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 

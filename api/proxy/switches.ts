@@ -6,7 +6,7 @@ import type { ContextBounds } from '#api/proxy/recall-with-timeout.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { parseAsOf } from '#shared/vault/read/search/as-of.ts'
 import type { Density } from '#shared/vault/read/prepare/prepare-request.ts'
-import type { StoredHalves } from '#shared/domain/turn/sent-messages.ts'
+import type { StoredHalves } from '#shared/domain/turn/conversation.ts'
 import type { StoragePolicy } from '#shared/domain/storage-policy.ts'
 import { permissionsByMode, type KeyMode, type Permissions } from '#shared/access/key.ts'
 

@@ -1,7 +1,7 @@
 import { Refusal } from '#shared/core/errors.ts'
 import type { Metadata } from '#shared/domain/metadata.ts'
 import type { Message, Turn } from '#shared/domain/message-content.ts'
-import { toReadTurns } from '#shared/domain/turn/turns.ts'
+import { toReadTurns } from '#shared/domain/turn/conversation.ts'
 import type { RedactionKind } from '#shared/privacy/detectors.ts'
 import { findPrivateData, redactText } from '#shared/privacy/redact.ts'
 

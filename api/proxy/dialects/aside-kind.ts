@@ -5,7 +5,7 @@ import type { MessageReader } from '#api/proxy/dialects/message-reader.ts'
 import type { RequestMembers } from '#api/proxy/dialects/request-members.ts'
 import { systemTurns } from '#api/proxy/dialects/system-prompt.ts'
 import { textParts } from '#shared/domain/message-content.ts'
-import { hasAsidePrompt, isAsideCall } from '#shared/domain/turn/asides.ts'
+import { hasAsidePrompt, isAsideCall } from '#shared/domain/turn/marks.ts'
 
 /** Whether a program makes the call for itself, by the prompts of the request: see `ProxyRequest.aside`. */
 export function asideKind(

@@ -1,6 +1,6 @@
 import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import type { Message } from '#shared/domain/message-content.ts'
-import type { LeftOutPiece } from '#shared/domain/turn/read-text.ts'
+import type { LeftOutPiece } from '#shared/domain/turn/text.ts'
 import type { Shape } from '#shared/core/shape.ts'
 
 /** The memory switches of a request body (`MemorySwitches` of the contract). */

@@ -1,5 +1,5 @@
 import { createWorkerThread } from '#shared/core/thread.ts'
-import type { ContentReading } from '#shared/domain/turn/read-content.ts'
+import type { ContentReading } from '#shared/domain/turn/conversation.ts'
 
 /** Bytes of a content from which on it is read in the thread: fewer take some 2 ms. */
 export const longContentBytesMin = 1024 * 1024

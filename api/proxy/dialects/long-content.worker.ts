@@ -6,7 +6,7 @@ import {
 } from '#api/proxy/dialects/long-content.ts'
 import { serveThread } from '#shared/core/thread.ts'
 import { textParts } from '#shared/domain/message-content.ts'
-import { readMessageContent, sentMessageContent } from '#shared/domain/turn/turns.ts'
+import { readMessageContent, sentMessageContent } from '#shared/domain/turn/conversation.ts'
 
 /** The thread of `long-content.ts`. */
 serveThread(({ role, bytes, isVerbatim }: LongContent): LongContentReading => {

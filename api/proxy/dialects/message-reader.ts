@@ -8,8 +8,11 @@ import {
 import { valueEnd } from '#api/proxy/json/walk.ts'
 import type { Steps } from '#shared/core/event-loop.ts'
 import { textParts, type Message } from '#shared/domain/message-content.ts'
-import type { ContentReading } from '#shared/domain/turn/read-content.ts'
-import { readMessageContent, sentMessageContent } from '#shared/domain/turn/turns.ts'
+import {
+  readMessageContent,
+  sentMessageContent,
+  type ContentReading,
+} from '#shared/domain/turn/conversation.ts'
 
 /** Reads what messages of a body say, each once. */
 export type MessageReader = {

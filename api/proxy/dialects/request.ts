@@ -32,7 +32,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { runAtOnce, runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 import type { Message } from '#shared/domain/message-content.ts'
-import type { LeftOutPiece } from '#shared/domain/turn/read-text.ts'
+import type { LeftOutPiece } from '#shared/domain/turn/text.ts'
 import type { ContextBlock, RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
 
 /** How requests of a format are read: see `Dialect`. */

@@ -3,7 +3,7 @@ import type { UnansweredTurn, UserTurn } from '#api/proxy/dialects/dialect.ts'
 import type { Fingerprints } from '#api/proxy/dialects/fingerprint.ts'
 import type { MessageReader } from '#api/proxy/dialects/message-reader.ts'
 import type { RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
-import type { LeftOutPiece } from '#shared/domain/turn/read-text.ts'
+import type { LeftOutPiece } from '#shared/domain/turn/text.ts'
 
 type TurnContext = {
   reader: MessageReader

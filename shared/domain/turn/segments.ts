@@ -1,30 +1,71 @@
-import { findElements, type TextElement } from '#shared/domain/turn/elements.ts'
-import { knownSpans } from '#shared/domain/turn/find-known-mark.ts'
+import { kebabCase, knownPassages, knownSpans } from '#shared/domain/turn/marks.ts'
 
-/** A stretch of a text. */
+/** An XML-like element of a text; offsets in UTF-16 units. */
+export type TextElement = {
+  /** In kebab case: `user_query` and `userQuery` are `user-query`. */
+  name: string
+  /** As written. */
+  rawName: string
+  start: number
+  innerStart: number
+  innerEnd: number
+  end: number
+}
+
+/**
+ * A tag with a name of at most 64 characters and attributes of at most 511; one that closes itself (`<br/>`) is none.
+ * It ends before the next `<`, so that the search is linear.
+ */
+const tagPattern = /<(\/?)([A-Za-z][\w.:-]{0,63})(?:>|[ \n\t\r][^<>]{0,510}(?<!\/)>)/g
+
+/** Further tags are read as words. */
+const tagsMax = 20_000
+
+/**
+ * The elements of a text by their start, nested ones included. A tag without its counterpart is no element.
+ * Each closing tag takes the last open one of its name.
+ */
+function findElements(text: string): TextElement[] {
+  const open = new Map<string, { rawName: string; start: number; end: number }[]>()
+  const elements: TextElement[] = []
+  for (const { 0: tag, 1: slash, 2: rawName = '', index } of text
+    .matchAll(tagPattern)
+    .take(tagsMax)) {
+    const name = kebabCase(rawName)
+    const end = index + tag.length
+    const waiting = open.get(name)
+    const opening = slash ? waiting?.pop() : undefined
+    if (opening) {
+      const { start, rawName } = opening
+      elements.push({ name, rawName, start, innerStart: opening.end, innerEnd: index, end })
+    } else if (!slash) {
+      if (waiting) waiting.push({ rawName, start: index, end })
+      else open.set(name, [{ rawName, start: index, end }])
+    }
+  }
+  return elements.toSorted((one, other) => one.start - other.start)
+}
+
 export type Segment = ElementUse & { start: number; end: number }
 
-/** What an element of a text is. */
 type ElementUse =
-  /** A person's (or the model's) own; fenced code, or an element that stays as it is. */
+  /** The author's own words; fenced code, or an element that stays as it is. */
   | { kind: 'words' | 'code' }
-  /** An unknown element: it is not asked with beside words, and is otherwise all that was said. */
+  /** An unknown element: it is asked with only where the message has no other words. */
   | { kind: 'paste' }
-  /** Left out; the mark names it. */
   | { kind: 'left-out'; mark: string }
 
-/** Where an element stands. */
 type ElementPlace = { startsLine: boolean; spansLines: boolean; endsLine: boolean }
 
-/** @returns undefined for an element that is part of the words around it; `words`: only its tags are left out. */
+/** @returns `words` where only the tags are left out; undefined for an element that is part of the words around it. */
 export type ElementClassifier = (
   element: TextElement,
   place: ElementPlace,
 ) => ElementUse | undefined
 
 /**
- * Divides a text at its fenced code and at the elements of programs, in one pass. Elements in code are part
- * of the code, and elements in elements part of the outer one.
+ * Divides a text at its fenced code and at the elements of programs, in one pass. Elements in code belong to the
+ * code, inner elements to the outer one.
  */
 export function segmentText(text: string, classify: ElementClassifier): Segment[] {
   const elements = text.includes('</') ? findElements(text) : []
@@ -68,7 +109,7 @@ export function segmentText(text: string, classify: ElementClassifier): Segment[
   return segments
 }
 
-/** What known programs write between two lines of their own. */
+/** The spans that known programs write between two lines of their own. */
 function findSpans(text: string): { mark: string; start: number; end: number }[] {
   return knownSpans.flatMap(({ name, begin, end }) => {
     const found: { mark: string; start: number; end: number }[] = []
@@ -82,7 +123,7 @@ function findSpans(text: string): { mark: string; start: number; end: number }[]
   })
 }
 
-/** Whether an element holds a line break; elements are asked about by their start. */
+/** Whether an element holds a line break. Call it in the order of the elements' starts: that makes it linear. */
 function createLineSpanTest(text: string): (element: TextElement) => boolean {
   let next = -1
   return ({ start, end }) => {
@@ -103,27 +144,24 @@ function addUnwrapped(
   add({ kind: 'left-out', mark: name, start: innerEnd, end })
 }
 
-/** What Claude Code puts before a message that was typed while its tools ran. */
-const queuedMessage = 'The user sent the following message:'
-const queuedMessageEnd = '\n\nPlease address this message'
-
-/** Adds an element that is left out, all but a message of the user that it passes on. */
+/** Adds an element that is left out, except for words of the user that it passes on. */
 function addLeftOut(
   text: string,
-  outer: TextElement,
+  { name, start, innerStart, innerEnd, end }: TextElement,
   use: Extract<ElementUse, { kind: 'left-out' }>,
   add: (segment: Segment) => void,
 ): void {
-  const queuedAt = outer.innerStart + countSpaces(text, outer.innerStart)
-  if (outer.name === 'system-reminder' && text.startsWith(queuedMessage, queuedAt)) {
-    const start = queuedAt + queuedMessage.length
-    const length = text.slice(start, outer.innerEnd).indexOf(queuedMessageEnd)
-    const end = length < 0 ? outer.innerEnd : start + length
-    add({ ...use, start: outer.start, end: start })
-    if (end > start) add({ kind: 'words', start, end })
-    return add({ ...use, start: end, end: outer.end })
-  }
-  add({ ...use, start: outer.start, end: outer.end })
+  const beginsAt = innerStart + countSpaces(text, innerStart)
+  const passage = knownPassages.find(
+    ({ element, begin }) => element === name && text.startsWith(begin, beginsAt),
+  )
+  if (!passage) return add({ ...use, start, end })
+  const wordsStart = beginsAt + passage.begin.length
+  const length = text.slice(wordsStart, innerEnd).indexOf(passage.end)
+  const wordsEnd = length < 0 ? innerEnd : wordsStart + length
+  add({ ...use, start, end: wordsStart })
+  if (wordsEnd > wordsStart) add({ kind: 'words', start: wordsStart, end: wordsEnd })
+  add({ ...use, start: wordsEnd, end })
 }
 
 const countSpaces = (text: string, from: number): number => {

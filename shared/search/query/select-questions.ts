@@ -1,4 +1,4 @@
-import { readQuestion } from '#shared/domain/turn/read-question.ts'
+import { readQuestion } from '#shared/domain/turn/question.ts'
 import { isAsking } from '#shared/search/query/asking-words.ts'
 import { namedSubjects } from '#shared/search/query/named-subjects.ts'
 import { isSmallTalk } from '#shared/search/query/small-talk.ts'

@@ -1,5 +1,5 @@
 import type { Message, Turn } from '#shared/domain/message-content.ts'
-import { toReadTurns } from '#shared/domain/turn/turns.ts'
+import { toReadTurns } from '#shared/domain/turn/conversation.ts'
 import { applyRedactionToMessages, type RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import { splitIntoChunks, type TextChunk } from '#shared/vault/base/text-chunks.ts'
 

@@ -11,7 +11,7 @@ import {
   readSentMessageSteps,
   type SentMessages,
   type StoredHalves,
-} from '#shared/domain/turn/sent-messages.ts'
+} from '#shared/domain/turn/conversation.ts'
 import { expiryFor } from '#shared/domain/expiry.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 import { toExtractionInput } from '#shared/vault/ingest/turn-extraction.ts'

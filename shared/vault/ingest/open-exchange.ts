@@ -2,7 +2,7 @@ import { recordModelCall } from '#shared/billing/meter.ts'
 import { copyIdOf } from '#shared/core/ids.ts'
 import type { Metadata } from '#shared/domain/metadata.ts'
 import type { Message, Turn } from '#shared/domain/message-content.ts'
-import { parseTurns, sentMessageContent, toReadTurns } from '#shared/domain/turn/turns.ts'
+import { parseTurns, sentMessageContent, toReadTurns } from '#shared/domain/turn/conversation.ts'
 import { acceptExchange, type ExchangeOwner } from '#shared/vault/ingest/ingest.ts'
 import {
   listAbandonedExchanges,

@@ -1,7 +1,7 @@
 import { copyIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { Message, Turn } from '#shared/domain/message-content.ts'
-import { toReadTurns } from '#shared/domain/turn/turns.ts'
+import { toReadTurns } from '#shared/domain/turn/conversation.ts'
 import { isOrganizationKey } from '#shared/domain/member-scope.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'

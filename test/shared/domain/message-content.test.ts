@@ -1,6 +1,6 @@
 import t from 'tap'
 import { extractText } from '#shared/domain/message-content.ts'
-import { parseTurns } from '#shared/domain/turn/turns.ts'
+import { parseTurns } from '#shared/domain/turn/conversation.ts'
 import { renderContextBlock } from '#shared/domain/context-block.ts'
 
 t.test('user and assistant turns are stored, nothing else', async t => {

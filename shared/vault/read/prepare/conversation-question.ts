@@ -1,5 +1,5 @@
 import type { Message, Turn } from '#shared/domain/message-content.ts'
-import { readQuestion } from '#shared/domain/turn/read-question.ts'
+import { readQuestion } from '#shared/domain/turn/question.ts'
 import {
   excludeTexts,
   type TextExclusion,

@@ -10,7 +10,7 @@ import {
   toldTokens,
 } from '#shared/vault/read/prepare/choose-lines.ts'
 import { asTold, type RecalledLine } from '#shared/vault/read/prepare/recalled-line.ts'
-import { isAsideConversation } from '#shared/domain/turn/asides.ts'
+import { isAsideConversation } from '#shared/domain/turn/marks.ts'
 import { reloadRecalled } from '#shared/vault/read/search/reload-recalled.ts'
 import { momentOf } from '#shared/vault/read/search/as-of.ts'
 import type {

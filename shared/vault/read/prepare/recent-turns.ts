@@ -1,5 +1,5 @@
 import type { Message, Turn } from '#shared/domain/message-content.ts'
-import { parseTurns, sentMessageContent } from '#shared/domain/turn/turns.ts'
+import { parseTurns, sentMessageContent } from '#shared/domain/turn/conversation.ts'
 import { comparedCharactersMax } from '#shared/vault/read/search/already-in-conversation.ts'
 
 /** Turns before the question that are recalled for. */

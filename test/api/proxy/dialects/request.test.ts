@@ -4,7 +4,7 @@ import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 import { conversation, conversationFields } from '#test/api/proxy/dialects/conversations.ts'
 import { extractText } from '#shared/domain/message-content.ts'
-import { parseTurns } from '#shared/domain/turn/turns.ts'
+import { parseTurns } from '#shared/domain/turn/conversation.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 import { chance, written } from '#test/api/proxy/json/written.ts'
 

@@ -1,10 +1,10 @@
 import t from 'tap'
 import {
-  asideForms,
-  isAsideCall,
   hasAsidePrompt,
+  isAsideCall,
+  knownMarks,
   type CallShape,
-} from '#shared/domain/turn/asides.ts'
+} from '#shared/domain/turn/marks.ts'
 import { samplesWithWords } from '#test/support/harness-samples.ts'
 
 const call = (more: Partial<CallShape>): CallShape => ({
@@ -15,15 +15,18 @@ const call = (more: Partial<CallShape>): CallShape => ({
 })
 
 t.test('every known prompt of a program is an aside', async t => {
-  for (const { source, of, beginning, also = '', isQuotaTest } of asideForms) {
+  const forms = knownMarks.flatMap(({ program, asides = [] }) =>
+    asides.flatMap(({ also = [''], ...form }) => also.map(also => ({ program, also, ...form }))),
+  )
+  for (const { program, of, beginning, also, isQuotaTest } of forms) {
     if (isQuotaTest) continue
     const text = `\n${beginning.replaceAll(' ', '\n')} and so on.\n${also}\n`
     const shape =
       of === 'system'
         ? { systemTexts: ['You are Claude Code.', text] }
         : { userTexts: ['Plan mode is active.', text, '"What is my cat called?"'] }
-    t.equal(isAsideCall(call(shape)), true, source)
-    t.equal(hasAsidePrompt('user', [text.toUpperCase()]), of === 'user', source)
+    t.equal(isAsideCall(call(shape)), true, program)
+    t.equal(hasAsidePrompt('user', [text.toUpperCase()]), of === 'user', program)
   }
 })
 

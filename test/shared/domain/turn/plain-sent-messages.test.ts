@@ -1,11 +1,11 @@
 import t from 'tap'
 import type { Message } from '#shared/domain/message-content.ts'
-import { isAsideConversation } from '#shared/domain/turn/asides.ts'
+import { isAsideConversation } from '#shared/domain/turn/marks.ts'
 import {
   bothHalves,
   readSentMessages,
   type StoredHalves,
-} from '#shared/domain/turn/sent-messages.ts'
+} from '#shared/domain/turn/conversation.ts'
 import { samplesWithoutWords, samplesWithWords } from '#test/support/harness-samples.ts'
 
 const user = (content: unknown, more: object = {}): Message => ({ role: 'user', content, ...more })

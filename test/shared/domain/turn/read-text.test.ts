@@ -5,9 +5,9 @@ import {
   samplesWithoutWords,
   samplesWithWords,
 } from '#test/support/harness-samples.ts'
-import { knownMarks } from '#shared/domain/turn/known-marks.ts'
-import { readText as readMarked, type TextReading } from '#shared/domain/turn/read-text.ts'
-import { readQuestion } from '#shared/domain/turn/read-question.ts'
+import { knownMarks } from '#shared/domain/turn/marks.ts'
+import { readText as readMarked, type TextReading } from '#shared/domain/turn/text.ts'
+import { readQuestion } from '#shared/domain/turn/question.ts'
 
 const readText = (text: string, { isModel = false } = {}): TextReading =>
   readMarked({ text, isModel, messageHolds: part => text.includes(part) })
@@ -69,6 +69,13 @@ t.test('every known mark is taken out, and only where its program writes it so',
     }
     for (const { begin, end } of spans)
       t.equal(readText(`${inner}\n\n${begin}\nx\n${end}`).words, inner)
+  }
+})
+
+t.test('every row has a public source and the day it was read', async t => {
+  for (const { program, source, date } of knownMarks) {
+    t.match(source, /\w\/\w/, program)
+    t.match(date, /^2026-\d\d-\d\d$/, program)
   }
 })
 

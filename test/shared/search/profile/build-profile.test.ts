@@ -1,6 +1,6 @@
 import t from 'tap'
 import { buildProfile, type SourcedStatement } from '#shared/search/profile/build-profile.ts'
-import { readText } from '#shared/domain/turn/read-text.ts'
+import { readText } from '#shared/domain/turn/text.ts'
 import { findStatements } from '#shared/search/profile/find-statements.ts'
 import { renderProfile } from '#shared/search/profile/render-profile.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseTurns } from '#shared/domain/turn/turns.ts'
+import { parseTurns } from '#shared/domain/turn/conversation.ts'
 import { recentTurns } from '#shared/vault/read/prepare/recent-turns.ts'
 
 /** Messages that count how often their content is read. */

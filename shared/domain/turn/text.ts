@@ -1,21 +1,15 @@
-import {
-  findKnownElement,
-  findKnownText,
-  type MarkedText,
-} from '#shared/domain/turn/find-known-mark.ts'
+import { findKnownElement, findKnownText, type MarkedText } from '#shared/domain/turn/marks.ts'
 import { segmentText, type ElementClassifier } from '#shared/domain/turn/segments.ts'
 
-/** A piece of a text that is left out: the mark of a known program, and how long it is. */
 export type LeftOutPiece = { mark: string; characters: number }
 
-/** A text of a message, without the marks of known programs. */
 export type TextReading = {
-  /** The text itself where it has none. */
+  /** The text without the marks of known programs. */
   words: string
   leftOut: readonly LeftOutPiece[]
 }
 
-/** Reads one text part of a message of a proxied call: all that no known program has written. Linear. */
+/** Leaves out of a text part of a proxied call what known programs have written. Linear. */
 export function readText(from: MarkedText): TextReading {
   if (from.isModel) return readSegments({ ...from, text: withoutUnopenedThought(from.text) })
   const trimmed = from.text.trim()
@@ -31,7 +25,7 @@ export function readText(from: MarkedText): TextReading {
   return { words, leftOut: [{ mark: name, characters: cut }, ...leftOut] }
 }
 
-/** Some templates open the model's thought themselves: the text begins within it. */
+/** Adds the missing tag of a thought: some templates write the opening one, and an answer may be cut off. */
 function withoutUnopenedThought(text: string): string {
   const closing = text.indexOf('</think>')
   const opening = text.indexOf('<think>')
@@ -56,7 +50,7 @@ const classifierFor =
   (from: MarkedText): ElementClassifier =>
   ({ rawName, name, start, end }, { startsLine, spansLines, endsLine }) => {
     const known = findKnownElement(from, rawName, start)
-    // What stands in an element of no program is part of that, whatever its name.
+    // Marks inside an element of no program belong to that element.
     if (!known) return startsLine && spansLines ? { kind: 'code' } : undefined
     const isDistinctive = name.includes('-') || from.isModel
     const isBlock = isDistinctive
@@ -66,7 +60,7 @@ const classifierFor =
     return known.isAround ? { kind: 'words' } : { kind: 'left-out', mark: name }
   }
 
-/** Joins what is kept; where a piece was cut out, white space with a line break becomes one blank line. */
+/** Joins the kept pieces; around a cut, white space with a line break becomes one blank line. */
 function joinAroundCuts(pieces: readonly (string | undefined)[]): string {
   const joined: string[] = []
   let isCut = false
@@ -95,3 +89,25 @@ function joinAroundCuts(pieces: readonly (string | undefined)[]): string {
   }
   return joined.join('')
 }
+
+/** How many pieces of a proxied message were left out, by the mark of the program. */
+export type LeftOutCounts = { [mark: string]: number }
+
+export type LeftOutTotal = { mark: string; pieces: number; characters: number }
+
+/** The pieces and characters of each mark, in the order of their first pieces. */
+export function totalLeftOut(pieces: readonly LeftOutPiece[]): LeftOutTotal[] {
+  const totals = new Map<string, LeftOutTotal>()
+  for (const { mark, characters } of pieces) {
+    const total = totals.get(mark) ?? { mark, pieces: 0, characters: 0 }
+    totals.set(mark, {
+      mark,
+      pieces: total.pieces + 1,
+      characters: total.characters + characters,
+    })
+  }
+  return [...totals.values()]
+}
+
+export const countMarks = (pieces: readonly LeftOutPiece[]): LeftOutCounts =>
+  Object.fromEntries(totalLeftOut(pieces).map(({ mark, pieces }) => [mark, pieces]))
