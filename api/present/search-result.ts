@@ -1,5 +1,5 @@
 import { recencyWindow, type RecencyWindow } from '#shared/domain/recency-window.ts'
-import { matchReasons } from '#shared/search/ranking/explain-hit.ts'
+import { matchReasons } from '#shared/search/ranking/signals.ts'
 import { presentExpiry } from '#api/present/expiry.ts'
 import type { RecalledMemory } from '#shared/vault/read/search/recall.ts'
 

@@ -1,9 +1,12 @@
 import { isAsking } from '#shared/search/query/asking-words.ts'
 import { isImpersonalRequest, isPersonal, isProfileNote } from '#shared/search/query/task-words.ts'
 import { namedSubjects } from '#shared/search/query/named-subjects.ts'
-import { asksOnlyTimeOrSpeaker } from '#shared/search/ranking/question-floors.ts'
-import type { RankingQuery, ScoredRow } from '#shared/search/ranking/score-candidates.ts'
-import { scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
+import {
+  asksOnlyTimeOrSpeaker,
+  type RankingQuery,
+  type ScoredRow,
+} from '#shared/search/ranking/scores.ts'
+import { scoreFromCosine } from '#shared/search/ranking/ranges.ts'
 import { innerNames } from '#shared/search/words/inner-names.ts'
 import { isMarkerTerm, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
 
@@ -17,38 +20,37 @@ import { isMarkerTerm, speakerMarker, termsOf } from '#shared/search/words/index
 const weights = {
   bias: -1.95,
   relevance: 1.8,
-  /** Share of the words, of the row and of the turns around it. */
+  /** Of the share of the words that the row and the turns around it have. */
   words: 1.9,
-  /** Of each unit of idf that row and question have in common. */
+  /** Of each unit of idf in common. */
   shared: 0.38,
   /** The row is of a time that the question names. */
   time: 1.5,
-  /** Of a similarity above `meaningScoreMin` that unrelated texts do not reach: other words, or another language. */
+  /** Of a similarity above `meaningScoreMin` that unrelated texts do not reach: other words or another language. */
   meaning: 6,
   /** The question names a person or thing that no row names. */
   unknownName: -3.1,
   /** The row only gives a task, or asks about the world. */
   request: -3,
-  /** The question is about the one who asks, the row tells of no person. */
+  /** The question is about the person who asks, the row about no person. */
   impersonal: -1.5,
 }
 const relevanceMax = 2
-/** Similarity score of texts that nearly say the same. */
+/** Similarity score of texts of nearly the same meaning. */
 const meaningScoreMin = 0.5
 const sharedMax = 25
 
-/** Log odds of a row that answers plainly, and of one that is left out beside it. */
+/** Log odds from which a row answers plainly, and below which another row is then left out. */
 export const certainEvidence = 2
 export const unlikelyEvidence = -2
 
-/** How sure it is that a row answers a question, in log odds; below `unlikelyEvidence` an upper bound. */
+/** Log odds that a row answers a question; below `unlikelyEvidence` an upper bound of them. */
 export type AnswerEvidence = (scored: ScoredRow) => number
 
 /**
- * Weighs the rows of a question. Each costs the terms of its text: few are to be asked for.
+ * Creates the weighing of the rows of a question. Each row costs the terms of its text: weigh few.
  *
- * @returns undefined where similarities are evidence beside the words, and for a question that names nothing
- *   but times and people
+ * @returns undefined without a vector, and for a question that names nothing but times and people
  */
 export function createEvidence(query: RankingQuery): AnswerEvidence | undefined {
   const { parsedQuery, concepts, text, vector, calibration } = query
@@ -69,15 +71,15 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
   )
 
   /**
-   * Part of a row's relevance that its similarity must not add: where the model does not know every language, a
-   * similarity counts no more than that of a question and its answer. Texts in an unknown language are all similar.
+   * The part of a row's relevance that its similarity must not add. Texts in a language that the model does not know
+   * are all similar: there a similarity counts no more than that of a question and its answer.
    */
   const excess = ({ similarity, informativeness }: ScoredRow['signals']): number =>
     certainScore >= 1 && certain !== undefined
       ? informativeness * Math.max(0, similarity - calibration.floor)
       : 0
 
-  /** The cheapest weights first: of a row that cannot become likely the others are not looked at. */
+  /** Adds the cheapest weights first and stops where a row cannot become likely. */
   function weigh({ relevance, signals, range, row, statesAttribute }: ScoredRow): number {
     if (statesAttribute) return certainEvidence
     let evidence =
@@ -107,7 +109,7 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
   }
 }
 
-/** Score of the terms of a question that a text, or the name before it, has as they are. */
+/** Sums the scores of the terms of a question that a text, or the name before it, has. */
 function sharedScore(text: string, scoreByTerm: ReadonlyMap<string, number>): number {
   const terms = new Set<string>()
   for (const term of termsOf(text)) {

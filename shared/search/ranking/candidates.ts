@@ -1,11 +1,12 @@
 import type { Steps } from '#shared/core/event-loop.ts'
 import type { TimeSpan } from '#shared/search/query/calendar.ts'
-import type { AdjacentTurns } from '#shared/search/ranking/adjacent-turns.ts'
-import type { SearchRange } from '#shared/search/ranking/search-range.ts'
-import { createRowSet, type RowSet } from '#shared/search/ranking/row-set.ts'
-import { topRows } from '#shared/search/ranking/top-rows.ts'
-import type { NearestRows } from '#shared/search/ranking/nearest-rows.ts'
+import type { AdjacentTurns } from '#shared/search/ranking/context.ts'
+import type { SearchRange } from '#shared/search/ranking/ranges.ts'
 import type { WordScores } from '#shared/search/ranking/score-words.ts'
+import { findStatements, statementCues } from '#shared/search/profile/find-statements.ts'
+import { hasLabel } from '#shared/search/query/attributes/attributes.ts'
+import type { QueryTerm } from '#shared/search/query/parse-query.ts'
+import { isMarkerTerm, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
 
 export type Candidates = {
   /** Ascending. */
@@ -16,16 +17,16 @@ export type Candidates = {
   complete: boolean
 }
 
-/** What a scan finds of a range; best first. */
+/** Rows that a scan finds in a range; best first. */
 export type ScannedRows = {
   /** Null: candidates by words and times only. */
   byVector: Uint32Array | null
-  /** The nearest of the times with more rows than are taken of one. */
+  /** The nearest rows of each time that has more rows than are taken of one. */
   byTime: ReadonlyMap<TimeSpan, Uint32Array>
 }
 
 export type ScanQuery = Pick<CandidateQuery, 'vector' | 'times' | 'candidateCount'> & {
-  /** Null: a sentence that is not scanned for. */
+  /** Null: no scan, candidates by words and times only. */
   nearestRows: NearestRows | null
 }
 
@@ -34,22 +35,22 @@ export type CandidateQuery = {
   scanned: ScannedRows
   wordScores: WordScores
   times: readonly TimeSpan[]
-  /** They state an attribute that is asked for. */
+  /** Rows that state an attribute that is asked for. */
   attributeRows: ReadonlySet<number>
   /** Rows to take by vector and by words each. */
   candidateCount: number
 }
 
-/** Number of best rows whose context also becomes candidates, as it may contain the answer. */
+/** Number of best rows whose context also becomes candidates: it may contain the answer. */
 const contextSeedsMax = 16
-/** Of a sentence that is not scanned for: the least share of its words, and the number of rows. */
+/** Without a scan: least share of the words of a candidate, and number of candidates. */
 const wordShareMin = 0.4
 const wordOnlyMax = 12
 /** Rows of each time named in the query that become candidates whatever their content. */
 const rowsPerTimeMax = 60
 const timeRowsMax = 4 * rowsPerTimeMax
 
-/** Compares the rows of a range with the vector of a query, if any; in short steps. */
+/** Compares the rows of a range with the vector of a query, in short steps; without a vector nothing. */
 export function* scanRange(
   range: SearchRange,
   { vector, nearestRows, times, candidateCount }: ScanQuery,
@@ -72,8 +73,8 @@ function rowsWithin({ tierIndex, first, end }: SearchRange, time: TimeSpan) {
 }
 
 /**
- * The rows of a range to score: the best by words, the best by vector, the context of the best of
- * both, and rows of the times named in the query.
+ * Returns the rows of a range to score: the best by words, the best by vector, the context of the best of both, rows
+ * of the times named in the query, and rows that state what is asked for.
  */
 export function findCandidates(
   range: SearchRange,
@@ -108,7 +109,7 @@ export function findCandidates(
   }
 }
 
-/** Distances from the first row, best first; without a scan only rows with most of the words. */
+/** Returns distances from the first row, best first; without a scan only rows with most of the words. */
 function rowsByWords(
   { wordScores, scanned, vector, candidateCount }: CandidateQuery,
   { first, allowsAll, allows }: SearchRange,
@@ -141,3 +142,217 @@ function addRowsWithinTimes(range: SearchRange, { times, scanned }: CandidateQue
     } else for (let row = from; row < Math.min(to, from + rowsPerTimeMax); row++) rows.add(row)
   }
 }
+
+/** Finds the allowed rows of a range that are nearest to a vector, best first, about `count` of them. */
+export type NearestRows = (
+  range: SearchRange,
+  vector: Float32Array,
+  count: number,
+) => Steps<Uint32Array>
+
+/** So many allowed rows are compared one by one. */
+const comparedMax = 4_096
+/** Of more, so many times the wanted number of rows is fetched and filtered. */
+const filteredFactor = 8
+/** Rows of one step of a filter. */
+const filterStepRows = 8_192
+
+/**
+ * Searches ranges for several vectors. The first search of a range compares it with all vectors in one pass.
+ *
+ * @param sharedCount rows that the pass finds; for more, a range is searched again for one vector
+ */
+export function nearestRowsOf(vectors: readonly Float32Array[], sharedCount: number): NearestRows {
+  const passes = new Map<SearchRange, ReadonlyMap<Float32Array, Uint32Array>>()
+
+  function* sharedPass(range: SearchRange): Steps<ReadonlyMap<Float32Array, Uint32Array>> {
+    const known = passes.get(range)
+    if (known) return known
+    const found = yield* searchRange(range, vectors, sharedCount)
+    const pass = new Map(vectors.map((vector, i) => [vector, found[i]!]))
+    passes.set(range, pass)
+    return pass
+  }
+
+  return function* (range, vector, count) {
+    const shared = count <= sharedCount ? (yield* sharedPass(range)).get(vector) : undefined
+    return shared ?? (yield* searchRange(range, [vector], count))[0]!
+  }
+}
+
+function* searchRange(
+  { tierIndex, first, end, allowsAll, allows }: SearchRange,
+  vectors: readonly Float32Array[],
+  count: number,
+): Steps<Uint32Array[]> {
+  if (allowsAll) return yield* tierIndex.approximateNearest(vectors, count, first, end)
+  const allowed = yield* allowedRows({ first, end, allows })
+  if (allowed) return yield* nearestOf(tierIndex, vectors, allowed, count)
+  const nearest = yield* tierIndex.approximateNearest(vectors, count * filteredFactor, first, end)
+  return nearest.map(rows => rows.filter(allows))
+}
+
+/** Returns the allowed rows of a range; undefined when they are too many to be compared one by one. */
+function* allowedRows({
+  first,
+  end,
+  allows,
+}: Pick<SearchRange, 'first' | 'end' | 'allows'>): Steps<Uint32Array | undefined> {
+  const rows: number[] = []
+  for (let row = first; row < end; row++) {
+    if (row % filterStepRows === filterStepRows - 1) yield
+    if (!allows(row)) continue
+    if (rows.length === comparedMax) return undefined
+    rows.push(row)
+  }
+  return Uint32Array.from(rows)
+}
+
+function* nearestOf(
+  tierIndex: SearchRange['tierIndex'],
+  vectors: readonly Float32Array[],
+  rows: Uint32Array,
+  count: number,
+): Steps<Uint32Array[]> {
+  const nearest: Uint32Array[] = []
+  for (const vector of vectors) {
+    const cosines = tierIndex.approximateCosines(vector, rows)
+    const order = Uint32Array.from(rows, (_, i) => i).sort((a, b) => cosines[b]! - cosines[a]!)
+    nearest.push(order.subarray(0, count).map(i => rows[i]!))
+    yield
+  }
+  return nearest
+}
+
+/** A set of row numbers. */
+export type RowSet = {
+  readonly size: number
+  add(row: number): void
+  ascending(): Uint32Array
+}
+
+/** The number of the set that a row was last added to: a new set needs no clearing. */
+let lastSetOfRow = new Uint32Array(0)
+let setCount = 0
+
+/** Creates an empty set for rows of [first, end). It is valid until the next call. */
+export function createRowSet(first: number, end: number): RowSet {
+  if (lastSetOfRow.length < end - first || setCount === 0xffffffff) {
+    lastSetOfRow = new Uint32Array(end - first)
+    setCount = 0
+  }
+  const setNumber = ++setCount
+  const rows: number[] = []
+  return {
+    get size() {
+      return rows.length
+    },
+    add(row) {
+      if (lastSetOfRow[row - first] === setNumber) return
+      lastSetOfRow[row - first] = setNumber
+      rows.push(row)
+    },
+    ascending: () => new Uint32Array(rows).sort(),
+  }
+}
+
+const bins = 256
+const histogram = new Uint32Array(bins)
+
+/**
+ * Returns the `wanted` rows with the largest values, best first, and up to half as many more that are nearly as good
+ * as the last of them. All values are above 0.
+ */
+export function topRows(values: Float32Array, rows: Uint32Array, wanted: number): number[] {
+  if (rows.length === 0 || wanted <= 0) return []
+  const threshold = rows.length <= wanted ? 0 : topThreshold(values, rows, wanted)
+  const top: number[] = []
+  for (let i = 0; i < rows.length; i++) if (values[rows[i]!]! >= threshold) top.push(rows[i]!)
+  return top.sort((a, b) => values[b]! - values[a]! || b - a).slice(0, Math.ceil(wanted * 1.5))
+}
+
+/** Returns a value that at least `wanted` rows reach. By a histogram: sorting costs ten times as much. */
+function topThreshold(values: Float32Array, rows: Uint32Array, wanted: number): number {
+  let most = 0
+  for (let i = 0; i < rows.length; i++) most = Math.max(most, values[rows[i]!]!)
+  histogram.fill(0)
+  const scale = (bins - 1) / most
+  for (let i = 0; i < rows.length; i++) histogram[(values[rows[i]!]! * scale) | 0]!++
+  let bin = bins - 1
+  for (let seen = histogram[bin]!; seen < wanted && bin > 0; seen += histogram[bin]!) bin--
+  return bin / scale
+}
+
+/** Rows with most of the words of labels, and of sentences, whose text is read. */
+const notesReadMax = 32
+const sentencesReadMax = 64
+/** Texts read in one step. */
+const readStep = 16
+/** Tokens of a note with labels, even of several lines. */
+const tokensMax = 200
+/** Weight of a label that begins a text. */
+const beginningWeight = 3
+
+let scratchSums = new Float32Array(0)
+
+/**
+ * Finds the user's rows of a range that state an attribute, as a note with one of its labels ("Name: Ada") or as a
+ * sentence ("Je m'appelle Ada"). In short steps; the rows must not change before the last.
+ *
+ * @param labels of the attribute in all languages
+ */
+export function* findAttributeRows(
+  range: SearchRange,
+  labels: ReadonlySet<string>,
+): Steps<ReadonlySet<number>> {
+  const { tierIndex, allows } = range
+  const notes = rowsWithTerms(range, labelTerms(labels), notesReadMax)
+  yield
+  const rows = new Set([...notes, ...rowsWithTerms(range, sentenceTerms(labels), sentencesReadMax)])
+  const found = new Set<number>()
+  let count = 0
+  for (const row of rows) {
+    if (count++ % readStep === 0) yield
+    if (allows(row) && statesAttribute(row)) found.add(row)
+  }
+  return found
+
+  function statesAttribute(row: number): boolean {
+    if (tierIndex.tokens(row) > tokensMax) return false
+    const isOfUser = tierIndex.role(row) === 'user'
+    if (!isOfUser && !tierIndex.isFact(row)) return false
+    const { text } = tierIndex.memory(row)
+    return hasLabel(text, labels) || (isOfUser && hasStatement(text, labels))
+  }
+}
+
+/**
+ * Returns the rows with most of the words, short ones first. In a large vault many rows have a word such as "name";
+ * those in which people introduce themselves are short.
+ */
+function rowsWithTerms(
+  { tierIndex, first, end }: SearchRange,
+  terms: readonly QueryTerm[],
+  count: number,
+): number[] {
+  if (scratchSums.length < end - first) scratchSums = new Float32Array(end - first)
+  const sums = scratchSums.fill(0, 0, end - first)
+  const matching = tierIndex.wordIndex.scoreRows(terms, first, end, sums)
+  for (const row of matching) sums[row]! /= Math.sqrt(1 + tierIndex.tokens(first + row))
+  return topRows(sums, matching, count).map(row => first + row)
+}
+
+const wordsOf = (texts: Iterable<string>): string[] =>
+  [...new Set(Array.from(texts).flatMap(termsOf))].filter(term => !isMarkerTerm(term))
+
+const labelTerms = (labels: ReadonlySet<string>): QueryTerm[] =>
+  wordsOf(labels).flatMap(term => [
+    { term, weight: 1 },
+    { term: speakerMarker + term, weight: beginningWeight },
+  ])
+
+const sentenceTerms = (subjects: ReadonlySet<string>): QueryTerm[] =>
+  wordsOf(statementCues(subjects)).map(term => ({ term, weight: 1 }))
+
+const hasStatement = (text: string, subjects: ReadonlySet<string>): boolean =>
+  findStatements(text).some(({ facts }) => facts.some(({ subject }) => subjects.has(subject)))

@@ -1,68 +1,70 @@
-import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
+import { runAtOnce, runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import type { Calibration } from '#shared/domain/embedder.ts'
-import type { MetadataFilter } from '#shared/domain/metadata.ts'
-import type { Memory, Tier } from '#shared/domain/memory.ts'
-import { calibrateForVault } from '#shared/search/ranking/calibrated-score.ts'
-import { blendTiers } from '#shared/search/ranking/blend.ts'
-import { buildConcepts } from '#shared/search/query/concepts.ts'
-import {
-  defaultWeights,
-  type Signals,
-  type RankingWeights,
-} from '#shared/search/ranking/fuse-signals.ts'
+import type { Memory } from '#shared/domain/memory.ts'
 import type { VaultIndex } from '#shared/search/index/vault-index.ts'
-import type { RankingQuery, ScoredRow } from '#shared/search/ranking/score-candidates.ts'
-import { firstCandidateCount, rankRows, type RowLimits } from '#shared/search/ranking/rank-rows.ts'
-import { rankByKind, isAboutPerson } from '#shared/search/ranking/kind-ways.ts'
-import { floorOf, isRareName, kindWeights } from '#shared/search/ranking/question-floors.ts'
-import { questionKind } from '#shared/search/query/question-kinds.ts'
-import { buildSearchRanges, type SearchRange } from '#shared/search/ranking/search-range.ts'
+import { buildConcepts } from '#shared/search/query/concepts.ts'
 import { asksOfNames, namedSubjects } from '#shared/search/query/named-subjects.ts'
 import { parseSearchQuery, parseStatement } from '#shared/search/query/parse-query.ts'
-import { splitSentences } from '#shared/search/query/split-sentences.ts'
+import { questionKind } from '#shared/search/query/question-kinds.ts'
 import type { Question } from '#shared/search/query/select-questions.ts'
-import { nearestRowsOf } from '#shared/search/ranking/nearest-rows.ts'
-import { rescore } from '#shared/search/ranking/rescore.ts'
+import { splitSentences } from '#shared/search/query/split-sentences.ts'
+import { certainEvidence, createEvidence } from '#shared/search/ranking/answer-evidence.ts'
+import { nearestRowsOf } from '#shared/search/ranking/candidates.ts'
 import {
+  blendTiers,
   countMatching,
   fuseRankings,
-  personRows,
   sameTextFirst,
   type QuestionRanking,
   type RankedRow,
-} from '#shared/search/ranking/question-ranking.ts'
-import { isNamedTimeEmpty, keepClearMatches } from '#shared/search/ranking/empty-time.ts'
-import { certainEvidence, createEvidence } from '#shared/search/ranking/answer-evidence.ts'
-import { scoreOf } from '#shared/search/ranking/explain-hit.ts'
+} from '#shared/search/ranking/fusion.ts'
+import {
+  buildSearchRanges,
+  calibrateForVault,
+  scoreFromCosine,
+  type SearchBounds,
+  type SearchRange,
+} from '#shared/search/ranking/ranges.ts'
+import { personRows, rankByKind } from '#shared/search/ranking/rank-by-kind.ts'
 import {
   filterRelevant,
-  rowsThatName,
-  isRelated,
+  floorOf,
+  isNamedTimeEmpty,
+  isRareName,
+  keepClearMatches,
+  kindWeights,
   relevanceStrength,
+  rowsThatName,
 } from '#shared/search/ranking/relevance-floor.ts'
+import {
+  firstCandidateCount,
+  rankRows,
+  type RankingQuery,
+  type RowLimits,
+  type ScoredRow,
+} from '#shared/search/ranking/scores.ts'
+import {
+  defaultWeights,
+  isRelated,
+  scoreOf,
+  type RankingWeights,
+  type Signals,
+} from '#shared/search/ranking/signals.ts'
 
-export type SearchOptions = RowLimits & {
-  /** Epoch milliseconds; "yesterday" is relative to it. */
-  now: number
-  /** Default: all tiers, blended. */
-  tiers?: readonly Tier[]
-  /** Lowest importance, 1 to 10; rows without one are left out whenever it is set. */
-  importance?: number
-  /** Rows without such metadata are left out. */
-  metadata?: MetadataFilter
-  /** Event times in [from, to), epoch milliseconds. */
-  from?: number
-  to?: number
-  /** Leave out what is not relevant, even if nothing remains. */
-  floor: boolean
-  /** What was asked, whole: a row with this very text comes first, with the score 1. */
-  query?: string
-  calibration: Calibration
-  /** Called with the number of memories that match, among the best or not. */
-  onMatchCount?: ((count: number) => void) | undefined
-  /** Called when a part of the message names a time that is over and of which there are no rows. */
-  onEmptyTime?: (() => void) | undefined
-}
+export type SearchOptions = RowLimits &
+  SearchBounds & {
+    /** Epoch milliseconds; "yesterday" is relative to it. */
+    now: number
+    /** Leave out what is not relevant, even if nothing remains. */
+    floor: boolean
+    /** The whole question: a row with this very text comes first, with the score 1. */
+    query?: string
+    calibration: Calibration
+    /** Called with the number of memories that match, beyond the limit too. */
+    onMatchCount?: ((count: number) => void) | undefined
+    /** Called when a part of the message names a time that is over and has no rows. */
+    onEmptyTime?: (() => void) | undefined
+  }
 
 export type SearchQuery = SearchOptions & {
   text: string
@@ -74,13 +76,13 @@ export type SearchHit = {
   memory: Memory
   /** 0 to 1, in the order of the hits: see `scoreOf`. */
   score: number
-  /** Cosine of its vector with that of the query; undefined when the query has none. */
+  /** Cosine of its vector and that of the query; undefined when the query has none. */
   similarity: number | undefined
   /** Ranking value: 0 and up. */
   relevance: number
   /** How well it fits the question; from 1 on it is relevant by itself. */
   strength: number
-  /** How sure it is that it answers the only question, in log odds; undefined where that is not known. */
+  /** Log odds that it answers the only question, where that is known. */
   evidence?: number | undefined
   signals: Signals
   /** Position of its vault index among those searched. */
@@ -88,10 +90,9 @@ export type SearchHit = {
 }
 
 /**
- * The most relevant memories of the indexes for a query, best first, each text once (its newest
- * copy). Similarity, words, context, times, names and recency are fused into one relevance; age only
- * decides between near equals. Rows without any match are left out even without the floor. Only the
- * texts of the result are decoded.
+ * Ranks the memories of the indexes for a query, best first, each text once (its newest copy). Similarity, words,
+ * context, times, names and recency are fused into one relevance; age only decides between near equals. Rows without
+ * any match are left out even without the floor. Only the texts of the result are decoded.
  */
 export function rank(
   vaultIndexes: readonly VaultIndex[],
@@ -105,9 +106,9 @@ export function rank(
 export type EmbeddedQuestion = Question & { vector: Float32Array | null }
 
 /**
- * Ranks for each part of a message, with the floor each by its own, and fuses the results: a row has
- * the relevance of the part that it fits best. All vectors are compared in one pass; a statement beside a
- * question needs rows with its words, so its vector is compared with these only.
+ * Ranks for each part of a message, each with a floor of its own, and fuses the results: a row has the relevance of the
+ * part that it fits best. All vectors are compared in one pass; a statement where another part asks needs rows with
+ * its words, so its vector is compared with these only.
  */
 export function rankQuestions(
   vaultIndexes: readonly VaultIndex[],
@@ -119,11 +120,28 @@ export function rankQuestions(
   return runAtOnce(rankRanges(ranges, questions, search, weights))
 }
 
+/** A vault that changes all the time is ranked in one turn after so many attempts. */
+const attemptsMax = 2
+
 /**
- * As `rankQuestions`, in steps of a millisecond or less.
+ * Does the same as `rankQuestions` in several turns of the event loop. When an index changes between two turns the
+ * ranking begins again, so that it never has a removed row or rows of different states.
  *
- * @returns undefined when an index changed between two steps.
+ * @param openIndexes returns the indexes to rank; called again after a change
  */
+export async function rankInTurns(
+  openIndexes: () => Promise<readonly VaultIndex[]>,
+  questions: readonly EmbeddedQuestion[],
+  search: SearchOptions,
+): Promise<SearchHit[]> {
+  for (let attempt = 1; attempt <= attemptsMax; attempt++) {
+    const hits = await runInSlices(rankingSteps(await openIndexes(), questions, search))
+    if (hits) return hits
+  }
+  return runAtOnce(rankingSteps(await openIndexes(), questions, search)) ?? []
+}
+
+/** Ranks in steps of a millisecond or less. @returns undefined when an index changed between two steps */
 export function* rankingSteps(
   vaultIndexes: readonly VaultIndex[],
   questions: readonly EmbeddedQuestion[],
@@ -168,15 +186,16 @@ function* rankRanges(
   }
   const rankQuestion = function* (question: EmbeddedQuestion): Steps<QuestionRanking | undefined> {
     const { text, vector, kind } = question
-    const isBeside = !scanned.includes(question)
-    const parsedQuery = isBeside ? parseStatement(text) : parseSearchQuery(text, now)
+    const isScanned = scanned.includes(question)
+    const parsedQuery = isScanned ? parseSearchQuery(text, now) : parseStatement(text)
     if (kind === 'name' && !isRareName(parsedQuery, wordIndexes)) return
-    const concepts = buildConcepts(parsedQuery.terms, wordIndexes, weights, { few: isBeside })
-    const nearestRows = isBeside ? null : nearestOfAll
+    const concepts = buildConcepts(parsedQuery.terms, wordIndexes, weights, { few: !isScanned })
+    const nearestRows = isScanned ? nearestOfAll : null
     const calibration = calibrationOf(vector)
     const query = { text, vector, nearestRows, now, calibration, parsedQuery, concepts, weights }
-    const wanted = isBeside || kind === 'name' ? undefined : questionKind(text)
-    if (isAboutPerson(wanted) && !search.everyRow) {
+    const asksOfItself = isScanned && kind !== 'name'
+    const wantedKind = asksOfItself ? questionKind(text) : undefined
+    if (wantedKind === 'self' && !search.everyRow) {
       const others = search.floor ? [] : yield* rankRows(ranges, query, search)
       return yield* personRows(ranges, search, query, others.filter(isRelated))
     }
@@ -184,7 +203,7 @@ function* rankRanges(
     const isWeighed =
       search.floor && (kind === 'asking' || (isAlone && splitSentences(text).length === 1))
     const evidenceOf = isWeighed ? createEvidence(query) : undefined
-    const names = kind === 'name' || isBeside ? [] : namedSubjects(text)
+    const names = asksOfItself ? namedSubjects(text) : []
     const isNamed = asksOfNames(text, names, parsedQuery) ? rowsThatName(names) : undefined
     const all = yield* rankRows(ranges, query, search)
     const relevant = search.floor
@@ -201,7 +220,7 @@ function* rankRanges(
       weigh: () => (isAlone ? evidenceOf?.(row) : undefined),
       vector,
     })
-    return { rows: rankByKind(relevant, wanted), toRanked }
+    return { rows: rankByKind(relevant, wantedKind), toRanked }
   }
   const rankings: QuestionRanking[] = []
   for (const question of questions) {
@@ -235,7 +254,31 @@ function* rankRanges(
   }))
 }
 
-/** The others are weighed where one of so many answers plainly, and where they are few. */
+/** Evidence is given where one of so many best rows answers plainly, and the rows are few. */
 const certainMax = 3
 const weighedMax = 12
 const isCertainAnswer = ({ weigh }: RankedRow): boolean => (weigh?.() ?? -1) >= certainEvidence
+
+/**
+ * Computes exact cosines of the chosen rows, which were ranked by approximate ones, and writes their scores into the
+ * signals. @returns the cosines, in order
+ */
+function rescore(
+  chosen: readonly RankedRow[],
+  calibrationOf: (vector: Float32Array) => Calibration,
+): (number | undefined)[] {
+  const cosineOf = new Map<RankedRow, number>()
+  for (const [vector, ofQuestion] of Map.groupBy(chosen, row => row.vector)) {
+    if (!vector) continue
+    const calibration = calibrationOf(vector)
+    for (const [{ tierIndex }, found] of Map.groupBy(ofQuestion, ({ range }) => range)) {
+      const rows = found.map(({ row }) => row)
+      const cosines = tierIndex.cosines(vector, rows)
+      for (const [i, row] of found.entries()) {
+        row.signals.similarity = scoreFromCosine(cosines[i]!, calibration)
+        cosineOf.set(row, cosines[i]!)
+      }
+    }
+  }
+  return chosen.map(row => cosineOf.get(row))
+}

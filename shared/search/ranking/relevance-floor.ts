@@ -1,23 +1,38 @@
-import type { RankingQuery, ScoredRow } from '#shared/search/ranking/score-candidates.ts'
+import {
+  asksOnlyTimeOrSpeaker,
+  type RankingQuery,
+  type ScoredRow,
+} from '#shared/search/ranking/scores.ts'
 import type { AnswerEvidence } from '#shared/search/ranking/answer-evidence.ts'
-import { isFollowedByTurn } from '#shared/search/ranking/adjacent-turns.ts'
-import { isImpersonalRequest, isPersonal } from '#shared/search/query/task-words.ts'
-import { asksOnlyTimeOrSpeaker, questionFloor } from '#shared/search/ranking/question-floors.ts'
+import { isFollowedByTurn } from '#shared/search/ranking/context.ts'
+import {
+  isImpersonalRequest,
+  isPersonal,
+  isImpersonalTask,
+} from '#shared/search/query/task-words.ts'
 import type { NamedSubject } from '#shared/search/query/named-subjects.ts'
 import { parseSpeakerPrefix, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
+import { buildConcepts, type Concepts } from '#shared/search/query/concepts.ts'
+import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
+import type { Question } from '#shared/search/query/select-questions.ts'
+import { isCommonWord } from '#shared/search/words/term-weights.ts'
+import type { ReadonlyWordIndex } from '#shared/search/words/word-index.ts'
+import { runAtOnce } from '#shared/core/event-loop.ts'
+import { scoreWords } from '#shared/search/ranking/score-words.ts'
+import type { SearchRange } from '#shared/search/ranking/ranges.ts'
 
-/** Words and context signals of a row that is relevant by them alone. */
+/** Words and context by which alone a row is relevant. */
 const wordRelevanceFloor = 0.35
 /**
- * Score of all words of a question (weight times idf) below which they are too common to be about
- * anything: "can you help me" has 2, "how do I get to work" 3, most questions more than 10.
+ * Score of all words of a question (weight times idf) below which they are too common to be about anything: "can you
+ * help me" has 2, "how do I get to work" 3, most questions more than 10.
  */
 const substantialScore = 3
-/** Floor of a question that is asked of rows whose evidence is weighed too. */
+/** Floor of a question where evidence is weighed too. */
 const wordedFloor = 0.55
-/** Rows, the best first, of which one must be likely to answer. */
+/** Best rows of which one must be likely to answer. */
 const weighedMax = 6
-/** Beside a relevant row, others need this share of the floor and of the best row's strength. */
+/** Shares of the floor and of the best row's strength that the other rows need. */
 const companionFloor = 0.35
 const companionShare = 0.15
 
@@ -27,10 +42,10 @@ type RelevanceOptions = {
   isNamed?: ((row: ScoredRow) => boolean) | undefined
 }
 
-/** Rows, the best first, that are read for a name. */
+/** Best rows that are read for a name. */
 const namedRowsMax = 48
 
-/** Whether a row has all terms of one of the names; reads its text. */
+/** Returns whether a row has all terms of one of the names; reads its text. */
 export function rowsThatName(names: readonly NamedSubject[]): (row: ScoredRow) => boolean {
   return ({ range, row }) => {
     const terms = new Set(termsOf(range.tierIndex.memory(row).text))
@@ -41,12 +56,12 @@ export function rowsThatName(names: readonly NamedSubject[]): (row: ScoredRow) =
 }
 
 /**
- * Empty unless some row is relevant by itself; then all rows that are not much weaker than the best,
- * since most answers spread over several turns. A row without a match of its own is included only as
- * the reply to a row that is relevant without context.
+ * Keeps the rows that are not much weaker than the best, since most answers spread over several turns; none unless
+ * some row is relevant by itself. A row without a match of its own stays only as the reply to a row that is relevant
+ * without context.
  *
- * @param evidenceOf for embedders whose similarities are made of words: a reason must also be likely to answer
- * @param isNamed whether a row has the name that is asked of: then rows with it are relevant, whatever else is said
+ * @param evidenceOf the relevant row must also be likely to answer; for similarities that are made of words
+ * @param isNamed whether a row has the name that is asked about: such rows are relevant
  */
 export function filterRelevant(
   ranked: readonly ScoredRow[],
@@ -85,8 +100,8 @@ export function filterRelevant(
 }
 
 /**
- * Words of a row that is not similar at all are homonyms, or are said in passing: such a row must have
- * nearly all words of the question to be the reason for telling anything.
+ * How far the words of a row count. Words of a row that is not similar at all are homonyms or in passing: it must have
+ * nearly all words of the question to be relevant by itself.
  */
 const wordTrust = ({ signals: { similarity, time } }: ScoredRow): number =>
   time > 0 ? 1 : wordTrustMin + (1 - wordTrustMin) * Math.min(1, similarity / trustedSimilarity)
@@ -94,8 +109,8 @@ const wordTrustMin = 0.55
 const trustedSimilarity = 0.2
 
 /**
- * A question about the world, or a task, tells nothing of the person who sent it, however well its words
- * fit; what named people ask each other is part of what happened.
+ * How far a row counts that is a question about the world or a task: it says nothing of the person who sent it. What
+ * named people ask each other is part of what happened.
  */
 const requestTrust = ({ range: { tierIndex }, row }: ScoredRow): number => {
   if (tierIndex.role(row) !== 'user' || tierIndex.tokens(row) > requestTokensMax) return 1
@@ -115,13 +130,13 @@ const isAnswer = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
 const isAfterQuestion = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
   endsWithQuestion(tierIndex.memory(row - 1).text)
 
-/** Strength of a row of the time that a question names, where it asks for nothing else. */
+/** Strength of a row of the named time, where a question asks for nothing else. */
 const timeStrength = 1.2
 
-/** Strength of a row that states what is asked for; below that of one which has all words and is similar. */
+/** Strength of a row that states what is asked for; a row with all words that is similar has more. */
 export const attributeStrength = 3
 
-/** How well a row fits a question; 1 and up: relevant by itself. */
+/** Returns how well a row fits a question; from 1 on it is relevant by itself. */
 export function relevanceStrength(
   { signals, statesAttribute }: ScoredRow,
   { calibration, parsedQuery, concepts }: RankingQuery,
@@ -138,8 +153,109 @@ export function relevanceStrength(
     : strength
 }
 
-/** Whether a row has anything to do with a question. */
-export function isRelated({ signals }: ScoredRow): boolean {
-  const { similarity, words, context, time } = signals
-  return similarity > 0 || words > 0 || context > 0 || time > 0
+/** Weight of a row that fits a part of a message, by the kind of the part. */
+export const kindWeights: Record<Question['kind'], number> = {
+  asking: 1,
+  whole: 0.9,
+  statement: 0.6,
+  name: 0.4,
+}
+const questionFloor = 1.1
+/** Floor of a statement where another sentence asks: the row must be about it, not only near it. */
+const besideQuestionFloor = 4
+/** Floor of the sentences of a message that asks nothing. */
+const statementFloor = 2.8
+/** Floor of tasks such as "write a poem": most need no memory. */
+const taskFloor = 3.5
+
+/** Returns the lowest strength of the best row with which a part of a message finds anything. */
+export function floorOf(text: string, kind: Question['kind'], asks: boolean): number {
+  if (kind === 'statement' && asks) return besideQuestionFloor
+  if (kind !== 'name' && isImpersonalTask(text)) return taskFloor
+  return kind === 'statement' ? statementFloor : questionFloor
+}
+
+/** Greatest number and share of rows with a rare name. */
+const rareNameRows = 3
+const rareNameShare = 0.01
+
+/** Whether a part has a name that few rows have. */
+export function isRareName({ terms }: ParsedQuery, indexes: readonly ReadonlyWordIndex[]): boolean {
+  const count = indexes.reduce((sum, index) => sum + index.count, 0)
+  return terms.some(({ term }) => {
+    if (term.endsWith('*') || isCommonWord(term)) return false
+    const rows = indexes.reduce((sum, index) => sum + index.documentFrequency(term), 0)
+    return rows > 0 && rows <= Math.max(rareNameRows, count * rareNameShare)
+  })
+}
+
+/** Slack of spans for time zones: half a day. */
+const slackMs = 43_200_000
+
+/**
+ * Whether a question names a time that is over and of which there are no rows: other rows that share its words are no
+ * answer. Today, this week or a day to come may have been talked about before.
+ */
+export function isNamedTimeEmpty(
+  ranges: readonly SearchRange[],
+  { times }: ParsedQuery,
+  now: number,
+): boolean {
+  if (times.length === 0 || times.some(({ to }) => to > now + slackMs)) return false
+  return ranges.every(({ tierIndex, first, end }) =>
+    times.every(time => {
+      const span = tierIndex.range(time.from, time.to)
+      return Math.max(first, span.first) >= Math.min(end, span.end)
+    }),
+  )
+}
+
+/** Share of what is asked that a clear match has, and number of words that must be asked for. */
+const clearShare = 0.75
+const clearTermsMin = 3
+const clearRowsMax = 3
+
+/** Words of times that name no day, month or year; rows have them for different times. */
+const relativeWords: ReadonlySet<string> = new Set(
+  termsOf(
+    'a few couple one two three four five six seven eight nine ten day days night week weeks weekend month months year years ago back before now last past previous this yesterday today early late in on of by from during since until till',
+  ),
+)
+
+/**
+ * Keeps the rows that answer a question about a time without rows of its own: they have nearly all words that are
+ * asked for, or name that time themselves ("in March I move to Naxos"). Best first.
+ */
+export function keepClearMatches(
+  rows: readonly ScoredRow[],
+  { parsedQuery, weights }: RankingQuery,
+  ranges: readonly SearchRange[],
+): ScoredRow[] {
+  const { terms, nonTimeTerms } = parsedQuery
+  const indexes = ranges.map(({ tierIndex }) => tierIndex.wordIndex)
+  const besideTime = new Set(nonTimeTerms)
+  const asked = terms.filter(({ term }) => besideTime.has(term))
+  const named = terms.filter(
+    ({ term, weight }) => !besideTime.has(term) && !relativeWords.has(term) && weight > 0,
+  )
+  const shareOf = createShares(rows, buildConcepts(asked, indexes, weights))
+  const timeOf = createShares(rows, buildConcepts(named, indexes, weights))
+  return rows
+    .filter(
+      row =>
+        (asked.length >= clearTermsMin && shareOf(row) >= clearShare) || timeOf(row) >= clearShare,
+    )
+    .slice(0, clearRowsMax)
+}
+
+/** Returns the share of the concepts that each row has, 0 to 1. */
+function createShares(rows: readonly ScoredRow[], concepts: Concepts): (row: ScoredRow) => number {
+  const shares = new Map<ScoredRow, number>()
+  if (concepts.maxTotal === 0) return () => 0
+  for (const [range, ofRange] of Map.groupBy(rows, row => row.range)) {
+    const { totals, release } = runAtOnce(scoreWords(range, concepts))
+    for (const row of ofRange) shares.set(row, totals[row.row - range.first]! / concepts.maxTotal)
+    release()
+  }
+  return row => shares.get(row) ?? 0
 }

@@ -1,24 +1,23 @@
 import type { Steps } from '#shared/core/event-loop.ts'
 import type { Concept, Concepts } from '#shared/search/query/concepts.ts'
-import type { SearchRange } from '#shared/search/ranking/search-range.ts'
+import type { SearchRange } from '#shared/search/ranking/ranges.ts'
 
-/** The word scores of the rows of a range. */
 export type WordScores = {
   /** Sum over all concepts, by distance from the first row. */
   readonly totals: Float32Array
-  /** Where they are not 0: distances from the first row, each once, in no order. */
+  /** Distances from the first row where `totals` is not 0, each once, in no order. */
   readonly matchingRows: Uint32Array
-  /** Scores per concept, not capped by `maxScore`: row `i` of concept `c` is at `c * rowCount + i`. */
+  /** Scores per concept, not capped by `maxScore`; row `i` of concept `c` is at `c * rowCount + i`. */
   readonly byConcept: Float32Array
   readonly rowCount: number
   readonly concepts: readonly Concept[]
   /** The score of a row with all concepts of the query. */
   readonly maxTotal: number
-  /** Gives the memory of the scores to the next search: they must not be read after. */
+  /** Frees the memory of the scores for the next search; they must not be read afterwards. */
   release(): void
 }
 
-/** Memory for the scores of one search; of several at once each has its own. */
+/** Memory for the scores of one search; concurrent searches have their own. */
 type Scratch = { totals: Float32Array; matchingRows: Uint32Array; byConcept: Float32Array }
 
 const createScratch = (): Scratch => ({
@@ -27,7 +26,7 @@ const createScratch = (): Scratch => ({
   byConcept: new Float32Array(0),
 })
 
-/** That of the last search, for the next: new memory would cost more than the scores. */
+/** Memory of the last search for the next: new memory would cost more than the scores. */
 let spare: Scratch | undefined
 
 function reserve(scratch: Scratch, rowCount: number, conceptCount: number) {

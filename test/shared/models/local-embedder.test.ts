@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
 import { queryLengthMax } from '#shared/search/query/parse-query.ts'
-import { scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
+import { scoreFromCosine } from '#shared/search/ranking/ranges.ts'
 import { countTurns, startStepClock } from '#test/support/step-clock.ts'
 
 const embedder = localEmbedder()

@@ -1,5 +1,5 @@
 import type { Calibration } from '#shared/domain/embedder.ts'
-import { defaultWeights, type RankingWeights } from '#shared/search/ranking/fuse-signals.ts'
+import { defaultWeights, type RankingWeights } from '#shared/search/ranking/signals.ts'
 import { rank } from '#shared/search/ranking/rank.ts'
 import { isMarkerTerm, termsOf } from '#shared/search/words/index-terms.ts'
 import type { EvaluationVault } from '#scripts/lab/bench/recall/evaluation-vault.ts'

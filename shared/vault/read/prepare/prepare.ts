@@ -24,7 +24,7 @@ import {
   type ConversationQuestion,
 } from '#shared/vault/read/prepare/conversation-question.ts'
 import { selectQuestions } from '#shared/search/query/select-questions.ts'
-import { answerConfidence } from '#shared/search/ranking/confidence.ts'
+import { answerConfidence } from '#shared/search/ranking/signals.ts'
 import { countTokensByLine } from '#shared/core/line-tokens.ts'
 import {
   filtersOf,

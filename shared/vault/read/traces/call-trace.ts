@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { LeftOutCounts } from '#shared/domain/turn/text.ts'
-import type { MatchReason } from '#shared/search/ranking/explain-hit.ts'
+import type { MatchReason } from '#shared/search/ranking/signals.ts'
 import type { AbstentionReason } from '#shared/vault/read/prepare/prepare.ts'
 import type { RecalledLine } from '#shared/vault/read/prepare/recalled-line.ts'
 

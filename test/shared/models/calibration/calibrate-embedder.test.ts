@@ -7,7 +7,7 @@ import {
 } from '#shared/models/calibration/calibrate-embedder.ts'
 import { createCalibrationStore } from '#shared/models/calibration/calibrations.postgres.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
-import { scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
+import { scoreFromCosine } from '#shared/search/ranking/ranges.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
-import { answerConfidence } from '#shared/search/ranking/confidence.ts'
+import { answerConfidence } from '#shared/search/ranking/signals.ts'
 import { rank } from '#shared/search/ranking/rank.ts'
 import { indexOf, now, type Row } from '#test/support/ranked.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { calibrateForVault, scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
-import { buildSearchRanges } from '#shared/search/ranking/search-range.ts'
+import { calibrateForVault, scoreFromCosine } from '#shared/search/ranking/ranges.ts'
+import { buildSearchRanges } from '#shared/search/ranking/ranges.ts'
 import { indexOf } from '#test/support/ranked.ts'
 
 const calibration = { unrelated: 0.1, same: 0.8, floor: 0.3 }

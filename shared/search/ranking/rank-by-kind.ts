@@ -4,49 +4,44 @@ import { isAsking } from '#shared/search/query/asking-words.ts'
 import { isSmallTalk } from '#shared/search/query/small-talk.ts'
 import { nameLabels } from '#shared/search/query/attributes/attributes.ts'
 import { isImpersonalTask, isPersonal, isProfileNote } from '#shared/search/query/task-words.ts'
-import { findAttributeRows } from '#shared/search/ranking/attribute-rows.ts'
-import type { ScoredRow } from '#shared/search/ranking/score-candidates.ts'
-import type { SearchRange } from '#shared/search/ranking/search-range.ts'
-import type { Signals } from '#shared/search/ranking/fuse-signals.ts'
+import { findAttributeRows } from '#shared/search/ranking/candidates.ts'
+import type { QuestionRanking } from '#shared/search/ranking/fusion.ts'
+import { attributeStrength } from '#shared/search/ranking/relevance-floor.ts'
+import {
+  isNotExcluded,
+  uniqueTexts,
+  type RankingQuery,
+  type RowLimits,
+  type ScoredRow,
+} from '#shared/search/ranking/scores.ts'
+import type { SearchRange } from '#shared/search/ranking/ranges.ts'
+import type { Signals } from '#shared/search/ranking/signals.ts'
 
-/** How the rows of a kind of question are chosen beside their relevance. */
-type Way = {
-  /** Reflections and the newest statements instead of what is similar. */
-  isAboutPerson?: boolean
-  /** Every further row of one day is worth this much less, so that many days are told of. */
-  sameDayFactor?: number
-  /** How much more a row is worth that states a preference. */
-  preferenceFactor?: number
+/** Factor of the relevance of every further row of one day, so that rows of many days are found. */
+const sameDayFactors: Partial<Record<QuestionKind, number>> = {
+  everything: 0.7,
+  count: 0.5,
+  order: 0.6,
 }
-
-const ways: Record<QuestionKind, Way> = {
-  self: { isAboutPerson: true },
-  everything: { sameDayFactor: 0.7 },
-  count: { sameDayFactor: 0.5 },
-  order: { sameDayFactor: 0.6 },
-  preference: { preferenceFactor: 1.6 },
-}
-
-const wayOf = (kind: QuestionKind | undefined): Way => (kind ? ways[kind] : {})
-
-export const isAboutPerson = (kind: QuestionKind | undefined): boolean =>
-  wayOf(kind).isAboutPerson === true
+/** Factor of the relevance of a row that states a preference, where one is asked for. */
+const preferenceFactor = 1.6
 
 const DAY_MS = 86_400_000
 
-/** Ranks rows again as the kind of the question wants it; best first. */
+/** Ranks rows again by the kind of the question; best first. */
 export function rankByKind<Row extends ScoredRow>(
   ranked: readonly Row[],
   kind: QuestionKind | undefined,
 ): Row[] {
-  const { sameDayFactor = 1, preferenceFactor = 1 } = wayOf(kind)
-  if (sameDayFactor === 1 && preferenceFactor === 1) return [...ranked]
+  const sameDayFactor = (kind && sameDayFactors[kind]) ?? 1
+  const wantsPreference = kind === 'preference'
+  if (sameDayFactor === 1 && !wantsPreference) return [...ranked]
   const rowsOfDay = new Map<number, number>()
   const weighted = ranked.map(row => {
     const day = Math.floor(row.at / DAY_MS)
     const before = rowsOfDay.get(day) ?? 0
     rowsOfDay.set(day, before + 1)
-    const factor = preferenceFactor > 1 && isPreference(row) ? preferenceFactor : 1
+    const factor = wantsPreference && isPreference(row) ? preferenceFactor : 1
     return { ...row, relevance: row.relevance * factor * sameDayFactor ** before }
   })
   return weighted.sort((one, other) => other.relevance - one.relevance || other.at - one.at)
@@ -56,19 +51,40 @@ const isPreference = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
   (tierIndex.role(row) === 'user' || tierIndex.isFact(row)) &&
   statesPreference(tierIndex.memory(row).text)
 
-/** Rows that are looked at for statements, from the newest on, and those that are told. */
+/**
+ * Ranks what is known of the person who asks.
+ *
+ * @param others further matches, best first; they follow
+ */
+export function* personRows(
+  ranges: readonly SearchRange[],
+  search: Pick<RowLimits, 'excludeTexts'>,
+  { vector, parsedQuery: { labels } }: RankingQuery,
+  others: readonly ScoredRow[],
+): Steps<QuestionRanking> {
+  const found = yield* rowsOfPerson(ranges, { isIdentity: labels !== undefined })
+  const rows = uniqueTexts(found.filter(isNotExcluded(search)))
+  const least = rows.at(-1)?.relevance ?? Infinity
+  const rest = others.map(row => ({ ...row, relevance: Math.min(row.relevance, least) }))
+  return {
+    rows: uniqueTexts([...rows, ...rest]),
+    toRanked: row => ({ ...row, strength: row.statesAttribute ? attributeStrength : 1, vector }),
+  }
+}
+
+/** Newest rows that are read for statements, and greatest numbers of rows of each sort. */
 const statementsReadMax = 400
 const statementsMax = 16
 const reflectionsMax = 12
 const namesMax = 4
 
 /**
- * What is known of a person: their name, whenever it was told, reflections, the most important ones first, then
- * the newest statements. In short steps, the rows must not change before the last.
+ * Finds what is known of a person: the name, however old, reflections, the most important ones first, then the newest
+ * statements. In short steps; the rows must not change before the last.
  *
- * @param isIdentity "who am I": where the name is known, statements that tell of no person are left out
+ * @param isIdentity "who am I": where the name is known, statements about no person are left out
  */
-export function* rowsOfPerson(
+function* rowsOfPerson(
   ranges: readonly SearchRange[],
   { isIdentity }: { isIdentity: boolean },
 ): Steps<ScoredRow[]> {
@@ -96,7 +112,7 @@ export function* rowsOfPerson(
   return chosen.map((row, i) => ({ ...row, relevance: 1 - i / (2 * chosen.length) }))
 }
 
-/** They are found by their time. */
+/** Signals of rows that are found by their time. */
 const signals: Signals = {
   similarity: 0,
   words: 0,
@@ -117,7 +133,7 @@ const toRow = (range: SearchRange, row: number): ScoredRow => ({
   relevance: 1,
 })
 
-/** The name of the person answers by itself. */
+/** A row with the name of the person, which answers by itself. */
 const toNameRow = (range: SearchRange, row: number): ScoredRow => {
   const found = toRow(range, row)
   return { ...found, signals: { ...found.signals, words: 1 }, statesAttribute: true }
@@ -128,7 +144,7 @@ const tellsOfPerson = ({ range: { tierIndex }, row }: ScoredRow): boolean => {
   return isPersonal(text) || isProfileNote(text)
 }
 
-/** The newest rows of a range that are allowed. */
+/** Returns the newest rows of a range that are allowed. */
 function allowedRows(range: SearchRange): ScoredRow[] {
   const rows: ScoredRow[] = []
   const first = Math.max(range.first, range.end - statementsReadMax)
@@ -146,10 +162,10 @@ function newestStatements(range: SearchRange, isWanted: (row: ScoredRow) => bool
   return found
 }
 
-/** "Not now" tells nothing, "Job: nurse" does. */
+/** Tokens of the shortest statement that is no note: "not now" states nothing. */
 const statementTokensMin = 4
 
-/** A person's own words, a note or long enough to tell something, that neither ask nor give a task. */
+/** Whether a row has a person's own words that neither ask nor give a task. */
 function isStatement({ tierIndex }: SearchRange, row: number): boolean {
   if (tierIndex.isFact(row) || tierIndex.role(row) !== 'user') return false
   const { text } = tierIndex.memory(row)

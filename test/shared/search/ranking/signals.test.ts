@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { defaultWeights, fuseSignals, type Signals } from '#shared/search/ranking/fuse-signals.ts'
+import { defaultWeights, fuseSignals, type Signals } from '#shared/search/ranking/signals.ts'
 
 const signals: Signals = {
   similarity: 0.5,

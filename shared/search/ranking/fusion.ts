@@ -1,0 +1,99 @@
+import { hashText } from '#shared/search/columns/text-hash.ts'
+import { type ScoredRow, uniqueTexts } from '#shared/search/ranking/scores.ts'
+import type { SearchRange } from '#shared/search/ranking/ranges.ts'
+import type { Tier } from '#shared/domain/memory.ts'
+
+/** The rows of a part of a message, best first; `toRanked` completes those that are chosen. */
+export type QuestionRanking = {
+  rows: readonly ScoredRow[]
+  toRanked: (row: ScoredRow) => RankedRow
+}
+
+export type RankedRow = ScoredRow & {
+  strength: number
+  /** Returns its evidence, where that is known; costs the terms of its text. */
+  weigh?: () => number | undefined
+  /** Of the part of the message that it fits best. */
+  vector: Float32Array | null
+}
+
+/** Returns each row once, as ranked by the part that it fits best; best first. */
+export function fuseRankings(rankings: readonly QuestionRanking[]): RankedRow[] {
+  const ranked = rankings
+    .flatMap(({ rows, toRanked }) => rows.map(toRanked))
+    .filter(({ relevance }) => relevance > 0)
+  ranked.sort((a, b) => b.relevance - a.relevance || b.at - a.at)
+  // A row has the text of its other rankings, which are behind.
+  return uniqueTexts(ranked)
+}
+
+/** Puts the rows whose text is the query first, with an infinite relevance. */
+export function sameTextFirst<Row extends ScoredRow>(ranked: readonly Row[], query: string): Row[] {
+  const hash = hashText(query)
+  const isSame = ({ range, row }: ScoredRow) => range.tierIndex.textHash(row) === hash
+  const same = ranked.filter(isSame).map(row => ({ ...row, relevance: Infinity }))
+  return same.length === 0 ? [...ranked] : [...same, ...ranked.filter(row => !isSame(row))]
+}
+
+/** Counts the rows that match any part of a message, each once; does nothing without a listener. */
+export function countMatching(onMatchCount: ((count: number) => void) | undefined) {
+  const matching = new Map<SearchRange, Set<number>>()
+  return {
+    add:
+      onMatchCount &&
+      ((range: SearchRange, rows: Iterable<number>) => {
+        const known = matching.get(range) ?? new Set()
+        matching.set(range, known)
+        for (const row of rows) known.add(row)
+      }),
+    report() {
+      onMatchCount?.(matching.values().reduce((sum, { size }) => sum + size, 0))
+    },
+  }
+}
+
+type BlendableRow = { range: { tier: Tier }; relevance: number }
+
+/** Share of the results that relevant reflections get: they summarise many turns. */
+const reflectionShareMin = 1 / 5
+/** Share beyond which they would displace the turns themselves. */
+const reflectionShareMax = 1 / 2
+/** Least relevance of a row that enters for a share, relative to the row that leaves. */
+const replacementRelevanceRatio = 0.6
+
+/**
+ * Returns the best `limit` rows of all tiers, best first. Reflections (tiers 2 and 3) get a share between a fifth and a
+ * half, but never replace rows that are much more relevant. `ranked` is in order of relevance.
+ */
+export function blendTiers<Row extends BlendableRow>(ranked: readonly Row[], limit: number): Row[] {
+  const isReflection = ({ range }: Row) => range.tier > 1
+  const chosen = ranked.slice(0, limit)
+  const rest = ranked.slice(limit)
+  const reflections = chosen.filter(isReflection).length
+  const missing = Math.floor(limit * reflectionShareMin) - reflections
+  const surplus = reflections - Math.ceil(limit * reflectionShareMax)
+
+  if (missing > 0) replaceWorst(chosen, rest, missing, isReflection)
+  if (surplus > 0) replaceWorst(chosen, rest, surplus, row => !isReflection(row))
+  return chosen.sort((a, b) => b.relevance - a.relevance)
+}
+
+/** Replaces up to `count` of the worst rows by eligible ones of `rest`. */
+function replaceWorst<Row extends BlendableRow>(
+  chosen: Row[],
+  rest: readonly Row[],
+  count: number,
+  isEligible: (row: Row) => boolean,
+) {
+  let remaining = count
+  for (const row of rest) {
+    if (remaining === 0) return
+    if (!isEligible(row)) continue
+    const worst = chosen.findLastIndex(other => !isEligible(other))
+    const leaving = chosen[worst]
+    if (!leaving || row.relevance < leaving.relevance * replacementRelevanceRatio) return
+    chosen.splice(worst, 1)
+    chosen.push(row)
+    remaining--
+  }
+}

@@ -1,0 +1,243 @@
+import type { ConceptWeights, Concepts } from '#shared/search/query/concepts.ts'
+import type { SearchRange } from '#shared/search/ranking/ranges.ts'
+import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
+import { isFollowedByTurn } from '#shared/search/ranking/context.ts'
+import { splitSentences } from '#shared/search/query/split-sentences.ts'
+import { foldText } from '#shared/search/words/writing-systems.ts'
+import { numberMarker, questionMarker, timeMarker } from '#shared/search/words/index-terms.ts'
+
+/** The ranking signals of a row, each from 0 to 1. */
+export type Signals = {
+  /** Calibrated cosine: the score in responses. */
+  similarity: number
+  /** Weighted share of the query's concepts in its text. */
+  words: number
+  /** Words and similarity of the turns around it; may exceed 1. */
+  context: number
+  /** 1 within a time that the query names. */
+  time: number
+  /** Of a speaker that the query names, or of the role it asks for. */
+  speakerMatch: number
+  /** Contains the type of answer asked for: a number, a date. */
+  answerType: number
+  recency: number
+  /** Up to 1 for a turn of the user that only asks, by how much of the query it repeats. */
+  question: number
+  /** By length in tokens: low for a few words, and falling with the length of a long text. */
+  informativeness: number
+}
+
+export type RankingWeights = ConceptWeights & {
+  words: number
+  contextWords: number
+  contextSimilarity: number
+  time: number
+  speakerMatch: number
+  answerType: number
+  recency: number
+  /** How much less a question of the user is worth than a statement. */
+  question: number
+  /** Exponent by which the relevance of a long text falls with its length. */
+  longText: number
+}
+
+/**
+ * Measured on the tuned split of the evaluation (scripts/lab/bench/recall-quality.ts), then rounded: each
+ * may change by a third with less than a point of difference in the results.
+ */
+export const defaultWeights: RankingWeights = {
+  related: 1.2,
+  misspelling: 0.7,
+  speaker: 0.15,
+  words: 0.8,
+  contextWords: 0.7,
+  contextSimilarity: 0.4,
+  time: 1.4,
+  speakerMatch: 0.5,
+  answerType: 0.4,
+  recency: 0.04,
+  question: 0.5,
+  longText: 0.5,
+}
+
+/**
+ * Fuses the signals into one relevance. Similarity and words are added on their calibrated scales, not by rank, so
+ * that margins count. The other signals multiply: they decide between related rows and never lift an unrelated one.
+ * Only a time that the query names adds, since "what happened in May" names nothing else.
+ */
+export function fuseSignals(signals: Signals, weights: RankingWeights): number {
+  const { similarity, words, context, time, speakerMatch, answerType, recency, informativeness } =
+    signals
+  const carried = 1 - weights.question * signals.question
+  const related = similarity + weights.words * words + context
+  const support =
+    (1 + weights.time * time) *
+    (1 + weights.speakerMatch * speakerMatch) *
+    (1 + weights.answerType * answerType)
+  return (
+    informativeness *
+    carried *
+    (related * support * (1 + weights.recency * recency) + timeOnlyWeight * time)
+  )
+}
+
+/** Relevance of a row that matches by time only: below rows that match otherwise. */
+const timeOnlyWeight = 0.2
+
+/** Strength of a matching role; that of a matching name is 1. */
+const roleHintStrength = 0.8
+
+/** Returns for each row 1 when the query names its speaker, less when only its role is asked for. */
+export function speakerHints(
+  range: SearchRange,
+  rows: Uint32Array,
+  query: { text: string; parsedQuery: ParsedQuery; concepts: Concepts },
+): Float32Array {
+  const { tierIndex } = range
+  const hints = new Float32Array(rows.length)
+  const { role } = query.parsedQuery
+  if (role) {
+    for (let i = 0; i < rows.length; i++)
+      if (tierIndex.role(rows[i]!) === role) hints[i] = roleHintStrength
+  }
+  const isNamed = createSpeakerMatcher(query.text)
+  for (let i = 0; i < rows.length; i++) {
+    const speaker = tierIndex.speaker(rows[i]!)
+    if (speaker !== undefined && isNamed(speaker)) hints[i] = 1
+  }
+  applyMarkerHints(range, rows, query.concepts.speakerMarkers, hints)
+  return hints
+}
+
+/** Returns for each row 1 when it contains a number or a time and the query asks for one. */
+export function answerTypeHints(
+  range: SearchRange,
+  rows: Uint32Array,
+  parsedQuery: ParsedQuery,
+): Float32Array {
+  const hints = new Float32Array(rows.length)
+  const markers = [
+    ...(parsedQuery.wantsNumber ? [numberMarker] : []),
+    ...(parsedQuery.wantsTime ? [timeMarker] : []),
+  ]
+  applyMarkerHints(range, rows, markers, hints)
+  return hints
+}
+
+/** Tokens beyond which a turn with a question mark states something too. */
+const questionTokensMax = 28
+
+/** Whether another person follows: what people ask each other is part of what happened. */
+const isAnsweredByPerson = ({ tierIndex, end }: SearchRange, row: number): boolean =>
+  row + 1 < end && isFollowedByTurn(tierIndex, row) && tierIndex.role(row + 1) === 'user'
+
+/** Whether a text is one question and no request: requests ("Can you plan a trip?") state plans. */
+const onlyAsks = (text: string): boolean =>
+  splitSentences(text).length === 1 &&
+  !/^(?:can|could|would|will|should|how (?:do|can|should))\b/i.test(text)
+
+/** Returns for each row 1 for a short turn of the user that is one question. */
+export function questionHints(range: SearchRange, rows: Uint32Array): Float32Array {
+  const { tierIndex } = range
+  const hints = new Float32Array(rows.length)
+  applyMarkerHints(range, rows, [questionMarker], hints)
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!
+    if (hints[i] === 0) continue
+    const isShort = tierIndex.role(row) === 'user' && tierIndex.tokens(row) <= questionTokensMax
+    const isQuestion =
+      isShort && !isAnsweredByPerson(range, row) && onlyAsks(tierIndex.memory(row).text)
+    if (!isQuestion) hints[i] = 0
+  }
+  return hints
+}
+
+/** Whether the text names a speaker. Cached: a conversation has few speakers. */
+function createSpeakerMatcher(text: string): (speaker: string) => boolean {
+  const known = new Map<string, boolean>()
+  let words: Set<string> | undefined
+  return speaker => {
+    const hit = known.get(speaker)
+    if (hit !== undefined) return hit
+    words ??= new Set(foldText(text).match(/[\p{L}\p{N}]+/gu))
+    const isNamed = foldText(speaker)
+      .split(/\s+/)
+      .some(part => words!.has(part))
+    known.set(speaker, isNamed)
+    return isNamed
+  }
+}
+
+let scratchSums = new Float32Array(0)
+
+function applyMarkerHints(
+  { tierIndex, first, end }: SearchRange,
+  rows: Uint32Array,
+  markers: readonly string[],
+  hints: Float32Array,
+) {
+  if (markers.length === 0) return
+  const terms = markers.map(term => ({ term, weight: 1 }))
+  if (scratchSums.length < end - first) scratchSums = new Float32Array(end - first)
+  scratchSums.fill(0, 0, end - first)
+  tierIndex.wordIndex.scoreRows(terms, first, end, scratchSums)
+  for (let i = 0; i < rows.length; i++) if (scratchSums[rows[i]! - first]! > 0) hints[i] = 1
+}
+
+export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'reply'
+
+/** Least signal that is given as a reason. */
+const signalMin = 0.1
+
+/** Returns the signals that a row was ranked by, the strongest kinds first; at least one. */
+export function matchReasons({
+  words,
+  similarity,
+  speakerMatch,
+  time,
+  context,
+}: Signals): MatchReason[] {
+  const reasons: MatchReason[] = []
+  if (words >= signalMin) reasons.push('words')
+  if (similarity >= signalMin) reasons.push('similarity')
+  if (speakerMatch >= 1) reasons.push('name')
+  if (time > 0) reasons.push('time')
+  if (context > 0 && context > words + similarity) reasons.push('reply')
+  if (reasons.length > 0) return reasons
+  if (context > 0) return ['reply']
+  return [words > similarity ? 'words' : 'similarity']
+}
+
+/** Relevance with the score 0.5: that of a row just good enough for a block. */
+const middleRelevance = 0.3
+/** Greatest score of a row whose text is not the query itself; that one has 1. */
+const scoreMax = 0.9999
+
+/**
+ * Maps a relevance to a score, 0 to 1: 0.4 to 0.5 broad, 0.5 to 0.65 balanced, 0.65 and up strict. Monotone, so
+ * rows in order of relevance are in order of their scores.
+ */
+export const scoreOf = (relevance: number): number =>
+  relevance === Infinity ? 1 : Math.min(scoreMax, 1 - 2 ** (-relevance / middleRelevance))
+
+/**
+ * Fitted by logistic regression to the tuned halves of `npm run bench -- harm` and, with a tenth of the
+ * weight, of the questions in other words of scripts/lab/bench/recall-quality.ts. Calibration error over five
+ * folds 0.018.
+ */
+const confidenceWeights = { bias: 0.31, words: 4.34, similarity: 0.89 }
+
+/** Returns how likely the hits answer a question, 0 to 1, by the strongest of them; 0 without hits. */
+export function answerConfidence(
+  hits: readonly { strength: number; signals: Pick<Signals, 'words' | 'similarity'> }[],
+): number {
+  if (hits.length === 0) return 0
+  const best = hits.reduce((one, hit) => (hit.strength > one.strength ? hit : one))
+  const { bias, words, similarity } = confidenceWeights
+  const sum = bias + words * best.signals.words + similarity * best.signals.similarity
+  return 1 / (1 + Math.exp(-sum))
+}
+
+/** Whether a row has anything to do with a question. */
+export const isRelated = ({ signals }: { signals: Signals }): boolean =>
+  signals.similarity > 0 || signals.words > 0 || signals.context > 0 || signals.time > 0
