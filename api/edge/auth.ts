@@ -10,7 +10,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
 import { parseSharedMemoryId } from '#shared/org/memories/shared-change.ts'
 import type { Reviewer } from '#shared/org/admin/reviewers.ts'
-import { requireOrganization, requireReviewedOrganization } from '#shared/org/base/policy-change.ts'
+import { requireOrganization } from '#shared/org/base/policy-change.ts'
 
 /** Who makes a request. */
 export type Identity = {
@@ -130,7 +130,7 @@ export const sharedMemory = withLookup(loadedOrg, (_, ctx) => ({
 export const reviewedOrg = withLookup(
   reviewer,
   async ({ reviewer }, ctx, { postgres }): Promise<{ org: OrgRow }> => ({
-    org: await requireReviewedOrganization(postgres.query, reviewer, ctx.params.orgId ?? ''),
+    org: await requireOrganization(postgres.query, reviewer, ctx.params.orgId ?? ''),
   }),
 )
 

@@ -11,7 +11,7 @@ import { presentSharedMemory } from '#api/present/shared-memory.ts'
 import { roundVector } from '#shared/vault/bulk/export-memories.ts'
 import type { OrgExportItem } from '#shared/org/trail/export-organization.ts'
 import type { AuditChainEntry } from '#shared/org/trail/audit-chain.postgres.ts'
-import type { OrgKeyRow } from '#shared/org/trail/org-export.postgres.ts'
+import type { OrgKeyRow } from '#shared/org/base/users.postgres.ts'
 import type { ExportedStatement } from '#shared/org/memories/shared-statements.postgres.ts'
 import type { TypedLine } from '#api/present/typed-line.ts'
 

@@ -11,7 +11,7 @@ import type {
 } from '#api/contract/generated/types.ts'
 import { maskMemberKey } from '#shared/access/key.ts'
 import type { RevealedMemberKey } from '#shared/org/admin/member-keys.ts'
-import type { InstructionsRow } from '#shared/org/base/instructions.postgres.ts'
+import type { InstructionsRow } from '#shared/org/base/org-policy.postgres.ts'
 import type { MemberKeyRow } from '#shared/access/member-keys.postgres.ts'
 import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
 import type { RoleRow } from '#shared/org/base/roles.postgres.ts'

@@ -1,11 +1,10 @@
 import { mintId } from '#shared/core/ids.ts'
-import type { Admin } from '#shared/access/admin.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isEmptyRule } from '#shared/org/base/rule-matching.ts'
 import {
   digestOf,
-  recordPolicyEvent,
-  changePolicy,
+  type OrgAdmin,
+  changePart,
   requireOrganization,
 } from '#shared/org/base/policy-change.ts'
 import {
@@ -14,10 +13,8 @@ import {
   updateInstructions,
   type InstructionsRow,
   type InstructionRule,
-} from '#shared/org/base/instructions.postgres.ts'
+} from '#shared/org/base/org-policy.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
-
-type OrgAdmin = { admin: Admin; org: string }
 
 /**
  * The instructions of an organization: what the first pass is to extract.
@@ -54,40 +51,35 @@ export const changeInstructions = (
   { admin, org }: OrgAdmin,
   { defaultOn, custom, antiRules, execRules }: InstructionsChange,
 ): Promise<InstructionsRow> =>
-  changePolicy(backend, { admin, org }, async tx => {
-    requireMatchWords(antiRules, 'anti_rules')
-    requireMatchWords(execRules, 'exec_rules')
-    const now = await readInstructions(tx.query, org)
-    const unclaimedIds = new Set([...now.antiRules, ...now.execRules].map(({ id }) => id))
-    // What is not written keeps its ids.
-    for (const { id } of antiRules ? [] : now.antiRules) unclaimedIds.delete(id)
-    for (const { id } of execRules ? [] : now.execRules) unclaimedIds.delete(id)
-    const withId = ({ id, match, note }: RuleInput): InstructionRule => {
-      const known = id?.toLowerCase()
-      const isKnown = known !== undefined && unclaimedIds.delete(known)
-      return { id: isKnown ? known : mintId(), match, note: note ?? '' }
-    }
-    await updateInstructions(tx, org, { defaultOn, custom })
-    await replaceRules(tx, org, {
-      anti: antiRules?.map(withId),
-      exec: execRules?.map(withId),
-    })
-    const after = await readInstructions(tx.query, org)
-    await recordPolicyEvent(
-      tx,
-      { admin, org },
-      {
-        action: 'instructions.changed',
-        subject: after.org,
-        before: toRecordedInstructions(now),
-        after: toRecordedInstructions(after),
+  changePart(
+    backend,
+    { admin, org },
+    {
+      action: 'instructions.changed',
+      read: query => readInstructions(query, org),
+      async write(tx, before) {
+        requireMatchWords(antiRules, 'anti_rules')
+        requireMatchWords(execRules, 'exec_rules')
+        // Rules of a list that is not written keep their ids.
+        const replaced = [antiRules && before.antiRules, execRules && before.execRules]
+        const freeIds = new Set(replaced.flatMap(rules => rules?.map(({ id }) => id) ?? []))
+        const withId = ({ id, match, note = '' }: RuleInput): InstructionRule => {
+          const known = id?.toLowerCase()
+          const isKnown = known !== undefined && freeIds.delete(known)
+          return { id: isKnown ? known : mintId(), match, note }
+        }
+        await updateInstructions(tx, org, { defaultOn, custom })
+        await replaceRules(tx, org, {
+          anti: antiRules?.map(withId),
+          exec: execRules?.map(withId),
+        })
       },
-    )
-    return after
-  })
+      toRecorded,
+    },
+  )
 
-/** Custom words and those of rules are not recorded; the digest differs where they do. */
-const toRecordedInstructions = ({ defaultOn, custom, antiRules, execRules }: InstructionsRow) => ({
+/** The custom text and the words of rules are not recorded; the digest differs when they do. */
+const toRecorded = ({ defaultOn, custom, antiRules, execRules }: InstructionsRow) => ({
   default_on: defaultOn,
   custom_characters: custom.length,
   anti_rules: antiRules.map(({ id }) => id),

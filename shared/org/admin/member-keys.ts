@@ -5,6 +5,7 @@ import {
   recordPolicyEvent,
   changePolicy,
   requireOrganization,
+  type OrgAdmin,
 } from '#shared/org/base/policy-change.ts'
 import { ensureUser, requireUser } from '#shared/org/admin/user.ts'
 import type { Query, Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
@@ -248,8 +249,6 @@ function unsealKey({ seal }: Pick<SealBackend, 'seal'>, row: MemberKeyRow): stri
 }
 
 const sealContext = (id: string): string => `memory_keys:${id}`
-
-type OrgAdmin = { admin: Admin; org: string }
 
 /**
  * Mints a standard key for a user's private vault, in place of the one before. Its memories stay.

@@ -3,15 +3,11 @@ import { Refusal } from '#shared/core/errors.ts'
 import type { Admin } from '#shared/access/admin.ts'
 import { normalizeName } from '#shared/org/base/normalize.ts'
 import { ensureOrgKey } from '#shared/org/admin/member-keys.ts'
-import {
-  recordPolicyEvent,
-  changePolicy,
-  requireOrganization,
-} from '#shared/org/base/policy-change.ts'
+import { changePart, changePolicy, requireOrganization } from '#shared/org/base/policy-change.ts'
 import { insertVault } from '#shared/access/accounts.postgres.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
 import { findOperationStatus } from '#shared/vault/base/erasures.postgres.ts'
-import { insertInstructions } from '#shared/org/base/instructions.postgres.ts'
+import { insertInstructions } from '#shared/org/base/org-policy.postgres.ts'
 import {
   deleteOrg,
   findOrg,
@@ -164,29 +160,35 @@ export const changeOrganization = (
   id: string,
   { pipeline = {}, ...settings }: OrgChange & { pipeline?: PipelineSettings },
 ): Promise<OrgRow> =>
-  changePolicy(backend, { admin, org: id, conflictMessage: takenName }, async tx => {
-    const { name, ...models } = settings
-    if (models.processorProvider !== undefined)
-      requireProvider(backend.config.providers, models.processorProvider)
-    const before = await readSettings(tx.query, admin, id)
-    if (hasValue(settings))
-      await updateOrg(tx, id, { ...models, name: name && normalizeName(name, 'name') })
-    if (hasValue(pipeline)) await changePipeline(tx, id, pipeline)
-    // A waiting turn may have waited for another model, too, but never for another name.
-    if (hasValue(pipeline) || hasValue(models)) await wakePipeline(tx.query, id)
-    const after = await readSettings(tx.query, admin, id)
-    await recordPolicyEvent(
-      tx,
-      { admin, org: id },
-      {
-        action: 'organization.changed',
-        subject: after.org.id,
-        before: toRecordedSettings(before),
-        after: toRecordedSettings(after),
+  changePart<StoredSettings>(
+    backend,
+    { admin, org: id, conflictMessage: takenName },
+    {
+      action: 'organization.changed',
+      read: async query => ({
+        org: await requireOrganization(query, admin, id),
+        pipeline: await findPipelineStatus(query, id),
+      }),
+      async write(tx) {
+        const { name, ...models } = settings
+        if (models.processorProvider !== undefined)
+          requireProvider(backend.config.providers, models.processorProvider)
+        if (hasValue(settings))
+          await updateOrg(tx, id, { ...models, name: name && normalizeName(name, 'name') })
+        if (hasValue(pipeline)) await changePipeline(tx, id, pipeline)
+        // A waiting turn may have waited for another model, too, but never for another name.
+        if (hasValue(pipeline) || hasValue(models)) await wakePipeline(tx.query, id)
       },
-    )
-    return after.org
-  })
+      toRecorded: ({ org, pipeline: stored }) => ({
+        name: org.name,
+        processor_provider: org.processorProvider,
+        extract_model: org.extractModel,
+        classify_model: org.classifyModel,
+        pipeline_paused: stored.paused,
+        daily_token_budget: stored.dailyTokenBudget,
+      }),
+    },
+  ).then(({ org }) => org)
 
 const hasValue = (settings: object): boolean =>
   Object.values(settings).some(value => value !== undefined)
@@ -195,24 +197,6 @@ type StoredSettings = {
   org: OrgRow
   pipeline: { paused: boolean; dailyTokenBudget: number | null }
 }
-
-const readSettings = async (
-  query: Query,
-  admin: Pick<Admin, 'account'>,
-  id: string,
-): Promise<StoredSettings> => ({
-  org: await requireOrganization(query, admin, id),
-  pipeline: await findPipelineStatus(query, id),
-})
-
-const toRecordedSettings = ({ org, pipeline }: StoredSettings) => ({
-  name: org.name,
-  processor_provider: org.processorProvider,
-  extract_model: org.extractModel,
-  classify_model: org.classifyModel,
-  pipeline_paused: pipeline.paused,
-  daily_token_budget: pipeline.dailyTokenBudget,
-})
 
 /**
  * Removes an organization with its policy, users and keys. The shared vault and the members' private ones

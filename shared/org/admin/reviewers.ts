@@ -1,19 +1,12 @@
 import { findAdminByCredential, type Admin } from '#shared/access/admin.ts'
 import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import type { Config } from '#shared/core/config.ts'
-import { changePolicy } from '#shared/org/base/policy-change.ts'
+import { changePolicy, type OrgAdmin } from '#shared/org/base/policy-change.ts'
+import { policyResource } from '#shared/org/base/policy-resource.ts'
 import {
-  createPartRecorder,
-  listParts,
-  removePart,
-  requirePart,
-  type OrgAdmin,
-} from '#shared/org/base/policy-part.ts'
-import {
-  deleteReviewer,
   findReviewerByHash,
   insertReviewer,
-  listReviewers,
+  reviewerRows,
   type ReviewerRow,
 } from '#shared/org/base/reviewers.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
@@ -22,12 +15,12 @@ type ReviewerBackend = { postgres: Postgres; config: Config }
 
 /** An admin, or a reviewer of one organization, with the account that it belongs to. */
 export type Reviewer = Admin & {
-  /** The only organization they may look at; null: all of the account. */
+  /** The only organization of a reviewer; null: all of the account. */
   reviews: string | null
 }
 
 /**
- * The admin or the reviewer of a credential.
+ * Finds the admin or the reviewer of a credential.
  *
  * @returns undefined for a credential that is unknown, expired or revoked.
  */
@@ -44,15 +37,17 @@ export async function findReviewerByCredential(
   return { email, account, keyHash, reviews: org }
 }
 
-/**
- * The reviewers of an organization, oldest first.
- *
- * @throws Refusal `missing`.
- */
-export const listOrgReviewers = (
-  backend: { postgres: Postgres },
-  scope: OrgAdmin,
-): Promise<ReviewerRow[]> => listParts(backend, scope, listReviewers)
+const conflictMessage = 'The organization has a reviewer of this email'
+
+const reviewers = policyResource({
+  name: 'reviewer',
+  rows: reviewerRows,
+  conflictMessage,
+  toRecorded: ({ email, masked }: ReviewerRow) => ({ email, key: masked }),
+})
+
+/** A removed reviewer's credential opens nothing from the next request on. */
+export const { list: listOrgReviewers, remove: removeReviewer } = reviewers
 
 /**
  * Creates a reviewer, who sees the review queue of the organization and decides about it, and can neither
@@ -60,49 +55,23 @@ export const listOrgReviewers = (
  *
  * @param operation becomes the reviewer's id
  * @returns the reviewer and the raw credential, which is shown once.
- * @throws Refusal `missing`; `conflict` when the organization has a reviewer of that email.
+ * @throws Refusal as `policyResource`.
  */
 export const createReviewer = (
   backend: ReviewerBackend,
   { admin, org }: OrgAdmin,
   { email, operation }: { email: string; operation: string },
 ): Promise<{ reviewer: ReviewerRow; key: string }> =>
-  changePolicy(
-    backend,
-    { admin, org, conflictMessage: 'The organization has a reviewer of this email' },
-    async tx => {
-      const key = mintKey('admin')
-      const { isNew, ...reviewer } = await insertReviewer(tx, {
-        id: operation,
-        org,
-        email: email.toLowerCase(),
-        hash: hashKey(backend.config.keyPepper, key),
-        masked: maskKey(key),
-        createdBy: admin.email,
-      })
-      if (isNew)
-        await recordReviewerEvent(tx, { admin, org }, 'reviewer.created', { after: reviewer })
-      return { reviewer, key }
-    },
-  )
-
-/**
- * Removes a reviewer: their credential opens nothing from the next request on.
- *
- * @throws Refusal `missing`.
- */
-export const removeReviewer = (
-  backend: { postgres: Postgres },
-  { admin, org }: OrgAdmin,
-  id: string,
-  operation: string,
-): Promise<void> =>
-  removePart(backend, { admin, org }, operation, async tx => {
-    const reviewer = requirePart(await deleteReviewer(tx, org, id), 'reviewer')
-    await recordReviewerEvent(tx, { admin, org }, 'reviewer.deleted', { before: reviewer })
+  changePolicy(backend, { admin, org, conflictMessage }, async tx => {
+    const key = mintKey('admin')
+    const { isNew, ...reviewer } = await insertReviewer(tx, {
+      id: operation,
+      org,
+      email: email.toLowerCase(),
+      hash: hashKey(backend.config.keyPepper, key),
+      masked: maskKey(key),
+      createdBy: admin.email,
+    })
+    if (isNew) await reviewers.record(tx, { admin, org }, 'reviewer.created', { after: reviewer })
+    return { reviewer, key }
   })
-
-const recordReviewerEvent = createPartRecorder<
-  ReviewerRow,
-  'reviewer.created' | 'reviewer.deleted'
->(({ email, masked }) => ({ email, key: masked }))

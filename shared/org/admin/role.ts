@@ -1,102 +1,67 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { normalizeLabels, normalizeName } from '#shared/org/base/normalize.ts'
-import { changePolicy } from '#shared/org/base/policy-change.ts'
+import type { OrgAdmin } from '#shared/org/base/policy-change.ts'
+import { policyResource } from '#shared/org/base/policy-resource.ts'
 import {
-  createPartRecorder,
-  listParts,
-  removePart,
-  requirePart,
-  type OrgAdmin,
-} from '#shared/org/base/policy-part.ts'
-import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
-import {
-  deleteRole,
-  findRole,
   insertRole,
-  listRoles,
   maxAllowedLabels,
+  roleRows,
   updateRole,
   type RoleChange,
   type RoleRow,
 } from '#shared/org/base/roles.postgres.ts'
+import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 
-const nameTaken = 'The organization has a role of this name already'
+const roles = policyResource({
+  name: 'role',
+  rows: roleRows,
+  conflictMessage: 'The organization has a role of this name already',
+  toRecorded: ({ name, allowedTags }: RoleRow) => ({ name, allowed_tags: allowedTags }),
+})
 
-/**
- * Roles of an organization, oldest first.
- *
- * @throws Refusal `missing`.
- */
-export const listOrgRoles = (
-  backend: { postgres: Postgres },
-  scope: OrgAdmin,
-): Promise<RoleRow[]> => listParts(backend, scope, listRoles)
+export const { list: listOrgRoles, remove: removeRole } = roles
 
 /**
- * Creates a role. Repeated under the same operation it returns the role.
+ * Creates a role.
  *
- * @param operation becomes the role's id
- * @throws Refusal `missing`; `invalid` for a blank name or label; `conflict` when the organization has
- *   one of that name.
+ * @param id the operation of the request
+ * @throws Refusal as `policyResource`; `invalid` for a blank name or label.
  */
 export const createRole = (
   backend: { postgres: Postgres },
-  { admin, org }: OrgAdmin,
-  operation: string,
+  scope: OrgAdmin,
+  id: string,
   { name, allowedTags }: { name: string; allowedTags: string[] },
 ): Promise<RoleRow> =>
-  changePolicy(backend, { admin, org, conflictMessage: nameTaken }, async tx => {
-    const input = { name: normalizeName(name, 'name'), allowedTags: normalizeLabels(allowedTags) }
-    const existing = await findRole(tx.query, org, operation)
-    if (existing) return existing
-    await insertRole(tx, { id: operation, org, ...input })
-    const role = await requireRole(tx.query, org, operation)
-    await recordRoleEvent(tx, { admin, org }, 'role.created', { after: role })
-    return role
+  roles.create(backend, scope, id, tx => {
+    const fields = {
+      name: normalizeName(name, 'name'),
+      allowedTags: normalizeLabels(allowedTags),
+    }
+    return insertRole(tx, { id, org: scope.org, ...fields })
   })
 
 /**
  * Changes the given fields.
  *
- * @throws Refusal `missing`; `invalid` for a blank name or label, and when the roles of a user would allow
- *   more than 1,000; `conflict` when another role has that name.
+ * @throws Refusal as `policyResource`; `invalid` for a blank name or label, and when the roles of a user would
+ *   allow more than 1,000.
  */
 export const changeRole = (
   backend: { postgres: Postgres },
-  { admin, org }: OrgAdmin,
+  scope: OrgAdmin,
   id: string,
   { name, allowedTags }: RoleChange,
 ): Promise<RoleRow> =>
-  changePolicy(backend, { admin, org, conflictMessage: nameTaken }, async tx => {
-    const before = await requireRole(tx.query, org, id)
+  roles.change(backend, scope, id, async tx => {
     await updateRole(tx, id, {
       name: name && normalizeName(name, 'name'),
       allowedTags: allowedTags && normalizeLabels(allowedTags),
     })
     if (allowedTags) await requireAllowedTagsLimit(tx, { role: id })
-    const after = await requireRole(tx.query, org, id)
-    await recordRoleEvent(tx, { admin, org }, 'role.changed', { before, after })
-    return after
   })
 
-/**
- * Removes a role, from its users too. Repeated under the same operation it changes nothing.
- *
- * @throws Refusal `missing`.
- */
-export const removeRole = (
-  backend: { postgres: Postgres },
-  { admin, org }: OrgAdmin,
-  id: string,
-  operation: string,
-): Promise<void> =>
-  removePart(backend, { admin, org }, operation, async tx => {
-    const role = await requireRole(tx.query, org, id)
-    await deleteRole(tx, id)
-    await recordRoleEvent(tx, { admin, org }, 'role.deleted', { before: role })
-  })
-
-/** They are read with every request of a member. */
+/** All of them are read with every request of a member. */
 const allowedTagsMax = 1_000
 
 /**
@@ -116,11 +81,3 @@ export async function requireAllowedTagsLimit(
     'A role with * allows all there are',
   )
 }
-
-const recordRoleEvent = createPartRecorder<
-  RoleRow,
-  'role.created' | 'role.changed' | 'role.deleted'
->(({ name, allowedTags }) => ({ name, allowed_tags: allowedTags }))
-
-const requireRole = async (query: Query, org: string, id: string): Promise<RoleRow> =>
-  requirePart(await findRole(query, org, id), 'role')

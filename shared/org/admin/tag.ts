@@ -1,134 +1,104 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { isLabelRestorable, relabelHistory } from '#shared/org/memories/shared-writes.postgres.ts'
+import type { RelabelJob } from '#shared/domain/job-payloads.ts'
 import { normalizeName } from '#shared/org/base/normalize.ts'
-import { changePolicy, requireOrganization, digestOf } from '#shared/org/base/policy-change.ts'
+import { digestOf, requireOrganization, type OrgAdmin } from '#shared/org/base/policy-change.ts'
+import { policyResource } from '#shared/org/base/policy-resource.ts'
+import { relabelRoles, roleRows } from '#shared/org/base/roles.postgres.ts'
 import {
-  createPartRecorder,
-  removePart,
-  requirePart,
-  type OrgAdmin,
-} from '#shared/org/base/policy-part.ts'
-import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
-import { listRoles, relabelRoles } from '#shared/org/base/roles.postgres.ts'
-import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
-import {
-  deleteTag,
-  findTag,
   insertTag,
   removeFormerLabel,
+  tagRows,
   updateTag,
   type TagChange,
   type TagRow,
 } from '#shared/org/base/tags.postgres.ts'
-import type { RelabelJob } from '#shared/domain/job-payloads.ts'
+import { isLabelRestorable, relabelHistory } from '#shared/org/memories/shared-writes.postgres.ts'
+import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
+import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
 
-const labelTaken = 'The organization has a tag of this label already'
-
-/**
- * Creates a tag. The same operation again answers with the tag it made.
- *
- * @param operation becomes the tag's id
- * @throws Refusal `missing`; `invalid` for a blank label and for `*`; `conflict` when there is one of
- *   that label.
- */
-export const createTag = (
-  backend: { postgres: Postgres },
-  { admin, org }: OrgAdmin,
-  operation: string,
-  { label: givenLabel, question, examples, negatives }: TagChange & { label: string },
-): Promise<TagRow> =>
-  changePolicy(backend, { admin, org, conflictMessage: labelTaken }, async tx => {
-    const label = normalizeName(givenLabel, 'label')
-    const existing = await findTag(tx.query, org, operation)
-    if (existing) return existing
-    requireNotWildcard(label)
-    // Memories may have the label already: they become visible to no more members until a role allows it.
-    const owner = await removeFormerLabel(tx, org, label, operation)
-    if (owner !== undefined) {
-      await requireUnusedLabel(tx, await requireOrganization(tx.query, admin, org), label)
-      await relabelHistory(tx, org, { from: label, to: owner })
-    }
-    await insertTag(tx, {
-      id: operation,
-      org,
-      label,
-      question: question ?? `Is this about ${label}?`,
-      examples: examples ?? [],
-      negatives: negatives ?? [],
-    })
-    const tag = await requireTag(tx.query, org, operation)
-    await recordTagEvent(tx, { admin, org }, 'tag.created', { after: tag })
-    return tag
-  })
-
-/**
- * Writes what is given. Roles that allow the tag allow it under a new label from the next request on;
- * memories get the new label by jobs, the last of them an hour later, and until then both labels permit
- * the same. A new label never makes more memories visible.
- *
- * @param operation the id of the request
- * @throws Refusal `missing`; `invalid` for a blank label and for `*`; `conflict` when another tag has
- *   that label, memories bear it that are not this tag's, or a role allows it that does not allow the tag.
- */
-export const changeTag = (
-  backend: { postgres: Postgres; queue: Queue },
-  { admin, org }: OrgAdmin,
-  id: string,
-  { operation, label, ...others }: TagChange & { operation: string },
-): Promise<TagRow> =>
-  changePolicy(backend, { admin, org, conflictMessage: labelTaken }, async tx => {
-    const before = await requireTag(tx.query, org, id)
-    const { label: from } = before
-    const change = { ...others, label: label && normalizeName(label, 'label') }
-    const { vault, epoch } = await requireOrganization(tx.query, admin, org)
-    if (change.label !== undefined && change.label !== from) {
-      await claimLabel(tx, { org, vault }, before, change.label)
-    }
-    await updateTag(tx, id, change)
-    const tag = await requireTag(tx.query, org, id)
-    await recordTagEvent(tx, { admin, org }, 'tag.changed', { before, after: tag })
-    if (tag.label === from) return tag
-    await relabelRoles(tx, org, { from, to: tag.label })
-    const data: RelabelJob = { org, vault, epoch, operation, actor: admin.email, tag: tag.id, from }
-    await backend.queue.send(tx, 'org-relabel', [{ id: operation, data, priority: 0 }])
-    return tag
-  })
-
-/**
- * Removes a tag, from roles too. Memories keep the label, so that only roles with `*` see them until a
- * role allows the label again or it is taken off them: removing a tag must not make memories visible.
- * Repeating the operation changes nothing.
- *
- * @throws Refusal `missing`.
- */
-export const removeTag = (
-  backend: { postgres: Postgres },
-  { admin, org }: OrgAdmin,
-  id: string,
-  operation: string,
-): Promise<void> =>
-  removePart(backend, { admin, org }, operation, async tx => {
-    const tag = await requireTag(tx.query, org, id)
-    await relabelRoles(tx, org, { from: tag.label, to: null })
-    await deleteTag(tx, id)
-    await recordTagEvent(tx, { admin, org }, 'tag.deleted', { before: tag })
-  })
-
-/** Examples may be words of members: they are counted, and a digest differs when they do. */
-const recordTagEvent = createPartRecorder<TagRow, 'tag.created' | 'tag.changed' | 'tag.deleted'>(
-  ({ label, question, examples, negatives }) => ({
+const tags = policyResource({
+  name: 'tag',
+  rows: tagRows,
+  conflictMessage: 'The organization has a tag of this label already',
+  // Examples may be words of members: events hold their number and a digest.
+  toRecorded: ({ label, question, examples, negatives }: TagRow) => ({
     label,
     examples: examples.length,
     negatives: negatives.length,
     sha256: digestOf([question, examples, negatives]),
   }),
-)
+})
 
-/** @throws Refusal `missing`. */
-export const requireTag = async (query: Query, org: string, id: string): Promise<TagRow> =>
-  requirePart(await findTag(query, org, id), 'tag')
+export const { require: requireTag } = tags
+
+/**
+ * Creates a tag. Memories that have the label already become visible to no more members until a role allows it.
+ *
+ * @param id the operation of the request
+ * @throws Refusal as `policyResource`; `invalid` for a blank label and for `*`.
+ */
+export const createTag = (
+  backend: { postgres: Postgres },
+  { admin, org }: OrgAdmin,
+  id: string,
+  { label: givenLabel, question, examples = [], negatives = [] }: TagChange & { label: string },
+): Promise<TagRow> =>
+  tags.create(backend, { admin, org }, id, async tx => {
+    const label = normalizeName(givenLabel, 'label')
+    requireNotWildcard(label)
+    const owner = await removeFormerLabel(tx, org, label, id)
+    if (owner !== undefined) {
+      await requireUnusedLabel(tx, await requireOrganization(tx.query, admin, org), label)
+      await relabelHistory(tx, org, { from: label, to: owner })
+    }
+    const asked = question ?? `Is this about ${label}?`
+    await insertTag(tx, { id, org, label, question: asked, examples, negatives })
+  })
+
+/**
+ * Changes the given fields. Roles allow a new label from the next request on. Jobs give it to memories, the
+ * last of them an hour later, and until then both labels permit the same. A new label never makes more
+ * memories visible.
+ *
+ * @param operation the id of the request
+ * @throws Refusal as `policyResource`; `invalid` for a blank label and for `*`; `conflict` when memories have
+ *   the label that are not this tag's, or a role allows it that does not allow the tag.
+ */
+export const changeTag = (
+  backend: { postgres: Postgres; queue: Queue },
+  { admin, org }: OrgAdmin,
+  id: string,
+  { operation, label: givenLabel, ...others }: TagChange & { operation: string },
+): Promise<TagRow> =>
+  tags.change(backend, { admin, org }, id, async (tx, before) => {
+    const { id: tag, label: from } = before
+    const label = givenLabel && normalizeName(givenLabel, 'label')
+    if (label === undefined || label === from) return updateTag(tx, id, others)
+    const { vault, epoch } = await requireOrganization(tx.query, admin, org)
+    await claimLabel(tx, { org, vault }, before, label)
+    await updateTag(tx, id, { ...others, label })
+    await relabelRoles(tx, org, { from, to: label })
+    const data: RelabelJob = { org, vault, epoch, operation, actor: admin.email, tag, from }
+    await backend.queue.send(tx, 'org-relabel', [{ id: operation, data, priority: 0 }])
+  })
+
+/**
+ * Removes a tag, from roles too. Memories keep the label, so that only roles with `*` see them until a
+ * role allows the label again or an admin takes it off them.
+ *
+ * @throws Refusal as `policyResource`.
+ */
+export const removeTag = async (
+  backend: { postgres: Postgres },
+  scope: OrgAdmin,
+  id: string,
+  operation: string,
+): Promise<void> =>
+  void (await tags.remove(backend, scope, id, operation, (tx, { label: from }) =>
+    relabelRoles(tx, scope.org, { from, to: null }),
+  ))
 
 /**
  * Checks that a tag may take a label without making memories visible: no memory may have the label,
@@ -148,7 +118,7 @@ async function claimLabel(
     await requireUnusedLabel(tx, { vault }, label)
     await relabelHistory(tx, org, { from: label, to: owner ?? mintId() })
   }
-  const roles = await listRoles(tx.query, org)
+  const roles = await roleRows.list(tx.query, org)
   const exposingRole = roles.find(
     ({ allowedTags }) =>
       !['*', from].some(one => allowedTags.includes(one)) && allowedTags.includes(label),

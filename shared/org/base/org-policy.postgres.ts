@@ -1,12 +1,28 @@
-import type { Query } from '#shared/storage/postgres/connect.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import { missingOrganization } from '#shared/org/base/orgs.postgres.ts'
 import {
   toActiveRedaction,
   type RedactionPolicy,
   type StoredRedactionPolicy,
 } from '#shared/privacy/apply-redaction.ts'
 
-/** Rules about content. */
+/** A rule about content: the words that it matches, and a note for the model. */
 export type PolicyRule = { match: string; note: string }
+
+export type InstructionRule = PolicyRule & { id: string }
+
+export type InstructionsRow = {
+  org: string
+  /** The base instructions of the service apply. */
+  defaultOn: boolean
+  /** The organization's own. */
+  custom: string
+  /** Content that is never stored. */
+  antiRules: InstructionRule[]
+  /** Content that is stored as a short note only. */
+  execRules: InstructionRule[]
+  updatedAt: Date
+}
 
 export type TagQuestion = {
   id: string
@@ -48,8 +64,7 @@ export async function findOrgPolicy(query: Query, org: string): Promise<OrgPolic
             o.processor_provider as provider,
             o.extract_model as "extractModel", o.classify_model as "classifyModel",
             coalesce(o.redaction, a.redaction) as redaction,
-            coalesce(i.default_on, true) as "defaultOn", coalesce(i.custom, '') as custom,
-            ${rulesSql('anti')} as "antiRules", ${rulesSql('exec')} as "execRules",
+            ${instructionsSql},
             coalesce((select json_agg(json_build_object('id', t.id, 'label', t.label,
                         'question', t.question, 'examples', t.examples, 'negatives', t.negatives,
                         'former', t.former)
@@ -64,9 +79,72 @@ export async function findOrgPolicy(query: Query, org: string): Promise<OrgPolic
   return rows[0] && { ...rows[0], redaction: toActiveRedaction(rows[0].redaction) }
 }
 
-const rulesSql = (kind: 'anti' | 'exec'): string =>
-  `coalesce((select json_agg(json_build_object('match', r.match, 'note', r.note) order by r.position)
-             from org_rules r where r.org = o.id and r.kind = '${kind}'), '[]')`
+function rulesSql(kind: string): string {
+  return `coalesce((select json_agg(json_build_object('id', r.id, 'match', r.match, 'note', r.note)
+                                    order by r.position)
+                    from org_rules r where r.org = o.id and r.kind = '${kind}'), '[]') as "${kind}Rules"`
+}
+
+/** The instructions of the organization `o`: joined as `i`, their defaults where none are stored. */
+const instructionsSql = `coalesce(i.default_on, true) as "defaultOn", coalesce(i.custom, '') as custom,
+  ${['anti', 'exec'].map(rulesSql).join(', ')}`
+
+/** Stores the instructions of a new organization: the base instructions, and no text and rules of its own. */
+export async function insertInstructions(tx: Transaction, org: string): Promise<void> {
+  await tx.query('insert into org_instructions (org) values ($1)', [org])
+}
+
+/**
+ * The instructions of an organization; the initial ones where none are stored.
+ *
+ * @throws Refusal `missing` when there is no such organization.
+ */
+export async function readInstructions(query: Query, org: string): Promise<InstructionsRow> {
+  const { rows } = await query<InstructionsRow>(
+    `select o.id as org, coalesce(i.updated_at, o.created_at) as "updatedAt", ${instructionsSql}
+     from orgs o left join org_instructions i on i.org = o.id where o.id = $1`,
+    [org],
+    'instructions.read',
+  )
+  if (rows[0]) return rows[0]
+  throw missingOrganization()
+}
+
+export async function updateInstructions(
+  tx: Transaction,
+  org: string,
+  { defaultOn, custom }: { defaultOn: boolean | undefined; custom: string | undefined },
+): Promise<void> {
+  await tx.query(
+    `insert into org_instructions as i (org, default_on, custom)
+     values ($1, coalesce($2, true), coalesce($3, ''))
+     on conflict (org) do update set default_on = coalesce($2, i.default_on),
+       custom = coalesce($3, i.custom), updated_at = now()`,
+    [org, defaultOn ?? null, custom ?? null],
+  )
+}
+
+/** Replaces all rules of the given kinds. */
+export async function replaceRules(
+  tx: Transaction,
+  org: string,
+  rules: {
+    anti?: readonly InstructionRule[] | undefined
+    exec?: readonly InstructionRule[] | undefined
+  },
+): Promise<void> {
+  const kinds = (['anti', 'exec'] as const).filter(kind => rules[kind] !== undefined)
+  const items = kinds.flatMap(kind =>
+    (rules[kind] ?? []).map((rule, position) => ({ ...rule, kind, position })),
+  )
+  await tx.query('delete from org_rules where org = $1 and kind = any($2)', [org, kinds])
+  await tx.query(
+    `insert into org_rules (id, org, kind, position, match, note)
+     select id, $1, kind, position, match, note from jsonb_to_recordset($2::jsonb)
+       as given(id uuid, kind text, position int, match text, note text)`,
+    [org, JSON.stringify(items)],
+  )
+}
 
 /** The effective redaction of an organization and its own; undefined once it is removed. */
 export async function findOrgRedaction(

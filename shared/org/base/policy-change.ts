@@ -1,46 +1,34 @@
-import { Refusal } from '#shared/core/errors.ts'
-import type { Admin } from '#shared/access/admin.ts'
-import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
-import {
-  findOrg,
-  lockOrg,
-  isUniqueViolation,
-  missingOrganization,
-  type OrgRow,
-  deleteMemberResponses,
-} from '#shared/org/base/orgs.postgres.ts'
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import type { Admin } from '#shared/access/admin.ts'
+import { Refusal } from '#shared/core/errors.ts'
 import {
   recordAccountEvent,
   type AccountAction,
   type RecordedFields,
 } from '#shared/events/account-events.postgres.ts'
+import {
+  deleteMemberResponses,
+  findOrg,
+  isUniqueViolation,
+  lockOrg,
+  missingOrganization,
+  type OrgRow,
+} from '#shared/org/base/orgs.postgres.ts'
+import type { Postgres, Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+/** An organization, and the admin who asks or acts. */
+export type OrgAdmin = { admin: Admin; org: string }
 
 /**
- * An organization of an admin.
+ * Reads an organization of an admin, or the one that a reviewer may review.
  *
- * @throws Refusal `missing`, in the same words for one of another admin and for one that is not there.
+ * @param reviews the only organization of a reviewer; null for admins
+ * @throws Refusal `missing` in the same words for one of another admin and for an unknown one.
  */
 export async function requireOrganization(
   query: Query,
-  { account }: Pick<Admin, 'account'>,
-  id: string,
-): Promise<OrgRow> {
-  const org = await findOrg(query, account, id)
-  if (org) return org
-  throw missingOrganization()
-}
-
-/**
- * An organization that an admin or a reviewer may review.
- *
- * @param reviews of a reviewer: the only organization
- * @throws Refusal `missing` for any other.
- */
-export async function requireReviewedOrganization(
-  query: Query,
-  { account, reviews }: { account: string; reviews: string | null },
+  { account, reviews = null }: { account: string; reviews?: string | null },
   id: string,
 ): Promise<OrgRow> {
   const org = await findOrg(query, account, id, reviews)
@@ -48,12 +36,12 @@ export async function requireReviewedOrganization(
   throw missingOrganization()
 }
 
-/** Whose policy is changed, and the message when another row has the name. */
-export type PolicyChange = { admin: Pick<Admin, 'account'>; org: string; conflictMessage?: string }
+/** `conflictMessage` is for a name, label or email that another row has. */
+type PolicyChange = { admin: Pick<Admin, 'account'>; org: string; conflictMessage?: string }
 
 /**
- * Runs a change to an organization's policy: changes follow one another, and the next request of every
- * member sees it, also one that is sent again under its Idempotency-Key.
+ * Runs a change to an organization's policy. Changes to one organization follow one another. The next request
+ * of every member sees the change, also one that repeats an Idempotency-Key.
  *
  * @throws Refusal `missing` as `requireOrganization`; `conflict` when a name, label or email is taken.
  */
@@ -76,40 +64,72 @@ export async function changePolicy<Result>(
   }
 }
 
+/**
+ * Changes one part of a policy and records the fields that differ.
+ *
+ * @param subjectOf the id of the part; the organization's own without it
+ * @throws Refusal as `changePolicy`, `read` and `write`.
+ */
+export const changePart = <Part>(
+  backend: { postgres: Postgres },
+  scope: { admin: Pick<Admin, 'account' | 'email'>; org: string; conflictMessage?: string },
+  {
+    action,
+    subjectOf,
+    read,
+    write,
+    toRecorded,
+  }: {
+    action: AccountAction
+    subjectOf?: (part: Part) => string
+    read: (query: Query) => Promise<Part>
+    write: (tx: Transaction, before: Part) => Promise<void>
+    toRecorded: (part: Part) => RecordedFields
+  },
+): Promise<Part> =>
+  changePolicy(backend, scope, async tx => {
+    const before = await read(tx.query)
+    await write(tx, before)
+    const after = await read(tx.query)
+    await recordPolicyEvent(tx, scope, {
+      action,
+      subject: subjectOf?.(after) ?? scope.org.toLowerCase(),
+      before: toRecorded(before),
+      after: toRecorded(after),
+    })
+    return after
+  })
+
+/** `subject` is the id of what changed, or a masked key; `before` is null for a new row, `after` for a deleted one. */
 type PolicyEvent = {
   action: AccountAction
-  /** The id of what was changed, or a key, masked. */
   subject: string
-  /** Null: it was not there before. */
   before: RecordedFields | null
-  /** Null: it is gone. */
   after: RecordedFields | null
 }
 
 /**
- * Records who changed a part of an organization, in the transaction of the change: of a change only the
- * fields that differ, and the name. Nothing when none differs.
+ * Records an event of the account in the transaction of the change. A change is recorded with its name and the
+ * fields that differ, and not at all when none differs.
  */
 export async function recordPolicyEvent(
   tx: Transaction,
-  {
-    admin: { account, email: actor },
-    org,
-  }: { admin: Pick<Admin, 'account' | 'email'>; org: string },
+  { admin, org }: { admin: Pick<Admin, 'account' | 'email'>; org: string },
   { action, subject, before, after }: PolicyEvent,
 ): Promise<void> {
   const differing = before && after ? differingFields(before, after) : undefined
   if (differing?.length === 0) return
+  const { account, email: actor } = admin
   const change = [toRecorded(before, differing), toRecorded(after, differing)] as const
   const organization = org.toLowerCase()
   await recordAccountEvent(tx, { account, actor, action, subject, change, organization })
 }
 
-/** A digest that differs where words do that an event must not hold, in hexadecimal digits. */
+/** A SHA-256 in hexadecimal digits, recorded in place of words that an event must not hold. */
 export const digestOf = (words: unknown): string =>
   createHash('sha256').update(JSON.stringify(words)).digest('hex')
 
-/** Fields that say of what a change is, and stand in its event though they are the same. */
+/** Fields that identify a row and are recorded even when they are unchanged. */
 const namingFields = ['name', 'label', 'team_member_id']
 
 const differingFields = (before: RecordedFields, after: RecordedFields): string[] =>

@@ -1,4 +1,4 @@
-import { isUuid } from '#shared/core/ids.ts'
+import { policyRows } from '#shared/org/base/policy-rows.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 export type ReviewerRow = {
@@ -12,6 +12,8 @@ export type ReviewerRow = {
 
 const columns = 'id, email, masked, created_by as "createdBy", created_at as "createdAt"'
 
+export const reviewerRows = policyRows<ReviewerRow>('org_reviewers', columns)
+
 /** The reviewer of a credential, with the organization and its account; undefined for any other. */
 export async function findReviewerByHash(
   query: Query,
@@ -24,16 +26,6 @@ export async function findReviewerByHash(
     'reviewers.find',
   )
   return rows[0]
-}
-
-/** The reviewers of an organization, oldest first. */
-export async function listReviewers(query: Query, org: string): Promise<ReviewerRow[]> {
-  const { rows } = await query<ReviewerRow>(
-    `select ${columns} from org_reviewers where org = $1 order by created_at, id`,
-    [org],
-    'reviewers.list',
-  )
-  return rows
 }
 
 /**
@@ -58,18 +50,4 @@ export async function insertReviewer(
     [id, org, email, hash, masked, createdBy],
   )
   return rows[0]!
-}
-
-/** @returns the reviewer that was deleted; undefined when the organization has none of that id. */
-export async function deleteReviewer(
-  { query }: Transaction,
-  org: string,
-  id: string,
-): Promise<ReviewerRow | undefined> {
-  if (!isUuid(id)) return undefined
-  const { rows } = await query<ReviewerRow>(
-    `delete from org_reviewers where org = $1 and id = $2 returning ${columns}`,
-    [org, id],
-  )
-  return rows[0]
 }

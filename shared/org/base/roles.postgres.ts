@@ -1,5 +1,5 @@
-import { isUuid } from '#shared/core/ids.ts'
-import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import { policyRows } from '#shared/org/base/policy-rows.postgres.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 export type RoleRow = {
   id: string
@@ -10,31 +10,11 @@ export type RoleRow = {
   createdAt: Date
 }
 
-const columns = `id, org, name, allowed_tags as "allowedTags", created_at as "createdAt"`
-
-/** Roles of an organization, oldest first. */
-export async function listRoles(query: Query, org: string): Promise<RoleRow[]> {
-  const { rows } = await query<RoleRow>(
-    `select ${columns} from org_roles where org = $1 order by created_at, id`,
-    [org],
-    'roles.list',
-  )
-  return rows
-}
-
-export async function findRole(
-  query: Query,
-  org: string,
-  id: string,
-): Promise<RoleRow | undefined> {
-  if (!isUuid(id)) return undefined
-  const { rows } = await query<RoleRow>(
-    `select ${columns} from org_roles where org = $1 and id = $2`,
-    [org, id],
-    'roles.find',
-  )
-  return rows[0]
-}
+/** Roles are deleted from their users too. */
+export const roleRows = policyRows<RoleRow>(
+  'org_roles',
+  'id, org, name, allowed_tags as "allowedTags", created_at as "createdAt"',
+)
 
 /** @throws a unique violation when the organization has a role of that name. */
 export async function insertRole(
@@ -64,12 +44,7 @@ export async function updateRole(
   )
 }
 
-/** Deletes a role, from its users too. */
-export async function deleteRole(tx: Transaction, id: string): Promise<void> {
-  await tx.query('delete from org_roles where id = $1', [id])
-}
-
-/** The largest number of distinct labels that one user of this role, or this user, is allowed. */
+/** Counts the distinct labels that the roles of a user allow: of this user, or the most of any user of a role. */
 export async function maxAllowedLabels(
   { query }: Pick<Transaction, 'query'>,
   { role = null, user = null }: { role?: string | null; user?: string | null },

@@ -1,12 +1,12 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import { listRoles, type RoleRow } from '#shared/org/base/roles.postgres.ts'
+import { roleRows, type RoleRow } from '#shared/org/base/roles.postgres.ts'
 import { listTags, type TagRow } from '#shared/org/base/tags.postgres.ts'
 
 /** What decides how sensitive a shared memory is: the labels that each role of the organization allows. */
 export type SensitivityRules = { org: string; roles: readonly (readonly string[])[] }
 
 export async function readSensitivityRules(query: Query, org: string): Promise<SensitivityRules> {
-  const [roles, tags] = await Promise.all([listRoles(query, org), listTags(query, org)])
+  const [roles, tags] = await Promise.all([roleRows.list(query, org), listTags(query, org)])
   return toSensitivityRules(org, roles, tags)
 }
 

@@ -1,5 +1,5 @@
-import { isUuid } from '#shared/core/ids.ts'
-import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import { policyRows } from '#shared/org/base/policy-rows.postgres.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { deadLetterQueueOf } from '#shared/domain/jobs.ts'
 import type { RelabelJob } from '#shared/domain/job-payloads.ts'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
@@ -19,27 +19,12 @@ export type TagRow = {
   createdAt: Date
 }
 
-const columns = `id, org, label, question, examples, negatives, former, created_at as "createdAt"`
+export const tagRows = policyRows<TagRow>(
+  'org_tags',
+  'id, org, label, question, examples, negatives, former, created_at as "createdAt"',
+)
 
-/** Tags of an organization, oldest first. */
-export async function listTags(query: Query, org: string): Promise<TagRow[]> {
-  const { rows } = await query<TagRow>(
-    `select ${columns} from org_tags where org = $1 order by created_at, id`,
-    [org],
-    'tags.list',
-  )
-  return rows
-}
-
-export async function findTag(query: Query, org: string, id: string): Promise<TagRow | undefined> {
-  if (!isUuid(id)) return undefined
-  const { rows } = await query<TagRow>(
-    `select ${columns} from org_tags where org = $1 and id = $2`,
-    [org, id],
-    'tags.find',
-  )
-  return rows[0]
-}
+export const { list: listTags, find: findTag } = tagRows
 
 /** @throws a unique violation when the organization has a tag of that label. */
 export async function insertTag(
@@ -95,10 +80,6 @@ export async function removeFormerLabel(
     [org, label, tag],
   )
   return rows[0]?.label
-}
-
-export async function deleteTag(tx: Transaction, id: string): Promise<void> {
-  await tx.query('delete from org_tags where id = $1', [id])
 }
 
 /** A part of a statement: the time of an operation, its first 48 bits. */

@@ -1,4 +1,4 @@
-import { isUuid } from '#shared/core/ids.ts'
+import { policyRows } from '#shared/org/base/policy-rows.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 export type UserRow = {
@@ -19,46 +19,24 @@ export type UserRow = {
   createdAt: Date
 }
 
-/** Of `UserRow`, where `u` is a user. */
-export const userColumns = `u.id, u.org, u.vault, u.team_member_id as "teamMemberId", u.email,
-  u.first_name as "firstName", u.last_name as "lastName", u.created_at as "createdAt", u.shares,
+const userColumns = `p.id, p.org, p.vault, p.team_member_id as "teamMemberId", p.email,
+  p.first_name as "firstName", p.last_name as "lastName", p.created_at as "createdAt", p.shares,
   coalesce((select json_agg(json_build_object('role_id', r.id, 'name', r.name) order by held.position)
             from org_user_roles held join org_roles r on r.id = held.role
-            where held.org_user = u.id), '[]') as roles,
-  exists (select from memory_keys k where k.org_user = u.id and k.revoked_at is null) as "hasKey"`
+            where held.org_user = p.id), '[]') as roles,
+  exists (select from memory_keys k where k.org_user = p.id and k.revoked_at is null) as "hasKey"`
 
-/** Users of an organization with their roles, oldest first. */
-export async function listUsers(query: Query, org: string): Promise<UserRow[]> {
-  const { rows } = await query<UserRow>(
-    `select ${userColumns} from org_users u where u.org = $1 order by u.created_at, u.id`,
-    [org],
-    'users.list',
-  )
-  return rows
-}
+/** Users with their roles. A user is deleted with roles and keys; the private vault stays. */
+export const userRows = policyRows<UserRow>('org_users', userColumns)
 
-export async function findUser(
-  query: Query,
-  org: string,
-  id: string,
-): Promise<UserRow | undefined> {
-  if (!isUuid(id)) return undefined
-  const { rows } = await query<UserRow>(
-    `select ${userColumns} from org_users u where u.org = $1 and u.id = $2`,
-    [org, id],
-    'users.find',
-  )
-  return rows[0]
-}
-
-/** The user an organization knows by a name, or by an email. */
+/** Finds a user by name or email. */
 export async function findUserByName(
   query: Query,
   org: string,
   name: string,
 ): Promise<UserRow | undefined> {
   const { rows } = await query<UserRow>(
-    `select ${userColumns} from org_users u where u.org = $1 and (u.team_member_id = $2 or u.email = $2)`,
+    `select ${userColumns} from org_users p where p.org = $1 and (p.team_member_id = $2 or p.email = $2)`,
     [org, name],
     'users.find-by-name',
   )
@@ -106,11 +84,6 @@ export async function updateUser(
   )
 }
 
-/** Deletes a user with their roles and keys. The private vault stays. */
-export async function deleteUser(tx: Transaction, id: string): Promise<void> {
-  await tx.query('delete from org_users where id = $1', [id])
-}
-
 /**
  * Gives a user exactly these roles.
  *
@@ -132,4 +105,34 @@ export async function replaceRoles(
     [user, roles],
   )
   return true
+}
+
+/** A key of an organization, without its raw form. */
+export type OrgKeyRow = {
+  id: string
+  /** Opens a member's private vault and the shared one, or the private one alone. */
+  kind: 'member' | 'user'
+  /** Null: the organization's own. */
+  user: string | null
+  teamMemberId: string | null
+  masked: string
+  createdAt: Date
+  revokedAt: Date | null
+  lastUsedAt: Date | null
+}
+
+/** Every key of an organization, revoked ones too, after an id, in the order of their ids. */
+export async function orgKeysAfter(
+  query: Query,
+  org: string,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<OrgKeyRow[]> {
+  const { rows } = await query<OrgKeyRow>(
+    `select k.id, k.kind, k.org_user as "user", u.team_member_id as "teamMemberId", k.masked,
+            k.created_at as "createdAt", k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt"
+     from memory_keys k left join org_users u on u.id = k.org_user
+     where k.org = $1 and ($2::uuid is null or k.id > $2) order by k.id limit $3`,
+    [org, after, limit],
+  )
+  return rows
 }

@@ -7,17 +7,21 @@ import {
   auditChainEntries,
   type AuditChainEntry,
 } from '#shared/org/trail/audit-chain.postgres.ts'
-import { readInstructions, type InstructionsRow } from '#shared/org/base/instructions.postgres.ts'
-import { orgKeysAfter, usersAfter, type OrgKeyRow } from '#shared/org/trail/org-export.postgres.ts'
+import { readInstructions, type InstructionsRow } from '#shared/org/base/org-policy.postgres.ts'
 import { findOrg, type OrgRow } from '#shared/org/base/orgs.postgres.ts'
-import { listRoles, type RoleRow } from '#shared/org/base/roles.postgres.ts'
+import { roleRows, type RoleRow } from '#shared/org/base/roles.postgres.ts'
 import { listTags, type TagRow } from '#shared/org/base/tags.postgres.ts'
 import { toSensitivityRules, type SensitivityRules } from '#shared/org/base/sensitivity-rules.ts'
 import {
   statementsAfter,
   type ExportedStatement,
 } from '#shared/org/memories/shared-statements.postgres.ts'
-import type { UserRow } from '#shared/org/base/users.postgres.ts'
+import {
+  orgKeysAfter,
+  userRows,
+  type OrgKeyRow,
+  type UserRow,
+} from '#shared/org/base/users.postgres.ts'
 import { effectiveOrgPolicy } from '#shared/org/base/redaction.ts'
 import type { EffectivePolicy } from '#shared/privacy/redaction-decision.ts'
 import type { Stores } from '#shared/storage/stores.ts'
@@ -60,21 +64,21 @@ export async function* exportOrgItems(
   yield { type: 'organization', org, row }
   yield { type: 'instructions', org, instructions: await readInstructions(query, org) }
   yield { type: 'policy', org, policy: await effectiveOrgPolicy(query, org) }
-  const roles = await listRoles(query, org)
+  const roles = await roleRows.list(query, org)
   for (const role of roles) yield { type: 'role', org, role }
   const tags = await listTags(query, org)
   for (const tag of tags) yield { type: 'tag', org, tag }
-  for await (const user of readRowsById(after => usersAfter(query, org, after))) {
+  for await (const user of readRowsById(page => userRows.page(query, org, page))) {
     yield { type: 'user', org, user }
   }
-  for await (const key of readRowsById(after => orgKeysAfter(query, org, after))) {
+  for await (const key of readRowsById(page => orgKeysAfter(query, org, page))) {
     yield { type: 'member_key', org, key }
   }
   const rules = toSensitivityRules(org, roles, tags)
   for await (const memory of exportedShared(mongo, row, embedder?.space)) {
     yield { type: 'shared_memory', org, rules, memory, model: embedder?.model }
   }
-  for await (const statement of readRowsById(after => statementsAfter(query, org, after))) {
+  for await (const statement of readRowsById(page => statementsAfter(query, org, page))) {
     yield { type: 'shared_statement', org, statement }
   }
   const { position: end } = await auditChainHead(query, org)
