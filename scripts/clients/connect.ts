@@ -2,13 +2,23 @@ import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { createInterface } from 'node:readline/promises'
 import { formatUsageError, parseCommand } from '#scripts/command-line.ts'
-import { applyChange, isReadableByOthers } from '#scripts/clients/connect/apply.ts'
-import { planConnect, planUndo, type Change } from '#scripts/clients/connect/change.ts'
-import type { Client, ConfigFile, Place, ReadBack, Vault } from '#scripts/clients/connect/client.ts'
-import { clients } from '#scripts/clients/connect/clients.ts'
+import {
+  applyChange,
+  backupPath,
+  isReadableByOthers,
+  planConnect,
+  planUndo,
+  type Change,
+} from '#scripts/clients/connect/change.ts'
+import {
+  clients,
+  type Client,
+  type ConfigFile,
+  type Place,
+  type Vault,
+} from '#scripts/clients/connect/clients.ts'
 import { formatDiff, maskKeys } from '#scripts/clients/connect/diff.ts'
 import { prove } from '#scripts/clients/connect/prove.ts'
-import { backupPath } from '#scripts/clients/connect/record.ts'
 import { resolveConnection } from '#scripts/service-connection.ts'
 
 const names = Object.keys(clients)
@@ -77,7 +87,8 @@ async function connect(client: Client, { files, dryRun, yes }: Run): Promise<num
   for (const change of open) print(`${formatDiff(change)}\n`)
   if (dryRun) return dryRunEnd(open)
   // A wrong address or key is found before anything is written.
-  await proveAll(client, files, texts(changes)).catch((error: Error) => {
+  const written = changes.map(({ after }) => after ?? '')
+  await proveAll(client, files, written).catch((error: Error) => {
     throw new Error(`${error.message}\nNothing was written.`, { cause: error })
   })
   if (open.length > 0 && !(await confirm(yes))) return 1
@@ -92,15 +103,10 @@ async function connect(client: Client, { files, dryRun, yes }: Run): Promise<num
   return 0
 }
 
-const texts = (changes: Change[]): string[] => changes.map(({ after }) => after ?? '')
-
 /** Calls the service with what stands in the texts of the files. */
 async function proveAll(client: Client, files: ConfigFile[], texts: string[]): Promise<string[]> {
-  const read: ReadBack = (file, ...at) => {
-    const raw = files[file]!.format.find(texts[file]!, at)
-    return raw === undefined ? undefined : files[file]!.format.read(raw)
-  }
-  return await Promise.all(client.proofs(read).map(prove))
+  const proofs = client.proofs((file, ...at) => files[file]!.format.get(texts[file]!, at))
+  return await Promise.all(proofs.map(prove))
 }
 
 function dryRunEnd(open: Change[]): number {
@@ -110,8 +116,8 @@ function dryRunEnd(open: Change[]): number {
 
 function report({ title, notes }: Client, open: Change[]): void {
   if (open.length === 0) print(`${title} was connected already; nothing was changed.`)
-  for (const { path, connected } of open) {
-    const backup = connected?.original === null ? '' : `; as it was: ${backupPath(path)}`
+  for (const { path, original } of open) {
+    const backup = original === null ? '' : `; as it was: ${backupPath(path)}`
     print(`Written: ${path}${backup}`)
     if (isReadableByOthers(path)) {
       print(`Other users of this machine can read the key in it: chmod 600 ${path}`)

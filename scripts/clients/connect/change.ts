@@ -1,18 +1,21 @@
-import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
-import type { ConfigFile } from '#scripts/clients/connect/client.ts'
 import {
-  FormatError,
-  presentDepth,
-  type FileFormat,
-} from '#scripts/clients/connect/formats/file-format.ts'
-import {
-  backupPath,
-  hashText,
-  readRecord,
-  type ConnectRecord,
-  type WrittenSetting,
-} from '#scripts/clients/connect/record.ts'
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { ConfigFile, Setting } from '#scripts/clients/connect/clients.ts'
+import { takeOut } from '#scripts/clients/connect/diff.ts'
+import { FormatError } from '#scripts/clients/connect/formats/file-format.ts'
+import { writePrivateFile } from '#scripts/private-file.ts'
 
 /** What a command is about to do to a file; null is no file. */
 export type Change = {
@@ -20,14 +23,66 @@ export type Change = {
   path: string
   before: string | null
   after: string | null
-  /** Of a file that is connected afterwards: what it says without us, and what is noted beside it. */
-  connected?: { original: string | null; record: ConnectRecord }
+  /** Of a file that is connected afterwards: what stands in it without the connection. */
+  original?: string | null
+}
+
+/** Keeps a file as it was and as it was written, until the connection is undone. */
+const backupFolder = (file: string): string => join(dirname(file), '.memory-vault')
+
+/** The file as it was; a file that was made has none. */
+export const backupPath = (file: string): string =>
+  join(backupFolder(file), `${basename(file)}.before`)
+
+/** The file as it was written; a file that is not connected has none. */
+const writtenPath = (file: string): string => join(backupFolder(file), `${basename(file)}.after`)
+
+/** @throws FormatError, with the file's name, for a file that cannot be changed safely */
+export const planConnect = (file: ConfigFile): Change =>
+  planFor(file, (path, before) => {
+    const original = before === null ? null : disconnect(file, path, before).text
+    let after = original ?? ''
+    for (const { at, value } of file.settings) {
+      const present = file.format.get(after, at)
+      after = file.format.set(after, at, typeof value === 'function' ? value(present) : value)
+    }
+    return { path, before, after, original }
+  })
+
+/**
+ * @returns undefined for a file that is not connected.
+ * @throws FormatError, with the file's name, for a file in which what was written was changed since
+ */
+export const planUndo = (file: ConfigFile): Change | undefined =>
+  planFor(file, (path, before) => {
+    if (!existsSync(writtenPath(path))) return undefined
+    if (before === null) return { path, before, after: null }
+    const { text, changed } = disconnect(file, path, before)
+    if (changed.length === 0) return { path, before, after: text }
+    const backup = backupPath(path)
+    throw new FormatError(
+      `since it was connected, ${changed.map(({ at }) => at.join('.')).join(', ')} was changed. Set it as you want it and remove what is ` +
+        `left of the connection by hand; ${existsSync(backup) ? `the file as it was is ${backup}` : 'the file did not exist before'}`,
+    )
+  })
+
+function planFor<Result>(
+  { path: name }: ConfigFile,
+  plan: (path: string, before: string | null) => Result,
+): Result {
+  const path = resolveLink(name)
+  try {
+    return plan(path, readText(path))
+  } catch (error) {
+    if (error instanceof FormatError) throw new FormatError(`${path}: ${error.message}`)
+    throw error
+  }
 }
 
 const readText = (path: string): string | null =>
   existsSync(path) ? readFileSync(path, 'utf8') : null
 
-/** The file that a link names, also one that is not there yet. */
+/** Returns the file that a link names, also one that is not there yet. */
 function resolveLink(path: string, links = 0): string {
   if (existsSync(path)) return realpathSync(path)
   if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return path
@@ -35,84 +90,76 @@ function resolveLink(path: string, links = 0): string {
   return resolveLink(resolve(realpathSync(dirname(path)), readlinkSync(path)), links + 1)
 }
 
-/** @throws FormatError, with the file's name, for a file that cannot be changed safely */
-export function planConnect({ path: name, format, settings }: ConfigFile): Change {
-  const path = resolveLink(name)
-  return namingFile(path, () => {
-    const before = readText(path)
-    const original = withoutConnection(path, format, before)
-    const written: WrittenSetting[] = []
-    let after = original ?? ''
-    for (const { at, value } of settings) {
-      const replaced = format.find(after, at)
-      const present = replaced === undefined ? undefined : format.read(replaced)
-      const raw = format.write(typeof value === 'function' ? value(present) : value, at)
-      const kept = presentDepth(format, original ?? '', at)
-      after = format.set(after, at, raw)
-      written.push({ at: [...at], raw, replaced: replaced ?? null, kept })
-    }
-    const record = { created: original === null, written: hashText(after), settings: written }
-    return { path, before, after, connected: { original, record } }
-  })
+type Disconnected = {
+  text: string | null
+  /** Settings that were changed since: a person's own now, which stay. */
+  changed: Setting[]
 }
 
-/** @returns undefined for a file that is not connected. */
-export function planUndo({ path: name, format }: ConfigFile): Change | undefined {
-  const path = resolveLink(name)
-  return namingFile(path, () => {
-    const record = readRecord(path)
-    if (!record) return undefined
-    const before = readText(path)
-    if (before === null) return { path, before, after: null }
-    if (hashText(before) === record.written)
-      return { path, before, after: readOriginal(path, record) }
-    const changed = record.settings.filter(setting => !stands(before, format, setting))
-    if (changed.length > 0) {
-      const names = changed.map(({ at }) => at.join('.')).join(', ')
-      throw new FormatError(
-        `since it was connected, ${names} was changed. Set it as you want it and remove what is left of ` +
-          `the connection by hand; ${record.created ? 'the file did not exist before' : `the file as it was is ${backupPath(path)}`}`,
-      )
-    }
-    const after = takeOut(before, format, record.settings)
-    const isEmpty = record.created && /^[\s{}]*$/.test(after)
-    return { path, before, after: isEmpty ? null : after }
-  })
+/**
+ * Takes the connection out of the text of a file. This is the backup where nothing was changed since; else the
+ * written lines go, or the settings where a program has written the whole file again in its own form.
+ */
+function disconnect({ format, settings }: ConfigFile, path: string, text: string): Disconnected {
+  const written = readText(writtenPath(path))
+  if (written === null) return { text, changed: [] }
+  const before = readText(backupPath(path))
+  if (text === written) return { text: before, changed: [] }
+  const orNoFile = (rest: string): string | null =>
+    before === null && /^[\s{}]*$/.test(rest) ? null : rest
+  const without = takeOut(text, before ?? '', written)
+  if (without !== undefined) return { text: orNoFile(without), changed: [] }
+  const stands = ({ at }: Setting): boolean =>
+    isDeepStrictEqual(format.get(text, at), format.get(written, at))
+  const changed = settings.filter(setting => !stands(setting))
+  const { putBack } = format
+  if (!putBack) return { text, changed: changed.length > 0 ? changed : settings }
+  const standing = settings.filter(stands)
+  const rest = standing.reduceRight((left, { at }) => putBack(left, at, before ?? ''), text)
+  return { text: orNoFile(rest), changed }
 }
 
-const readOriginal = (path: string, { created }: ConnectRecord): string | null =>
-  created ? null : readFileSync(backupPath(path), 'utf8')
-
-/** A connected file as it would be without us; settings that were changed since are the person's own. */
-function withoutConnection(path: string, format: FileFormat, text: string | null): string | null {
-  const record = readRecord(path)
-  if (!record || text === null) return text
-  if (hashText(text) === record.written) return readOriginal(path, record)
-  return takeOut(
-    text,
-    format,
-    record.settings.filter(setting => stands(text, format, setting)),
-  )
+/**
+ * Carries out a change: the backup first, then the file. A file that is made is its owner's alone; one that is
+ * there keeps its mode.
+ *
+ * @throws FormatError when the file is no longer what the change was made of
+ */
+export function applyChange({ path, before, after, original }: Change): void {
+  if (readText(path) !== before) {
+    throw new FormatError(`${path}: it was changed meanwhile; run this again`)
+  }
+  const mode = before === null ? 0o600 : statSync(path).mode & 0o7777
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  if (original !== undefined) writeBackup(path, original, after!, mode)
+  if (after === null) rmSync(path, { force: true })
+  else if (after !== before) writeWithMode(path, after, mode)
+  if (original === undefined) removeBackup(path)
 }
 
-function stands(text: string, format: FileFormat, { at, raw }: WrittenSetting): boolean {
-  const found = format.find(text, at)
-  return found !== undefined && format.isSame(found, raw)
+/** Its own `.gitignore` keeps the folder out of a project's repository: what it holds has keys. */
+function writeBackup(path: string, original: string | null, written: string, mode: number): void {
+  mkdirSync(backupFolder(path), { recursive: true, mode: 0o700 })
+  writePrivateFile(join(backupFolder(path), '.gitignore'), '*\n')
+  if (original === null) rmSync(backupPath(path), { force: true })
+  else writeWithMode(backupPath(path), original, mode)
+  writePrivateFile(writtenPath(path), written)
 }
 
-/** Settings go in the opposite order, so that an object is empty when its own turn comes. */
-const takeOut = (text: string, format: FileFormat, settings: WrittenSetting[]): string =>
-  settings.reduceRight(
-    (rest, { at, replaced, kept }) =>
-      replaced === null ? format.remove(rest, at, kept) : format.set(rest, at, replaced),
-    text,
-  )
-
-function namingFile<Result>(path: string, plan: () => Result): Result {
-  try {
-    return plan()
-  } catch (error) {
-    if (error instanceof FormatError) throw new FormatError(`${path}: ${error.message}`)
-    throw error
+function removeBackup(path: string): void {
+  rmSync(writtenPath(path), { force: true })
+  rmSync(backupPath(path), { force: true })
+  const folder = backupFolder(path)
+  if (existsSync(folder) && readdirSync(folder).every(name => name === '.gitignore')) {
+    rmSync(folder, { recursive: true })
   }
 }
+
+function writeWithMode(path: string, text: string, mode: number): void {
+  writePrivateFile(path, text)
+  if (mode !== 0o600) chmodSync(path, mode)
+}
+
+/** Whether other users of the machine may read a file, which has a key in it now. */
+export const isReadableByOthers = (path: string): boolean =>
+  process.platform !== 'win32' && existsSync(path) && (statSync(path).mode & 0o044) !== 0

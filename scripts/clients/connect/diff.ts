@@ -2,43 +2,57 @@ import type { Change } from '#scripts/clients/connect/change.ts'
 
 const memoryKey = /\bmk_(?:admin_|org_)?[0-9A-Za-z]{8,}/g
 
-/** A Memory Key as its beginning and end. */
+/** Shortens each Memory Key to its beginning and end. */
 export const maskKeys = (text: string): string =>
   text.replace(memoryKey, key => `${key.slice(0, 6)}…${key.slice(-4)}`)
 
-/** Lines that go and lines that come; keys are masked, and what stays is not shown. */
+/** Shows the lines that go and the lines that come; keys are masked. */
 export function formatDiff({ path, before, after }: Change): string {
   const state = before === null ? ' (new)' : after === null ? ' (removed)' : ''
-  const lines = diffLines(splitLines(before), splitLines(after))
-  return maskKeys([`${path}${state}`, ...lines].join('\n'))
+  const hunks = diffLines(before ?? '', after ?? '').map(({ gone, come }) =>
+    [...gone.map(line => `- ${line}`), ...come.map(line => `+ ${line}`)]
+      .map(line => line.replace(/\r?\n$/, ''))
+      .join('\n'),
+  )
+  return maskKeys(`${path}${state}\n${hunks.join('\n  …\n')}`)
 }
 
-const splitLines = (text: string | null): string[] =>
-  text === null || text === '' ? [] : text.replace(/\n$/, '').split('\n')
+/**
+ * Takes the changes that led from `before` to `after` out of a text that was changed elsewhere since.
+ *
+ * @returns undefined where the lines of a change do not stand in the text exactly once.
+ */
+export function takeOut(text: string, before: string, after: string): string | undefined {
+  let rest = `\n${text}`
+  for (const { gone, come } of diffLines(before, after)) {
+    const written = `\n${come.join('')}`
+    const at = rest.indexOf(written)
+    if (come.length === 0 || at === -1 || at !== rest.lastIndexOf(written)) return undefined
+    rest = `${rest.slice(0, at + 1)}${gone.join('')}${rest.slice(at + written.length)}`
+  }
+  return rest.slice(1)
+}
 
-function diffLines(one: string[], other: string[]): string[] {
+type Hunk = { gone: string[]; come: string[] }
+
+const splitLines = (text: string): string[] => (text === '' ? [] : text.split(/(?<=\n)/))
+
+function diffLines(before: string, after: string): Hunk[] {
+  const [one, other] = [splitLines(before), splitLines(after)]
   let start = 0
   while (start < one.length && one[start] === other[start]) start++
   let end = 0
-  while (
-    end < Math.min(one.length, other.length) - start &&
-    one.at(-1 - end) === other.at(-1 - end)
-  ) {
-    end++
-  }
-  const gone = one.slice(start, one.length - end)
-  const come = other.slice(start, other.length - end)
-  return [`  line ${start + 1}`, ...commonLines(gone, come)]
+  const shorter = Math.min(one.length, other.length) - start
+  while (end < shorter && one.at(-1 - end) === other.at(-1 - end)) end++
+  return splitHunk(one.slice(start, one.length - end), other.slice(start, other.length - end))
 }
 
-/** Above this many lines the table of common lines would be large; they are shown in two blocks. */
+/** Above this many lines the table of common lines would be large: the change stays one hunk. */
 const linesMax = 1_000
 
-/** Marks each line as gone, come or common; a run of common lines is one line of dots. */
-function commonLines(gone: string[], come: string[]): string[] {
-  if (gone.length > linesMax || come.length > linesMax) {
-    return [...gone.map(line => `- ${line}`), ...come.map(line => `+ ${line}`)]
-  }
+/** Splits a change at the longest sequence of lines that its two sides have in common. */
+function splitHunk(gone: string[], come: string[]): Hunk[] {
+  if (gone.length > linesMax || come.length > linesMax) return [{ gone, come }]
   const lengths = gone.map(() => new Uint16Array(come.length + 1))
   lengths.push(new Uint16Array(come.length + 1))
   for (let i = gone.length - 1; i >= 0; i--) {
@@ -49,18 +63,20 @@ function commonLines(gone: string[], come: string[]): string[] {
           : Math.max(lengths[i + 1]![j]!, lengths[i]![j + 1]!)
     }
   }
-  const lines: string[] = []
+  const hunks: Hunk[] = []
+  let open: Hunk | undefined
   for (let i = 0, j = 0; i < gone.length || j < come.length;) {
     if (i < gone.length && j < come.length && gone[i] === come[j]) {
-      if (lines.at(-1) !== '  …') lines.push('  …')
+      open = undefined
       i++
       j++
-    } else if (
-      j < come.length &&
-      (i === gone.length || lengths[i]![j + 1]! > lengths[i + 1]![j]!)
-    ) {
-      lines.push(`+ ${come[j++]}`)
-    } else lines.push(`- ${gone[i++]}`)
+      continue
+    }
+    if (!open) hunks.push((open = { gone: [], come: [] }))
+    const comes =
+      i === gone.length || (j < come.length && lengths[i]![j + 1]! > lengths[i + 1]![j]!)
+    if (comes) open.come.push(come[j++]!)
+    else open.gone.push(gone[i++]!)
   }
-  return lines
+  return hunks
 }

@@ -1,36 +1,50 @@
-import type { Proof } from '#scripts/clients/connect/client.ts'
+/** A call to the service with what stands in the client's files. */
+export type Proof = { kind: 'memory' | 'tools'; url: string; headers: Record<string, string> }
+
+/** Proof that memory answers at a base URL, which may end in an API's version. */
+export const memoryProof = (baseUrl: unknown, headers: unknown): Proof => ({
+  kind: 'memory',
+  url: `${String(baseUrl).replace(/\/v1(?:beta)?$/, '')}/v1/memory/stats`,
+  headers: headers as Proof['headers'],
+})
+
+/** Proof that an MCP server answers, under the names that clients give its address and headers. */
+export function toolsProof(server: unknown): Proof {
+  const { url, httpUrl, headers, http_headers } = (server ?? {}) as Record<string, unknown>
+  return {
+    kind: 'tools',
+    url: String(url ?? httpUrl),
+    headers: (headers ?? http_headers) as Proof['headers'],
+  }
+}
 
 /**
- * Makes the call that a client will make, with what stands in its files.
+ * Makes the call that a client will make.
  *
  * @returns a sentence on what was answered.
  * @throws Error with a sentence on what is wrong
  */
 export async function prove({ kind, url, headers }: Proof): Promise<string> {
-  const response = await send(kind, url, headers)
+  const listTools = {
+    method: 'POST',
+    headers: {
+      ...headers,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+  }
+  const response = await fetch(url, {
+    ...(kind === 'memory' ? { headers } : listTools),
+    signal: AbortSignal.timeout(15_000),
+  }).catch((error: Error & { cause?: Error }) => {
+    throw new Error(`${url} cannot be reached: ${error.cause?.message || error.message}`, {
+      cause: error,
+    })
+  })
   const text = await response.text()
   if (!response.ok) throw new Error(`${url} answered ${response.status}: ${explain(text)}`)
   return kind === 'memory' ? describeMemory(url, text) : describeTools(url, text)
-}
-
-async function send(kind: Proof['kind'], url: string, headers: Record<string, string>) {
-  const signal = AbortSignal.timeout(15_000)
-  try {
-    if (kind === 'memory') return await fetch(url, { headers, signal })
-    return await fetch(url, {
-      method: 'POST',
-      headers: {
-        ...headers,
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
-      signal,
-    })
-  } catch (error) {
-    const { message, cause } = error as Error & { cause?: Error }
-    throw new Error(`${url} cannot be reached: ${cause?.message || message}`, { cause: error })
-  }
 }
 
 function describeMemory(url: string, text: string): string {
@@ -43,8 +57,9 @@ function describeMemory(url: string, text: string): string {
 function describeTools(url: string, text: string): string {
   const data = /^data: ?(\{.*)$/m.exec(text)?.[1] ?? text
   const { result } = parse(data) as { result?: { tools?: { name: string }[] } }
-  if (!result?.tools)
+  if (!result?.tools) {
     throw new Error(`${url} is not an MCP server with tools: ${text.slice(0, 200)}`)
+  }
   return `${url} answered: tools ${result.tools.map(({ name }) => name).join(', ')}`
 }
 

@@ -1,55 +1,41 @@
-import { FormatError, type FileFormat } from '#scripts/clients/connect/formats/file-format.ts'
+import {
+  FormatError,
+  lineEnd,
+  type FileFormat,
+} from '#scripts/clients/connect/formats/file-format.ts'
 
 /** Lines of `NAME=value`. */
 export const dotenv: FileFormat = {
-  find(text, [name]) {
-    return findLine(text, name!)?.raw
+  get(text, [name]) {
+    const found = findValue(text, name!)
+    return found && unquote(found.raw)
   },
-  set(text, [name], raw) {
-    const found = findLine(text, name!)
-    if (found) return text.slice(0, found.start) + raw + text.slice(found.end)
-    const lines = text.includes('\r\n') ? '\r\n' : '\n'
-    const gap = text === '' || text.endsWith('\n') ? '' : lines
-    return `${text}${gap}${name}=${raw}${lines}`
+  set(text, [name], value) {
+    const raw = quote(String(value))
+    const found = findValue(text, name!)
+    if (found) return text.slice(0, found.start) + raw + text.slice(found.start + found.raw.length)
+    const gap = text === '' || text.endsWith('\n') ? '' : lineEnd(text)
+    return `${text}${gap}${name}=${raw}${lineEnd(text)}`
   },
-  remove(text, [name]) {
-    const found = findLine(text, name!)
-    if (!found) return text
-    const newline = text.indexOf('\n', found.end)
-    return text.slice(0, found.line) + (newline === -1 ? '' : text.slice(newline + 1))
-  },
-  write(value) {
-    const plain = typeof value === 'string' ? value : JSON.stringify(value)
-    if (plain.includes('\n')) throw new FormatError('a value of several lines has no place in it')
-    return / #|^[\s'"`#]|\s$/.test(plain) ? `"${plain.replaceAll('"', String.raw`\"`)}"` : plain
-  },
-  read: unquote,
-  isSame: (one, other) => unquote(one) === unquote(other),
 }
 
-type Line = { line: number; start: number; end: number; raw: string }
-
-/** The last line that sets a name, as programs read them; a value over several lines is refused. */
-function findLine(text: string, name: string): Line | undefined {
-  let line = 0
-  let found: Line | undefined
-  for (const content of text.split('\n')) {
-    const assignment = /^\s*(?:export\s+)?([\w.]+)[ \t]*=[ \t]*/.exec(content)
-    if (assignment?.[1] === name) {
-      const start = line + assignment[0].length
-      const raw = content.slice(assignment[0].length).trimEnd()
-      if (/^(["'`])(?!.*\1)/.test(raw)) throw new FormatError(`${name} has several lines`)
-      found = { line, start, end: start + raw.length, raw }
-    }
-    line += content.length + 1
-  }
-  return found
+/** The value in the last line that sets a name, as programs read them. A value over several lines is refused. */
+function findValue(text: string, name: string): { start: number; raw: string } | undefined {
+  const assignments = text.matchAll(/^[ \t]*(?:export[ \t]+)?([\w.]+)[ \t]*=[ \t]*/gm)
+  const last = [...assignments].findLast(match => match[1] === name)
+  if (!last) return undefined
+  const start = last.index + last[0].length
+  const raw = /^.*/.exec(text.slice(start))![0].trimEnd()
+  if (/^(["'`])(?!.*\1)/.test(raw)) throw new FormatError(`${name} has several lines`)
+  return { start, raw }
 }
 
-function unquote(raw: string): string {
-  const quote = raw[0]
-  if (quote !== undefined && `"'\``.includes(quote) && raw.length > 1 && raw.endsWith(quote)) {
-    return raw.slice(1, -1).replaceAll(String.raw`\"`, '"')
-  }
-  return raw
+function quote(plain: string): string {
+  if (plain.includes('\n')) throw new FormatError('a value of several lines has no place in it')
+  return / #|^[\s'"`#]|\s$/.test(plain) ? `"${plain.replaceAll('"', String.raw`\"`)}"` : plain
 }
+
+const unquote = (raw: string): string =>
+  /^(["'`]).*\1$/.test(raw) && raw.length > 1
+    ? raw.slice(1, -1).replaceAll(String.raw`\"`, '"')
+    : raw

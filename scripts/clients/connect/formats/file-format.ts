@@ -10,27 +10,16 @@ export class FormatError extends Error {
 }
 
 /**
- * Reads and changes single values in the text of a configuration file; comments, order and all other
- * settings stay as they are. All functions throw FormatError for text that they cannot change safely.
+ * Reads and changes single values in the text of a configuration file. Comments, order and all other settings
+ * stay as they are. All functions throw FormatError for a text that they cannot change safely.
  */
 export type FileFormat = {
-  /** The text of a value as it stands in the file; undefined where there is none. */
-  find(text: string, at: Path): string | undefined
-  /** The file with a value in place of what stood at the path, or added where nothing did. */
-  set(text: string, at: Path, raw: string): string
-  /** The file without a value; objects on the way that are empty then go too, but for the first `kept` names. */
-  remove(text: string, at: Path, kept: number): string
-  /** A value as the file writes it. */
-  write(value: Value, at: Path): string
-  /** What a text found in the file means. */
-  read(raw: string): unknown
-  /** Whether two texts mean the same. */
-  isSame(one: string, other: string): boolean
+  /** The value at a path; undefined where there is none. */
+  get(text: string, at: Path): unknown
+  /** The text with a value at a path, in place of the one there. */
+  set(text: string, at: Path, value: Value): string
+  /** The text with what another text, `before`, has at a path; only of formats that programs rewrite as a whole. */
+  putBack?(text: string, at: Path, before: string): string
 }
 
-/** How many leading names of a path lead to something in the file. */
-export function presentDepth(format: FileFormat, text: string, at: Path): number {
-  let depth = 0
-  while (depth < at.length && format.find(text, at.slice(0, depth + 1)) !== undefined) depth++
-  return depth
-}
+export const lineEnd = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n')

@@ -1,141 +1,132 @@
-import { isDeepStrictEqual } from 'node:util'
+import {
+  applyEdits,
+  format,
+  getNodeValue,
+  modify,
+  parseTree,
+  printParseErrorCode,
+  type FormattingOptions,
+  type Node,
+  type ParseError,
+} from 'jsonc-parser'
 import {
   FormatError,
+  lineEnd,
   type FileFormat,
   type Path,
 } from '#scripts/clients/connect/formats/file-format.ts'
-import { parseJsonc, type JsonNode } from '#scripts/clients/connect/formats/jsonc-tree.ts'
 
 /** JSON, also with comments and commas at the end. */
 export const jsonc: FileFormat = {
-  find(text, at) {
-    const node = findNode(text, at)
-    return node && text.slice(node.start, node.end)
+  get(text, at) {
+    const node = findNode(readRoot(text), at)
+    return node && (getNodeValue(node) as unknown)
   },
-  set(text, at, raw) {
-    const root = rootObject(text)
-    if (!root) return createFile(text, nested(at, raw))
-    let object: JsonNode = root
-    for (const [depth, name] of at.entries()) {
-      const node: JsonNode | undefined = lastMember(object, name)?.node
-      if (!node) return insert(text, object, depth, [name, nested(at.slice(depth + 1), raw)])
-      if (depth === at.length - 1) {
-        return splice(text, node.start, node.end, indented(text, raw, depth + 1))
-      }
-      if (!node.members) {
-        throw new FormatError(`"${at.slice(0, depth + 1).join('.')}" is not an object`)
-      }
-      object = node
+  set(text, at, value) {
+    const root = readRoot(text)
+    if (!root) return jsonc.set(`${text.trimEnd()}${text.trim() && lineEnd(text)}{}\n`, at, value)
+    const node = findNode(root, at)
+    if (node) {
+      const { offset, length } = node
+      return edit(text, { offset, length, content: JSON.stringify(value) })
     }
-    return text
+    const depth = at.findIndex((_, index) => !findNode(root, at.slice(0, index + 1)))
+    const object = findNode(root, at.slice(0, depth))!
+    if (object.type !== 'object') throw notAnObject(at.slice(0, depth))
+    return insertFirst(text, object, nested(at.slice(depth), JSON.stringify(value)))
   },
-  remove(text, at, kept) {
+  /** Objects on the way that are empty then go too, unless they were there before. */
+  putBack(text, at, before) {
+    const old = readRoot(before)
+    const original = findNode(old, at)
+    const node = findNode(readRoot(text), at)
+    if (!node) return text
+    if (original) {
+      const content = before.slice(original.offset, original.offset + original.length)
+      return applyEdits(text, [{ offset: node.offset, length: node.length, content }])
+    }
     let rest = text
-    for (let length = at.length; length > kept; length--) {
-      const node = findNode(rest, at.slice(0, length))
-      if (!node || (length < at.length && node.members?.length !== 0)) break
-      rest = removeMember(rest, findNode(rest, at.slice(0, length - 1))!, at[length - 1]!)
+    for (let length = at.length; length > 0 && !findNode(old, at.slice(0, length)); length--) {
+      const root = readRoot(rest)
+      if (length < at.length && findNode(root, at.slice(0, length))?.children?.length) break
+      rest = removeMember(rest, findNode(root, at.slice(0, length))!.parent!, at.slice(0, length))
     }
     return rest
   },
-  write: value => JSON.stringify(value, null, 2),
-  read: raw => parseJsonc(raw)?.value,
-  isSame: (one, other) => isDeepStrictEqual(parseJsonc(one)?.value, parseJsonc(other)?.value),
 }
 
-function rootObject(text: string): JsonNode | undefined {
-  const root = parseJsonc(text)
-  if (root && !root.members) throw new FormatError('it does not hold an object')
+const notAnObject = (at: Path): FormatError =>
+  new FormatError(
+    at.length === 0 ? 'it does not hold an object' : `"${at.join('.')}" is not an object`,
+  )
+
+/** @returns undefined for a text without a value, such as one of comments only. */
+function readRoot(text: string): Node | undefined {
+  const errors: ParseError[] = []
+  const options = { allowTrailingComma: true, allowEmptyContent: true }
+  // The parser takes a byte order mark for a fault.
+  const root = parseTree(text.replace(/^\uFEFF/, ' '), errors, options)
+  const [first] = errors
+  if (first) {
+    const line = text.slice(0, first.offset).split('\n').length
+    throw new FormatError(`line ${line}: ${printParseErrorCode(first.error)}`)
+  }
+  if (root && root.type !== 'object') throw notAnObject([])
   return root
 }
 
-/** Of a name that stands twice the last counts, as in JSON.parse. */
-const lastMember = (object: JsonNode, name: string) =>
-  object.members?.findLast(({ key }) => key === name)
-
-function findNode(text: string, at: Path): JsonNode | undefined {
-  let node = rootObject(text)
-  for (const name of at) node = node && lastMember(node, name)?.node
+/** Of a name that stands twice programs read the last one and the parser finds the first: such a path is refused. */
+function findNode(root: Node | undefined, at: Path): Node | undefined {
+  let node = root
+  for (const name of at) {
+    const [member, second] =
+      node?.type === 'object'
+        ? node.children!.filter(({ children }) => children![0]!.value === name)
+        : []
+    if (second) throw new FormatError(`"${name}" stands twice`)
+    node = member?.children![1]
+  }
   return node
 }
 
-/** A file without a value, such as one of comments only, gets one. */
-function createFile(text: string, raw: string): string {
-  const lines = lineEnd(text)
-  const gap = text.trim() !== '' && !text.endsWith('\n') ? lines : ''
-  return `${text}${gap}${raw.replaceAll('\n', lines)}${lines}`
+/** The path a, b and the value 1 are `"a": {"b": 1}`. */
+const nested = ([name, ...others]: Path, raw: string): string =>
+  `${JSON.stringify(name)}: ${others.length === 0 ? raw : `{${nested(others, raw)}}`}`
+
+/**
+ * Adds a member at the beginning of an object, where it has lines of its own: behind the last member it would come
+ * between that one and its comment. A line comment behind the brace stays there.
+ */
+function insertFirst(text: string, object: Node, member: string): string {
+  const start = object.offset + 1
+  const comment = /^[ \t]*\/\/.*/.exec(text.slice(start))?.[0]
+  const offset = start + (comment?.length ?? 0)
+  const comma = object.children!.length > 0 ? ',' : ''
+  const content = `${comment === undefined ? '' : lineEnd(text)}${member}${comma}`
+  return edit(text, { offset, length: 0, content })
 }
 
-/** The path a, b and the value 1 are `{"a": {"b": 1}}`. */
-const nested = (at: Path, raw: string): string =>
-  at.length === 0
-    ? raw
-    : `{\n  ${`${JSON.stringify(at[0])}: ${nested(at.slice(1), raw)}`.replaceAll('\n', '\n  ')}\n}`
+/** Removes a member with its comma and the white space of its lines; the comments around it stay. */
+function removeMember(text: string, { offset, length }: Node, at: Path): string {
+  const isLast = !/^\s*,/.test(text.slice(offset + length))
+  const formattingOptions = formatting(text)
+  if (isLast) return applyEdits(text, modify(text, [...at], undefined, { formattingOptions }))
+  const before = text.slice(0, offset).replace(/(?<=\n)[ \t]+$/, '')
+  return before + text.slice(offset + length).replace(/^\s*,(?:[ \t]*\r?\n)?/, '')
+}
 
-/** Text that is indented by two spaces, with the indentation and line ends of a file, from a depth on. */
-function indented(text: string, raw: string, depth: number): string {
-  const unit = indentUnit(text)
-  const [first, ...others] = raw.split('\n')
-  const rest = others.map(line => {
-    const own = (line.length - line.trimStart().length) / 2
-    return unit.repeat(depth + own) + line.trimStart()
-  })
-  return [first, ...rest].join(lineEnd(text))
+/** Changes a text and brings what is new into its form; a text of one line stays one. */
+function edit(text: string, change: { offset: number; length: number; content: string }): string {
+  const grown = applyEdits(text, [change])
+  if (!text.trim().includes('\n') && text.trim() !== '{}') return grown
+  const restOfLine = /^.*/.exec(grown.slice(change.offset + change.content.length))![0]
+  const behind = restOfLine.trim() === '' ? 0 : 1
+  const range = { offset: change.offset - 1, length: change.content.length + 1 + behind }
+  return applyEdits(grown, format(grown, range, formatting(text)))
 }
 
 /** The indentation of the first line that has one. */
-function indentUnit(text: string): string {
-  const line = text.split('\n', 200).find(line => /^[ \t]+["}]/.test(line)) ?? '  '
-  return line.slice(0, line.length - line.trimStart().length) || '  '
-}
-
-const lineEnd = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n')
-
-const splice = (text: string, start: number, end: number, into: string): string =>
-  text.slice(0, start) + into + text.slice(end)
-
-/** Adds a member behind the last one of an object; a comment behind that one stays with it. */
-function insert(
-  text: string,
-  { start, end, members }: JsonNode,
-  depth: number,
-  [name, raw]: [name: string, raw: string],
-): string {
-  const unit = indentUnit(text)
-  const lines = lineEnd(text)
-  const last = members!.at(-1)
-  const inner = text.slice(start + 1, end - 1)
-  const body = start + 1 + inner.trimEnd().length
-  const tail = text.slice(body, end - 1)
-  const sharesLine = last !== undefined && !inner.includes('\n')
-  const before = sharesLine ? ' ' : lines + unit.repeat(depth + 1)
-  const after = sharesLine || tail.includes('\n') ? tail : lines + unit.repeat(depth)
-  const comma = last?.comma === undefined ? '' : ','
-  const member = `${JSON.stringify(name)}: ${indented(text, raw, depth + 1)}${comma}`
-  const grown = splice(text, body, end - 1, before + member + after)
-  return last && !comma ? splice(grown, last.node.end, last.node.end, ',') : grown
-}
-
-/** Takes a member out, with its line and one comma; comments on other lines stay. */
-function removeMember(text: string, object: JsonNode, name: string): string {
-  const members = object.members!
-  const index = members.findLastIndex(({ key }) => key === name)
-  const { start, node, comma } = members[index]!
-  const line = text.lastIndexOf('\n', start) + 1
-  const isAlone = text.slice(line, start).trim() === ''
-  const from = isAlone ? line : start
-  const last = comma === undefined ? node.end : comma + 1
-  const newline = text.indexOf('\n', last)
-  const endsLine = newline !== -1 && text.slice(last, newline).trim() === ''
-  const to = isAlone && endsLine ? newline + 1 : last
-  const isEmptied =
-    members.length === 1 &&
-    text.slice(object.start + 1, from).trim() === '' &&
-    text.slice(to, object.end - 1).trim() === ''
-  if (isEmptied) return splice(text, object.start + 1, object.end - 1, '')
-  const without = splice(text, from, to, '')
-  const previous = members[index - 1]?.comma
-  return comma === undefined && previous !== undefined
-    ? splice(without, previous, previous + 1, '')
-    : without
+function formatting(text: string): FormattingOptions {
+  const indent = /^([ \t]+)["}]/m.exec(text)?.[1] ?? '  '
+  return { insertSpaces: !indent.startsWith('\t'), tabSize: indent.length, eol: lineEnd(text) }
 }

@@ -1,130 +1,139 @@
 import {
   FormatError,
+  lineEnd,
   type FileFormat,
   type Path,
   type Value,
 } from '#scripts/clients/connect/formats/file-format.ts'
-import {
-  parseToml,
-  unquote,
-  type Statement,
-} from '#scripts/clients/connect/formats/toml-statements.ts'
 
 /**
- * TOML. A path of one name is a key of the top; a longer one is a table with a header of its own,
- * together with the tables below it, or a key in such a table.
+ * TOML. A path of one name is a key of the top; a longer one is a table with a header of its own, together with
+ * the tables below it. A table is not written between marks: the editor that Codex changes its file with puts new
+ * tables before a comment at the end, so between the marks, and an undo would remove them too.
  */
 export const toml: FileFormat = {
-  find(text, at) {
-    const range = findRange(text, at)
-    return range && text.slice(range.start, range.end)
+  get(text, at) {
+    const own = readStatements(text).filter(({ path, value }) => value && isIn(path, at))
+    const exact = own.find(({ path }) => path!.length === at.length)
+    if (exact || own.length === 0) return exact && readValue(exact.value!)
+    return Object.fromEntries(
+      own.map(({ path, value }) => [path!.slice(at.length).join('.'), readValue(value!)]),
+    )
   },
-  set(text, at, raw) {
-    const range = findRange(text, at)
-    const lines = text.includes('\r\n') ? '\r\n' : '\n'
-    const written = raw.replaceAll('\n', lines)
-    if (range) return text.slice(0, range.start) + written + text.slice(range.end)
-    if (at.length > 1) {
-      const gap = text === '' ? '' : text.endsWith('\n') ? lines : lines + lines
-      return `${text}${gap}${written}${lines}`
+  set(text, at, value) {
+    const end = lineEnd(text)
+    const statements = readStatements(text === '' || text.endsWith('\n') ? text : text + end)
+    const first = statements.findIndex(({ path }) => isIn(path, at))
+    const last = statements.findLastIndex(({ path }) => isIn(path, at))
+    const isTable = at.length > 1
+    const isScattered = statements.slice(first, last).some(({ path }) => path && !isIn(path, at))
+    const isInline = statements.some(({ path, value }) => value && isTable && isIn(at, path!))
+    if (isScattered || isInline || (first !== -1 && isTable === !!statements[first]!.value)) {
+      throw new FormatError(`${at.join('.')} is not written as a table of its own`)
     }
-    return insertTopKey(text, `${at[0]} = ${written}`, lines)
+    const texts = statements.map(statement => statement.text)
+    const written = (isTable ? writeTable(at, value) : writeEntry([at[0]!, value])).replaceAll(
+      '\n',
+      end,
+    )
+    if (first !== -1) texts.splice(first, last - first + 1, written)
+    else if (isTable) texts.push(text === '' ? '' : end, written)
+    else texts.splice(statements.findLastIndex(({ isTop }) => isTop) + 1, 0, written)
+    return texts.join('')
   },
-  remove(text, at) {
-    const range = findRange(text, at)
-    if (!range) return text
-    const start = text.lastIndexOf('\n', range.start) + 1
-    const newline = text.indexOf('\n', range.end)
-    const end = newline === -1 ? text.length : newline + 1
-    const before = text.slice(0, start)
-    const after = text.slice(end)
-    // The empty line before a table went in with it; so did the one behind a first key.
-    if (at.length > 1) return before.replace(/(?<=\n)\r?\n$/, '') + after
-    return before === '' ? after.replace(/^\r?\n/, '') : before + after
-  },
-  write: (value, at) =>
-    at.length === 1 ? inline(value) : table(value as Record<string, Value>, at),
-  read: readValue,
-  isSame: (one, other) => statementLines(one) === statementLines(other),
 }
 
-type Range = { start: number; end: number }
-
-/** Where a key's value, or a table with its header, stands. */
-function findRange(text: string, at: Path): Range | undefined {
-  const statements = parseToml(text)
-  const own = statements.filter(({ path }) => at.every((name, depth) => path[depth] === name))
-  if (own.length === 0) {
-    refuseInline(statements, at)
-    return undefined
-  }
-  const exact = own.find(({ path, value }) => path.length === at.length && value !== undefined)
-  if (exact) return { start: exact.value!, end: exact.end }
-  const first = statements.indexOf(own[0]!)
-  const isWhole = own.every((statement, index) => statements[first + index] === statement)
-  if (own[0]!.value !== undefined || !isWhole) {
-    throw new FormatError(`${at.join('.')} is not written as a table of its own`)
-  }
-  return { start: own[0]!.start, end: own.at(-1)!.end }
+/** A header, or a key with its value over any number of lines, or a line without either. */
+type Statement = {
+  text: string
+  /** From the top of the file, also for a key inside a table. */
+  path?: string[]
+  /** Of a key. */
+  value?: string
+  /** A key before all tables. */
+  isTop?: boolean
 }
 
-/** A table written as a value, `a = { … }`, may hold what is looked for. */
-function refuseInline(statements: Statement[], at: Path): void {
-  const holder = statements.find(
-    ({ path, value }) =>
-      value !== undefined &&
-      path.length < at.length &&
-      path.every((name, depth) => name === at[depth]),
+const isIn = (path: Path | undefined, at: Path): boolean =>
+  path !== undefined && at.every((name, depth) => path[depth] === name)
+
+const name = String.raw`(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+)`
+const names = String.raw`${name}(?:[ \t]*\.[ \t]*${name})*`
+const header = new RegExp(String.raw`^\s*\[{1,2}[ \t]*(${names})[ \t]*\]{1,2}[ \t]*(?:#.*)?\s*$`)
+const entry = new RegExp(String.raw`^\s*(${names})[ \t]*=[ \t]*(\S[^]*)$`)
+const tokens =
+  /"""(?:[^"\\]|\\[^]|"(?!""))*"{3,5}|'''(?:[^']|'(?!''))*'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#.*|[[\]{}\n]/g
+
+/** @throws FormatError for a text that is no TOML. */
+function readStatements(text: string): Statement[] {
+  let table: string[] = []
+  return splitStatements(text).map(part => {
+    if (/^[\uFEFF\s]*(?:#.*\s*)?$/.test(part)) return { text: part }
+    const [, opened] = header.exec(part) ?? []
+    if (opened) return { text: part, path: (table = readNames(opened)) }
+    const [, key, value] = entry.exec(part) ?? []
+    if (!key || /["']/.test(value!.replaceAll(tokens, ''))) {
+      throw new FormatError(`this cannot be read: ${part.trim().slice(0, 80)}`)
+    }
+    return {
+      text: part,
+      path: [...table, ...readNames(key)],
+      value: value!,
+      isTop: table.length === 0,
+    }
+  })
+}
+
+/** Cuts a text at the ends of its lines, but for those in brackets and in strings of several lines. */
+function splitStatements(text: string): string[] {
+  const parts: string[] = []
+  let depth = 0
+  let start = 0
+  for (const { 0: found, index } of text.matchAll(tokens)) {
+    if (found === '[' || found === '{') depth++
+    else if (found === ']' || found === '}') depth--
+    else if (found === '\n' && depth <= 0) {
+      parts.push(text.slice(start, index + 1))
+      start = index + 1
+    }
+  }
+  if (depth !== 0) throw new FormatError('a bracket is not closed')
+  return start === text.length ? parts : [...parts, text.slice(start)]
+}
+
+const readNames = (dotted: string): string[] =>
+  [...dotted.matchAll(new RegExp(name, 'g'))].map(([one]) =>
+    /^["']/.test(one) ? unquote(one) : one,
   )
-  if (holder) throw new FormatError(`${holder.path.join('.')} is not written as a table of its own`)
+
+/** A string, a boolean, or a table of strings on one line; anything else is its text. */
+function readValue(text: string): unknown {
+  const [raw] = /^(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|true\b|false\b|\{.*\})/.exec(text) ?? [
+    text.trim(),
+  ]
+  if (raw === 'true' || raw === 'false') return raw === 'true'
+  if (/^["'](?!["']{2})/.test(raw)) return unquote(raw)
+  if (!raw.startsWith('{')) return raw
+  const pairs = raw.matchAll(new RegExp(String.raw`(${name})[ \t]*=[ \t]*(${name})`, 'g'))
+  return Object.fromEntries(
+    [...pairs].map(([, key, value]) => [readNames(key!)[0], readValue(value!)]),
+  )
 }
 
-/** Keys of the top stand before all tables. */
-function insertTopKey(text: string, line: string, lines: string): string {
-  const statements = parseToml(text)
-  const table = statements.findIndex(({ value }) => value === undefined)
-  const last = (table === -1 ? statements : statements.slice(0, table)).at(-1)
-  if (!last) return `${line}${lines}${text === '' ? '' : lines}${text}`
-  const newline = text.indexOf('\n', last.end)
-  const at = newline === -1 ? text.length : newline + 1
-  const gap = newline === -1 ? lines : ''
-  return `${text.slice(0, at)}${gap}${line}${lines}${text.slice(at)}`
-}
+const unquote = (raw: string): string =>
+  raw.startsWith('"') ? (JSON.parse(raw) as string) : raw.slice(1, -1)
 
-const key = (name: string): string => (/^[\w-]+$/.test(name) ? name : JSON.stringify(name))
+const writeName = (one: string): string => (/^[\w-]+$/.test(one) ? one : JSON.stringify(one))
 
-const inline = (value: Value): string =>
+const writeValue = (value: Value): string =>
   typeof value === 'object' && !Array.isArray(value)
     ? `{ ${Object.entries(value)
-        .map(([name, inner]) => `${key(name)} = ${inline(inner)}`)
+        .map(([key, inner]) => `${writeName(key)} = ${writeValue(inner)}`)
         .join(', ')} }`
     : JSON.stringify(value)
 
-const table = (value: Record<string, Value>, at: Path): string =>
-  [
-    `[${at.map(key).join('.')}]`,
-    ...Object.entries(value).map(([name, inner]) => `${key(name)} = ${inline(inner)}`),
-  ].join('\n')
+const writeEntry = ([key, value]: [string, Value]): string =>
+  `${writeName(key)} = ${writeValue(value)}\n`
 
-const pair = /("(?:[^"\\\n]|\\.)*"|[\w-]+)\s*=\s*("(?:[^"\\\n]|\\.)*"|'[^'\n]*')/g
-
-/** A string, a boolean, or a table of strings on one line; anything else is its text. */
-function readValue(raw: string): unknown {
-  if (/^["'](?!["']{2})/.test(raw)) return unquote(raw)
-  if (raw === 'true' || raw === 'false') return raw === 'true'
-  if (!raw.startsWith('{')) return raw
-  return Object.fromEntries(
-    [...raw.matchAll(pair)].map(([, name, value]) => [
-      name!.startsWith('"') ? unquote(name!) : name!,
-      unquote(value!),
-    ]),
-  )
-}
-
-/** The lines of a value without the white space around them. */
-const statementLines = (raw: string): string =>
-  raw
-    .split('\n')
-    .map(line => line.trim())
-    .filter(line => line !== '')
-    .join('\n')
+const writeTable = (at: Path, value: Value): string =>
+  [`[${at.map(writeName).join('.')}]\n`, ...Object.entries(value).map(writeEntry)].join('')

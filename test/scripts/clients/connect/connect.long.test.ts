@@ -158,6 +158,19 @@ t.test('what a person changed since stays; what they changed of ours is a refusa
   t.equal(filesOf(folder)['settings.json'], before.gemini!['settings.json']!.replace('"x"', '"y"'))
 })
 
+t.test('a program that writes its whole file again keeps what it has changed', async t => {
+  const folder = t.testdir(before['claude-code'])
+  await connect(folder, 'claude-code', '--yes')
+  const file = join(folder, '.claude.json')
+  const config = JSON.parse(readFileSync(file, 'utf8')) as { mcpServers: object }
+  Object.assign(config, { numStartups: 4 })
+  Object.assign(config.mcpServers, { later: { command: 'y' } })
+  writeFileSync(file, JSON.stringify(config, null, 2))
+  t.match(await connect(folder, 'claude-code', '--undo', '--yes'), { code: 0 })
+  const mcpServers = { docs: { command: 'x' }, later: { command: 'y' } }
+  t.equal(readFileSync(file, 'utf8'), JSON.stringify({ numStartups: 4, mcpServers }, null, 2))
+})
+
 t.test('another key in place of the first; the file as it was stays the backup', async t => {
   const folder = t.testdir(before.cursor)
   await connect(folder, 'cursor', '--yes')
@@ -176,7 +189,7 @@ t.test('a file keeps its mode, and one that others can read is named', async t =
   t.equal(statSync(file).mode & 0o777, 0o644)
   t.match((await connect(folder, 'vscode', '--yes')).out, /chmod 600/)
   t.equal(statSync(file).mode & 0o777, 0o644)
-  t.equal(statSync(join(folder, '.memory-vault', 'mcp.json.json')).mode & 0o777, 0o600)
+  t.equal(statSync(join(folder, '.memory-vault', 'mcp.json.after')).mode & 0o777, 0o600)
 })
 
 t.test('a file that cannot be read is left as it is', async t => {
