@@ -129,7 +129,7 @@ export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
   reembed: concurrently({
     run: (backend, { data, signal }) => reembedStep(backend, data, signal),
     failedEvent: 'reembed.failed',
-    logFields: ({ operation, step }) => ({ operation, step }),
+    logFields: ({ operation, n }) => ({ operation, step: n }),
     giveUp: failOperation,
   }),
   'delete-ids': concurrently({
@@ -141,7 +141,7 @@ export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
   retention: concurrently({
     run: (backend, { data, isRetry }) => runRetentionStep(backend, data, isRetry),
     failedEvent: 'retention.failed',
-    logFields: ({ operation, step }) => ({ operation, step }),
+    logFields: ({ operation, n }) => ({ operation, step: n }),
     giveUp: failOperation,
   }),
   clear: concurrently({

@@ -7,10 +7,9 @@ const accountUseTables = [
   'account_events where account = $1',
   'account_event_heads where account = $1',
   'open_exchanges where account = $1',
-  `copies where source in ${accountVaultsSql()} or destination in ${accountVaultsSql()}`,
-  `reembeddings where vault in ${accountVaultsSql()}`,
+  // Those that the account asked for go with their operations.
+  `long_operations where vault in ${accountVaultsSql()}`,
   `leases where vault in ${accountVaultsSql()}`,
-  `bulk_files where vault in ${accountVaultsSql()}`,
   `vault_changes where vault in ${accountVaultsSql()}`,
   `sessions where vault in ${accountVaultsSql()}`,
   `shared_tag_sets where vault in ${accountVaultsSql()}`,

@@ -60,12 +60,11 @@ export type DeleteIdsJob = {
 /** An erasure of an account that is to be finished; `look` counts the checks so far. */
 export type AccountEraseJob = { operation: string; look: number }
 
-/** One chunk of a file; everything else is in the row of the file. */
-export type FileChunkJob = {
+/** One step of an operation of many steps; the row of the step says what is to be done. */
+export type StepJob = {
   operation: string
+  /** The vault that is written to. */
   vault: string
-  file: string
-  /** Number of the chunk. */
   n: number
 }
 
@@ -80,15 +79,6 @@ export type EditJob = {
   /** The memory. */
   id: string
 }
-
-/** One chunk of a copy. */
-export type CopyJob = { operation: string; n: number }
-
-/** Applies a retention to one page of memories; each page sends the next. */
-export type RetentionJob = { operation: string; step: number }
-
-/** One step of a re-embedding; each step sends the next. */
-export type ReembedJob = { operation: string; step: number }
 
 /** The reflections of an accepted commit, to be stored. */
 export type CommitJob = {

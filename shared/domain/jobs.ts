@@ -4,11 +4,8 @@ import type {
   ClearJob,
   DeleteIdsJob,
   AccountEraseJob,
-  FileChunkJob,
+  StepJob,
   EditJob,
-  CopyJob,
-  RetentionJob,
-  ReembedJob,
   CommitJob,
   OrgExtractJob,
   OrgTurnJob,
@@ -24,14 +21,14 @@ import type {
  */
 export type JobPayloads = {
   ingest: IngestJob
-  upload: FileChunkJob
-  import: FileChunkJob
+  upload: StepJob
+  import: StepJob
   'edit-settle': EditJob
   'commit-apply': CommitJob
-  'copy-chunk': CopyJob
-  reembed: ReembedJob
+  'copy-chunk': StepJob
+  reembed: StepJob
   'delete-ids': DeleteIdsJob
-  retention: RetentionJob
+  retention: StepJob
   clear: ClearJob
   'account-erase': AccountEraseJob
   'org-extract': OrgExtractJob

@@ -87,14 +87,6 @@ export const failedOutcome = (refusal: Refusal): OperationOutcome => ({
   hint: refusal.hint ?? 'The work is kept: the operator can have it tried again',
 })
 
-/** The HTTP status that the `status` columns of operations and of chunks of copies hold. */
-export const statusOfFailure = (reason: FailureReason): number => statuses[reason]
-
-/** @returns `unexpected` for any other status. */
-export const failureOfStatus = (status: number): FailureReason =>
-  Object.keys(statuses)
-    .filter(isFailureReason)
-    .find(reason => statuses[reason] === status) ?? 'unexpected'
-
+/** The HTTP status that the `status` column of operations holds. */
 export const statusOfOutcome = (outcome: OperationOutcome): number =>
-  outcome.kind === 'failed' ? statusOfFailure(outcome.reason) : 200
+  outcome.kind === 'failed' ? statuses[outcome.reason] : 200

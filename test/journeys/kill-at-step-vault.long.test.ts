@@ -95,7 +95,7 @@ killAtSteps(t, {
     async begin(t, open) {
       const scene = await open()
       const { client, key } = await newVault(scene)
-      const staged = (): Promise<number> => countRows(scene.backend, 'bulk_chunks')
+      const staged = (): Promise<number> => countRows(scene.backend, 'operation_steps')
       const lines = linesOf(700)
       const once = { 'idempotency-key': 'once' }
       const sendPart = (count: number) => async (base: string) => {

@@ -121,8 +121,8 @@ export const setOperation = (
 /** Stores a file whose lines have not all arrived, of an age such as `1 minute`. */
 export const insertStagedFile = ({ postgres }: Postgres, vault: string, age: string) =>
   postgres.query(
-    `insert into bulk_files (id, vault, kind, model, created_at)
-     values (gen_random_uuid(), $1, 'upload', 'local', now() - $2::interval)`,
+    `insert into long_operations (id, vault, kind, request, created_at)
+     values (gen_random_uuid(), $1, 'upload', '{}', now() - $2::interval)`,
     [vault, age],
   )
 

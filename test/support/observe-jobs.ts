@@ -147,7 +147,7 @@ export const queuedRowsWith = (stores: Postgres, text: string) =>
     stores,
     `select row_to_json(j)::text as row from pgboss.job j where data::text like $1
      union all select user_turn::text from open_exchanges where user_turn::text like $1
-     union all select row_to_json(c)::text from bulk_chunks c where content::text like $1`,
+     union all select row_to_json(c)::text from operation_steps c where input::text like $1`,
     [`%${text}%`],
   )
 
@@ -155,17 +155,20 @@ export const queuedRowsWith = (stores: Postgres, text: string) =>
 export const vaultOfOperation = (stores: Postgres, operation: string) =>
   readValue<string>(stores, 'select vault from operations where id = $1', [operation])
 
-/** How many steps a re-embedding has stored that is not finished. */
-export const countReembeddingSteps = (stores: Postgres, operation: string) =>
-  readValue<number>(stores, 'select count(*)::int as n from reembeddings where operation = $1', [
-    operation,
-  ])
+/** How many steps of an operation are stored. */
+export const countSteps = (stores: Postgres, operation: string) =>
+  readValue<number>(
+    stores,
+    `select count(*)::int as n from operation_steps s join long_operations l on l.id = s.long_operation
+     where l.operation = $1`,
+    [operation],
+  )
 
 /** How many staged files of a vault belong to an operation. */
 export const countAcceptedFiles = (stores: Postgres, vault: string) =>
   readValue<number>(
     stores,
-    'select count(*)::int as n from bulk_files where vault = $1 and operation is not null',
+    'select count(*)::int as n from long_operations where vault = $1 and operation is not null',
     [vault],
   )
 

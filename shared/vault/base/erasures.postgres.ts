@@ -105,11 +105,11 @@ export async function dropClearedFiles(
   { vault, session, upTo, vaultEpoch }: ClearedRange,
 ): Promise<string[]> {
   const { rows } = await query<{ operation: string }>(
-    `delete from bulk_files
-     where vault = $1 and operation is not null
+    `delete from long_operations
+     where vault = $1 and operation is not null and kind in ('upload', 'import')
        and case when $2::text is null then epoch <= $3
-                else session = $2 and coalesce((session_epochs->>$2)::int, 0) <= $3
-                     and epoch <= $4 end
+                else request->>'session' = $2 and epoch <= $4
+                     and coalesce((request->'sessionEpochs'->>$2)::int, 0) <= $3 end
      returning operation`,
     [vault, session, upTo, vaultEpoch],
   )

@@ -33,15 +33,15 @@ export async function findSessionEpochs(
   return new Map(rows.map(({ session, epoch }) => [session, epoch]))
 }
 
-/** The current epoch of a vault. */
+/** The current epoch of a vault; undefined when it was deleted. */
 export async function findEpoch(
   query: Query,
   { vault }: Pick<VaultScope, 'vault'>,
-): Promise<number> {
+): Promise<number | undefined> {
   const { rows } = await query<{ epoch: number }>(
     'select epoch from vaults where id = $1',
     [vault],
     'vaults.epoch',
   )
-  return rows[0]!.epoch
+  return rows[0]?.epoch
 }

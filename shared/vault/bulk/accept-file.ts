@@ -2,21 +2,22 @@ import { createHash } from 'node:crypto'
 import type { BulkFileKind } from '#shared/domain/file-types.ts'
 import type { LineLimits } from '#shared/vault/bulk/split-lines.ts'
 import { stageFile, type LineReader } from '#shared/vault/bulk/stage-file.ts'
-import { memoryIdOf, mintId } from '#shared/core/ids.ts'
+import { mintId } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import {
-  insertBulkFile,
-  openChunkNumbers,
   claimFile,
+  type FileRequest,
   dropStaleFiles,
   dropUnclaimedFile,
   findSameFileInFlight,
 } from '#shared/vault/bulk/files.postgres.ts'
-import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { acceptOperation } from '#shared/operations/accept-operations.ts'
+import { insertLongOperation } from '#shared/operations/operation-steps.postgres.ts'
+import { firstStepJobs } from '#shared/vault/base/long-operation.ts'
 import { findOperationState, type NewOperation } from '#shared/operations/operations.postgres.ts'
 import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
-import type { NewJob, Queue } from '#shared/storage/queue/queue.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 
 export type IncomingFile = {
@@ -36,14 +37,15 @@ export type IncomingFile = {
    *
    * @returns the id for the operation
    */
-  onReceived(askedHash: Buffer): Promise<string>
+  onReceived(requestHash: Buffer): Promise<string>
 }
 
 /**
  * Accepts a file: stages its lines while it arrives, then writes operation and jobs in one transaction.
  * When this rejects, nothing is accepted and no line stays; lines staged by a process that died are
  * deleted with a later file. When an operation for the same file and vault is still under way, that one is
- * returned. It is billed when it ends, for what it stored.
+ * returned. It is billed when it ends, for what it stored. Chunks of an upload are stored in parallel, those of an
+ * import one after the other.
  *
  * @returns the id of the operation that stores the file
  * @throws Refusal `too-large`, `invalid` as `stageFile` does; `invalid`, `upstream` when `embeddings` names
@@ -62,27 +64,29 @@ export async function acceptFile(
   const { vault } = caller.scope
   const file = mintId()
   await dropStaleFiles(postgres.query)
-  await insertBulkFile(postgres.query, { id: file, vault, kind, session, model, replaces })
+  const request: FileRequest = { session, model, replaces }
+  const staged = { id: file, operation: null, kind, vault, epoch: null, request }
+  await insertLongOperation(postgres.query, staged)
   try {
     const { source, limits, reader } = incoming
     const { lines, hash } = await stageFile(postgres.query, file, source, limits, reader)
-    const askedHash = createHash('sha256')
+    const requestHash = createHash('sha256')
       .update(JSON.stringify([kind, session, model, replaces]))
       .update(hash)
       .digest()
-    const operation = await incoming.onReceived(askedHash)
+    const operation = await incoming.onReceived(requestHash)
     return await postgres.transaction(async tx => {
       await takeVaultAdvisoryLock(tx, vault, 'bulk')
       if ((await findOperationState(tx.query, caller.account, operation)) !== undefined)
         return operation
-      const running = await findSameFileInFlight(tx.query, vault, askedHash)
+      const running = await findSameFileInFlight(tx.query, vault, requestHash)
       if (running !== undefined) return running
       await acceptOperation(tx, queue, {
         operation: newOperation(caller, operation, { ...incoming, lines }),
         queueName: kind,
         async jobs({ epoch, pending }) {
-          await claimFile(tx.query, file, { operation, askedHash, epoch })
-          return fileJobs(tx.query, { kind, operation, vault, file, pending })
+          const chunks = await claimFile(tx.query, file, { operation, requestHash, epoch })
+          return firstStepJobs({ operation, kind, vault }, chunks, pending)
         },
       })
       return operation
@@ -108,29 +112,4 @@ function newOperation(
     total: lines,
     billing: 'at end',
   }
-}
-
-type AcceptedFile = {
-  kind: BulkFileKind
-  operation: string
-  vault: string
-  file: string
-  /** The vault's number of pending operations: lowers the priority of its jobs. */
-  pending: number
-}
-
-/**
- * The jobs of a file. Chunks of an upload are independent and run in parallel, each with a lower priority
- * than the one before; chunks of an import run one after the other, so only the next one gets a job.
- */
-export async function fileJobs(
-  query: Query,
-  { kind, operation, vault, file, pending }: AcceptedFile,
-): Promise<NewJob<BulkFileKind>[]> {
-  const numbers = await openChunkNumbers(query, file)
-  return (kind === 'import' ? numbers.slice(0, 1) : numbers).map((n, index) => ({
-    id: memoryIdOf(operation, n),
-    data: { operation, vault, file, n },
-    priority: -(pending + index),
-  }))
 }

@@ -1,26 +1,25 @@
-import { fileJobs } from '#shared/vault/bulk/accept-file.ts'
-import { finishFile } from '#shared/vault/bulk/finish-file.ts'
-import { debtContribution, type PlannedItem } from '#shared/vault/bulk/plan-items.ts'
-import { reportedErrorsMax } from '#shared/domain/file-types.ts'
-import { acceptedSessionEpoch } from '#shared/vault/bulk/upload-lines.ts'
-import {
-  cutBulkChunk,
-  finalizeBulkChunk,
-  tallyBulkFile,
-  type BulkChunk,
-} from '#shared/vault/bulk/chunks.postgres.ts'
-import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
-import { reportProgress } from '#shared/operations/operation-rows.postgres.ts'
-import { lockVault, findSessionEpochs } from '#shared/vault/base/vault-state.postgres.ts'
-import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
+import { settleStep, type StepResult } from '#shared/vault/base/long-operation.ts'
+import type { LineError } from '#shared/domain/file-types.ts'
+import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
 import type { DebtChange, PartitionChange } from '#shared/domain/vault-change.ts'
+import type { StepTally } from '#shared/operations/operation-steps.postgres.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
+import { findSessionEpochs, lockVault } from '#shared/vault/base/vault-state.postgres.ts'
+import type { BulkChunk } from '#shared/vault/bulk/files.postgres.ts'
+import { debtContribution, type PlannedItem } from '#shared/vault/bulk/plan-items.ts'
+import { acceptedSessionEpoch } from '#shared/vault/bulk/upload-lines.ts'
+
+/** How far a file is, and how it ended. */
+const ofFile: Pick<StepResult<BulkChunk>, 'progress' | 'summarize'> = {
+  progress: ({ counts }) => counts.lines!,
+  summarize: summarizeFile,
+}
 
 /**
- * Settles a chunk whose memories are written: makes them visible, changes the debt, and continues or ends
- * the operation; once, however many times the chunk runs. Memories whose vault or session was cleared in
- * the meantime were never visible: they are deleted, and neither told as stored nor billed.
+ * Settles a chunk whose memories are written. Memories whose vault or session was cleared in the meantime
+ * were never visible: they are deleted, and neither reported as stored nor billed.
  */
 export async function finalizeStoredChunk(
   { postgres, queue, memories }: { postgres: Postgres; queue: Queue; memories: MemoryStore },
@@ -37,28 +36,25 @@ export async function finalizeStoredChunk(
       vault.epoch === chunk.epoch &&
       (session === null || (epochs.get(session) ?? 0) === acceptedSessionEpoch(chunk, session))
     const visible = written.filter(isVisible)
-    const isFirstRun = await finalizeBulkChunk(tx.query, chunk, {
-      memories: plannedItems.length,
-      stored: countPlanned(visible, 'new'),
-      replaced: countPlanned(visible, 'replace'),
-      skipped: countPlanned(plannedItems, 'skip'),
-      tokens: visible.reduce((sum, { memory }) => sum + memory.tokens, 0),
+    const isFirstRun = await settleStep(tx, queue, chunk, {
+      ...ofFile,
+      counts: {
+        memories: plannedItems.length,
+        stored: countPlanned(visible, 'new'),
+        replaced: countPlanned(visible, 'replace'),
+        skipped: countPlanned(plannedItems, 'skip'),
+        tokens: visible.reduce((sum, { memory }) => sum + memory.tokens, 0),
+      },
+      changes: toSessionChanges(visible),
+      debt: sumDebtChange(visible),
     })
-    if (!isFirstRun) return []
-    if (visible.length > 0)
-      await changeVault(tx, chunk.vault, toSessionChanges(visible), sumDebtChange(visible), queue)
-    await continueOrFinish({ queue }, tx, chunk, vault.pending)
-    return written.filter(item => !isVisible(item))
+    return isFirstRun ? written.filter(item => !isVisible(item)) : []
   })
-  if (invalidated.length === 0) return
-  await memories.discard(
-    chunk,
-    invalidated.map(({ planned }) => planned.id),
-  )
+  if (invalidated.length > 0) await memories.discard(chunk, idsOf(invalidated))
 }
 
 /**
- * Settles a chunk of a cancelled file without storing it.
+ * Settles a chunk of a cancelled file without storing it; its lines count nowhere.
  *
  * @returns false when an earlier run has begun to store it: that is to be finished.
  */
@@ -67,25 +63,28 @@ export async function cutChunk(
   chunk: BulkChunk,
 ): Promise<boolean> {
   return postgres.transaction(async tx => {
-    const { pending } = await lockVault(tx, chunk.vault)
-    if (!(await cutBulkChunk(tx.query, chunk))) return false
-    await continueOrFinish({ queue }, tx, chunk, pending)
-    return true
+    await lockVault(tx, chunk.vault)
+    const nothing = { counts: { lines: 0, failed: 0, cut: 1 }, errors: [], unplanned: true }
+    return settleStep(tx, queue, chunk, { ...ofFile, ...nothing })
   })
 }
 
-/** Sends the next chunk of an import; ends the operation after the last chunk. */
-async function continueOrFinish(
-  { queue }: { queue: Queue },
-  tx: Transaction,
-  { file, operation, vault, kind }: BulkChunk,
-  pending: number,
-): Promise<void> {
-  const tally = await tallyBulkFile(tx.query, file, reportedErrorsMax)
-  if (tally.left === 0) return finishFile(tx, queue, { file, operation, vault, kind }, tally)
-  await reportProgress(tx.query, operation, { done: tally.lines })
-  if (kind !== 'import') return
-  await queue.send(tx, kind, await fileJobs(tx.query, { kind, operation, vault, file, pending }))
+function summarizeFile(
+  { counts, errors }: StepTally,
+  { kind, key, session }: BulkChunk,
+): OperationOutcome {
+  const { lines = 0, failed = 0, memories = 0, stored = 0, replaced = 0, skipped = 0 } = counts
+  const shared = {
+    lines,
+    failed,
+    stored,
+    skipped,
+    ...(errors.length > 0 && { errors: errors as LineError[] }),
+    ...(counts.cut && { cancelled: true as const }),
+  }
+  return kind === 'upload'
+    ? { kind, key, inSession: session !== null, memories, ...shared }
+    : { kind: 'import', replaced, ...shared }
 }
 
 const countPlanned = (items: readonly PlannedItem[], as: PlannedItem['planned']['as']): number =>

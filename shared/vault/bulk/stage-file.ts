@@ -10,7 +10,8 @@ import { isLineExpired } from '#shared/vault/bulk/upload-lines.ts'
 import { FileRefusal, Refusal } from '#shared/core/errors.ts'
 import { createJsonCounter, parsedBodyBounds } from '#shared/core/json-bounds.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import { stageBulkChunk, type NewBulkChunk } from '#shared/vault/bulk/files.postgres.ts'
+import { insertSteps } from '#shared/operations/operation-steps.postgres.ts'
+import type { ChunkInput, ChunkLines } from '#shared/vault/bulk/files.postgres.ts'
 import {
   applyRedaction,
   redactMetadata,
@@ -34,6 +35,9 @@ export type LineReader = {
  */
 const chunkLines = 200
 const chunkBytes = 512 * 1024
+
+/** Chunks are numbered tier by tier, so that an import stores the sources of a reflection before it. */
+const chunksPerTierMax = 1_000_000
 
 export type StagedFile = {
   lines: number
@@ -65,12 +69,21 @@ export async function stageFile(
   const openChunks = new Map<number, OpenChunk>()
   const seenKeys = new Set<string>()
   const firstErrors: LineError[] = []
-  let n = 0
+  const stagedChunks = new Map<number, number>()
+  let linesBefore = 0
   let lines = 0
   let failed = 0
   const stage = async (tier: number, chunk: OpenChunk): Promise<void> => {
     openChunks.delete(tier)
-    await stageBulkChunk(query, file, { ...chunk, n: n++, tier, sessions: [...chunk.sessions] })
+    const staged = stagedChunks.get(tier) ?? 0
+    stagedChunks.set(tier, staged + 1)
+    const { lines, failed, errors, sessions, content } = chunk
+    const input: ChunkInput = { content, linesBefore }
+    const n = (tier - 1) * chunksPerTierMax + staged
+    const step = { n, input, sessions: [...sessions], counts: { lines, failed }, errors }
+    // The commit that accepts the file makes its chunks durable.
+    await insertSteps(query, file, [step], 'off')
+    linesBefore += lines
   }
 
   for await (const { number, bytes, isTooLong } of splitLines(hashedSource(), limits)) {
@@ -97,7 +110,8 @@ export async function stageFile(
   return { lines, hash: hash.digest() }
 }
 
-type OpenChunk = Omit<NewBulkChunk, 'n' | 'tier' | 'sessions'> & {
+type OpenChunk = ChunkLines & {
+  content: StagedLine[]
   bytes: number
   sessions: Set<string>
 }

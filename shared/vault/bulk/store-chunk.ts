@@ -21,13 +21,10 @@ import {
   type RestoredMemory,
   type StoredState,
 } from '#shared/vault/bulk/memories.mongo.ts'
-import {
-  updatePlan,
-  findBulkChunk,
-  savePlan,
-  type BulkChunk,
-} from '#shared/vault/bulk/chunks.postgres.ts'
-import type { FileChunkJob } from '#shared/domain/job-payloads.ts'
+import type { BulkChunk } from '#shared/vault/bulk/files.postgres.ts'
+import { findStep, savePlan, updatePlan } from '#shared/operations/operation-steps.postgres.ts'
+import { findVaultRetention } from '#shared/vault/base/expiries.postgres.ts'
+import type { StepJob } from '#shared/domain/job-payloads.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
@@ -53,12 +50,13 @@ const purgeTimeoutMs = 10_000
  */
 export async function storeChunk(
   backend: StoreChunkBackend,
-  { file, n }: FileChunkJob,
+  { operation, n }: StepJob,
   signal?: AbortSignal,
 ): Promise<boolean> {
   const { query } = backend.postgres
-  const chunk = await findBulkChunk(query, file, n)
-  if (!chunk) return false
+  const step = await findStep<Omit<BulkChunk, 'retentionDays'>>(query, operation, n)
+  if (!step) return false
+  const chunk = { ...step, retentionDays: await findVaultRetention(query, step.vault) }
   if (chunk.isCancelled && (await cutChunk(backend, chunk))) return false
   // An expired memory must not count as present.
   if (!(await backend.expiry.purgeExpired(chunk.vault, purgeTimeoutMs))) {

@@ -8,7 +8,7 @@ import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
 import { presentTexts, textAndTimeKey } from '#shared/vault/bulk/memories.mongo.ts'
 import { parseStart, type Moment } from '#shared/core/dates.ts'
 import { contentHash } from '#shared/vault/base/memories.mongo.ts'
-import type { BulkChunk } from '#shared/vault/bulk/chunks.postgres.ts'
+import type { BulkChunk } from '#shared/vault/bulk/files.postgres.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 
 /** Lines of a file with equal keys are the same: their text and time are equal. */
@@ -129,6 +129,6 @@ export const acceptedSessionEpoch = (
 
 /** Lines without a time get the time of arrival, a millisecond apart, so that they keep their order. */
 const syntheticTimestamp = (
-  { arrivedAt, fileLines, linesBefore }: BulkChunk,
+  { createdAt, fileLines, linesBefore }: BulkChunk,
   index: number,
-): number => arrivedAt - Math.max(0, fileLines - linesBefore - index - 1)
+): number => createdAt.getTime() - Math.max(0, fileLines - linesBefore - index - 1)

@@ -1,9 +1,8 @@
 import type { Destination } from '#shared/vault/copy/destination.ts'
 import { redactText } from '#shared/privacy/redact.ts'
-import { memoryIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import { dropEndedCopies, insertCopy, type CopyChunk } from '#shared/vault/copy/copies.postgres.ts'
-import { acceptOperation } from '#shared/operations/accept-operations.ts'
+import type { CopyInput, CopyRequest } from '#shared/vault/copy/settle-chunk.ts'
+import { acceptLongOperation } from '#shared/vault/base/long-operation.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
@@ -38,50 +37,38 @@ export async function acceptCopy(
   const { account, keyHash, scope, maskedKey, keyRow } = caller
   // A query is no text to be stored, so no policy refuses it: what is kept of it is redacted.
   const kinds = new Set(keyRow.redaction?.kinds)
-  const chunks = splitIntoCopyChunks(copy.ids)
-  await dropEndedCopies(postgres.query)
-  await postgres.transaction(async tx => {
-    const accepted = await acceptOperation(tx, queue, {
-      operation: {
-        id: operation,
-        account,
-        vault: scope.vault,
-        keyHash,
-        kind,
-        awaited,
-        session: null,
-        total: chunks.length,
-        billing: 'at end',
-      },
-      queueName: 'copy-chunk',
-      jobs: () => chunks.map(({ n }) => ({ id: memoryIdOf(operation, n), data: { operation, n } })),
-    })
-    if (!accepted) return
-    await insertCopy(
-      tx.query,
-      {
-        operation,
-        source: scope.vault,
-        sourceEpoch: scope.epoch,
-        sourceKey: maskedKey,
-        destination: destination.vault,
-        destinationEpoch: destination.epoch,
-        destinationHash: destination.keyHash,
-        destinationKey: destination.key,
-        model,
-        queries: graftQuery?.queries.map(query => redactText(query, kinds)) ?? null,
-        threshold: graftQuery?.threshold ?? null,
-      },
-      chunks,
-    )
-  })
+  const request: CopyRequest = {
+    source: scope.vault,
+    sourceEpoch: scope.epoch,
+    sourceKey: maskedKey,
+    destinationHash: destination.keyHash.toString('hex'),
+    destinationKey: destination.key,
+    model,
+    queries: graftQuery?.queries.map(query => redactText(query, kinds)) ?? null,
+    threshold: graftQuery?.threshold ?? null,
+  }
+  const inputs = splitIntoCopyChunks(copy.ids)
+  const accepted = {
+    id: operation,
+    account,
+    vault: scope.vault,
+    keyHash,
+    kind,
+    awaited,
+    session: null,
+    total: inputs.length,
+    billing: 'at end',
+  } as const
+  await postgres.transaction(tx =>
+    acceptLongOperation(tx, queue, accepted, { target: destination, request, inputs }),
+  )
 }
 
 /** A copy of nothing has one empty chunk, whose job ends the operation. */
-function splitIntoCopyChunks(ids: readonly string[]): CopyChunk[] {
-  const chunks: CopyChunk[] = []
+function splitIntoCopyChunks(ids: readonly string[]): CopyInput[] {
+  const chunks: CopyInput[] = []
   for (let first = 0; first < Math.max(1, ids.length); first += chunkMemories) {
-    chunks.push({ n: chunks.length, first, ids: ids.slice(first, first + chunkMemories) })
+    chunks.push({ first, ids: ids.slice(first, first + chunkMemories) })
   }
   return chunks
 }

@@ -7,24 +7,21 @@ import { applyCurrentRetention } from '#shared/vault/base/apply-retention.ts'
 import { withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
 import { insertIfIdFree, type RestoredMemory } from '#shared/vault/bulk/memories.mongo.ts'
 import { copySources, memoriesWithTexts, type CopySource } from '#shared/vault/copy/copies.mongo.ts'
-import type { Transaction } from '#shared/storage/postgres/connect.ts'
-import {
-  findCopyChunk,
-  isSourceCleared,
-  type PendingCopyChunk,
-} from '#shared/vault/copy/copies.postgres.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
+import { findStep } from '#shared/operations/operation-steps.postgres.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import { findVaultRetention } from '#shared/vault/base/expiries.postgres.ts'
 import { findKey } from '#shared/access/memory-keys.postgres.ts'
+import { findEpoch } from '#shared/vault/base/vault-state.postgres.ts'
 import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
-import type { CopyJob } from '#shared/domain/job-payloads.ts'
+import type { StepJob } from '#shared/domain/job-payloads.ts'
 import { isPermanentFailure } from '#shared/domain/jobs.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { assertEpoch, nothingCopied, recordChunkResult } from '#shared/vault/copy/settle-chunk.ts'
+import { assertEpoch, settleChunk, type CopyChunk } from '#shared/vault/copy/settle-chunk.ts'
 
 type CopyBackend = Stores & {
   queue: Queue
@@ -44,51 +41,50 @@ const purgeWithinMs = 10_000
  */
 export async function copyChunk(
   backend: CopyBackend,
-  { operation, n }: CopyJob,
+  { operation, n }: Omit<StepJob, 'vault'>,
   { again = false, signal }: { again?: boolean; signal?: AbortSignal } = {},
 ): Promise<void> {
   const { query } = backend.postgres
-  const waiting = await findCopyChunk(query, operation, n)
-  if (!waiting) return
-  const { destination } = waiting.copy
-  const days = await findVaultRetention(query, destination)
-  const prepared = await prepareCopies(backend, waiting, days, signal)
+  const chunk = await findStep<CopyChunk>(query, operation, n)
+  if (!chunk) return
+  const { vault } = chunk
+  const days = await findVaultRetention(query, vault)
+  const prepared = await prepareCopies(backend, chunk, days, signal)
   const memories = prepared.copies.map(({ memory }) => memory)
-  const work = { operation: memoryIdOf(operation, n), vault: destination, memories }
+  const work = { operation: memoryIdOf(operation, n), vault, memories }
   await withExpiryProtocol(backend, [work], async () => {
     // A text of the destination that has expired does not count as present.
-    if (!(await backend.expiry.purgeExpired(destination, purgeWithinMs))) {
+    if (!(await backend.expiry.purgeExpired(vault, purgeWithinMs))) {
       throw new Refusal(
         'unavailable',
         'Memories of the destination that are over are being removed',
       )
     }
-    await writeCopies(backend, waiting, prepared, { again, days })
+    await writeCopies(backend, chunk, prepared, { again, days })
   })
 }
 
 async function writeCopies(
   backend: CopyBackend,
-  waiting: PendingCopyChunk,
+  chunk: CopyChunk,
   { space, copies }: PreparedCopies,
   { again, days }: { again: boolean; days: number | null },
 ): Promise<void> {
   const { postgres, mongo, memories, queue } = backend
-  const { copy, chunk } = waiting
-  const destination = { vault: copy.destination, epoch: copy.destinationEpoch }
+  const { vault, source } = chunk
   const written: string[] = []
   await postgres
     .transaction(async tx => {
       // The lock covers the search for a text and its insertion; edits take the same lock.
-      await takeVaultAdvisoryLock(tx, copy.destination, 'contents')
+      await takeVaultAdvisoryLock(tx, vault, 'contents')
       // Another run may have settled the chunk while this one waited.
-      if (!(await findCopyChunk(tx.query, copy.operation, chunk.n))) return
-      await assertDestination(tx, waiting)
-      const orphaned = again ? idsWithoutSource(waiting, copies) : []
+      if (!(await findStep(tx.query, chunk.operation, chunk.n))) return
+      await assertDestination(tx.query, chunk)
+      const orphaned = again ? idsWithoutSource(chunk, copies) : []
       // Before the search for texts: another memory of the chunk may have the text of one of them.
-      if (orphaned.length > 0) await memories.discard(destination, orphaned)
+      if (orphaned.length > 0) await memories.discard(chunk, orphaned)
       const hashes = copies.map(({ hash }) => hash)
-      const holders = await memoriesWithTexts(mongo, destination, hashes)
+      const holders = await memoriesWithTexts(mongo, chunk, hashes)
       const { alreadyWritten, fresh } = splitByPresence(copies, holders)
       written.push(...fresh.map(({ memory }) => memory.id))
       await insertIfIdFree(
@@ -98,34 +94,31 @@ async function writeCopies(
       )
       const copied = [...alreadyWritten, ...fresh].map(({ memory }) => memory)
       await applyCurrentRetention(backend, tx.query, {
-        ...destination,
+        ...chunk,
         ids: copied.map(({ id }) => id),
         // An earlier run may have written under another retention.
         days: again ? undefined : days,
       })
       const completing = { holders, copies, again }
-      const completed = await addVectorsToDuplicates(backend, destination, space, completing)
+      const completed = await addVectorsToDuplicates(backend, chunk, space, completing)
       // From here on the source cannot be cleared before the copies are settled.
-      await lockVaults(tx, [copy.source, copy.destination])
-      if (await isSourceCleared(tx.query, copy)) {
-        const removed = idsWithoutSource(waiting, [])
-        await memories.discard(destination, removed)
-        const change = { stored: completed, removed }
-        await recordChunkResult(tx, queue, waiting, change, nothingCopied(chunk))
+      await lockVaults(tx, [source, vault])
+      if (await isSourceCleared(tx.query, chunk)) {
+        const removed = idsWithoutSource(chunk, [])
+        await memories.discard(chunk, removed)
+        await settleChunk(tx, queue, chunk, { stored: completed, removed }, {})
         return
       }
       const stored = [...copied.map(({ id }) => id), ...completed]
       const change = { stored, removed: orphaned }
-      await recordChunkResult(tx, queue, waiting, change, {
-        ...nothingCopied(chunk),
+      await settleChunk(tx, queue, chunk, change, {
         copied: copied.length,
-        skipped: chunk.ids.length - copied.length,
         tokens: copied.reduce((sum, { tokens }) => sum + tokens, 0),
       })
     })
     .catch(async (error: unknown) => {
       // They were written under an epoch that has ended, and were never visible.
-      if (isPermanentFailure(error)) await memories.discard(destination, written).catch(() => {})
+      if (isPermanentFailure(error)) await memories.discard(chunk, written).catch(() => {})
       throw error
     })
 }
@@ -136,13 +129,13 @@ type PreparedCopies = { space: string; copies: PreparedCopy[] }
 /** The memories of a chunk as the destination will store them; those deleted, cleared or expired since are left out. */
 async function prepareCopies(
   { postgres, mongo, embedders }: Stores & { embedders: Embedders },
-  { copy, chunk }: PendingCopyChunk,
+  chunk: CopyChunk,
   days: number | null,
   signal?: AbortSignal,
 ): Promise<PreparedCopies> {
-  const embedder = await embedders.get(copy.model)
-  if (await isSourceCleared(postgres.query, copy)) return { space: embedder.space, copies: [] }
-  const from = { vault: copy.source, epoch: copy.sourceEpoch }
+  const embedder = await embedders.get(chunk.model)
+  if (await isSourceCleared(postgres.query, chunk)) return { space: embedder.space, copies: [] }
+  const from = { vault: chunk.source, epoch: chunk.sourceEpoch }
   const sources = await copySources(mongo, from, embedder.space, chunk.ids)
   const withoutVector = [...sources.values()].filter(({ vector }) => vector === null)
   const texts = withoutVector.map(({ text }) => text)
@@ -155,13 +148,13 @@ async function prepareCopies(
     if (!source || !vector || isExpired(source, Date.now())) return []
     // A copy expires no later than its source.
     const expiry = expiryFor({ requested: source.expiresAt, days, storedAt: Date.now() })
-    return [prepareCopy(copy, chunk.first + i, { ...source, ...expiry }, vector)]
+    return [prepareCopy(chunk, chunk.first + i, { ...source, ...expiry }, vector)]
   })
   return { space: embedder.space, copies }
 }
 
 function prepareCopy(
-  copy: PendingCopyChunk['copy'],
+  { operation, vault, epoch, sourceKey, createdAt }: CopyChunk,
   index: number,
   { hash, ...source }: CopySource,
   vector: Float32Array,
@@ -170,18 +163,18 @@ function prepareCopy(
     hash,
     memory: {
       ...source,
-      id: copyIdOf(copy.operation, index, source.id),
-      vault: copy.destination,
-      epoch: copy.destinationEpoch,
+      id: copyIdOf(operation, index, source.id),
+      vault,
+      epoch,
       session: null,
       sessionEpoch: 0,
-      operation: copy.operation,
+      operation,
       vector,
       restored: {
         consolidated: false,
         provenance: {
-          origin_key: copy.sourceKey,
-          transferred_at: copy.askedAt,
+          origin_key: sourceKey,
+          transferred_at: createdAt,
           source_id: source.id,
         },
       },
@@ -191,22 +184,25 @@ function prepareCopy(
 
 /** Ids of copies that an earlier run may have written, of memories that are not to be copied any more. */
 function idsWithoutSource(
-  { copy, chunk }: PendingCopyChunk,
+  { operation, first, ids }: CopyChunk,
   copies: readonly PreparedCopy[],
 ): string[] {
   const wanted = new Set(copies.map(({ memory }) => memory.id))
-  return chunk.ids
-    .map((id, i) => copyIdOf(copy.operation, chunk.first + i, id))
-    .filter(id => !wanted.has(id))
+  return ids.map((id, i) => copyIdOf(operation, first + i, id)).filter(id => !wanted.has(id))
 }
 
-async function assertDestination(tx: Transaction, { copy }: PendingCopyChunk): Promise<void> {
-  const key = await findKey(tx.query, copy.destinationHash)
-  if (key?.vault !== copy.destination) {
-    throw new Refusal('conflict', 'The destination key has ended')
-  }
-  assertEpoch(copy, key.epoch)
+/** The destination is checked with every chunk: a cleared vault or an ended key gets nothing more. */
+async function assertDestination(query: Query, chunk: CopyChunk): Promise<void> {
+  const key = await findKey(query, Buffer.from(chunk.destinationHash, 'hex'))
+  if (key?.vault !== chunk.vault) throw new Refusal('conflict', 'The destination key has ended')
+  assertEpoch(chunk, key.epoch)
 }
+
+/** Whether the source was cleared or erased since the copy was accepted: none of its memories are left. */
+const isSourceCleared = async (
+  query: Query,
+  { source, sourceEpoch }: CopyChunk,
+): Promise<boolean> => (await findEpoch(query, { vault: source })) !== sourceEpoch
 
 /**
  * Copies that an earlier run has written, and copies to write. The rest have a text that the destination or

@@ -1,83 +1,127 @@
-import {
-  type CopyChunk,
-  type CopyChunkResult,
-  type PendingCopyChunk,
-  findCopyChunk,
-  lockCopy,
-  finalizeCopyChunk,
-  tallyCopy,
-  dropCopy,
-} from '#shared/vault/copy/copies.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { failureReasonOf } from '#shared/domain/operation-outcome.ts'
-import type { CopyJob } from '#shared/domain/job-payloads.ts'
+import type { StepJob } from '#shared/domain/job-payloads.ts'
+import { failureReasonOf, type OperationOutcome } from '#shared/domain/operation-outcome.ts'
+import {
+  findStep,
+  type OperationStep,
+  type StepError,
+  type StepTally,
+} from '#shared/operations/operation-steps.postgres.ts'
+import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
-import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
-import { reportProgress, finishOperation } from '#shared/operations/operation-rows.postgres.ts'
-import { copyOutcome } from '#shared/vault/copy/outcome.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { recordBill } from '#shared/billing/bill.postgres.ts'
+import { settleStep } from '#shared/vault/base/long-operation.ts'
+import { findEpoch } from '#shared/vault/base/vault-state.postgres.ts'
 
-export function assertEpoch(copy: PendingCopyChunk['copy'], epoch: number): void {
-  if (epoch === copy.destinationEpoch) return
-  throw new Refusal('conflict', 'The destination was cleared meanwhile')
+export type CopyRequest = {
+  source: string
+  /** When its memories were chosen. */
+  sourceEpoch: number
+  /** Truncated, as `destinationKey`. */
+  sourceKey: string
+  /** Hash of the destination key, in hex. */
+  destinationHash: string
+  destinationKey: string
+  /** The embedding model whose vault space is copied. */
+  model: string
+  /** Null for a transfer. */
+  queries: string[] | null
+  threshold: number | null
 }
 
-/** The result of a chunk of which nothing is left to copy. */
-export const nothingCopied = ({ ids }: CopyChunk): CopyChunkResult => ({
-  copied: 0,
-  skipped: ids.length,
-  failed: 0,
-  tokens: 0,
-  failure: null,
-})
+/** Memories that one job copies, oldest first. */
+export type CopyInput = {
+  /** Position of its first memory in the whole copy: new ids keep the order. */
+  first: number
+  ids: string[]
+}
 
-/** Settles a chunk with its result, and what it changed in the destination; the last one ends the operation. */
-export async function recordChunkResult(
+/** Its vault and epoch are those of the destination. */
+export type CopyChunk = OperationStep<CopyRequest, CopyInput, null>
+
+/** The result of a chunk, in memories. */
+export type CopyResult = {
+  copied?: number
+  failed?: number
+  /** Of the copied memories. */
+  tokens?: number
+  errors?: readonly StepError[]
+}
+
+/**
+ * Settles a chunk with its result, and what it changed in the destination. Memories that are neither copied
+ * nor failed were skipped. The caller has locked source and destination.
+ *
+ * @throws Refusal `conflict` when something was stored and the destination has been cleared.
+ */
+export async function settleChunk(
   tx: Transaction,
   queue: Pick<Queue, 'send'>,
-  { copy, chunk }: PendingCopyChunk,
+  chunk: CopyChunk,
   { stored = [], removed = [] }: { stored?: readonly string[]; removed?: readonly string[] },
-  result: CopyChunkResult,
+  { copied = 0, failed = 0, tokens = 0, errors = [] }: CopyResult,
 ): Promise<void> {
-  const { operation, source, destination } = copy
-  const locked = await lockCopy(tx.query, copy)
-  if (!locked) return
-  if (stored.length > 0) assertEpoch(copy, locked.destinationEpoch)
-  if (!(await finalizeCopyChunk(tx.query, operation, chunk.n, result))) return
-  if (stored.length + removed.length > 0) {
-    const debt = { rawUnits: result.copied, rawTokens: result.tokens }
-    await changeVault(tx, destination, [{ session: null, stored, removed }], debt, queue)
-  }
+  if (stored.length > 0) assertEpoch(chunk, await findEpoch(tx.query, chunk))
+  const skipped = chunk.ids.length - copied - failed
+  await settleStep(tx, queue, chunk, {
+    counts: { copied, skipped, failed, tokens },
+    errors,
+    changes: stored.length + removed.length > 0 ? [{ session: null, stored, removed }] : [],
+    debt: { rawUnits: copied, rawTokens: tokens },
+    progress: ({ settled }) => settled,
+    summarize: summarizeCopy,
+  })
+}
 
-  const tally = await tallyCopy(tx.query, operation)
-  await reportProgress(tx.query, operation, { done: tally.settled })
-  if (tally.settled < tally.chunks) return
-  const { account, keyHash, queries } = locked
-  const kind = queries === null ? 'transfer' : 'graft'
-  await finishOperation(tx, queue, operation, copyOutcome({ ...copy, queries }, tally))
-  const bill = { id: operation, account, vault: source, keyHash, kind, memoryTokens: tally.tokens }
-  if (bill.memoryTokens > 0) await recordBill(tx, bill)
-  await dropCopy(tx.query, operation)
+/** @throws Refusal `conflict` when the destination is in another epoch than at acceptance. */
+export function assertEpoch(chunk: CopyChunk, epoch: number | undefined): void {
+  if (epoch === chunk.epoch) return
+  throw new Refusal('conflict', 'The destination was cleared meanwhile')
 }
 
 /** Settles a chunk as failed: the others continue, and the outcome of the copy names its error. */
 export async function failChunk(
   { postgres, queue }: { postgres: Postgres; queue: Queue },
-  { operation, n }: CopyJob,
+  { operation, n }: StepJob,
   error: unknown,
 ): Promise<void> {
-  const waiting = await findCopyChunk(postgres.query, operation, n)
-  if (!waiting) return
-  const { first, ids } = waiting.chunk
-  const reason = failureReasonOf(error)
+  const chunk = await findStep<CopyChunk>(postgres.query, operation, n)
+  if (!chunk) return
+  const { first, ids, source, vault } = chunk
   const message = error instanceof Refusal ? error.message : 'An unexpected failure'
-  const result = {
-    copied: 0,
-    skipped: 0,
-    failed: ids.length,
-    tokens: 0,
-    failure: { reason, error: `Memories ${first + 1} to ${first + ids.length}: ${message}` },
+  const errors = [
+    {
+      error: `Memories ${first + 1} to ${first + ids.length}: ${message}`,
+      reason: failureReasonOf(error),
+    },
+  ]
+  await postgres.transaction(async tx => {
+    await lockVaults(tx, [source, vault])
+    await settleChunk(tx, queue, chunk, {}, { failed: ids.length, errors })
+  })
+}
+
+/** A copy of which every memory failed has failed with the first error. */
+function summarizeCopy(
+  { counts, errors }: StepTally,
+  { sourceKey, destinationKey, queries, threshold, createdAt }: CopyChunk,
+): OperationOutcome {
+  const { copied = 0, skipped = 0, failed = 0, tokens = 0 } = counts
+  if (failed > 0 && copied + skipped === 0) {
+    const { error = 'The copy failed', reason = 'unexpected' } = errors[0] ?? {}
+    return { kind: 'failed', reason, error, hint: 'Nothing was copied; try again' }
   }
-  await postgres.transaction(tx => recordChunkResult(tx, queue, waiting, {}, result))
+  const shared = {
+    sourceKey,
+    destinationKey,
+    copied,
+    skipped,
+    failed,
+    tokens,
+    requestedAt: createdAt.getTime(),
+    ...(errors.length > 0 && { errors: errors.map(({ error }) => error) }),
+  }
+  return queries === null
+    ? { kind: 'transfer', ...shared }
+    : { kind: 'graft', queries, threshold, ...shared }
 }

@@ -1,7 +1,7 @@
 import { Refusal } from '#shared/core/errors.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import { discardUnfinished } from '#shared/vault/delete/discard-unfinished.ts'
-import { dropFileOfOperation } from '#shared/vault/bulk/files.postgres.ts'
+import { dropLongOperation } from '#shared/operations/operation-steps.postgres.ts'
 import { cancelClearedOperations } from '#shared/vault/base/erasures.postgres.ts'
 import { findOperationAccount } from '#shared/operations/operation-account.postgres.ts'
 import { cancelAcceptedOperation } from '#shared/operations/operation-rows.postgres.ts'
@@ -41,7 +41,7 @@ export async function cancelAsOperator(
       // Without a sender of jobs here, the sweep sends those of the webhooks.
       if (!(await cancelAcceptedOperation(tx, null, account, operation)))
         await cancelClearedOperations(tx, null, [operation])
-      await dropFileOfOperation(tx.query, operation)
+      await dropLongOperation(tx.query, operation)
     }
     return { removed, active }
   })

@@ -1,4 +1,4 @@
-import { dropFileOfOperation } from '#shared/vault/bulk/files.postgres.ts'
+import { dropLongOperation } from '#shared/operations/operation-steps.postgres.ts'
 import { cancelAcceptedOperation } from '#shared/operations/operation-rows.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
@@ -22,7 +22,7 @@ export async function cancelOperation(
     return await postgres.transaction(async tx => {
       if (!(await cancelAcceptedOperation(tx, queue, account, id))) return false
       if (!(await queue.cancelJobs(tx, id))) throw new AlreadyBegunError()
-      await dropFileOfOperation(tx.query, id)
+      await dropLongOperation(tx.query, id)
       return true
     })
   } catch (error) {

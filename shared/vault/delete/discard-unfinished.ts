@@ -4,12 +4,12 @@ import { findOperationStatus } from '#shared/vault/base/erasures.postgres.ts'
 import { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import { findStoredStates } from '#shared/vault/bulk/memories.mongo.ts'
-import {
-  hasSuccessor,
-  unsettledOfCopy,
-  unsettledOfFile,
-  type PromisedMemories,
-} from '#shared/vault/delete/unfinished.postgres.ts'
+import { copyIdOf } from '#shared/core/ids.ts'
+import type { PlannedMemory } from '#shared/domain/file-types.ts'
+import { unsettledSteps, type UnsettledStep } from '#shared/operations/operation-steps.postgres.ts'
+
+/** Memories that work was to store in a vault. */
+type PromisedMemories = { vault: string; ids: readonly string[] }
 
 const endedStates = new Set(['done', 'cancelled'])
 
@@ -30,13 +30,9 @@ export async function discardUnfinished(
 ): Promise<void> {
   const status = await findOperationStatus(tx.query, operation)
   if (!status || endedStates.has(status.state)) return
-  const ofBulk = (await hasSuccessor(tx.query, operation))
-    ? []
-    : [
-        ...(await unsettledOfFile(tx.query, operation)),
-        ...(await unsettledOfCopy(tx.query, operation)),
-      ]
-  for (const { vault, ids } of [...ingested, ...ofBulk]) {
+  const unsettled = await unsettledSteps(tx.query, operation)
+  const promised = unsettled.map(step => ({ vault: step.vault, ids: idsOf(operation, step) }))
+  for (const { vault, ids } of [...ingested, ...promised]) {
     const states = await findStoredStates(mongo, { vault, epoch: 0 }, ids)
     // Another operation may have stored or replaced the memory of an id.
     const own = [...states].filter(([, state]) => state.operation === operation)
@@ -55,4 +51,12 @@ export async function discardUnfinished(
       })),
     )
   }
+}
+
+function idsOf(operation: string, { input, plan }: UnsettledStep): string[] {
+  if (input) {
+    const { first, ids } = input as { first: number; ids: string[] }
+    return ids.map((id, i) => copyIdOf(operation, first + i, id))
+  }
+  return ((plan ?? []) as PlannedMemory[]).filter(({ as }) => as === 'new').map(({ id }) => id)
 }

@@ -14,7 +14,8 @@ export async function eraseTextsOutsideMemories(
   { vault, upTo }: { vault: string; upTo: number },
 ): Promise<void> {
   await query(
-    `update copies set queries = '[]' where source = $1 and source_epoch <= $2 and queries is not null`,
+    `update long_operations set request = request || '{"queries": []}'
+     where kind = 'graft' and request->>'source' = $1 and (request->>'sourceEpoch')::int <= $2`,
     [vault, upTo],
     'words.copies',
   )

@@ -1,5 +1,4 @@
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
-import { memoryIdOf } from '#shared/core/ids.ts'
 import { earliestExpiresAt, expiryFor } from '#shared/domain/expiry.ts'
 import {
   applyRetention,
@@ -7,25 +6,28 @@ import {
   retentionPage,
   type RetentionRow,
 } from '#shared/vault/base/expiries.mongo.ts'
-import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { scheduleExpiries, cancelScheduledExpiries } from '#shared/vault/base/expiries.postgres.ts'
-import { finishOperation, reportProgress } from '#shared/operations/operation-rows.postgres.ts'
-import { acceptOperation } from '#shared/operations/accept-operations.ts'
+import { findStep } from '#shared/operations/operation-steps.postgres.ts'
 import {
-  advanceRetention,
+  acceptLongOperation,
+  endLongOperation,
+  settleStep,
+} from '#shared/vault/base/long-operation.ts'
+import {
+  findAccountRetention,
   findAnyKey,
-  dropRetention,
-  findRetention,
-  insertRetention,
   vaultsUnderRetention,
   nextVaultUnderRetention,
   putAccountRetention,
-  type RetentionRun,
+  type RetentionInput,
+  type RetentionRequest,
+  type RetentionStep,
+  type VaultUnderRetention,
 } from '#shared/vault/delete/retentions.postgres.ts'
-import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
-import type { RetentionJob } from '#shared/domain/job-payloads.ts'
+import type { StepJob } from '#shared/domain/job-payloads.ts'
 import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
-import type { NewJob, Queue } from '#shared/storage/queue/queue.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
 /** Memories per page. */
@@ -46,23 +48,21 @@ export async function setAccountRetention(
   if (!(await putAccountRetention(tx.query, account, days))) return 'unchanged'
   const key = await findAnyKey(tx.query, account)
   if (!key) return 'changed'
-  const accepted = await acceptOperation(tx, queue, {
-    operation: {
-      ...key,
-      id: operation,
-      account,
-      kind: 'retention',
-      awaited: false,
-      session: null,
-      total: 0,
-      // The retention is in force already: it cannot be cancelled, only changed again.
-      started: true,
-      billing: 'never',
-    },
-    queueName: 'retention',
-    jobs: () => [stepJob({ operation, step: 0 })],
-  })
-  if (accepted) await insertRetention(tx.query, { operation, account, days })
+  const request: RetentionRequest = { days }
+  const firstPage: RetentionInput = { lastVault: null, after: null }
+  const accepted = {
+    ...key,
+    id: operation,
+    account,
+    kind: 'retention',
+    awaited: false,
+    session: null,
+    total: 0,
+    // The retention is in force already: it cannot be cancelled, only changed again.
+    started: true,
+    billing: 'never',
+  } as const
+  await acceptLongOperation(tx, queue, accepted, { request, inputs: [firstPage] })
   return 'accepted'
 }
 
@@ -79,48 +79,63 @@ type RetentionBackend = Stores & { queue: Queue }
  */
 export async function runRetentionStep(
   backend: RetentionBackend,
-  { operation, step }: RetentionJob,
+  { operation, n }: Omit<StepJob, 'vault'>,
   isRetry: boolean,
 ): Promise<void> {
-  const { postgres, mongo } = backend
-  const retention = await findRetention(postgres.query, operation, step)
-  if (!retention) return
-  if (retention.days !== retention.daysNow) return finishRetention(backend, retention, superseded)
-  const vault = await nextVaultUnderRetention(postgres.query, retention)
-  if (!vault) {
-    const { days, looked, changed } = retention
-    return finishRetention(backend, retention, { kind: 'retention', days, looked, changed })
-  }
+  const { postgres, mongo, queue } = backend
+  const step = await findStep<RetentionStep>(postgres.query, operation, n)
+  if (!step) return
+  const { account, days } = step
+  if (days !== (await findAccountRetention(postgres.query, account)))
+    return postgres.transaction(tx => endLongOperation(tx, queue, operation, superseded))
+  const vault = await nextVaultUnderRetention(postgres.query, step)
+  const total = n === 0 ? await countMemories(backend, account) : undefined
+  const { rows, after } = vault
+    ? await retentionPage(mongo, vault, step.after, pageMax)
+    : { rows: [], after: null }
+  const rescheduled = rows.filter(row => expiryUnder(row, days).expiresAt !== row.expiresAt)
+  if (vault) await reschedule(backend, operation, vault, rescheduled, days)
 
-  const total = step === 0 ? await countMemories(backend, retention) : undefined
-  const { rows, after } = await retentionPage(mongo, vault, retention.after, pageMax)
-  const rescheduled = rows.filter(row => expiresAtUnder(row, retention) !== row.expiresAt)
-  const at = earliestExpiresAt(rescheduled.map(row => expiryUnder(row, retention)))
-  if (at !== undefined) {
-    await scheduleExpiries(postgres, [{ id: operation, vault: vault.vault, expiresAt: at }])
-  }
-  if (rescheduled.length > 0) await applyRetention(mongo, vault, idsOf(rescheduled), retention.days)
-
-  const looked = retention.looked + rows.length
-  const changed = retention.changed + rescheduled.length
   await postgres.transaction(async tx => {
-    await lockVaults(tx, [vault.vault])
-    await reportProgress(tx.query, operation, {
-      done: looked,
-      ...(total !== undefined && { total }),
+    await lockVaults(tx, [vault?.vault ?? step.vault])
+    const isFirstRun = await settleStep(tx, queue, step, {
+      counts: { looked: rows.length, changed: rescheduled.length },
+      total,
+      changes: toSessionChanges(isRetry ? rows : rescheduled),
+      ...(vault && {
+        changed: vault.vault,
+        next: { lastVault: vault.vault, after } satisfies RetentionInput,
+      }),
+      progress: ({ counts }) => counts.looked!,
+      summarize: ({ counts: { looked = 0, changed = 0 } }) => ({
+        kind: 'retention',
+        days,
+        looked,
+        changed,
+      }),
     })
-    const next = { vault: vault.vault, after, looked, changed }
-    if (!(await advanceRetention(tx.query, retention, next))) return
-    const changedRows = isRetry ? rows : rescheduled
-    if (changedRows.length > 0) await changeVault(tx, vault.vault, toSessionChanges(changedRows))
-    await cancelScheduledExpiries(tx.query, [operation])
-    await backend.queue.send(tx, 'retention', [stepJob({ operation, step: step + 1 })])
+    if (isFirstRun) await cancelScheduledExpiries(tx.query, [operation])
   })
+}
+
+/** Gives memories their new expiry, which is scheduled before it is written. */
+async function reschedule(
+  { postgres, mongo }: RetentionBackend,
+  operation: string,
+  scope: VaultUnderRetention,
+  rows: readonly RetentionRow[],
+  days: number | null,
+): Promise<void> {
+  if (rows.length === 0) return
+  const expiresAt = earliestExpiresAt(rows.map(row => expiryUnder(row, days)))
+  if (expiresAt !== undefined)
+    await scheduleExpiries(postgres, [{ id: operation, vault: scope.vault, expiresAt }])
+  await applyRetention(mongo, scope, idsOf(rows), days)
 }
 
 async function countMemories(
   { postgres, mongo }: RetentionBackend,
-  { account }: RetentionRun,
+  account: string,
 ): Promise<number> {
   let total = 0
   for (const vault of await vaultsUnderRetention(postgres.query, account)) {
@@ -129,11 +144,8 @@ async function countMemories(
   return total
 }
 
-const expiryUnder = ({ expiresAsked: asked, storedAt }: RetentionRow, { days }: RetentionRun) =>
-  expiryFor({ requested: asked, days, storedAt })
-
-const expiresAtUnder = (row: RetentionRow, retention: RetentionRun): number | undefined =>
-  expiryUnder(row, retention).expiresAt
+const expiryUnder = ({ expiresAsked: requested, storedAt }: RetentionRow, days: number | null) =>
+  expiryFor({ requested, days, storedAt })
 
 const idsOf = (rows: readonly RetentionRow[]): string[] => rows.map(({ id }) => id)
 
@@ -143,23 +155,6 @@ const toSessionChanges = (rows: readonly RetentionRow[]) =>
     stored: idsOf(those),
     vectorsOnly: true,
   }))
-
-const stepJob = (job: RetentionJob): NewJob<'retention'> => ({
-  id: memoryIdOf(job.operation, job.step),
-  data: job,
-  priority: -job.step,
-})
-
-async function finishRetention(
-  { postgres, queue }: { postgres: Postgres; queue: Queue },
-  { operation }: RetentionRun,
-  outcome: OperationOutcome,
-): Promise<void> {
-  await postgres.transaction(async tx => {
-    await finishOperation(tx, queue, operation, outcome)
-    await dropRetention(tx.query, operation)
-  })
-}
 
 const superseded: OperationOutcome = {
   kind: 'failed',

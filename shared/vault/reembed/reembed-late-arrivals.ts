@@ -2,7 +2,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { acceptReembedding } from '#shared/vault/reembed/reembed.ts'
 import { nextWithoutVector } from '#shared/vault/reembed/vector-spaces.mongo.ts'
-import { clearedSessionEpochs } from '#shared/vault/reembed/reembeddings.postgres.ts'
+import { findSessionEpochs } from '#shared/vault/base/vault-state.postgres.ts'
 import {
   dueModelChecks,
   postponeModelCheck,
@@ -44,7 +44,7 @@ async function startReembedding(
   const { postgres, mongo, log } = backend
   const embedder = await backend.embedders.get(model).catch(rethrowUnavailable)
   if (!embedder) return false
-  const sessionEpochs = await clearedSessionEpochs(postgres.query, vault)
+  const sessionEpochs = await findSessionEpochs(postgres.query, { vault })
   const pageRequest = { after: null, sessionEpochs, max: 1 }
   const { after } = await nextWithoutVector(mongo, { vault, epoch }, embedder.space, pageRequest)
   if (!after) return false

@@ -2,7 +2,6 @@ import { embedToStore } from '#shared/vault/base/embed-to-store.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import type { Config } from '#shared/core/config.ts'
-import { memoryIdOf } from '#shared/core/ids.ts'
 import type { Log } from '#shared/core/log.ts'
 import { requestSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
 import type { Caller } from '#shared/access/caller.ts'
@@ -15,23 +14,23 @@ import {
   nextWithoutVector,
   nextWithOtherVectors,
 } from '#shared/vault/reembed/vector-spaces.mongo.ts'
-import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
-import { finishOperation, reportProgress } from '#shared/operations/operation-rows.postgres.ts'
-import { acceptOperation } from '#shared/operations/accept-operations.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import { findStep } from '#shared/operations/operation-steps.postgres.ts'
+import {
+  acceptLongOperation,
+  endLongOperation,
+  settleStep,
+} from '#shared/vault/base/long-operation.ts'
 import { recordSharedSpace } from '#shared/vault/base/org-spaces.postgres.ts'
 import {
-  advanceReembedding,
-  clearedSessionEpochs,
-  dropReembedding,
-  findReembedding,
-  insertReembedding,
-  type Reembedding,
+  readObstacle,
+  type ReembeddingInput,
+  type ReembeddingRequest,
   type ReembeddingStep,
 } from '#shared/vault/reembed/reembeddings.postgres.ts'
 import { setVaultModel } from '#shared/vault/reembed/vault-models.postgres.ts'
-import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
-import type { ReembedJob } from '#shared/domain/job-payloads.ts'
-import { obstacleTo } from '#shared/vault/reembed/obstacle.ts'
+import { findSessionEpochs } from '#shared/vault/base/vault-state.postgres.ts'
+import type { StepJob } from '#shared/domain/job-payloads.ts'
 import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Stores } from '#shared/storage/stores.ts'
@@ -55,28 +54,24 @@ export async function acceptReembedding(
   asked: { operation: string; model: string; dropPrevious: boolean; awaited: boolean },
 ): Promise<void> {
   const { operation: id, model, dropPrevious, awaited } = asked
-  const { vault } = scope
-  await postgres.transaction(async tx => {
-    const accepted = await acceptOperation(tx, queue, {
-      operation: {
-        id,
-        account,
-        vault,
-        keyHash,
-        kind: 'reembed',
-        awaited,
-        session: null,
-        total: 0,
-        billing: 'never',
-      },
-      queueName: 'reembed',
-      jobs: () => [{ id: memoryIdOf(id, 0), data: { operation: id, step: 0 } }],
-    })
-    if (!accepted) return
-    const { epoch } = accepted
-    await insertReembedding(tx.query, { operation: id, vault, epoch, model, dropPrevious })
-  })
+  const operation = {
+    id,
+    account,
+    vault: scope.vault,
+    keyHash,
+    kind: 'reembed',
+    awaited,
+    session: null,
+    total: 0,
+    billing: 'never',
+  } as const
+  const request: ReembeddingRequest = { model, dropPrevious }
+  await postgres.transaction(tx =>
+    acceptLongOperation(tx, queue, operation, { request, inputs: [nothingToDo] }),
+  )
 }
+
+const nothingToDo: ReembeddingInput = { dropping: false, places: [], after: null }
 
 type ReembeddingBackend = Stores & {
   embedders: Embedders
@@ -98,140 +93,124 @@ type ReembeddingBackend = Stores & {
  */
 export async function reembedStep(
   backend: ReembeddingBackend,
-  { operation, step }: ReembedJob,
+  { operation, n }: Omit<StepJob, 'vault'>,
   signal?: AbortSignal,
 ): Promise<void> {
-  const { postgres, mongo, embedders } = backend
-  const reembedding = await findReembedding(postgres.query, operation, step)
-  if (!reembedding) return
-  const obstacle = obstacleTo(reembedding)
-  if (obstacle) return endReembedding(backend, reembedding, obstacle)
+  const { postgres, mongo, embedders, queue } = backend
+  const step = await findStep<ReembeddingStep>(postgres.query, operation, n)
+  if (!step) return
+  const obstacle = await readObstacle(postgres.query, step)
+  if (obstacle)
+    return postgres.transaction(tx => endLongOperation(tx, queue, operation, failures[obstacle]))
 
-  const embedder = await embedders.get(reembedding.model)
-  if (step === 0) {
+  const embedder = await embedders.get(step.model)
+  if (n === 0) {
     const options = { options: backend.config.vectorIndex, log: backend.log }
     await requestSearchIndexes(mongo, [embedder], options)
   }
-  const ids = reembedding.places.flatMap(place => place.ids)
-  const total =
-    step === 0 ? await countWithoutVector(mongo, reembedding, embedder.space) : undefined
-  const done = reembedding.dropping
-    ? await dropVectorsOfOtherSpaces(backend, reembedding, embedder, ids)
-    : await embedTextsWithoutVector(backend, reembedding, embedder, ids, signal)
-  const next = await nextStep(backend, reembedding, embedder)
+  const { vault, dropping } = step
+  const ids = step.places.flatMap(place => place.ids)
+  const total = n === 0 ? await countWithoutVector(mongo, step, embedder.space) : undefined
+  const counts = dropping
+    ? await dropVectorsOfOtherSpaces(backend, step, embedder, ids)
+    : await embedTextsWithoutVector(backend, step, embedder, ids, signal)
+  const next = await nextStep(backend, step, embedder)
 
   await postgres.transaction(async tx => {
-    await lockVaults(tx, [reembedding.vault])
+    await lockVaults(tx, [vault])
     // A provider may have taken minutes: the vault can have been cleared or moved in that time.
-    const current = await findReembedding(tx.query, operation, step)
-    if (!current) return
-    const obstacle = obstacleTo(current)
-    if (obstacle) return finishReembedding(tx, backend.queue, current, obstacle)
-    const embedded = reembedding.embedded + done.embedded
-    const progress = { done: embedded, ...(total !== undefined && { total }) }
-    await reportProgress(tx.query, operation, progress)
-    const following = next ?? { dropping: reembedding.dropping, places: [], after: null }
-    if (!(await advanceReembedding(tx.query, reembedding, done, following))) return
-    if (ids.length > 0) {
-      await changeVault(
-        tx,
-        reembedding.vault,
-        reembedding.places.map(({ session, ids: stored }) => ({
-          session,
-          stored,
-          vectorsOnly: true,
-          // Indexes remove them before they read them again: one of a dropped space then lacks them.
-          ...(reembedding.dropping && { removed: stored }),
-        })),
-      )
-    }
+    const obstacle = await readObstacle(tx.query, step)
+    if (obstacle) return endLongOperation(tx, queue, operation, failures[obstacle])
+    const isFirstRun = await settleStep(tx, queue, step, {
+      counts,
+      next,
+      total,
+      changes: step.places.map(({ session, ids: stored }) => ({
+        session,
+        stored,
+        vectorsOnly: true,
+        // Indexes remove them before they read them again: one of a dropped space then lacks them.
+        ...(dropping && { removed: stored }),
+      })),
+      progress: tally => tally.counts.embedded!,
+      summarize: (tally, { key, model }) => {
+        const { embedded = 0, dropped = 0 } = tally.counts
+        return { kind: 'reembed', key, model, dimension: embedder.dimension, embedded, dropped }
+      },
+    })
     // All memories have the new vector: searches change to it before the first old vector is dropped.
-    if (!reembedding.dropping && (!next || next.dropping)) {
-      await recordSharedSpace(tx.query, reembedding.vault, embedder.space)
-      await setVaultModel(tx.query, reembedding.vault, reembedding.model)
+    if (isFirstRun && !dropping && (!next || next.dropping)) {
+      await recordSharedSpace(tx.query, vault, embedder.space)
+      await setVaultModel(tx.query, vault, step.model)
     }
-    if (next) return sendStep(backend, tx, { operation, step: step + 1 })
-    const { key, model } = reembedding
-    const dropped = reembedding.dropped + done.dropped
-    const { dimension } = embedder
-    const outcome = { kind: 'reembed', key, model, dimension, embedded, dropped } as const
-    await finishReembedding(tx, backend.queue, reembedding, outcome)
   })
 }
+
+const failures = {
+  cleared: {
+    kind: 'failed',
+    reason: 'conflict',
+    error: 'The vault was cleared meanwhile',
+    hint: 'What is stored now may be re-embedded',
+  },
+  superseded: {
+    kind: 'failed',
+    reason: 'conflict',
+    error: 'Another re-embedding has moved the vault since',
+    hint: 'Send the request again to move it to this model',
+  },
+} as const satisfies Record<string, OperationOutcome>
 
 type StepCounts = { embedded: number; dropped: number }
 
 async function embedTextsWithoutVector(
   { mongo }: { mongo: Mongo },
-  reembedding: Reembedding,
+  step: ReembeddingStep,
   embedder: Embedder,
   ids: readonly string[],
   signal?: AbortSignal,
 ): Promise<StepCounts> {
   if (ids.length === 0) return { embedded: 0, dropped: 0 }
-  const withoutVector = await textsWithoutVector(mongo, reembedding, embedder.space, ids)
+  const withoutVector = await textsWithoutVector(mongo, step, embedder.space, ids)
   const texts = withoutVector.map(({ text }) => text)
   const vectors = await embedToStore(embedder, texts, signal)
   const added = withoutVector.map((text, i) => ({ ...text, vector: vectors[i]! }))
-  await addVectors(mongo, reembedding, embedder.space, added)
-  return { embedded: await countWithVector(mongo, reembedding, embedder.space, ids), dropped: 0 }
+  await addVectors(mongo, step, embedder.space, added)
+  return { embedded: await countWithVector(mongo, step, embedder.space, ids), dropped: 0 }
 }
 
 async function dropVectorsOfOtherSpaces(
   { mongo }: { mongo: Mongo },
-  reembedding: Reembedding,
+  step: ReembeddingStep,
   { space }: Embedder,
   ids: readonly string[],
 ): Promise<StepCounts> {
-  await dropOtherVectors(mongo, reembedding, space, ids)
+  await dropOtherVectors(mongo, step, space, ids)
   return { embedded: 0, dropped: ids.length }
 }
 
 /** @returns null when nothing is left to do. */
 async function nextStep(
   { mongo, postgres }: Stores,
-  reembedding: Reembedding,
+  step: ReembeddingStep,
   { space }: Embedder,
-): Promise<ReembeddingStep | null> {
-  const sessionEpochs = await clearedSessionEpochs(postgres.query, reembedding.vault)
+): Promise<ReembeddingInput | null> {
+  const sessionEpochs = await findSessionEpochs(postgres.query, step)
   const pageOptions = { sessionEpochs, max: stepMemories }
-  const { after } = reembedding
-  if (!reembedding.dropping) {
-    const onward = await nextWithoutVector(mongo, reembedding, space, { ...pageOptions, after })
+  const { after } = step
+  if (!step.dropping) {
+    const onward = await nextWithoutVector(mongo, step, space, { ...pageOptions, after })
     if (onward.after) return { dropping: false, ...onward }
     // A new scan from the beginning, for memories that were stored behind the position.
     const again =
-      after && (await nextWithoutVector(mongo, reembedding, space, { ...pageOptions, after: null }))
+      after && (await nextWithoutVector(mongo, step, space, { ...pageOptions, after: null }))
     if (again?.after) return { dropping: false, ...again }
-    if (!reembedding.dropPrevious) return null
+    if (!step.dropPrevious) return null
   }
-  const start = reembedding.dropping ? after : null
-  const others = await nextWithOtherVectors(mongo, reembedding, space, {
+  const start = step.dropping ? after : null
+  const others = await nextWithOtherVectors(mongo, step, space, {
     ...pageOptions,
     after: start,
   })
   return others.after ? { dropping: true, ...others } : null
-}
-
-const sendStep = ({ queue }: { queue: Queue }, tx: Transaction, job: ReembedJob): Promise<void> =>
-  queue.send(tx, 'reembed', [
-    { id: memoryIdOf(job.operation, job.step), data: job, priority: -job.step },
-  ])
-
-async function endReembedding(
-  { postgres, queue }: { postgres: Postgres; queue: Queue },
-  reembedding: Reembedding,
-  outcome: OperationOutcome,
-): Promise<void> {
-  await postgres.transaction(tx => finishReembedding(tx, queue, reembedding, outcome))
-}
-
-async function finishReembedding(
-  tx: Transaction,
-  queue: Queue,
-  { operation }: Reembedding,
-  outcome: OperationOutcome,
-): Promise<void> {
-  await finishOperation(tx, queue, operation, outcome)
-  await dropReembedding(tx.query, operation)
 }

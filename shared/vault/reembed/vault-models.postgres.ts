@@ -78,8 +78,8 @@ export async function dueModelChecks(query: Query, max: number): Promise<DueMode
                       order by k.created_at desc limit 1), ''::bytea) as "keyHash"
      from vaults v
      where v.look_at <= now() and v.embeddings is not null and v.revision > 0
-       and not exists (select from reembeddings r join operations o on o.id = r.operation
-                       where r.vault = v.id and o.state in ('accepted', 'running'))
+       and not exists (select from operations o where o.vault = v.id and o.kind = 'reembed'
+                         and o.state in ('accepted', 'running'))
      order by v.look_at, v.id limit $1`,
     [max],
     'vaults.due-moves',

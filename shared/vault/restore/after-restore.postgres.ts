@@ -56,8 +56,8 @@ export async function readRestoredVault(
                         and state in ('accepted', 'running', 'failed')), '{}') as exchanges,
             exists (select from operations where vault = v.id and kind not in ('ingest', 'proxy')
                       and state in ('accepted', 'running'))
-            or exists (select from copies c join operations o on o.id = c.operation
-                       where c.destination = v.id and o.state in ('accepted', 'running'))
+            or exists (select from long_operations l join operations o on o.id = l.operation
+                       where l.vault = v.id and o.state in ('accepted', 'running'))
             or exists (select from leases where vault = v.id and state = 'committing')
             or exists (select from shared_writes where vault = v.id and state = 'pending') as busy
      from vaults v where v.id = $1`,

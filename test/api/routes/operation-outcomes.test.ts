@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { FileChunkJob } from '#shared/domain/job-payloads.ts'
+import type { StepJob } from '#shared/domain/job-payloads.ts'
 import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
 import { createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { billedEvents } from '#test/support/observe.ts'
@@ -21,14 +21,14 @@ async function acceptFile(client: ReturnType<typeof createTestClient>) {
     body: linesOf(450),
   })
   const id: string = accepted.body.operation_id
-  const jobs = await jobsOf<FileChunkJob>(backend, 'upload')
+  const jobs = await jobsOf<StepJob>(backend, 'upload')
   const chunks = jobs.map(({ data }) => data).filter(({ operation }) => operation === id)
   return { accepted, id, chunks: chunks.toSorted((a, b) => a.n - b.n) }
 }
 
 const isMarked = async (operation: string): Promise<boolean> => {
   const { rows } = await backend.postgres.query<{ marked: boolean }>(
-    'select cancelled_at is not null as marked from bulk_files where operation = $1',
+    'select cancelled_at is not null as marked from long_operations where operation = $1',
     [operation],
   )
   return rows[0]?.marked ?? false

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { splitIntoParts } from '#scripts/clients/upload/split-file.ts'
 import { hashKey } from '#shared/access/key.ts'
-import type { FileChunkJob } from '#shared/domain/job-payloads.ts'
+import type { StepJob } from '#shared/domain/job-payloads.ts'
 import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
 import { countTokens } from '#shared/core/tokens.ts'
@@ -313,7 +313,7 @@ t.test('3: a part that was cancelled is sent anew by the next run', async t => {
   const file = written(linesTo(2).join('\n'))
   const args = [file, '--base-url', url, '--key', key, '--part-lines', '1']
   const { ended, heard } = begin(args)
-  const jobs = () => jobsOf<FileChunkJob>(service, 'upload')
+  const jobs = () => jobsOf<StepJob>(service, 'upload')
   await waitUntil('the first part is accepted', async () => (await jobs()).length === 1)
   const [first] = await jobs()
   await storeChunk(service, first!.data)

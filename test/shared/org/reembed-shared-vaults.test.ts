@@ -123,15 +123,15 @@ t.test('another model: everything is found all the way, and nothing is left behi
   }
 
   for (let step = 0; step < 3; step++) {
-    await reembedStep(later, { operation: move!.id, step })
-    await reembedStep(later, { operation: move!.id, step }, undefined)
+    await reembedStep(later, { operation: move!.id, n: step })
+    await reembedStep(later, { operation: move!.id, n: step }, undefined)
     t.equal(await finds(after, key), 200, `after step ${step}`)
     t.equal(await spaceOf(team), step < 2 ? local : remote)
   }
   t.same(await spacesIn(team), { [`${local},${remote}`]: 300 })
   const [late] = await seedTeamMemories(backend, team, [{ text: 'a late radish' }])
   t.ok(await has(after, 'a late radish'), 'by a process that knows the earlier model alone')
-  for (let step = 3; step < 6; step++) await reembedStep(later, { operation: move!.id, step })
+  for (let step = 3; step < 6; step++) await reembedStep(later, { operation: move!.id, n: step })
   t.match(await movesOf(team), [{ state: 'done' }])
   const spaces = await spacesIn(team)
   t.equal(spaces[remote], 301)

@@ -314,129 +314,47 @@ create unlogged table rate_points (
 
 -- ---- Long operations: files, copies, re-embeddings, retentions -----------------------------------------
 
--- Files of lines that are uploaded or imported. The chunks are staged while the file arrives; accepting it
--- makes them the work of an operation, and the end of the operation deletes both.
-create table bulk_files (
-  id             uuid        primary key,
-  vault          uuid        not null references vaults (id) on delete cascade,
-  kind           text        not null check (kind in ('upload', 'import')),
-  -- Null while it arrives: nothing of it is stored yet.
-  operation      uuid        unique references operations (id) on delete cascade,
-  -- SHA-256 of the request: the same file sent again joins the work that is under way.
-  asked_hash     bytea,
-  -- Of an upload; each line of an import names its own.
-  session        text,
-  model          text        not null,
-  -- Of an import: whether a memory replaces the one with its id.
-  replaces       boolean     not null default false,
-  lines          integer     not null default 0,
-  -- When it was accepted; a later epoch makes the work void. Sessions without an entry are at epoch 0.
-  epoch          integer,
-  session_epochs jsonb       not null default '{}',
-  created_at     timestamptz not null default now(),
-  -- The operation was cancelled while it ran: chunks that have not begun are not stored.
-  cancelled_at   timestamptz
+-- What an operation of many steps was asked to do, until it has ended. The steps of a file are stored while it
+-- arrives; accepting it makes them the work of an operation.
+create table long_operations (
+  -- The operation; of a file an id of its own.
+  id           uuid        primary key,
+  -- Null while a file arrives: nothing of it is stored yet.
+  operation    uuid        unique references operations (id) on delete cascade,
+  kind         text        not null
+               check (kind in ('upload', 'import', 'transfer', 'graft', 'reembed', 'retention')),
+  -- The vault that is written to, and its epoch when the work was accepted: a later epoch makes it void.
+  vault        uuid        not null references vaults (id) on delete cascade,
+  epoch        integer,
+  -- By kind; the types stand with the modules that do the work.
+  request      jsonb       not null,
+  -- SHA-256 of the request of a file: the same file sent again joins the work that is under way.
+  request_hash bytea,
+  created_at   timestamptz not null default now(),
+  -- The operation was cancelled while it ran: steps that have not begun are not done.
+  cancelled_at timestamptz
 );
-create index bulk_files_of_vault on bulk_files (vault);
+create index long_operations_of_vault on long_operations (vault);
 -- Files whose process died while they arrived.
-create index bulk_files_staged on bulk_files (created_at) where operation is null;
+create index long_operations_staged on long_operations (created_at) where operation is null;
 
--- Some lines of a file, stored by one job, and then the counts of what was done with them.
-create table bulk_chunks (
-  file     uuid     not null references bulk_files (id) on delete cascade,
-  n        integer  not null,
-  -- Imports go tier by tier, so that the sources of a reflection are stored before it.
-  tier     smallint not null,
-  lines    integer  not null,
-  -- Faulty lines: how many, and the first of them.
-  failed   integer  not null,
-  errors   json     not null,
-  -- Sessions named by its lines.
-  sessions text[]   not null,
-  -- The valid lines; null once they are stored.
-  content  json,
+-- The work of one job, and then the counts of what was done. A step is settled once.
+create table operation_steps (
+  long_operation uuid    not null references long_operations (id) on delete cascade,
+  -- The order of the steps.
+  n              integer not null,
+  -- What is to be done; null once it is done.
+  input          json,
   -- The id of each memory, fixed before the first is written: a second run neither stores one twice nor
-  -- restores one that was deleted in between.
-  plan     json,
-  settled  boolean  not null default false,
-  memories integer  not null default 0,
-  stored   integer  not null default 0,
-  replaced integer  not null default 0,
-  skipped  integer  not null default 0,
-  -- Of the stored and replaced memories.
-  tokens   integer  not null default 0,
-  primary key (file, n)
-);
-
--- Transfers and grafts: copies of memories from one vault to another, until the operation has ended.
-create table copies (
-  operation         uuid        primary key references operations (id) on delete cascade,
-  -- The source when its memories were chosen, and its key as answers show it.
-  source            uuid        not null,
-  source_epoch      integer     not null,
-  source_key        text        not null,
-  -- Checked again with every chunk: a cleared vault or an ended key gets nothing more.
-  destination       uuid        not null,
-  destination_epoch integer     not null,
-  destination_hash  bytea       not null,
-  destination_key   text        not null,
-  -- The embedding model whose vault space is copied.
-  model             text        not null,
-  -- Of a graft.
-  queries           json,
-  threshold         double precision,
-  asked_at          timestamptz not null default now()
-);
-
--- What one job copies, oldest memories first, and then the counts of what was done.
-create table copy_chunks (
-  operation uuid     not null references copies (operation) on delete cascade,
-  n         integer  not null,
-  -- Position of its first memory in the whole copy: new ids keep the order.
-  first     integer  not null,
-  ids       uuid[]   not null,
-  settled   boolean  not null default false,
-  copied    integer  not null default 0,
-  skipped   integer  not null default 0,
-  failed    integer  not null default 0,
-  tokens    bigint   not null default 0,
-  -- Why it failed: the error's text and HTTP status.
-  error     text,
-  status    smallint,
-  primary key (operation, n)
-);
-
--- Vaults that are being moved into another vault space step by step, until the operation has ended.
-create table reembeddings (
-  operation     uuid    primary key references operations (id) on delete cascade,
-  vault         uuid    not null,
-  epoch         integer not null,
-  -- The embedding model of the new space.
-  model         text    not null,
-  drop_previous boolean not null,
-  -- The next step: embed these memories, or drop their other vectors. Written before the step begins, so
-  -- that a second run announces the same memories.
-  step          integer not null default 0,
-  dropping      boolean not null default false,
-  places        json    not null default '[]',
-  -- Where the next page of memories begins.
-  after         json,
-  embedded      integer not null default 0,
-  dropped       integer not null default 0
-);
-
--- Accounts whose memories get the expiry of another retention, a page at a time.
-create table retentions (
-  operation uuid    primary key references operations (id) on delete cascade,
-  account   uuid    not null,
-  -- The retention as decided; when the account decides otherwise meanwhile, this one ends.
-  days      integer,
-  step      integer not null default 0,
-  -- The vault of the last page, and its last memory; null at the beginning of the next vault.
-  vault     uuid,
-  after     json,
-  looked    integer not null default 0,
-  changed   integer not null default 0
+  -- restores one that was deleted in between. Null once the step is done.
+  plan           json,
+  -- Sessions that the lines of a file name.
+  sessions       text[]  not null default '{}',
+  settled        boolean not null default false,
+  -- Sums by name, and the first errors: of a file from when it was staged.
+  counts         jsonb   not null default '{}',
+  errors         json    not null default '[]',
+  primary key (long_operation, n)
 );
 
 -- ---- Model calls ---------------------------------------------------------------------------------------

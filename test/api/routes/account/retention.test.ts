@@ -197,7 +197,7 @@ t.test('what was accepted before and stored after is in line, too', besides, asy
   const { body } = await decide(mine, 5)
   // The page of nothing, and the end.
   for (const step of [0, 1]) {
-    await runRetentionStep(idle, { operation: body.operation_id, step }, false)
+    await runRetentionStep(idle, { operation: body.operation_id, n: step }, false)
   }
   t.equal((await mine.get(`/v1/operations/${body.operation_id}`)).body.state, 'done')
   const rows = await jobsOf<IngestJob>(idle, 'ingest')
@@ -227,7 +227,7 @@ t.test(
     await insertStoredMemories(idle, await readVaultScope(idle, key), rows, { vectors: false })
     const first = (await decide(mine, 5)).body.operation_id as string
     const step = (operation: string, n: number, again = false) =>
-      runRetentionStep(idle, { operation, step: n }, again)
+      runRetentionStep(idle, { operation, n }, again)
     await step(first, 0)
     await Promise.all([step(first, 0, true), step(first, 1), step(first, 1)])
     const progress = async (id: string) => (await mine.get(`/v1/operations/${id}`)).body.progress

@@ -214,7 +214,7 @@ t.test('200: a dry run counts as the import will, and writes nothing', async t =
     t.match(body, { imported: 5, replaced: 4, skipped: 1, failed: 1 })
   }
   t.equal((await importFile(empty, '\n', '?dry_run=true')).status, 400)
-  t.equal(await countRows(backend, 'bulk_files'), 0)
+  t.equal(await countRows(backend, 'long_operations'), 0)
 })
 
 t.test('200: what was deleted or cleared comes back when its file is imported again', async t => {

@@ -13,7 +13,7 @@ import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 import { cutUpdates } from '#test/support/alter.ts'
 import { billedEvents } from '#test/support/observe.ts'
-import { countReembeddingSteps } from '#test/support/observe-jobs.ts'
+import { countSteps } from '#test/support/observe-jobs.ts'
 
 const provider = await startEmbeddingProvider(t)
 const narrow = await startEmbeddingProvider(t, 32)
@@ -134,7 +134,7 @@ t.test('202: respond-async; one Idempotency-Key is one operation', async t => {
   t.match(first, { status: 202, body: { status: 'processing', operation_id: String } })
   t.same((await ask()).body, first.body)
   t.match(await client.send('DELETE', `/v1/operations/${first.body.operation_id}`), { status: 200 })
-  await reembedStep(still, { operation: first.body.operation_id, step: 0 })
+  await reembedStep(still, { operation: first.body.operation_id, n: 0 })
   t.same(Object.keys((await readDocuments(still, key))[0]!.vectors), ['local_v1'])
 })
 
@@ -150,12 +150,12 @@ async function promised(key: string, dropPrevious = false, model = one) {
   return {
     caller,
     row,
-    step: (step: number) => reembedStep(still, { operation, step }),
+    step: (n: number) => reembedStep(still, { operation, n }),
     /** Goes on from a step until it has ended. */
     async rest(from: number) {
-      for (let step = from; (await row())?.state !== 'done'; step++) {
-        if (step > 100) throw new Error('it does not end')
-        await reembedStep(still, { operation, step })
+      for (let n = from; (await row())?.state !== 'done'; n++) {
+        if (n > 100) throw new Error('it does not end')
+        await reembedStep(still, { operation, n })
       }
     },
   }
@@ -222,7 +222,7 @@ t.test('killed between writing and settling, the next run announces what was wri
   t.equal(await search(), 0, 'an empty image is held')
   const { step, rest, row } = await promised(key)
   await step(0)
-  const { restore } = await cutUpdates(still, 'reembeddings')
+  const { restore } = await cutUpdates(still, 'operation_steps')
   await t.rejects(step(1), { message: 'cut' })
   await restore()
   t.equal(await search(), 0)
@@ -243,7 +243,7 @@ t.test('a step that runs twice, and twice at once, counts once', async t => {
   await step(1)
   await rest(2)
   t.match((await row())?.outcome, { status: 200, body: { embedded: 300, dropped: 300 } })
-  t.equal(await countReembeddingSteps(still, (await row())!.id), 0)
+  t.equal(await countSteps(still, (await row())!.id), 0)
 })
 
 t.test('409: the vault was cleared meanwhile; a cleared session is passed over', async t => {
@@ -268,11 +268,11 @@ t.test('409: the vault was cleared meanwhile; a cleared session is passed over',
 t.test('one that could not be finished is failed, and goes on when it is tried again', async t => {
   const key = await buildKey(still)
   await insertMemories(still, key, facts(3))
-  const { step, rest, row } = await promised(key)
+  const { step, rest, row, caller } = await promised(key)
   await step(0)
   const job = {
     id: mintId(),
-    data: { operation: (await row())!.id, step: 1 },
+    data: { operation: (await row())!.id, vault: caller.scope.vault, n: 1 },
     signal: new AbortController().signal,
     isRetry: true,
     isLastTry: true,
@@ -316,7 +316,7 @@ t.test('409: a reset while a step waits for its model', async t => {
   await step(0)
   const reset = { operation: mintId(), session: null, reset: true, awaited: false }
   const service = meanwhile(() => acceptClearing(still, caller, reset))
-  await reembedStep(service, { operation: (await row())!.id, step: 1 })
+  await reembedStep(service, { operation: (await row())!.id, n: 1 })
   t.match((await row())?.outcome, { status: 409, body: { error: /cleared/ } })
   t.equal(await modelOf(key), before)
 })
@@ -330,7 +330,7 @@ t.test('409: a later re-embedding moves the vault between the steps, or during o
     const later = await promised(key, false, other)
     if (!isDuring) await later.rest(0)
     const service = isDuring ? meanwhile(() => later.rest(0)) : still
-    await reembedStep(service, { operation: (await earlier.row())!.id, step: 1 })
+    await reembedStep(service, { operation: (await earlier.row())!.id, n: 1 })
     t.match((await earlier.row())?.outcome, { status: 409, body: { error: /Another/ } })
     t.equal(await modelOf(key), other)
     t.ok((await spacesOf(key, still)).includes('local_v1'), 'nothing is dropped')

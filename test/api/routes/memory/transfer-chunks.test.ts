@@ -7,7 +7,9 @@ import { transferCandidates } from '#shared/vault/copy/candidates.ts'
 import type { Backend } from '#shared/backend.ts'
 import { presentOperation } from '#api/present/operation.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { findCopyChunk } from '#shared/vault/copy/copies.postgres.ts'
+import { findStep } from '#shared/operations/operation-steps.postgres.ts'
+import type { StepJob } from '#shared/domain/job-payloads.ts'
+import type { CopyChunk } from '#shared/vault/copy/settle-chunk.ts'
 import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
 import { findOperation } from '#shared/operations/operation-rows.postgres.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
@@ -45,7 +47,13 @@ async function promised(source: string, destination: string) {
     const row = await findOperation(still.postgres.query, caller.account, operation)
     return row && presentOperation(row).outcome
   }
-  return { operation, caller, copy, outcome, chunk: (n: number) => ({ operation, n }) }
+  return {
+    operation,
+    caller,
+    copy,
+    outcome,
+    chunk: (n: number) => ({ operation, vault: copy.destination.vault, n }),
+  }
 }
 
 const manyFacts = (count: number) =>
@@ -66,7 +74,7 @@ t.test('a chunk that ran twice, and twice at once, is counted once', async t => 
 })
 
 /** Cuts every copy off after it has written and before that is settled, until restored. */
-const cutOff = () => cutUpdates(still, 'copy_chunks')
+const cutOff = () => cutUpdates(still, 'operation_steps')
 
 t.test(
   'killed between writing and settling, the next run counts what is there as copied',
@@ -198,7 +206,7 @@ t.test(
   },
 )
 
-const jobOf = (data: { operation: string; n: number }, last = false) => ({
+const jobOf = (data: StepJob, last = false) => ({
   id: mintId(),
   data,
   signal: new AbortController().signal,
@@ -214,8 +222,8 @@ t.test(
     await insertMemories(still, source, manyFacts(1_200))
     const { chunk, outcome, operation } = await promised(source, destination)
     await copyChunk(still, chunk(0))
-    const waiting = await findCopyChunk(still.postgres.query, operation, 1)
-    t.equal(waiting?.chunk.ids.length, 500)
+    const waiting = await findStep<CopyChunk>(still.postgres.query, operation, 1)
+    t.equal(waiting?.ids.length, 500)
     gate.shut()
     const run = (backend: Backend, isLastTry: boolean) =>
       jobHandlers['copy-chunk'](backend, [jobOf(chunk(1), isLastTry)])

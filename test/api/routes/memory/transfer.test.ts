@@ -267,7 +267,7 @@ t.test('202: respond-async is answered at once, and the operation tells the outc
     progress: { done: 2, total: 2 },
     outcome: { status: 200, body: { copied: 600, operation_id: id } },
   })
-  t.equal(await countRows(still, 'copies'), 0, 'what was asked is forgotten')
+  t.equal(await countRows(still, 'long_operations'), 0, 'what was asked is forgotten')
 })
 
 t.test('200: cancelled before it began copies nothing', async t => {

@@ -16,7 +16,7 @@ const { backend, base, newClient } = await startService(t, { jobs: ['upload'] })
 
 const textsOf = async (client: TestClient): Promise<string[]> =>
   (await exportLines(client)).map(({ content }) => content)
-const stagedIn = (service: Backend): Promise<number> => countRows(service, 'bulk_files')
+const stagedIn = (service: Backend): Promise<number> => countRows(service, 'long_operations')
 
 const at = 1_700_000_000_000
 const said = (content: string, n = 0, rest: object = {}) => ({
@@ -150,7 +150,7 @@ t.test('a client that leaves in the middle leaves nothing behind', async t => {
         `Content-Type: text/plain\r\nContent-Encoding: ${encoding}\r\nContent-Length: ${whole.length}\r\n\r\n`,
     )
     socket.write(whole.subarray(0, whole.length - 100))
-    await waitUntil('staging', async () => (await countRows(backend, 'bulk_chunks')) > 0)
+    await waitUntil('staging', async () => (await countRows(backend, 'operation_steps')) > 0)
     socket.destroy()
     await waitUntil('nothing staged', async () => (await stagedIn(backend)) === 0)
   }

@@ -18,7 +18,7 @@ const { backend: idle, newClient: newIdleClient } = await startService(t, { jobs
 
 const textsOf = async (client: TestClient): Promise<string[]> =>
   (await exportLines(client)).map(({ content }) => content)
-const stagedIn = (service: Backend): Promise<number> => countRows(service, 'bulk_files')
+const stagedIn = (service: Backend): Promise<number> => countRows(service, 'long_operations')
 
 const at = 1_700_000_000_000
 const said = (content: string, n = 0, rest: object = {}) => ({

@@ -9,7 +9,7 @@ import { cancelFileOfOperation } from '#shared/vault/bulk/files.postgres.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 import { buildKey, createTestClient } from '#test/support/api.ts'
-import type { FileChunkJob } from '#shared/domain/job-payloads.ts'
+import type { StepJob } from '#shared/domain/job-payloads.ts'
 import { startService } from '#test/support/start-service.ts'
 
 // Nobody takes jobs here: each run of one is made by hand, so that it can end where we want it to.
@@ -46,8 +46,8 @@ const newVault = async () => {
 }
 
 /** The jobs of an operation as they wait in the queue. */
-async function jobsOf(operation: string): Promise<FileChunkJob[]> {
-  const { rows } = await backend.postgres.query<{ data: FileChunkJob }>(
+async function jobsOf(operation: string): Promise<StepJob[]> {
+  const { rows } = await backend.postgres.query<{ data: StepJob }>(
     `select data from pgboss.job where data->>'operation' = $1 order by id`,
     [operation],
   )
@@ -95,7 +95,7 @@ function dyingAt(point: Point): Backend {
   })
   const query: Backend['postgres']['query'] = async (text, values, name) => {
     const result = await postgres.query(text, values, name)
-    if (point === 'plan' && name === 'bulk.plan') throw new Died()
+    if (point === 'plan' && name === 'steps.plan') throw new Died()
     return result as never
   }
   return {
@@ -118,7 +118,7 @@ function dyingAt(point: Point): Backend {
 }
 
 /** Whether the run ended at the point, and not by itself. */
-async function dies(service: Backend, job: FileChunkJob): Promise<boolean> {
+async function dies(service: Backend, job: StepJob): Promise<boolean> {
   try {
     await storeChunk(service, job)
     return false
@@ -163,7 +163,7 @@ for (const point of ['plan', 'some', 'inserted', 'settling', 'settled'] as const
     const { rawUnits, rawTokens } = await vault.row()
     t.same([rawUnits, rawTokens], [430, tokensIn(lines)])
     t.same(await billed(vault.vault), [{ id: operation, tokens: tokensIn(lines) }])
-    const left = await backend.postgres.query('select 1 from bulk_files where vault = $1', [
+    const left = await backend.postgres.query('select 1 from long_operations where vault = $1', [
       vault.vault,
     ])
     t.same(left.rows, [])
@@ -340,7 +340,7 @@ t.test('a job whose file was erased has nothing to do', async t => {
   const vault = await newVault()
   const operation = await vault.upload(linesOf(3))
   const [job] = await jobsOf(operation)
-  await backend.postgres.query('delete from bulk_files where vault = $1', [vault.vault])
+  await backend.postgres.query('delete from long_operations where vault = $1', [vault.vault])
   t.equal(await storeChunk(backend, job!), false)
   t.same(await vault.texts(), [])
 })

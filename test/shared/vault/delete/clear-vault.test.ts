@@ -139,7 +139,7 @@ t.test('of a session, when the vault was cleared since: what came after both sta
     await one(
       `select (select count(*)::int from open_exchanges where operation = $1) exchanges,
               (select count(*)::int from call_traces where id = $1) traces,
-              (select count(*)::int from bulk_files where operation = $2) files`,
+              (select count(*)::int from long_operations where operation = $2) files`,
       open,
       upload.body.operation_id,
     ),
@@ -243,7 +243,7 @@ t.test('lent batches and files on their way go too', async t => {
   t.equal(upload.status, 202)
   const words = () =>
     one(
-      `select (select count(*)::int from bulk_chunks where content::text like '%tapir%') chunks,
+      `select (select count(*)::int from operation_steps where input::text like '%tapir%') chunks,
               (select count(*)::int from leases) leases`,
     )
   t.same(await words(), { chunks: 1, leases: 1 })
