@@ -1,15 +1,8 @@
 import type { Admin } from '#shared/access/admin.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
-import { countTokensInSlices } from '#shared/core/tokens.ts'
-import type { Metadata } from '#shared/domain/metadata.ts'
 import { requireOrganization, changePolicy } from '#shared/org/base/policy-change.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
-import {
-  applyRedaction,
-  redactMetadata,
-  type RedactionPolicy,
-  toActiveRedaction,
-} from '#shared/privacy/apply-redaction.ts'
+import { type RedactionPolicy, toActiveRedaction } from '#shared/privacy/apply-redaction.ts'
 import { findOrgRedaction, putOrgRedaction } from '#shared/org/base/org-policy.postgres.ts'
 import {
   type EffectivePolicy,
@@ -62,18 +55,4 @@ export async function activeOrgRedaction(
   org: string,
 ): Promise<RedactionPolicy | null> {
   return toActiveRedaction((await findOrgRedaction(query, org))?.effective ?? null)
-}
-
-/**
- * A new shared memory with the text and metadata that may be stored.
- *
- * @throws Refusal `invalid` as `applyRedaction`.
- */
-export async function redactContent<
-  Content extends { text: string; tokens: number; metadata?: Metadata },
->(redaction: RedactionPolicy | null, content: Content): Promise<Content> {
-  const text = applyRedaction(redaction, content.text, 'text')
-  const metadata = redactMetadata(redaction, content.metadata)
-  const tokens = text === content.text ? content.tokens : await countTokensInSlices(text)
-  return { ...content, text, tokens, ...(metadata && { metadata }) }
 }

@@ -1,36 +1,48 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Refusal } from '#shared/core/errors.ts'
+import { mapInSlices } from '#shared/core/event-loop.ts'
 import { copyIdOf, isUuid } from '#shared/core/ids.ts'
+import { countTokensInSlices } from '#shared/core/tokens.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import { sortUniqueTags, tagSetKey } from '#shared/domain/tags.ts'
+import type { Embedders } from '#shared/models/embedders.ts'
+import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
+import { activeOrgRedaction } from '#shared/org/base/redaction.ts'
+import { finalizeWrites, toSnapshot } from '#shared/org/memories/finalize-shared-writes.ts'
 import {
   findSharedMemoryState,
   type SharedMemory,
   type SharedMemoryState,
 } from '#shared/org/memories/shared-memories.mongo.ts'
 import {
-  tombstoneShared,
+  insertShared,
   relabelShared,
   replaceShared,
+  tombstoneShared,
 } from '#shared/org/memories/shared-writes.mongo.ts'
-import { openOrgEmbedders, undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
-import { finalizeWrites, toSnapshot } from '#shared/org/memories/finalize-shared-writes.ts'
 import {
   findSharedWrites,
-  recordWriteIntents,
   listPendingWrites,
+  recordWriteIntents,
   type AuditAction,
-  type WriteIntent,
   type MemorySnapshot,
+  type WriteIntent,
   type WriteKind,
 } from '#shared/org/memories/shared-writes.postgres.ts'
-import { applyRedaction } from '#shared/privacy/apply-redaction.ts'
-import { countTokensInSlices } from '#shared/core/tokens.ts'
-import type { OrgVault } from '#shared/domain/job-payloads.ts'
-import { tagSetKey, sortUniqueTags } from '#shared/domain/tags.ts'
-import { activeOrgRedaction } from '#shared/org/base/redaction.ts'
+import {
+  applyRedaction,
+  redactMetadata,
+  type RedactionPolicy,
+} from '#shared/privacy/apply-redaction.ts'
 import type { Stores } from '#shared/storage/stores.ts'
-import type { Embedders } from '#shared/models/embedders.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
+import { openOrgEmbedders, undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
+
+/*
+ * Every change of a shared memory takes three steps: its intent is recorded in Postgres, the document is
+ * written in MongoDB, the write is finalized in Postgres. The document gets the id of the write as a mark:
+ * from it the next run, or the sweep, knows whether an interrupted write was applied.
+ */
 
 /** Who changes a memory, and under which operation: the same operation changes it once. */
 export type ChangeOrigin = {
@@ -46,7 +58,25 @@ export type SharedMemoryBackend = Stores & {
   now: () => number
 }
 
-type MutationRequest = ChangeOrigin & { id: string; kind: WriteKind }
+export const noSuchSharedMemory = (): Refusal =>
+  new Refusal(
+    'missing',
+    'No such memory',
+    'GET /v1/orgs/:orgId/memories lists those of the organization',
+  )
+
+/** @throws Refusal `missing` for a malformed id; its case does not matter. */
+export function parseSharedMemoryId(text = ''): string {
+  if (isUuid(text)) return text.toLowerCase()
+  throw noSuchSharedMemory()
+}
+
+/** The current shared vault of an organization. */
+export const toOrgVault = ({ id, vault, epoch }: OrgRow): OrgVault => ({ org: id, vault, epoch })
+
+/** The id of the write that an operation makes of a memory. */
+export const toWriteId = ({ operation, id }: { operation: string; id: string }): string =>
+  copyIdOf(operation, 0, id)
 
 /** The new content of a memory, given its current state; null removes it. */
 type Mutation = (
@@ -57,58 +87,43 @@ type Mutation = (
 const triesMax = 8
 
 /**
- * Changes one shared memory in three steps: records the intent in Postgres, applies it to the document,
- * finalizes it. The document is written only if it is as it was read, so that concurrent changes follow
- * one another. The write leaves its id as a mark in the document: from it the next run, or the sweep,
- * knows whether an interrupted change was applied.
+ * Changes one shared memory. The document is written only if it is as it was read, so that concurrent changes
+ * follow one another.
  *
  * @param mutation returns the new content, or throws the refusal; called again when another change was
  *   faster
  * @returns the memory after the change; null when it was removed.
- * @throws Refusal `invalid` when it brings words that the policy of the organization blocks.
+ * @throws Refusal `invalid` for a text without words, or one that the policy of the organization blocks;
+ *   `conflict` when others keep changing it; `upstream` when the embedding model does not answer.
  */
 export async function mutateSharedMemory(
   backend: SharedMemoryBackend,
   orgVault: OrgVault,
-  request: MutationRequest,
+  { operation, actor, id, kind }: ChangeOrigin & { id: string; kind: WriteKind },
   mutation: Mutation,
 ): Promise<SharedMemory | null> {
   const { mongo, postgres } = backend
-  const writeId = toWriteId(request)
+  const write = toWriteId({ operation, id })
   for (let attempt = 0; attempt < triesMax; attempt++) {
-    const earlierWrite = (await findSharedWrites(postgres.query, [writeId])).get(writeId)
-    const current = await findSharedMemoryState(mongo, orgVault, request.id)
+    const earlierWrite = (await findSharedWrites(postgres.query, [write])).get(write)
+    const current = await findSharedMemoryState(mongo, orgVault, id)
     if (earlierWrite?.state === 'done') return current?.memory ?? null
     if (!current) throw noSuchSharedMemory()
-    if (earlierWrite && current.marks.includes(writeId)) {
+    if (earlierWrite && current.marks.includes(write)) {
       await finalizeWrites(backend, orgVault, [earlierWrite])
       return current.memory
     }
-    await finalizeEarlierWrites(backend, orgVault, request.id, current)
-    const planned = await redactSnapshot(backend, orgVault, current, await mutation(current))
-    const intent = await buildIntent(orgVault, request, current, planned)
-    if (intent.actions.length === 0) return current.memory
-    const vectors = await embedSnapshot(backend, orgVault, current, intent.after)
-    if ((await recordWriteIntents(postgres.query, [intent])).has(writeId)) continue
-    if (!(await applyIntent(backend, orgVault, intent, { current, vectors }))) continue
-    await finalizeWrites(backend, orgVault, [intent])
-    if (!intent.after) return null
-    const { version } = current
-    return { ...intent.after, id: request.id, updatedAt: backend.now(), version: version + 1 }
+    await finalizeEarlierWrites(backend, orgVault, id, current)
+    const draft = { write, memory: id, current, content: await mutation(current) }
+    const [prepared] = await prepareWrites(backend, orgVault, { actor, kind }, [draft])
+    if (prepared instanceof Refusal) throw prepared
+    const { actions, after } = prepared!.intent
+    if (actions.length === 0) return current.memory
+    if (!(await carryOutWrites(backend, orgVault, [prepared!]))) continue
+    return after && { ...after, id, updatedAt: backend.now(), version: current.version + 1 }
   }
   throw new Refusal('conflict', 'Other requests keep changing this memory', 'Try again')
 }
-
-export const noSuchSharedMemory = (): Refusal =>
-  new Refusal(
-    'missing',
-    'No such memory',
-    'GET /v1/orgs/:orgId/memories lists those of the organization',
-  )
-
-/** The id of a change: the same for the same operation and memory. */
-export const toWriteId = ({ operation, id }: Pick<MutationRequest, 'operation' | 'id'>): string =>
-  copyIdOf(operation, 0, id)
 
 /** Finalizes earlier writes that were applied, before the marks of later writes displace theirs. */
 async function finalizeEarlierWrites(
@@ -122,33 +137,141 @@ async function finalizeEarlierWrites(
   if (applied.length > 0) await finalizeWrites(backend, orgVault, applied)
 }
 
-async function buildIntent(
-  { org, vault, epoch }: OrgVault,
-  { operation, actor, id, kind }: MutationRequest,
-  { memory }: SharedMemoryState,
-  snapshot: MemorySnapshot | null,
-): Promise<WriteIntent> {
-  const before = memory && toSnapshot(memory)
-  const after = snapshot && {
-    ...snapshot,
-    tags: sortUniqueTags(snapshot.tags),
-    tokens: await countTokensInSlices(snapshot.text),
-  }
-  const writeId = toWriteId({ operation, id })
-  const actions = toAuditActions(before, after, kind)
-  return { id: writeId, org, vault, epoch, memory: id, kind, actor, actions, before, after }
+type Draft = {
+  /** The id of the write, and of its memory. */
+  write: string
+  memory: string
+  /** Null: the memory is new. */
+  current: SharedMemoryState | null
+  /** Null removes the memory; `tokens` of a new text are counted. */
+  content: MemorySnapshot | null
 }
 
-/** Applies the redaction of the organization to a new text. */
-async function redactSnapshot(
-  { postgres }: SharedMemoryBackend,
-  { org }: OrgVault,
-  { memory }: SharedMemoryState,
-  snapshot: MemorySnapshot | null,
-): Promise<MemorySnapshot | null> {
-  if (!snapshot || snapshot.text === memory?.text) return snapshot
-  const redaction = await activeOrgRedaction(postgres.query, org)
-  return { ...snapshot, text: applyRedaction(redaction, snapshot.text, 'text') }
+type PreparedWrite = Pick<Draft, 'current'> & {
+  intent: WriteIntent
+  /** By vault space; null where the text stays. */
+  vectors: Record<string, Float32Array> | null
+}
+
+/**
+ * Redacts and embeds the new texts of writes.
+ *
+ * @returns for each draft, in order, its write, or why its text cannot be stored.
+ * @throws Refusal `upstream` when the embedding model does not answer; `unavailable`.
+ */
+export async function prepareWrites(
+  backend: SharedMemoryBackend,
+  { org, vault, epoch }: OrgVault,
+  by: { actor: string; kind: WriteKind },
+  drafts: readonly Draft[],
+): Promise<(PreparedWrite | Refusal)[]> {
+  const hasNewText = ({ content, current }: Draft) =>
+    content !== null && content.text !== current?.memory?.text
+  const redaction = drafts.some(hasNewText)
+    ? await activeOrgRedaction(backend.postgres.query, org)
+    : null
+  const intents = await mapInSlices(drafts, async ({ write, memory, current, content }) => {
+    const before = current?.memory ? toSnapshot(current.memory) : null
+    const after = content && (await toStorable(redaction, content, before))
+    if (after instanceof Refusal) return after
+    const actions = toAuditActions(before, after, by.kind)
+    return { id: write, org, vault, epoch, memory, ...by, actions, before, after }
+  })
+  const texts = intents.flatMap((intent, index) =>
+    intent instanceof Refusal || !hasNewText(drafts[index]!) ? [] : [intent.after!.text],
+  )
+  const embedded = (await embedTexts(backend, org, texts)).values()
+  return intents.map((intent, index) => {
+    if (intent instanceof Refusal) return intent
+    const vectors = hasNewText(drafts[index]!) ? embedded.next().value! : null
+    return vectors instanceof Refusal
+      ? vectors
+      : { intent, current: drafts[index]!.current, vectors }
+  })
+}
+
+/** The content with a new text, and metadata of a new memory, as the policy lets them be stored. */
+async function toStorable(
+  redaction: RedactionPolicy | null,
+  content: MemorySnapshot,
+  before: MemorySnapshot | null,
+): Promise<MemorySnapshot | Refusal> {
+  const tags = sortUniqueTags(content.tags)
+  if (content.text === before?.text) return { ...content, tags }
+  try {
+    if (content.text.trim() === '') throw new Refusal('invalid', 'text holds no words')
+    const text = applyRedaction(redaction, content.text, 'text')
+    const metadata = before ? content.metadata : redactMetadata(redaction, content.metadata)
+    const tokens = await countTokensInSlices(text)
+    return { ...content, tags, text, tokens, ...(metadata && { metadata }) }
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  }
+}
+
+/** The vectors of each text by vault space, or why the model has none. */
+async function embedTexts(
+  backend: SharedMemoryBackend,
+  org: string,
+  texts: readonly string[],
+): Promise<(Record<string, Float32Array> | Refusal)[]> {
+  if (texts.length === 0) return []
+  const [embedder, ...former] = await openOrgEmbedders(backend, org)
+  const outcomes = await embedder.embedEach(texts)
+  const others = await Promise.all(former.map(one => undefinedIfUnavailable(one.embedEach(texts))))
+  return outcomes.map((outcome, index) => {
+    if (outcome instanceof Refusal) return outcome
+    const vectors = { [embedder.space]: outcome }
+    for (const [n, { space }] of former.entries()) {
+      const vector = others[n]?.[index]
+      if (vector instanceof Float32Array) vectors[space] = vector
+    }
+    return vectors
+  })
+}
+
+/**
+ * Records writes, applies them to their documents and finalizes them.
+ *
+ * @returns whether all were applied: false when a write is done already or its document has changed.
+ */
+export async function carryOutWrites(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  writes: readonly PreparedWrite[],
+): Promise<boolean> {
+  const { mongo, postgres } = backend
+  const intents = writes.map(({ intent }) => intent)
+  const done = await recordWriteIntents(postgres.query, intents)
+  const open = writes.filter(({ intent }) => !done.has(intent.id))
+  const added = open.filter(({ current }) => !current)
+  await insertShared(
+    mongo,
+    orgVault,
+    added.map(({ intent: { id: mark, memory: id, after }, vectors }) => ({
+      mark,
+      content: { ...after!, id, vectors: vectors! },
+    })),
+  )
+  const applied = added.map(({ intent }) => intent)
+  for (const write of open) {
+    if (write.current && (await applyChange(mongo, orgVault, write))) applied.push(write.intent)
+  }
+  if (applied.length > 0) await finalizeWrites(backend, orgVault, applied)
+  return applied.length === writes.length
+}
+
+/** @returns false, with nothing written, when the document has changed since it was read. */
+function applyChange(
+  mongo: SharedMemoryBackend['mongo'],
+  orgVault: OrgVault,
+  { intent: { id: mark, memory: id, after }, current, vectors }: PreparedWrite,
+): Promise<boolean> {
+  const step = { current: current!, mark }
+  if (!after) return tombstoneShared(mongo, orgVault, id, step)
+  if (!vectors) return relabelShared(mongo, orgVault, { ...after, id }, step)
+  return replaceShared(mongo, orgVault, { ...after, id, vectors }, step)
 }
 
 /** The audit actions of a change; none where nothing differs. */
@@ -159,57 +282,11 @@ function toAuditActions(
 ): AuditAction[] {
   if (!before || !after) return before ? ['delete'] : after ? ['create'] : []
   const isUpdated =
-    // Who said it changes with a withdrawal, and stays with any other change of tags or opinion.
+    // A withdrawal may change the author alone.
     (kind === 'withdraw' && !isDeepStrictEqual(before, after)) ||
     before.text !== after.text ||
     before.confidence !== after.confidence ||
     before.reviewed !== after.reviewed
   const isRetagged = tagSetKey(before.tags) !== tagSetKey(after.tags)
   return [...(isUpdated ? ['update' as const] : []), ...(isRetagged ? ['retag' as const] : [])]
-}
-
-/** The vectors of a new text by space; null where the text stays. */
-async function embedSnapshot(
-  backend: SharedMemoryBackend,
-  { org }: OrgVault,
-  { memory }: SharedMemoryState,
-  snapshot: MemorySnapshot | null,
-): Promise<Record<string, Float32Array> | null> {
-  if (!snapshot || snapshot.text === memory?.text) return null
-  const [embedder, ...former] = await openOrgEmbedders(backend, org)
-  const [vector] = await embedder.embedTexts([snapshot.text])
-  const vectors = { [embedder.space]: vector! }
-  for (const one of former) {
-    const other = await undefinedIfUnavailable(one.embedTexts([snapshot.text]))
-    if (other) vectors[one.space] = other[0]!
-  }
-  return vectors
-}
-
-function applyIntent(
-  { mongo }: SharedMemoryBackend,
-  orgVault: OrgVault,
-  { id: writeId, memory: id, after }: WriteIntent,
-  {
-    current,
-    vectors,
-  }: { current: SharedMemoryState; vectors: Record<string, Float32Array> | null },
-): Promise<boolean> {
-  const step = { current, mark: writeId }
-  if (!after) return tombstoneShared(mongo, orgVault, id, step)
-  if (!vectors) return relabelShared(mongo, orgVault, { ...after, id }, step)
-  return replaceShared(mongo, orgVault, { ...after, id, vectors }, step)
-}
-
-/** The current shared vault of an organization. */
-export const toOrgVault = ({ id, vault, epoch }: OrgRow): OrgVault => ({ org: id, vault, epoch })
-
-/**
- * The id of a shared memory from a request, in any case.
- *
- * @throws Refusal `missing` for what is no id at all.
- */
-export function parseSharedMemoryId(text = ''): string {
-  if (isUuid(text)) return text.toLowerCase()
-  throw noSuchSharedMemory()
 }

@@ -70,24 +70,11 @@ export async function replaceShared(
   )
 }
 
-type SharedTagging = Pick<
-  SharedMemory,
-  | 'id'
-  | 'tags'
-  | 'confidence'
-  | 'reviewed'
-  | 'byHand'
-  | 'pending'
-  | 'author'
-  | 'acquiredAt'
-  | 'origin'
->
-
 /** As `replaceShared`, where text and vectors stay: changes tags, confidence, review state and authors. */
 export async function relabelShared(
   { memories }: Collections,
   scope: Scope,
-  content: SharedTagging,
+  content: Omit<SharedContent, 'vectors'>,
   step: WriteCondition,
 ): Promise<boolean> {
   const { id, tags, confidence, reviewed, byHand = false, pending = false } = content

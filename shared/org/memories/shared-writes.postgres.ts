@@ -1,30 +1,14 @@
 import { mintId } from '#shared/core/ids.ts'
-import type { Metadata } from '#shared/domain/metadata.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
-import type { MemoryOrigin } from '#shared/org/memories/shared-memories.mongo.ts'
+import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
 import { missingOrganization } from '#shared/org/base/orgs.postgres.ts'
 
 export type AuditAction = 'create' | 'update' | 'delete' | 'retag'
 
 export type WriteKind = 'add' | 'edit' | 'delete' | 'review' | 'undo' | 'restore' | 'withdraw'
 
-/** The content of a shared memory before a write, or after it. Times in epoch milliseconds. */
-export type MemorySnapshot = {
-  text: string
-  tags: readonly string[]
-  confidence: number
-  author: string
-  reviewed: boolean
-  /** An admin has changed its words. */
-  byHand?: boolean
-  /** No member sees it before a person has decided about it. */
-  pending?: boolean
-  acquiredAt: number
-  /** Of one that was updated: its first words, and the authors of all its words. */
-  origin?: MemoryOrigin
-  confirmedAt?: number
-  metadata?: Metadata
-  tokens: number
+/** The content of a shared memory before a write, or after it. */
+export type MemorySnapshot = Omit<SharedMemory, 'id' | 'updatedAt' | 'version'> & {
   /** After an approval: the memory that it removed. */
   replaced?: string
 }

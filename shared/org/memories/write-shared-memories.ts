@@ -1,44 +1,29 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { mapInSlices } from '#shared/core/event-loop.ts'
 import { copyIdOf, memoryIdOf } from '#shared/core/ids.ts'
-import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
-import { insertShared } from '#shared/org/memories/shared-writes.mongo.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import { toSnapshot } from '#shared/org/memories/finalize-shared-writes.ts'
+import { readHistory } from '#shared/org/memories/restore-shared-memory.ts'
 import {
+  carryOutWrites,
   mutateSharedMemory,
   noSuchSharedMemory,
+  prepareWrites,
   type ChangeOrigin,
   type SharedMemoryBackend,
 } from '#shared/org/memories/shared-change.ts'
-import { openOrgEmbedders, undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
-import { finalizeWrites, toSnapshot } from '#shared/org/memories/finalize-shared-writes.ts'
+import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
+import { forgetMemory } from '#shared/org/memories/shared-statements.postgres.ts'
 import {
   findSharedWrites,
-  recordWriteIntents,
-  type WriteIntent,
+  type MemorySnapshot,
   type WriteKind,
 } from '#shared/org/memories/shared-writes.postgres.ts'
-import type { RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
-import { mapInSlices } from '#shared/core/event-loop.ts'
-import { countTokensInSlices } from '#shared/core/tokens.ts'
-import type { Metadata } from '#shared/domain/metadata.ts'
-import type { OrgVault } from '#shared/domain/job-payloads.ts'
-import { sortUniqueTags } from '#shared/domain/tags.ts'
-import { activeOrgRedaction, redactContent } from '#shared/org/base/redaction.ts'
-import { forgetMemory } from '#shared/org/memories/shared-statements.postgres.ts'
-import { readHistory } from '#shared/org/memories/restore-shared-memory.ts'
 
-export type NewSharedMemory = {
-  text: string
-  tags: readonly string[]
-  /** Of the tags, 0 to 1. */
-  confidence: number
-  author: string
-  reviewed: boolean
-  /** No member sees it before a person has decided about it. */
-  pending?: boolean
-  /** When it was said, epoch milliseconds. */
-  acquiredAt: number
-  metadata?: Metadata
-}
+export type NewSharedMemory = Omit<
+  MemorySnapshot,
+  'tokens' | 'byHand' | 'origin' | 'confirmedAt' | 'replaced'
+>
 
 export type AddResult = {
   /** One for each that was stored, with its index in the input. */
@@ -52,116 +37,40 @@ export type AddResult = {
  * `memoryIdOf(operation, index)`. A second run stores and records nothing twice, wherever the first one
  * ended; memories that were removed since stay removed.
  *
- * @throws Refusal `unavailable` when a store is out of reach; when not a single text can be stored, why
- *   the first cannot: `upstream`, or `invalid` where it has no words or the policy blocks it.
+ * @throws Refusal `unavailable` when a store is out of reach; when no text can be stored, the refusal of the
+ *   first: `upstream`, or `invalid` where it has no words or the policy blocks it.
  */
 export async function addSharedMemories(
   backend: SharedMemoryBackend,
   orgVault: OrgVault,
   { operation, actor, items }: ChangeOrigin & { items: readonly NewSharedMemory[] },
 ): Promise<AddResult> {
-  const prepared = await mapInSlices(items, prepareMemory(operation))
-  const marks = prepared.map(({ mark }) => mark)
-  const earlierWrites = await findSharedWrites(backend.postgres.query, marks)
-  const redaction = await activeOrgRedaction(backend.postgres.query, orgVault.org)
-  const undone = prepared.filter(({ mark }) => earlierWrites.get(mark)?.state !== 'done')
-  const { allowed, blocked } = await redactAll(redaction, undone)
-  const { ready, failed: unembedded } = await embedAll(backend, orgVault.org, allowed)
-  const failed = [...blocked, ...unembedded].toSorted((a, b) => a.index - b.index)
-  if (failed.length > 0 && failed.length === prepared.length) throw failed[0]!.error
-  if (ready.length > 0) await storeMemories(backend, orgVault, { actor, ready })
+  const drafts = await mapInSlices(items, (item, index) => {
+    const memory = memoryIdOf(operation, index)
+    const write = copyIdOf(operation, index, memory)
+    return { index, write, memory, current: null, content: { ...item, tokens: 0 } }
+  })
+  const ids = drafts.map(({ write }) => write)
+  const earlier = await findSharedWrites(backend.postgres.query, ids)
+  const open = drafts.filter(({ write }) => earlier.get(write)?.state !== 'done')
+  const prepared = await prepareWrites(backend, orgVault, { actor, kind: 'add' }, open)
+  const failed = prepared.flatMap((error, at) =>
+    error instanceof Refusal ? [{ index: open[at]!.index, error }] : [],
+  )
+  if (failed.length > 0 && failed.length === items.length) throw failed[0]!.error
+  const ready = prepared.flatMap(one => (one instanceof Refusal ? [] : [one]))
+  if (ready.length > 0) await carryOutWrites(backend, orgVault, ready)
 
   const updatedAt = backend.now()
   const refused = new Set(failed.map(({ index }) => index))
-  const texts = new Map(allowed.map(item => [item.index, item]))
-  const added = prepared
+  const stored = new Map(ready.map(({ intent }) => [intent.id, intent.after]))
+  const added = drafts
     .filter(({ index }) => !refused.has(index))
-    .map(item => texts.get(item.index) ?? item)
-    .map(({ index, content }) => ({ index, memory: { ...content, updatedAt, version: 1 } }))
+    .map(({ index, write, memory: id, content }) => {
+      const after = stored.get(write) ?? earlier.get(write)?.after
+      return { index, memory: { ...content, ...after, id, updatedAt, version: 1 } }
+    })
   return { added, failed }
-}
-
-type PreparedMemory = {
-  index: number
-  /** The write that adds it. */
-  mark: string
-  content: NewSharedMemory & { id: string; tokens: number }
-}
-
-const prepareMemory =
-  (operation: string) =>
-  async (item: NewSharedMemory, index: number): Promise<PreparedMemory> => {
-    const id = memoryIdOf(operation, index)
-    const tokens = await countTokensInSlices(item.text)
-    const content = { ...item, id, tags: sortUniqueTags(item.tags), tokens }
-    return { index, mark: copyIdOf(operation, index, id), content }
-  }
-
-/** Redacts a text before it is embedded, and its metadata, or refuses them. */
-async function redactAll(
-  redaction: RedactionPolicy | null,
-  given: readonly PreparedMemory[],
-): Promise<{ allowed: PreparedMemory[]; blocked: AddResult['failed'] }> {
-  const allowed: PreparedMemory[] = []
-  const blocked: AddResult['failed'] = []
-  await mapInSlices(given, async item => {
-    try {
-      if (item.content.text.trim() === '') throw new Refusal('invalid', 'text holds no words')
-      allowed.push({ ...item, content: await redactContent(redaction, item.content) })
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      blocked.push({ index: item.index, error })
-    }
-  })
-  return { allowed, blocked }
-}
-
-type MemoryWithVectors = PreparedMemory & { vectors: Record<string, Float32Array> }
-
-async function embedAll(
-  backend: SharedMemoryBackend,
-  org: string,
-  given: readonly PreparedMemory[],
-): Promise<{ ready: MemoryWithVectors[]; failed: AddResult['failed'] }> {
-  const [embedder, ...former] = await openOrgEmbedders(backend, org)
-  const texts = given.map(({ content }) => content.text)
-  const outcomes = await embedder.embedEach(texts)
-  const others = await Promise.all(former.map(one => undefinedIfUnavailable(one.embedEach(texts))))
-  const ready: MemoryWithVectors[] = []
-  const failed: AddResult['failed'] = []
-  for (const [i, item] of given.entries()) {
-    const outcome = outcomes[i]!
-    if (outcome instanceof Refusal) failed.push({ index: item.index, error: outcome })
-    else {
-      const vectors = { [embedder.space]: outcome }
-      for (const [n, { space }] of former.entries()) {
-        const vector = others[n]?.[i]
-        if (vector instanceof Float32Array) vectors[space] = vector
-      }
-      ready.push({ ...item, vectors })
-    }
-  }
-  return { ready, failed }
-}
-
-async function storeMemories(
-  backend: SharedMemoryBackend,
-  { org, vault, epoch }: OrgVault,
-  { actor, ready }: { actor: string; ready: readonly MemoryWithVectors[] },
-): Promise<void> {
-  const orgVault = { org, vault, epoch }
-  const intents = ready.map(({ mark, content }): WriteIntent => {
-    const what = { kind: 'add', actor, actions: ['create'] } as const
-    const after = toSnapshot(content)
-    return { id: mark, ...orgVault, ...what, memory: content.id, before: null, after }
-  })
-  const documents = ready.map(({ mark, content, vectors }) => ({
-    mark,
-    content: { ...content, vectors },
-  }))
-  await recordWriteIntents(backend.postgres.query, intents)
-  await insertShared(backend.mongo, orgVault, documents)
-  await finalizeWrites(backend, orgVault, intents)
 }
 
 /** The new fields of a memory; what is left out stays. */
@@ -195,7 +104,6 @@ export async function updateSharedMemory(
   orgVault: OrgVault,
   { operation, actor, id, ifVersion, kind = 'edit', ...wanted }: ChangeOrigin & SharedMemoryChange,
 ): Promise<SharedMemory> {
-  if (wanted.text?.trim() === '') throw new Refusal('invalid', 'text holds no words')
   const changed = await mutateSharedMemory(
     backend,
     orgVault,
@@ -218,13 +126,6 @@ export async function updateSharedMemory(
   if (!changed) throw noSuchSharedMemory()
   return changed
 }
-
-/** Replaces all tags of a shared memory. As `updateShared`. */
-export const retagSharedMemory = (
-  backend: SharedMemoryBackend,
-  orgVault: OrgVault,
-  change: ChangeOrigin & { id: string; tags: readonly string[] },
-): Promise<SharedMemory> => updateSharedMemory(backend, orgVault, change)
 
 /**
  * Removes a shared memory: when this resolves no member sees it, and its id stays taken. The audit records

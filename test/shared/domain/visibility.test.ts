@@ -13,7 +13,7 @@ import {
 } from '#shared/domain/visibility.ts'
 import {
   deleteSharedMemory,
-  retagSharedMemory,
+  updateSharedMemory,
 } from '#shared/org/memories/write-shared-memories.ts'
 import { createVaultIndex } from '#shared/search/index/vault-index.ts'
 import { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
@@ -141,7 +141,7 @@ t.test('what members find equals a model, whatever roles, tags and memories are'
         if (!model.has(id)) continue
         const change = { operation: mintId(), actor: 'ann', id }
         if (own) {
-          await retagSharedMemory(backend, team, { ...change, tags: own })
+          await updateSharedMemory(backend, team, { ...change, tags: own })
           model.set(id, own)
         } else {
           await deleteSharedMemory(backend, team, change)
@@ -231,12 +231,12 @@ t.test('another process sees a retagging with the next request', async t => {
   const seen = async () =>
     (await recall(second, await resolveCaller(second, key), ask)).map(({ memory }) => memory.tags)
   t.same(await seen(), [['a']])
-  await retagSharedMemory(backend, team, { operation: mintId(), actor: 'x', id: id!, tags: ['b'] })
+  await updateSharedMemory(backend, team, { operation: mintId(), actor: 'x', id: id!, tags: ['b'] })
   t.same(await seen(), [])
-  await retagSharedMemory(backend, team, { operation: mintId(), actor: 'x', id: id!, tags: [] })
+  await updateSharedMemory(backend, team, { operation: mintId(), actor: 'x', id: id!, tags: [] })
   t.same(await seen(), [[]])
   await team.defineRole('a', ['b'])
-  await retagSharedMemory(backend, team, { operation: mintId(), actor: 'x', id: id!, tags: ['b'] })
+  await updateSharedMemory(backend, team, { operation: mintId(), actor: 'x', id: id!, tags: ['b'] })
   t.same(await seen(), [['b']], 'a role that was changed counts at once')
   await team.assignRoles('ann', [])
   t.same(await seen(), [], 'and one that was taken away')

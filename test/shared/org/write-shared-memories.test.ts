@@ -4,7 +4,6 @@ import { tagSetKey } from '#shared/domain/tags.ts'
 import {
   addSharedMemories,
   deleteSharedMemory,
-  retagSharedMemory,
   updateSharedMemory,
 } from '#shared/org/memories/write-shared-memories.ts'
 import { sharedByIds } from '#shared/org/memories/shared-memories.mongo.ts'
@@ -47,8 +46,8 @@ t.test('a change of each kind is made once and told once', async t => {
   t.match(await updateSharedMemory(backend, team, edit), { text: edit.text, tags: ['security'] })
   await updateSharedMemory(backend, team, edit)
   const retag = { operation: mintId(), actor, id, tags: ['b', 'a', 'b'] }
-  t.same((await retagSharedMemory(backend, team, retag)).tags, ['a', 'b'])
-  await retagSharedMemory(backend, team, retag)
+  t.same((await updateSharedMemory(backend, team, retag)).tags, ['a', 'b'])
+  await updateSharedMemory(backend, team, retag)
   t.match(await sharedByIds(backend.mongo, team, [id]), [
     { text: edit.text, tags: ['a', 'b'], version: 3 },
   ])
@@ -77,7 +76,7 @@ t.test('fifty tags of a hundred characters are counted like others', async t => 
   t.same(await countOf(many), [[2, many.toSorted()]])
   t.same(await countOf(items[2]!.tags), [[1, items[2]!.tags.toSorted()]])
 
-  await retagSharedMemory(backend, team, { operation: mintId(), actor, id, tags: others })
+  await updateSharedMemory(backend, team, { operation: mintId(), actor, id, tags: others })
   t.same(await countOf(many), [[1, many.toSorted()]])
   t.same(await countOf(others), [[1, others.toSorted()]])
   t.same(await auditOf(id), [`create ${actor}`, `retag ${actor}`])
@@ -87,7 +86,12 @@ t.test('twenty changes of one memory at once are twenty changes', async t => {
   const [id] = await seedTeamMemories(backend, team, [{ text: 'counted' }])
   await Promise.all(
     Array.from({ length: 6 }, (_, n) =>
-      retagSharedMemory(backend, team, { operation: mintId(), actor, id: id!, tags: [`tag ${n}`] }),
+      updateSharedMemory(backend, team, {
+        operation: mintId(),
+        actor,
+        id: id!,
+        tags: [`tag ${n}`],
+      }),
     ),
   )
   t.equal((await auditOf(id!)).length, 7)

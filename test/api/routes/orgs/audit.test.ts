@@ -2,7 +2,6 @@ import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import {
   deleteSharedMemory,
-  retagSharedMemory,
   updateSharedMemory,
 } from '#shared/org/memories/write-shared-memories.ts'
 import { createTestClient } from '#test/support/api.ts'
@@ -18,7 +17,7 @@ const path = `/v1/orgs/${team.org}/audit`
 const [id, other] = await seedTeamMemories(backend, team, [{ text: 'one' }, { text: 'two' }])
 const by = (actor: string) => ({ operation: mintId(), actor, id: id! })
 await updateSharedMemory(backend, team, { ...by('ann'), text: 'uno' })
-await retagSharedMemory(backend, team, { ...by('bob'), tags: ['x'] })
+await updateSharedMemory(backend, team, { ...by('bob'), tags: ['x'] })
 const changedAt = Date.now()
 await waitUntil('a later millisecond', () => Date.now() > changedAt)
 const middle = Date.now()
