@@ -1,8 +1,8 @@
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { contractDocument, type ContractDocument } from '#api/contract/document.ts'
+import { version } from '#api/edge/version.ts'
 import { parseOptions } from '#scripts/command-line.ts'
-import { staleFiles } from '#scripts/generate-contract.ts'
+import { settleFiles } from '#scripts/generate-contract.ts'
 import {
   generateClientModule,
   generateOperationsModule,
@@ -14,7 +14,7 @@ const usage = `Usage: npm run python-client -- [options]
 Generates the Python client's types and methods from the contract. Run \`npm run contract\` first.
 
   --check           writes nothing; exits 1 when the generated files are stale
-  --folder <path>   the package (default: api/client/python/memory_vault)
+  --folder <path>   where they go (default: api/client/python/memory_vault/generated)
   --help            this text
 `
 
@@ -22,30 +22,22 @@ Generates the Python client's types and methods from the contract. Run \`npm run
 export const generatePythonClient = (document: ContractDocument): Map<string, string> =>
   new Map([
     ['types.py', generateTypesModule(document)],
-    ['operations.py', generateOperationsModule(document)],
-    ['vault.py', generateClientModule(document, 'sync')],
-    ['async_vault.py', generateClientModule(document, 'async')],
+    ['operations.py', generateOperationsModule(document, version)],
+    ['async_vault.py', generateClientModule(document)],
+    ['__init__.py', ''],
   ])
 
 function main(): number {
+  const folder = join(import.meta.dirname, '../api/client/python/memory_vault/generated')
   const values = parseOptions(usage, {
     check: { type: 'boolean', default: false },
-    folder: {
-      type: 'string',
-      default: join(import.meta.dirname, '../api/client/python/memory_vault'),
-    },
+    folder: { type: 'string', default: folder },
   })
-  const generated = generatePythonClient(contractDocument)
-  const stale = staleFiles(values.folder, generated)
-  if (values.check && stale.length > 0) {
-    console.error(
-      `${stale.join(', ')} no longer say what the contract says: run \`npm run python-client\``,
-    )
-    return 1
-  }
-  for (const name of stale) writeFileSync(join(values.folder, name), generated.get(name)!)
-  console.log(`python client: ${stale.length > 0 ? `wrote ${stale.join(', ')}` : 'is up to date'}`)
-  return 0
+  return settleFiles(values.folder, generatePythonClient(contractDocument), {
+    name: 'python client',
+    command: 'python-client',
+    isCheck: values.check,
+  })
 }
 
 if (import.meta.main) process.exitCode = main()

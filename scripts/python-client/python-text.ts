@@ -47,6 +47,26 @@ export function wrapped(text: string, first: string, next: string): string[] {
   return isEmpty ? lines : [...lines, line]
 }
 
+/** Code of one line, or what stands between brackets. */
+export type Code = string | Bracketed
+export type Bracketed = { start: string; items: Code[]; end: string }
+
+/** Lines of code, broken as Black does: after the bracket where that is enough, else after each item. */
+export function layOut(code: Code, indent: string, comma = ''): string[] {
+  const line = `${indent}${flat(code)}${comma}`
+  if (typeof code === 'string' || line.length <= lineWidthMax) return [line]
+  const deeper = `${indent}    `
+  const items = `${deeper}${flatItems(code)}`
+  const inner =
+    items.length <= lineWidthMax ? [items] : code.items.flatMap(item => layOut(item, deeper, ','))
+  return [`${indent}${code.start}`, ...inner, `${indent}${code.end}${comma}`]
+}
+
+const flat = (code: Code): string =>
+  typeof code === 'string' ? code : `${code.start}${flatItems(code)}${code.end}`
+
+const flatItems = ({ items }: Bracketed): string => items.map(flat).join(', ')
+
 /** A string as Python's literal. */
 export const quoted = (text: string): string => JSON.stringify(text)
 

@@ -8,36 +8,34 @@ import { generatePythonClient } from '#scripts/generate-python-client.ts'
 
 const root = join(import.meta.dirname, '../..')
 const generated = generatePythonClient(contractDocument)
-const [types, operations, sync, async] = ['types', 'operations', 'vault', 'async_vault'].map(name =>
+const [types, operations, client] = ['types', 'operations', 'async_vault'].map(name =>
   generated.get(`${name}.py`)!,
 )
 
 t.test('the committed client is what the contract says', async t => {
-  const folder = join(root, 'api/client/python/memory_vault')
+  const folder = join(root, 'api/client/python/memory_vault/generated')
   t.same(staleFiles(folder, generated), [], 'run `npm run python-client`')
 })
 
 t.test('a method for every endpoint, once', async t => {
-  for (const client of [sync!, async!]) {
-    const methods = [...client.matchAll(/^ {4}(?:async )?def (\w+)\($/gm)].map(([, name]) => name!)
-    t.equal(methods.length, Object.keys(contractDocument.endpoints).length)
-    t.equal(new Set(methods).size, methods.length)
-  }
+  const methods = [...client!.matchAll(/^ {4}(?:async )?def (\w+)\(/gm)].map(([, name]) => name!)
+  t.equal(methods.length, Object.keys(contractDocument.endpoints).length)
+  t.equal(new Set(methods).size, methods.length)
   for (const { method, path } of Object.values(contractDocument.endpoints)) {
-    t.ok(sync!.includes(`\`${method} ${path}\``), `${method} ${path}`)
+    t.ok(client!.includes(`\`${method} ${path}\``), `${method} ${path}`)
   }
 })
 
 t.test('arguments: the path, then what is required, then the rest; each once', async t => {
-  const start = sync!.indexOf('    def search(')
-  const search = sync!.slice(start, sync!.indexOf('    def ', start + 8))
+  const start = client!.indexOf('    async def search(')
+  const search = client!.slice(start, client!.indexOf('    async def ', start + 8))
   t.match(search, 'self,\n        *,\n        query: str,\n        limit: int,\n')
   t.match(search, 'tiers: Optional[Sequence[types.Tier]] = None,')
   t.equal(search.match(/^ +session_id: /gm)?.length, 1, 'in the body, the query and a header')
   t.match(search, ') -> types.SearchAnswer:')
-  t.match(sync!, 'from_: types.Moment', 'a keyword of Python')
-  t.match(sync!, 'expires_at: Union[', 'null is a value')
-  t.match(sync!, '**fields: Any,', 'what only the provider knows')
+  t.match(client!, 'from_: types.Moment', 'a keyword of Python')
+  t.match(client!, 'expires_at: Union[', 'null is a value')
+  t.match(client!, '**fields: Any,', 'what only the provider knows')
 })
 
 t.test('the transport knows which calls write and which take a key', async t => {
@@ -70,9 +68,9 @@ t.test('the command', async t => {
     })
   const to = ['--folder', join(folder, 'package')]
   t.match(run('--check', ...to), { status: 1, stderr: 'types.py, operations.py' })
-  t.match(run(...to), { status: 0, stdout: 'wrote types.py, operations.py, vault.py' })
+  t.match(run(...to), { status: 0, stdout: 'wrote types.py, operations.py, async_vault.py' })
   t.match(run('--check', ...to), { status: 0, stdout: 'is up to date' })
-  appendFileSync(join(folder, 'package/vault.py'), '# changed by hand\n')
-  t.match(run('--check', ...to), { status: 1, stderr: /^vault\.py no longer/ })
-  t.match(readFileSync(join(folder, 'package/vault.py'), 'utf8'), 'changed by hand')
+  appendFileSync(join(folder, 'package/async_vault.py'), '# changed by hand\n')
+  t.match(run('--check', ...to), { status: 1, stderr: /^async_vault\.py differ/ })
+  t.match(readFileSync(join(folder, 'package/async_vault.py'), 'utf8'), 'changed by hand')
 })

@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 
@@ -65,11 +66,11 @@ export async function runUnittest(
 }
 
 /**
- * Installs a package as `pip install` does, but from what this machine has.
+ * Builds the wheel of a package and installs it into a folder, with what this machine has.
  *
  * @returns why it cannot, where pip, setuptools or wheel are missing
  */
-export async function pipInstall(
+export async function installWheel(
   { command }: Python,
   source: string,
   target: string,
@@ -79,9 +80,12 @@ export async function pipInstall(
     () => false,
   )
   if (!tools) return `${command} has no pip, setuptools and wheel`
-  const options = ['--quiet', '--no-deps', '--no-index', '--no-build-isolation', '--target', target]
-  await run(command, ['-m', 'pip', 'install', ...options, source], {
-    env: { ...process.env, PIP_DISABLE_PIP_VERSION_CHECK: '1', PIP_ROOT_USER_ACTION: 'ignore' },
-  })
+  const env = { ...process.env, PIP_DISABLE_PIP_VERSION_CHECK: '1', PIP_ROOT_USER_ACTION: 'ignore' }
+  const pip = (...args: string[]) =>
+    run(command, ['-m', 'pip', ...args, '--quiet', '--no-deps', '--no-index'], { env })
+  const wheels = join(target, 'wheels')
+  await pip('wheel', '--no-build-isolation', '--wheel-dir', wheels, source)
+  const [wheel] = readdirSync(wheels)
+  await pip('install', '--target', target, join(wheels, wheel!))
   return undefined
 }

@@ -1,9 +1,12 @@
+import { execFile } from 'node:child_process'
 import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { contractDocument } from '#api/contract/document.ts'
 import { examples, sampleIds } from '#api/reference/examples.ts'
+import { version } from '#api/edge/version.ts'
 import { operatorEmail } from '#shared/access/operator.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
@@ -11,8 +14,8 @@ import { createTestBackend } from '#test/support/backend.ts'
 import { providerKey, startModelProvider } from '#test/support/model-provider.ts'
 import {
   findPythons,
+  installWheel,
   noPython,
-  pipInstall,
   runUnittest,
   type Python,
 } from '#test/support/python.ts'
@@ -57,16 +60,27 @@ async function startService(): Promise<void> {
       await reportTests(t, python, env)
     })
 
-    t.test(`Python ${python.version}: pip installs the package with its types`, async t => {
+    t.test(`Python ${python.version}: the installed wheel has all files and works`, async t => {
       const copied = t.testdir({})
-      cpSync(folder, join(copied, 'source'), { recursive: true })
+      const isSource = (path: string) => !/(?:__pycache__|build|egg-info|\/vault\.py)$/.test(path)
+      const source = join(copied, 'source')
+      cpSync(folder, source, { recursive: true, filter: isSource })
       const target = join(copied, 'target')
-      const missing = await pipInstall(python, join(copied, 'source'), target)
-      if (missing) return t.pass('pip', { skip: missing })
-      const installed = readdirSync(join(target, 'memory_vault')).filter(name => name.includes('.'))
-      const source = readdirSync(join(folder, 'memory_vault')).filter(name => name.includes('.'))
-      t.same(installed.toSorted(), source.toSorted())
-      t.ok(source.includes('py.typed'))
+      const missing = await installWheel(python, source, target)
+      if (missing) return t.pass('wheel', { skip: missing })
+      const files = (of: string) =>
+        readdirSync(join(of, 'memory_vault'), { recursive: true, encoding: 'utf8' })
+          .filter(name => /\.(?:py|typed)$/.test(name))
+          .toSorted()
+      t.same(files(target), files(source))
+      t.ok(files(target).includes('generated/vault.py') && files(target).includes('py.typed'))
+      t.ok(readdirSync(target).includes(`memory_vault_client-${version}.dist-info`))
+      const env = { PYTHONPATH: target, BASE_URL: base, MEMORY_KEY: await buildKey(backend) }
+      const { stdout } = await promisify(execFile)(python.command, ['-c', program], {
+        cwd: copied,
+        env,
+      })
+      t.match(stdout, /target\/memory_vault.*\nAda turns nine in May\.\nAda turns nine in May\.\n/)
     })
   }
 
@@ -76,6 +90,25 @@ async function startService(): Promise<void> {
     return buildKey(backend, email)
   }
 }
+
+/** A program of a person who has installed the package. */
+const program = `
+import asyncio, os, memory_vault
+from memory_vault import AsyncVault, Vault
+
+address = os.environ["BASE_URL"], os.environ["MEMORY_KEY"]
+print(memory_vault.__file__)
+with Vault(*address) as vault:
+    vault.ingest(messages=[{"role": "user", "content": "Ada turns nine in May."}], wait=True)
+    print(vault.search(query="how old is Ada?", limit=1)["memories"][0]["content"])
+
+async def main():
+    async with AsyncVault(*address) as vault:
+        found = await vault.search(query="how old is Ada?", limit=1)
+        print(found["memories"][0]["content"])
+
+asyncio.run(main())
+`
 
 /** Every test of Python is an assertion here, and none is lost. */
 async function reportTests(t: Test, python: Python, env: Record<string, string>): Promise<void> {

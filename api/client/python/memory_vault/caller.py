@@ -12,10 +12,11 @@ from urllib.parse import quote, urlencode
 
 from .connections import Cancellation, Connections, Exchange
 from .errors import VaultConnectionError, VaultError, VaultStatusError, status_error
+from .generated.operations import VERSION
 from .operation import Operation, given
 from .retry import RetryPolicy, parse_retry_after
 
-USER_AGENT = "memory-vault-python/2.0.0"
+USER_AGENT = f"memory-vault-python/{VERSION}"
 #: as the official SDKs of model providers wait
 TIMEOUT_SECONDS = 600.0
 CONNECT_TIMEOUT_SECONDS = 10.0

@@ -1,0 +1,1 @@
+import setup as _  # writes the synchronous client

@@ -7,7 +7,7 @@ import unittest
 from typing import Any, Dict, Set, get_type_hints
 
 from memory_vault import Lines, Vault, VaultStatusError, types
-from memory_vault.operations import OPERATIONS
+from memory_vault.generated.operations import OPERATIONS
 
 from . import service
 from .answers import faults

@@ -10,7 +10,7 @@ from typing import Any
 
 from memory_vault import Vault, VaultConnectionError, VaultStatusError
 from memory_vault.errors import VaultError
-from memory_vault.operations import OPERATIONS
+from memory_vault.generated.operations import OPERATIONS
 from memory_vault.retry import RetryPolicy, parse_retry_after
 
 from . import service

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from typing import Any, Literal, Mapping, Optional, Sequence, Union
 
+from ..async_base import AsyncVaultBase
+from ..caller import FileInput, LinesInput
+from ..lines import AsyncLines
+from ..operation import UNSET, Unset
 from . import types
-from .async_base import AsyncVaultBase
-from .caller import FileInput, LinesInput
-from .lines import AsyncLines
-from .operation import UNSET, Unset
 from .operations import OPERATIONS
 
 
 class AsyncVault(AsyncVaultBase):
-    """A client of a Memory Vault. Requests run in threads; a cancelled call is ended.
+    """A client of a Memory Vault.
 
     Every method raises VaultStatusError for a refusal and VaultConnectionError without an answer.
     """
@@ -70,32 +70,18 @@ class AsyncVault(AsyncVaultBase):
         :param by_day: tells every day by itself too
         """
         return await self._call(
-            OPERATIONS["usage"],
-            query={
-                "start": start,
-                "end": end,
-                "by_day": by_day,
-            },
+            OPERATIONS["usage"], query={"start": start, "end": end, "by_day": by_day}
         )
 
-    async def list_provider_keys(
-        self,
-    ) -> types.ListProviderKeysAnswer:
+    async def list_provider_keys(self) -> types.ListProviderKeysAnswer:
         """Lists the provider keys of the account, masked, and the providers that it may have one
         for.
 
         `GET /v1/account/provider-keys`
         """
-        return await self._call(
-            OPERATIONS["list_provider_keys"],
-        )
+        return await self._call(OPERATIONS["list_provider_keys"])
 
-    async def put_provider_key(
-        self,
-        provider: str,
-        *,
-        key: str,
-    ) -> types.ProviderKey:
+    async def put_provider_key(self, provider: str, *, key: str) -> types.ProviderKey:
         """Stores the account's key for a provider, sealed, in place of the one before. Every Memory
         Key of the account uses it from the next request on.
 
@@ -104,20 +90,11 @@ class AsyncVault(AsyncVaultBase):
         :param key: never shown again
         """
         return await self._call(
-            OPERATIONS["put_provider_key"],
-            path={
-                "provider": provider,
-            },
-            body={
-                "key": key,
-            },
+            OPERATIONS["put_provider_key"], path={"provider": provider}, body={"key": key}
         )
 
     async def delete_provider_key(
-        self,
-        provider: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, provider: str, *, idempotency_key: Optional[str] = None
     ) -> types.Removed:
         """Forgets the account's key for a provider.
 
@@ -125,9 +102,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["delete_provider_key"],
-            path={
-                "provider": provider,
-            },
+            path={"provider": provider},
             idempotency_key=idempotency_key,
         )
 
@@ -147,30 +122,20 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["create_admin_key"],
-            body={
-                "email": email,
-                "expires_in_days": expires_in_days,
-            },
+            body={"email": email, "expires_in_days": expires_in_days},
             idempotency_key=idempotency_key,
         )
 
-    async def list_admin_keys(
-        self,
-    ) -> types.ListAdminKeysAnswer:
+    async def list_admin_keys(self) -> types.ListAdminKeysAnswer:
         """Lists the admin credentials of the email of the admin who asks, newest first; for the
         operator those of every email.
 
         `GET /v1/account/admin-keys`
         """
-        return await self._call(
-            OPERATIONS["list_admin_keys"],
-        )
+        return await self._call(OPERATIONS["list_admin_keys"])
 
     async def revoke_admin_key(
-        self,
-        admin_key_id: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, admin_key_id: str, *, idempotency_key: Optional[str] = None
     ) -> types.Removed:
         """Revokes an admin credential, from the next request on. That of another email is not
         there, except for the operator.
@@ -181,9 +146,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["revoke_admin_key"],
-            path={
-                "adminKeyId": admin_key_id,
-            },
+            path={"adminKeyId": admin_key_id},
             idempotency_key=idempotency_key,
         )
 
@@ -211,13 +174,8 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["upload"],
-            query={
-                "session_id": session_id,
-                "embeddings": embeddings,
-            },
-            headers={
-                "Prefer": prefer,
-            },
+            query={"session_id": session_id, "embeddings": embeddings},
+            headers={"Prefer": prefer},
             body=lines,
             idempotency_key=idempotency_key,
         )
@@ -278,14 +236,8 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["import_vault"],
-            query={
-                "dry_run": dry_run,
-                "on_conflict": on_conflict,
-                "embeddings": embeddings,
-            },
-            headers={
-                "Prefer": prefer,
-            },
+            query={"dry_run": dry_run, "on_conflict": on_conflict, "embeddings": embeddings},
+            headers={"Prefer": prefer},
             body=lines,
             idempotency_key=idempotency_key,
         )
@@ -311,13 +263,8 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["clear_memory"],
-            query={
-                "reset": reset,
-                "session_id": session_id,
-            },
-            headers={
-                "Prefer": prefer,
-            },
+            query={"reset": reset, "session_id": session_id},
+            headers={"Prefer": prefer},
             idempotency_key=idempotency_key,
         )
 
@@ -347,14 +294,8 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["delete_ids"],
-            headers={
-                "Prefer": prefer,
-            },
-            body={
-                "ids": ids,
-                "metadata": metadata,
-                "dry_run": dry_run,
-            },
+            headers={"Prefer": prefer},
+            body={"ids": ids, "metadata": metadata, "dry_run": dry_run},
             idempotency_key=idempotency_key,
         )
 
@@ -378,13 +319,8 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["reembed"],
-            headers={
-                "Prefer": prefer,
-            },
-            body={
-                "embeddings": embeddings,
-                "drop_previous": drop_previous,
-            },
+            headers={"Prefer": prefer},
+            body={"embeddings": embeddings, "drop_previous": drop_previous},
             idempotency_key=idempotency_key,
         )
 
@@ -434,18 +370,12 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["commit"],
-            body={
-                "batch_id": batch_id,
-                "entries": entries,
-            },
+            body={"batch_id": batch_id, "entries": entries},
             idempotency_key=idempotency_key,
         )
 
     async def inspect(
-        self,
-        *,
-        memory_id: str,
-        idempotency_key: Optional[str] = None,
+        self, *, memory_id: str, idempotency_key: Optional[str] = None
     ) -> types.InspectAnswer:
         """Shows what a reflection was made of, and what was made of a memory. Sources deleted since
         are counted, not missed. Bills retrieval of the sources returned.
@@ -453,11 +383,7 @@ class AsyncVault(AsyncVaultBase):
         `POST /v1/memory/inspect`
         """
         return await self._call(
-            OPERATIONS["inspect"],
-            body={
-                "memory_id": memory_id,
-            },
-            idempotency_key=idempotency_key,
+            OPERATIONS["inspect"], body={"memory_id": memory_id}, idempotency_key=idempotency_key
         )
 
     async def transfer(
@@ -481,14 +407,8 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["transfer"],
-            headers={
-                "Prefer": prefer,
-            },
-            body={
-                "destination_key": destination_key,
-                "dry_run": dry_run,
-                "embeddings": embeddings,
-            },
+            headers={"Prefer": prefer},
+            body={"destination_key": destination_key, "dry_run": dry_run, "embeddings": embeddings},
             idempotency_key=idempotency_key,
         )
 
@@ -517,9 +437,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["graft"],
-            headers={
-                "Prefer": prefer,
-            },
+            headers={"Prefer": prefer},
             body={
                 "destination_key": destination_key,
                 "queries": queries,
@@ -552,11 +470,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["create_key"],
-            body={
-                "name": name,
-                "expires_at": expires_at,
-                "external_id": external_id,
-            },
+            body={"name": name, "expires_at": expires_at, "external_id": external_id},
             idempotency_key=idempotency_key,
         )
 
@@ -580,11 +494,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["rotate_key"],
-            body={
-                "name": name,
-                "expires_at": expires_at,
-                "grace_seconds": grace_seconds,
-            },
+            body={"name": name, "expires_at": expires_at, "grace_seconds": grace_seconds},
             idempotency_key=idempotency_key,
         )
 
@@ -609,13 +519,8 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["remint_key"],
-            path={
-                "memoryKeyId": memory_key_id,
-            },
-            body={
-                "name": name,
-                "expires_at": expires_at,
-            },
+            path={"memoryKeyId": memory_key_id},
+            body={"name": name, "expires_at": expires_at},
             idempotency_key=idempotency_key,
         )
 
@@ -638,12 +543,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["list_keys"],
-            query={
-                "active": active,
-                "external_id": external_id,
-                "limit": limit,
-                "cursor": cursor,
-            },
+            query={"active": active, "external_id": external_id, "limit": limit, "cursor": cursor},
         )
 
     async def revoke_key(
@@ -666,12 +566,8 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["revoke_key"],
-            path={
-                "memoryKeyId": memory_key_id,
-            },
-            query={
-                "erase": erase,
-            },
+            path={"memoryKeyId": memory_key_id},
+            query={"erase": erase},
             idempotency_key=idempotency_key,
         )
 
@@ -718,13 +614,8 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["prepare"],
-            query={
-                "sessions": sessions,
-            },
-            headers={
-                "X-Memory-Sessions": memory_sessions,
-                "X-Memory-Share": memory_share,
-            },
+            query={"sessions": sessions},
+            headers={"X-Memory-Sessions": memory_sessions, "X-Memory-Share": memory_share},
             body={
                 "messages": messages,
                 "session_id": session_id,
@@ -784,14 +675,8 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["ingest"],
-            query={
-                "wait": wait,
-                "sessions": sessions,
-            },
-            headers={
-                "X-Memory-Sessions": memory_sessions,
-                "X-Memory-Share": memory_share,
-            },
+            query={"wait": wait, "sessions": sessions},
+            headers={"X-Memory-Sessions": memory_sessions, "X-Memory-Share": memory_share},
             body={
                 "messages": messages,
                 "session_id": session_id,
@@ -940,16 +825,11 @@ class AsyncVault(AsyncVaultBase):
                 "cursor": cursor,
                 "session_id": session_id,
             },
-            headers={
-                "If-None-Match": if_none_match,
-            },
+            headers={"If-None-Match": if_none_match},
         )
 
     async def list_sessions(
-        self,
-        *,
-        limit: Optional[int] = None,
-        cursor: Optional[str] = None,
+        self, *, limit: Optional[int] = None, cursor: Optional[str] = None
     ) -> types.ListSessionsAnswer:
         """Pages through the sessions of the vault, the one that was stored to last first. One that
         was cleared, or has nothing left, is not in it. A page may be short, or empty, and yet not
@@ -960,11 +840,7 @@ class AsyncVault(AsyncVaultBase):
         :param cursor: `next_cursor` of the page before
         """
         return await self._call(
-            OPERATIONS["list_sessions"],
-            query={
-                "limit": limit,
-                "cursor": cursor,
-            },
+            OPERATIONS["list_sessions"], query={"limit": limit, "cursor": cursor}
         )
 
     async def edit(
@@ -989,11 +865,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["edit"],
-            body={
-                "memory_id": memory_id,
-                "text": text,
-                "expires_at": expires_at,
-            },
+            body={"memory_id": memory_id, "text": text, "expires_at": expires_at},
             idempotency_key=idempotency_key,
         )
 
@@ -1054,28 +926,16 @@ class AsyncVault(AsyncVaultBase):
             idempotency_key=idempotency_key,
         )
 
-    async def stats(
-        self,
-        *,
-        by_day: Optional[bool] = None,
-    ) -> types.VaultStats:
+    async def stats(self, *, by_day: Optional[bool] = None) -> types.VaultStats:
         """How much a vault holds, and over which time.
 
         `GET /v1/memory/stats`
 
         :param by_day: tells every day by itself too
         """
-        return await self._call(
-            OPERATIONS["stats"],
-            query={
-                "by_day": by_day,
-            },
-        )
+        return await self._call(OPERATIONS["stats"], query={"by_day": by_day})
 
-    async def stats_of_key(
-        self,
-        key: str,
-    ) -> types.VaultStats:
+    async def stats_of_key(self, key: str) -> types.VaultStats:
         """The same for a key named in the path: the key of the request, or another of its account.
         Any other key is a 404.
 
@@ -1083,12 +943,7 @@ class AsyncVault(AsyncVaultBase):
 
         :param key: a Memory Key, whole
         """
-        return await self._call(
-            OPERATIONS["stats_of_key"],
-            path={
-                "key": key,
-            },
-        )
+        return await self._call(OPERATIONS["stats_of_key"], path={"key": key})
 
     async def warmup(
         self,
@@ -1104,57 +959,38 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["warmup"],
-            body={
-                "session_id": session_id,
-                "embeddings": embeddings,
-            },
+            body={"session_id": session_id, "embeddings": embeddings},
             idempotency_key=idempotency_key,
         )
 
-    async def health(
-        self,
-    ) -> types.HealthAnswer:
+    async def health(self) -> types.HealthAnswer:
         """Answers without asking anything of a database, so that it is quick and always there.
 
         `GET /health`
         """
-        return await self._call(
-            OPERATIONS["health"],
-        )
+        return await self._call(OPERATIONS["health"])
 
-    async def live(
-        self,
-    ) -> types.LiveAnswer:
+    async def live(self) -> types.LiveAnswer:
         """The process answers; a platform restarts one that does not.
 
         `GET /health/live`
         """
-        return await self._call(
-            OPERATIONS["live"],
-        )
+        return await self._call(OPERATIONS["live"])
 
-    async def ready(
-        self,
-    ) -> types.ReadyAnswer:
+    async def ready(self) -> types.ReadyAnswer:
         """Whether this process can do its work: a load balancer sends requests to those that can.
         The error of a 503 names the parts that fail.
 
         `GET /health/ready`
         """
-        return await self._call(
-            OPERATIONS["ready"],
-        )
+        return await self._call(OPERATIONS["ready"])
 
-    async def information(
-        self,
-    ) -> types.InformationAnswer:
+    async def information(self) -> types.InformationAnswer:
         """Introduces the service.
 
         `GET /`
         """
-        return await self._call(
-            OPERATIONS["information"],
-        )
+        return await self._call(OPERATIONS["information"])
 
     async def list_operations(
         self,
@@ -1175,36 +1011,20 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["list_operations"],
-            query={
-                "state": state,
-                "kind": kind,
-                "limit": limit,
-                "cursor": cursor,
-            },
+            query={"state": state, "kind": kind, "limit": limit, "cursor": cursor},
         )
 
-    async def read_operation(
-        self,
-        id: str,
-    ) -> types.Operation:
+    async def read_operation(self, id: str) -> types.Operation:
         """The state, progress and outcome of one operation that the key may see.
 
         `GET /v1/operations/:id`
 
         :param id: an operation
         """
-        return await self._call(
-            OPERATIONS["read_operation"],
-            path={
-                "id": id,
-            },
-        )
+        return await self._call(OPERATIONS["read_operation"], path={"id": id})
 
     async def cancel_operation(
-        self,
-        id: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, id: str, *, idempotency_key: Optional[str] = None
     ) -> types.Operation:
         """Cancels work that has not started. An upload or import that runs stops at its next chunk:
         what is stored by then stays and is billed, and `outcome` has it; the answer waits for that
@@ -1216,19 +1036,11 @@ class AsyncVault(AsyncVaultBase):
         :param id: an operation
         """
         return await self._call(
-            OPERATIONS["cancel_operation"],
-            path={
-                "id": id,
-            },
-            idempotency_key=idempotency_key,
+            OPERATIONS["cancel_operation"], path={"id": id}, idempotency_key=idempotency_key
         )
 
     async def list_tenants(
-        self,
-        *,
-        q: Optional[str] = None,
-        limit: Optional[int] = None,
-        cursor: Optional[str] = None,
+        self, *, q: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None
     ) -> types.ListTenantsAnswer:
         """Lists the accounts of the service, newest first, with what they have and use.
 
@@ -1238,12 +1050,7 @@ class AsyncVault(AsyncVaultBase):
         :param cursor: `next_cursor` of the page before
         """
         return await self._call(
-            OPERATIONS["list_tenants"],
-            query={
-                "q": q,
-                "limit": limit,
-                "cursor": cursor,
-            },
+            OPERATIONS["list_tenants"], query={"q": q, "limit": limit, "cursor": cursor}
         )
 
     async def change_tenant(
@@ -1269,34 +1076,19 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["change_tenant"],
-            path={
-                "accountId": account_id,
-            },
-            body={
-                "payment_method": payment_method,
-                "balance": balance,
-                "add_balance": add_balance,
-            },
+            path={"accountId": account_id},
+            body={"payment_method": payment_method, "balance": balance, "add_balance": add_balance},
             idempotency_key=idempotency_key,
         )
 
-    async def service_usage(
-        self,
-        *,
-        days: Optional[int] = None,
-    ) -> types.ServiceUsageAnswer:
+    async def service_usage(self, *, days: Optional[int] = None) -> types.ServiceUsageAnswer:
         """The usage of all accounts together, day by day.
 
         `GET /v1/operator/usage`
 
         :param days: so many, today included
         """
-        return await self._call(
-            OPERATIONS["service_usage"],
-            query={
-                "days": days,
-            },
-        )
+        return await self._call(OPERATIONS["service_usage"], query={"days": days})
 
     async def list_service_operations(
         self,
@@ -1353,33 +1145,21 @@ class AsyncVault(AsyncVaultBase):
             idempotency_key=idempotency_key,
         )
 
-    async def list_orgs(
-        self,
-    ) -> types.ListOrgsAnswer:
+    async def list_orgs(self) -> types.ListOrgsAnswer:
         """Lists the organizations of the admin; for a reviewer the one whose queue is theirs.
 
         `GET /v1/orgs`
         """
-        return await self._call(
-            OPERATIONS["list_orgs"],
-        )
+        return await self._call(OPERATIONS["list_orgs"])
 
-    async def read_org(
-        self,
-        org_id: str,
-    ) -> types.ReadOrgAnswer:
+    async def read_org(self, org_id: str) -> types.ReadOrgAnswer:
         """Reads the settings of an organization, and how its pipeline is doing.
 
         `GET /v1/orgs/:orgId`
 
         :param org_id: an organization
         """
-        return await self._call(
-            OPERATIONS["read_org"],
-            path={
-                "orgId": org_id,
-            },
-        )
+        return await self._call(OPERATIONS["read_org"], path={"orgId": org_id})
 
     async def change_org(
         self,
@@ -1403,9 +1183,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["change_org"],
-            path={
-                "orgId": org_id,
-            },
+            path={"orgId": org_id},
             body={
                 "name": name,
                 "processor_provider": processor_provider,
@@ -1433,20 +1211,10 @@ class AsyncVault(AsyncVaultBase):
         :param end: a date belongs to the period; now, when missing
         """
         return await self._call(
-            OPERATIONS["org_usage"],
-            path={
-                "orgId": org_id,
-            },
-            query={
-                "start": start,
-                "end": end,
-            },
+            OPERATIONS["org_usage"], path={"orgId": org_id}, query={"start": start, "end": end}
         )
 
-    async def redrive_pipeline(
-        self,
-        org_id: str,
-    ) -> types.RedrivePipelineAnswer:
+    async def redrive_pipeline(self, org_id: str) -> types.RedrivePipelineAnswer:
         """Gives turns that were given up back to the pipeline, at most 1,000 a request, oldest
         first, and wakes those that wait.
 
@@ -1454,18 +1222,10 @@ class AsyncVault(AsyncVaultBase):
 
         :param org_id: an organization
         """
-        return await self._call(
-            OPERATIONS["redrive_pipeline"],
-            path={
-                "orgId": org_id,
-            },
-        )
+        return await self._call(OPERATIONS["redrive_pipeline"], path={"orgId": org_id})
 
     async def delete_org(
-        self,
-        org_id: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, org_id: str, *, idempotency_key: Optional[str] = None
     ) -> types.Removed:
         """Removes an organization with its keys, roles, users, tags, instructions, shared memories
         and the private vaults that its members' keys opened. All of it is invisible to all callers
@@ -1476,11 +1236,7 @@ class AsyncVault(AsyncVaultBase):
         :param org_id: an organization
         """
         return await self._call(
-            OPERATIONS["delete_org"],
-            path={
-                "orgId": org_id,
-            },
-            idempotency_key=idempotency_key,
+            OPERATIONS["delete_org"], path={"orgId": org_id}, idempotency_key=idempotency_key
         )
 
     async def create_member_key(
@@ -1501,21 +1257,13 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["create_member_key"],
-            path={
-                "orgId": org_id,
-            },
-            body={
-                "team_member_id": team_member_id,
-                "shares": shares,
-            },
+            path={"orgId": org_id},
+            body={"team_member_id": team_member_id, "shares": shares},
             idempotency_key=idempotency_key,
         )
 
     async def list_member_keys(
-        self,
-        org_id: str,
-        *,
-        q: Optional[str] = None,
+        self, org_id: str, *, q: Optional[str] = None
     ) -> types.ListMemberKeysAnswer:
         """Lists member keys, masked.
 
@@ -1526,20 +1274,10 @@ class AsyncVault(AsyncVaultBase):
             email, upper or lower case; keys are kept sealed, so that no other piece of one is found
         """
         return await self._call(
-            OPERATIONS["list_member_keys"],
-            path={
-                "orgId": org_id,
-            },
-            query={
-                "q": q,
-            },
+            OPERATIONS["list_member_keys"], path={"orgId": org_id}, query={"q": q}
         )
 
-    async def read_member_key(
-        self,
-        org_id: str,
-        key_id: str,
-    ) -> types.ReadMemberKeyAnswer:
+    async def read_member_key(self, org_id: str, key_id: str) -> types.ReadMemberKeyAnswer:
         """Shows a member key whole. A 409 where the master key that sealed it has been dropped.
 
         `GET /v1/orgs/:orgId/keys/:keyId`
@@ -1548,19 +1286,11 @@ class AsyncVault(AsyncVaultBase):
         :param key_id: the `id` of a member key, or the key itself
         """
         return await self._call(
-            OPERATIONS["read_member_key"],
-            path={
-                "orgId": org_id,
-                "keyId": key_id,
-            },
+            OPERATIONS["read_member_key"], path={"orgId": org_id, "keyId": key_id}
         )
 
     async def revoke_member_key(
-        self,
-        org_id: str,
-        key_id: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, org_id: str, key_id: str, *, idempotency_key: Optional[str] = None
     ) -> types.Removed:
         """Revokes a member key: from the next request on it opens nothing.
 
@@ -1571,10 +1301,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["revoke_member_key"],
-            path={
-                "orgId": org_id,
-                "keyId": key_id,
-            },
+            path={"orgId": org_id, "keyId": key_id},
             idempotency_key=idempotency_key,
         )
 
@@ -1597,32 +1324,19 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["create_role"],
-            path={
-                "orgId": org_id,
-            },
-            body={
-                "name": name,
-                "allowed_tags": allowed_tags,
-            },
+            path={"orgId": org_id},
+            body={"name": name, "allowed_tags": allowed_tags},
             idempotency_key=idempotency_key,
         )
 
-    async def list_roles(
-        self,
-        org_id: str,
-    ) -> types.ListRolesAnswer:
+    async def list_roles(self, org_id: str) -> types.ListRolesAnswer:
         """Lists the roles of an organization.
 
         `GET /v1/orgs/:orgId/roles`
 
         :param org_id: an organization
         """
-        return await self._call(
-            OPERATIONS["list_roles"],
-            path={
-                "orgId": org_id,
-            },
-        )
+        return await self._call(OPERATIONS["list_roles"], path={"orgId": org_id})
 
     async def change_role(
         self,
@@ -1641,22 +1355,12 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["change_role"],
-            path={
-                "orgId": org_id,
-                "roleId": role_id,
-            },
-            body={
-                "name": name,
-                "allowed_tags": allowed_tags,
-            },
+            path={"orgId": org_id, "roleId": role_id},
+            body={"name": name, "allowed_tags": allowed_tags},
         )
 
     async def delete_role(
-        self,
-        org_id: str,
-        role_id: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, org_id: str, role_id: str, *, idempotency_key: Optional[str] = None
     ) -> types.Removed:
         """Removes a role, also from all its holders.
 
@@ -1666,10 +1370,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["delete_role"],
-            path={
-                "orgId": org_id,
-                "roleId": role_id,
-            },
+            path={"orgId": org_id, "roleId": role_id},
             idempotency_key=idempotency_key,
         )
 
@@ -1692,9 +1393,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["create_user"],
-            path={
-                "orgId": org_id,
-            },
+            path={"orgId": org_id},
             body={
                 "email": email,
                 "first_name": first_name,
@@ -1704,22 +1403,14 @@ class AsyncVault(AsyncVaultBase):
             idempotency_key=idempotency_key,
         )
 
-    async def list_users(
-        self,
-        org_id: str,
-    ) -> types.ListUsersAnswer:
+    async def list_users(self, org_id: str) -> types.ListUsersAnswer:
         """Lists the users of an organization with their roles.
 
         `GET /v1/orgs/:orgId/users`
 
         :param org_id: an organization
         """
-        return await self._call(
-            OPERATIONS["list_users"],
-            path={
-                "orgId": org_id,
-            },
-        )
+        return await self._call(OPERATIONS["list_users"], path={"orgId": org_id})
 
     async def change_user(
         self,
@@ -1740,10 +1431,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["change_user"],
-            path={
-                "orgId": org_id,
-                "userId": user_id,
-            },
+            path={"orgId": org_id, "userId": user_id},
             body={
                 "email": email,
                 "first_name": first_name,
@@ -1753,11 +1441,7 @@ class AsyncVault(AsyncVaultBase):
         )
 
     async def delete_user(
-        self,
-        org_id: str,
-        user_id: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, org_id: str, user_id: str, *, idempotency_key: Optional[str] = None
     ) -> types.Removed:
         """Removes a user with their membership, keys, roles and private vault. What they brought
         into the shared memory stays.
@@ -1768,10 +1452,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["delete_user"],
-            path={
-                "orgId": org_id,
-                "userId": user_id,
-            },
+            path={"orgId": org_id, "userId": user_id},
             idempotency_key=idempotency_key,
         )
 
@@ -1794,23 +1475,13 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["assign_roles"],
-            path={
-                "orgId": org_id,
-            },
-            body={
-                "team_member_id": team_member_id,
-                "key_id": key_id,
-                "role_ids": role_ids,
-            },
+            path={"orgId": org_id},
+            body={"team_member_id": team_member_id, "key_id": key_id, "role_ids": role_ids},
             idempotency_key=idempotency_key,
         )
 
     async def mint_user_key(
-        self,
-        org_id: str,
-        user_id: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, org_id: str, user_id: str, *, idempotency_key: Optional[str] = None
     ) -> types.MintUserKeyAnswer:
         """Mints a standard Memory Key for the user's private vault, or a new one in place of the
         old; the vault stays.
@@ -1821,10 +1492,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["mint_user_key"],
-            path={
-                "orgId": org_id,
-                "userId": user_id,
-            },
+            path={"orgId": org_id, "userId": user_id},
             idempotency_key=idempotency_key,
         )
 
@@ -1850,34 +1518,21 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["create_tag"],
-            path={
-                "orgId": org_id,
-            },
+            path={"orgId": org_id},
             body={
-                "label": label,
-                "question": question,
-                "examples": examples,
-                "negatives": negatives,
+                "label": label, "question": question, "examples": examples, "negatives": negatives
             },
             idempotency_key=idempotency_key,
         )
 
-    async def list_tags(
-        self,
-        org_id: str,
-    ) -> types.ListTagsAnswer:
+    async def list_tags(self, org_id: str) -> types.ListTagsAnswer:
         """Lists the tags of an organization.
 
         `GET /v1/orgs/:orgId/tags`
 
         :param org_id: an organization
         """
-        return await self._call(
-            OPERATIONS["list_tags"],
-            path={
-                "orgId": org_id,
-            },
-        )
+        return await self._call(OPERATIONS["list_tags"], path={"orgId": org_id})
 
     async def change_tag(
         self,
@@ -1902,24 +1557,14 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["change_tag"],
-            path={
-                "orgId": org_id,
-                "tagId": tag_id,
-            },
+            path={"orgId": org_id, "tagId": tag_id},
             body={
-                "label": label,
-                "question": question,
-                "examples": examples,
-                "negatives": negatives,
+                "label": label, "question": question, "examples": examples, "negatives": negatives
             },
         )
 
     async def delete_tag(
-        self,
-        org_id: str,
-        tag_id: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, org_id: str, tag_id: str, *, idempotency_key: Optional[str] = None
     ) -> types.Removed:
         """Removes a tag, and takes it from the roles that allow it. Memories keep the label: only
         roles that see everything see them, until another role allows it again.
@@ -1930,10 +1575,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["delete_tag"],
-            path={
-                "orgId": org_id,
-                "tagId": tag_id,
-            },
+            path={"orgId": org_id, "tagId": tag_id},
             idempotency_key=idempotency_key,
         )
 
@@ -1956,34 +1598,19 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["apply_tag"],
-            path={
-                "orgId": org_id,
-                "tagId": tag_id,
-            },
-            body={
-                "dry_run": dry_run,
-            },
+            path={"orgId": org_id, "tagId": tag_id},
+            body={"dry_run": dry_run},
             idempotency_key=idempotency_key,
         )
 
-    async def read_tag_run(
-        self,
-        org_id: str,
-        tag_id: str,
-    ) -> types.TagRun:
+    async def read_tag_run(self, org_id: str, tag_id: str) -> types.TagRun:
         """How far the newest run of a tag is.
 
         `GET /v1/orgs/:orgId/tags/:tagId/apply`
 
         :param org_id: an organization
         """
-        return await self._call(
-            OPERATIONS["read_tag_run"],
-            path={
-                "orgId": org_id,
-                "tagId": tag_id,
-            },
-        )
+        return await self._call(OPERATIONS["read_tag_run"], path={"orgId": org_id, "tagId": tag_id})
 
     async def put_instructions(
         self,
@@ -2004,9 +1631,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["put_instructions"],
-            path={
-                "orgId": org_id,
-            },
+            path={"orgId": org_id},
             body={
                 "default_on": default_on,
                 "custom": custom,
@@ -2015,29 +1640,17 @@ class AsyncVault(AsyncVaultBase):
             },
         )
 
-    async def read_instructions(
-        self,
-        org_id: str,
-    ) -> types.OrgInstructions:
+    async def read_instructions(self, org_id: str) -> types.OrgInstructions:
         """Reads what the organization keeps.
 
         `GET /v1/orgs/:orgId/instructions`
 
         :param org_id: an organization
         """
-        return await self._call(
-            OPERATIONS["read_instructions"],
-            path={
-                "orgId": org_id,
-            },
-        )
+        return await self._call(OPERATIONS["read_instructions"], path={"orgId": org_id})
 
     async def create_reviewer(
-        self,
-        org_id: str,
-        *,
-        email: str,
-        idempotency_key: Optional[str] = None,
+        self, org_id: str, *, email: str, idempotency_key: Optional[str] = None
     ) -> types.CreateReviewerAnswer:
         """Makes a reviewer. Their credential is sent like an admin's, and opens of this
         organization the review queue and the decisions about it, the history and the audit of a
@@ -2050,38 +1663,22 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["create_reviewer"],
-            path={
-                "orgId": org_id,
-            },
-            body={
-                "email": email,
-            },
+            path={"orgId": org_id},
+            body={"email": email},
             idempotency_key=idempotency_key,
         )
 
-    async def list_reviewers(
-        self,
-        org_id: str,
-    ) -> types.ListReviewersAnswer:
+    async def list_reviewers(self, org_id: str) -> types.ListReviewersAnswer:
         """Lists the reviewers of an organization.
 
         `GET /v1/orgs/:orgId/reviewers`
 
         :param org_id: an organization
         """
-        return await self._call(
-            OPERATIONS["list_reviewers"],
-            path={
-                "orgId": org_id,
-            },
-        )
+        return await self._call(OPERATIONS["list_reviewers"], path={"orgId": org_id})
 
     async def remove_reviewer(
-        self,
-        org_id: str,
-        reviewer_id: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, org_id: str, reviewer_id: str, *, idempotency_key: Optional[str] = None
     ) -> types.Removed:
         """Removes a reviewer: their credential opens nothing from the next request on.
 
@@ -2091,20 +1688,12 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["remove_reviewer"],
-            path={
-                "orgId": org_id,
-                "reviewerId": reviewer_id,
-            },
+            path={"orgId": org_id, "reviewerId": reviewer_id},
             idempotency_key=idempotency_key,
         )
 
     async def transcribe(
-        self,
-        *,
-        file: FileInput,
-        model: str,
-        provider_key: Optional[str] = None,
-        **fields: Any,
+        self, *, file: FileInput, model: str, provider_key: Optional[str] = None, **fields: Any
     ) -> types.TranscribeAnswer:
         """Turns speech into text.
 
@@ -2117,22 +1706,12 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["transcribe"],
-            headers={
-                "X-Provider-Key": provider_key,
-            },
-            body={
-                "file": file,
-                "model": model,
-                **fields,
-            },
+            headers={"X-Provider-Key": provider_key},
+            body={"file": file, "model": model, **fields},
         )
 
     async def speak(
-        self,
-        *,
-        model: str,
-        provider_key: Optional[str] = None,
-        **fields: Any,
+        self, *, model: str, provider_key: Optional[str] = None, **fields: Any
     ) -> types.SpeakAnswer:
         """Turns text into speech.
 
@@ -2144,21 +1723,12 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["speak"],
-            headers={
-                "X-Provider-Key": provider_key,
-            },
-            body={
-                "model": model,
-                **fields,
-            },
+            headers={"X-Provider-Key": provider_key},
+            body={"model": model, **fields},
         )
 
     async def draw_images(
-        self,
-        *,
-        model: str,
-        provider_key: Optional[str] = None,
-        **fields: Any,
+        self, *, model: str, provider_key: Optional[str] = None, **fields: Any
     ) -> types.DrawImagesAnswer:
         """Makes images.
 
@@ -2170,21 +1740,12 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["draw_images"],
-            headers={
-                "X-Provider-Key": provider_key,
-            },
-            body={
-                "model": model,
-                **fields,
-            },
+            headers={"X-Provider-Key": provider_key},
+            body={"model": model, **fields},
         )
 
     async def embed(
-        self,
-        *,
-        model: str,
-        provider_key: Optional[str] = None,
-        **fields: Any,
+        self, *, model: str, provider_key: Optional[str] = None, **fields: Any
     ) -> types.EmbedAnswer:
         """Turns texts into vectors.
 
@@ -2196,13 +1757,8 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["embed"],
-            headers={
-                "X-Provider-Key": provider_key,
-            },
-            body={
-                "model": model,
-                **fields,
-            },
+            headers={"X-Provider-Key": provider_key},
+            body={"model": model, **fields},
         )
 
     async def chat(
@@ -2600,9 +2156,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["generate_content"],
-            path={
-                "model": model,
-            },
+            path={"model": model},
             headers={
                 "X-Provider-Key": provider_key,
                 "X-Memory-Sessions": memory_sessions,
@@ -2701,9 +2255,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["stream_generate_content"],
-            path={
-                "model": model,
-            },
+            path={"model": model},
             headers={
                 "X-Provider-Key": provider_key,
                 "X-Memory-Sessions": memory_sessions,
@@ -2801,9 +2353,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["generate_content_beta"],
-            path={
-                "model": model,
-            },
+            path={"model": model},
             headers={
                 "X-Provider-Key": provider_key,
                 "X-Memory-Sessions": memory_sessions,
@@ -2902,9 +2452,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["stream_generate_content_beta"],
-            path={
-                "model": model,
-            },
+            path={"model": model},
             headers={
                 "X-Provider-Key": provider_key,
                 "X-Memory-Sessions": memory_sessions,
@@ -2935,17 +2483,13 @@ class AsyncVault(AsyncVaultBase):
             idempotency_key=idempotency_key,
         )
 
-    async def account_policy(
-        self,
-    ) -> types.AccountPolicy:
+    async def account_policy(self) -> types.AccountPolicy:
         """What the account keeps out of memory, and for how long it keeps the rest. Until it
         decides otherwise it keeps everything, for good.
 
         `GET /v1/account/policy`
         """
-        return await self._call(
-            OPERATIONS["account_policy"],
-        )
+        return await self._call(OPERATIONS["account_policy"])
 
     async def put_account_policy(
         self,
@@ -2990,28 +2534,17 @@ class AsyncVault(AsyncVaultBase):
             },
         )
 
-    async def org_policy(
-        self,
-        org_id: str,
-    ) -> types.Policy:
+    async def org_policy(self, org_id: str) -> types.Policy:
         """The policy for the members of an organization and for what they share.
 
         `GET /v1/orgs/:orgId/policy`
 
         :param org_id: an organization
         """
-        return await self._call(
-            OPERATIONS["org_policy"],
-            path={
-                "orgId": org_id,
-            },
-        )
+        return await self._call(OPERATIONS["org_policy"], path={"orgId": org_id})
 
     async def put_org_policy(
-        self,
-        org_id: str,
-        *,
-        redaction: Union[types.NewRedaction, None],
+        self, org_id: str, *, redaction: Union[types.NewRedaction, None]
     ) -> types.Policy:
         """Sets the policy for the members of an organization, instead of that of their account, and
         for the shared memory: seeded, edited and extracted.
@@ -3022,20 +2555,11 @@ class AsyncVault(AsyncVaultBase):
         :param redaction: null: as the account decides
         """
         return await self._call(
-            OPERATIONS["put_org_policy"],
-            path={
-                "orgId": org_id,
-            },
-            body={
-                "redaction": redaction,
-            },
+            OPERATIONS["put_org_policy"], path={"orgId": org_id}, body={"redaction": redaction}
         )
 
     async def erase_account(
-        self,
-        *,
-        email: str,
-        idempotency_key: Optional[str] = None,
+        self, *, email: str, idempotency_key: Optional[str] = None
     ) -> types.Erasure:
         """Erases the account for good: every key of it and of the members of its organizations
         stops with the answer, nothing can be read any more, and everything is removed from both
@@ -3047,41 +2571,25 @@ class AsyncVault(AsyncVaultBase):
         :param email: of the account; another one erases nothing
         """
         return await self._call(
-            OPERATIONS["erase_account"],
-            body={
-                "email": email,
-            },
-            idempotency_key=idempotency_key,
+            OPERATIONS["erase_account"], body={"email": email}, idempotency_key=idempotency_key
         )
 
-    async def receipt_keys(
-        self,
-    ) -> types.ReceiptKeysAnswer:
+    async def receipt_keys(self) -> types.ReceiptKeysAnswer:
         """The public keys that receipts are signed with, the one in use first. Keep them with the
         receipts.
 
         `GET /v1/receipts/key`
         """
-        return await self._call(
-            OPERATIONS["receipt_keys"],
-        )
+        return await self._call(OPERATIONS["receipt_keys"])
 
-    async def read_receipt(
-        self,
-        receipt_id: str,
-    ) -> types.Erasure:
+    async def read_receipt(self, receipt_id: str) -> types.Erasure:
         """How an erasure stands, and its receipt. No key is needed: none is left.
 
         `GET /v1/receipts/:receiptId`
 
         :param receipt_id: of an erasure
         """
-        return await self._call(
-            OPERATIONS["read_receipt"],
-            path={
-                "receiptId": receipt_id,
-            },
-        )
+        return await self._call(OPERATIONS["read_receipt"], path={"receiptId": receipt_id})
 
     async def account_events(
         self,
@@ -3102,17 +2610,10 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["account_events"],
-            query={
-                "action": action,
-                "since": since,
-                "limit": limit,
-                "cursor": cursor,
-            },
+            query={"action": action, "since": since, "limit": limit, "cursor": cursor},
         )
 
-    def export_account(
-        self,
-    ) -> AsyncLines[types.AccountLine]:
+    def export_account(self) -> AsyncLines[types.AccountLine]:
         """Streams everything that is kept of the account: its vaults with their memories, sessions
         and traces of model calls, and its organizations with what they share. Private vaults of
         members are not included. What changes during the export may appear in its old or its new
@@ -3120,16 +2621,10 @@ class AsyncVault(AsyncVaultBase):
 
         `GET /v1/account/export`
         """
-        return self._lines(
-            OPERATIONS["export_account"],
-        )
+        return self._lines(OPERATIONS["export_account"])
 
     def export_org(
-        self,
-        org_id: str,
-        *,
-        vectors: Optional[bool] = None,
-        embeddings: Optional[str] = None,
+        self, org_id: str, *, vectors: Optional[bool] = None, embeddings: Optional[str] = None
     ) -> AsyncLines[types.OrgLine]:
         """Streams everything that is kept of an organization. Private vaults of members are not
         included. What changes during the export may appear in its old or its new state, and an
@@ -3146,15 +2641,9 @@ class AsyncVault(AsyncVaultBase):
         """
         return self._lines(
             OPERATIONS["export_org"],
-            path={
-                "orgId": org_id,
-            },
-            query={
-                "vectors": vectors,
-            },
-            headers={
-                "X-Embedding-Model": embeddings,
-            },
+            path={"orgId": org_id},
+            query={"vectors": vectors},
+            headers={"X-Embedding-Model": embeddings},
         )
 
     async def seed_memories(
@@ -3179,9 +2668,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["seed_memories"],
-            path={
-                "orgId": org_id,
-            },
+            path={"orgId": org_id},
             body={
                 "text": text,
                 "tags": tags,
@@ -3215,9 +2702,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["list_shared_memories"],
-            path={
-                "orgId": org_id,
-            },
+            path={"orgId": org_id},
             query={
                 "q": q,
                 "tag": tag,
@@ -3250,15 +2735,8 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["change_shared_memory"],
-            path={
-                "orgId": org_id,
-                "memId": mem_id,
-            },
-            body={
-                "text": text,
-                "tags": tags,
-                "reviewed": reviewed,
-            },
+            path={"orgId": org_id, "memId": mem_id},
+            body={"text": text, "tags": tags, "reviewed": reviewed},
             idempotency_key=idempotency_key,
         )
 
@@ -3283,21 +2761,12 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["delete_shared_memory"],
-            path={
-                "orgId": org_id,
-                "memId": mem_id,
-            },
-            query={
-                "permanent": permanent,
-            },
+            path={"orgId": org_id, "memId": mem_id},
+            query={"permanent": permanent},
             idempotency_key=idempotency_key,
         )
 
-    async def memory_audit(
-        self,
-        org_id: str,
-        mem_id: str,
-    ) -> types.MemoryAuditAnswer:
+    async def memory_audit(self, org_id: str, mem_id: str) -> types.MemoryAuditAnswer:
         """The whole history of one shared memory, newest first, also after it was removed.
 
         `GET /v1/orgs/:orgId/memories/:memId/audit`
@@ -3305,19 +2774,9 @@ class AsyncVault(AsyncVaultBase):
         :param org_id: an organization
         :param mem_id: a shared memory
         """
-        return await self._call(
-            OPERATIONS["memory_audit"],
-            path={
-                "orgId": org_id,
-                "memId": mem_id,
-            },
-        )
+        return await self._call(OPERATIONS["memory_audit"], path={"orgId": org_id, "memId": mem_id})
 
-    async def memory_history(
-        self,
-        org_id: str,
-        mem_id: str,
-    ) -> types.MemoryHistoryAnswer:
+    async def memory_history(self, org_id: str, mem_id: str) -> types.MemoryHistoryAnswer:
         """What one shared memory said before and after each change of the last 30 days, newest
         first, also after it was removed.
 
@@ -3327,11 +2786,7 @@ class AsyncVault(AsyncVaultBase):
         :param mem_id: a shared memory
         """
         return await self._call(
-            OPERATIONS["memory_history"],
-            path={
-                "orgId": org_id,
-                "memId": mem_id,
-            },
+            OPERATIONS["memory_history"], path={"orgId": org_id, "memId": mem_id}
         )
 
     async def restore_memory(
@@ -3353,13 +2808,8 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["restore_memory"],
-            path={
-                "orgId": org_id,
-                "memId": mem_id,
-            },
-            body={
-                "event_id": event_id,
-            },
+            path={"orgId": org_id, "memId": mem_id},
+            body={"event_id": event_id},
             idempotency_key=idempotency_key,
         )
 
@@ -3380,15 +2830,8 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["org_audit"],
-            path={
-                "orgId": org_id,
-            },
-            query={
-                "actor": actor,
-                "action": action,
-                "since": since,
-                "limit": limit,
-            },
+            path={"orgId": org_id},
+            query={"actor": actor, "action": action, "since": since, "limit": limit},
         )
 
     async def review_queue(
@@ -3408,14 +2851,8 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["review_queue"],
-            path={
-                "orgId": org_id,
-            },
-            query={
-                "threshold": threshold,
-                "limit": limit,
-                "sort": sort,
-            },
+            path={"orgId": org_id},
+            query={"threshold": threshold, "limit": limit, "sort": sort},
         )
 
     async def review_memory(
@@ -3441,23 +2878,13 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["review_memory"],
-            path={
-                "orgId": org_id,
-                "memId": mem_id,
-            },
-            body={
-                "action": action,
-                "tags": tags,
-            },
+            path={"orgId": org_id, "memId": mem_id},
+            body={"action": action, "tags": tags},
             idempotency_key=idempotency_key,
         )
 
     async def undo_review(
-        self,
-        org_id: str,
-        mem_id: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, org_id: str, mem_id: str, *, idempotency_key: Optional[str] = None
     ) -> types.SharedMemory:
         """Takes the last decision about a memory back, within 30 days: it has the tags it had
         before, and waits again. What was removed with it comes back.
@@ -3469,10 +2896,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["undo_review"],
-            path={
-                "orgId": org_id,
-                "memId": mem_id,
-            },
+            path={"orgId": org_id, "memId": mem_id},
             idempotency_key=idempotency_key,
         )
 
@@ -3494,21 +2918,12 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["debug_passes"],
-            path={
-                "orgId": org_id,
-            },
-            query={
-                "limit": limit,
-                "author": author,
-                "state": state,
-            },
+            path={"orgId": org_id},
+            query={"limit": limit, "author": author, "state": state},
         )
 
     async def list_shared(
-        self,
-        *,
-        limit: Optional[int] = None,
-        cursor: Optional[str] = None,
+        self, *, limit: Optional[int] = None, cursor: Optional[str] = None
     ) -> types.ListSharedAnswer:
         """What the team's memory has from you, the member whose key it is, newest first: every fact
         that was found in what you said, as long as its memory is there. What you do not see is
@@ -3519,36 +2934,18 @@ class AsyncVault(AsyncVaultBase):
 
         :param cursor: `next_cursor` of the page before
         """
-        return await self._call(
-            OPERATIONS["list_shared"],
-            query={
-                "limit": limit,
-                "cursor": cursor,
-            },
-        )
+        return await self._call(OPERATIONS["list_shared"], query={"limit": limit, "cursor": cursor})
 
-    async def change_sharing(
-        self,
-        *,
-        shares: bool,
-    ) -> types.Sharing:
+    async def change_sharing(self, *, shares: bool) -> types.Sharing:
         """Remember for me, share nothing: sets whether what you say from now on reaches the team.
         What you said before stays shared until you take it back. No admin can change it.
 
         `PATCH /v1/shares`
         """
-        return await self._call(
-            OPERATIONS["change_sharing"],
-            body={
-                "shares": shares,
-            },
-        )
+        return await self._call(OPERATIONS["change_sharing"], body={"shares": shares})
 
     async def withdraw_shared(
-        self,
-        statement_id: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, statement_id: str, *, idempotency_key: Optional[str] = None
     ) -> types.Removed:
         """Takes back what was shared from you, for good: no one sees your words from then on, nor
         finds them in the history or the trail. What others said too stays in their name. Words of
@@ -3562,17 +2959,12 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["withdraw_shared"],
-            path={
-                "statementId": statement_id,
-            },
+            path={"statementId": statement_id},
             idempotency_key=idempotency_key,
         )
 
     async def list_traces(
-        self,
-        *,
-        limit: Optional[int] = None,
-        cursor: Optional[str] = None,
+        self, *, limit: Optional[int] = None, cursor: Optional[str] = None
     ) -> types.ListTracesAnswer:
         """Lists the latest model calls that read memory, newest first.
 
@@ -3580,19 +2972,10 @@ class AsyncVault(AsyncVaultBase):
 
         :param cursor: `next_cursor` of the page before
         """
-        return await self._call(
-            OPERATIONS["list_traces"],
-            query={
-                "limit": limit,
-                "cursor": cursor,
-            },
-        )
+        return await self._call(OPERATIONS["list_traces"], query={"limit": limit, "cursor": cursor})
 
     async def list_recalled(
-        self,
-        *,
-        since: Optional[types.Moment] = None,
-        limit: Optional[int] = None,
+        self, *, since: Optional[types.Moment] = None, limit: Optional[int] = None
     ) -> types.ListRecalledAnswer:
         """The memories that model calls were given most, since a moment, from the latest 1,000
         traces; equals by the last time. What a prompt still holds of an earlier turn is not counted
@@ -3602,18 +2985,9 @@ class AsyncVault(AsyncVaultBase):
 
         :param since: a day before now when missing; a day begins at midnight UTC
         """
-        return await self._call(
-            OPERATIONS["list_recalled"],
-            query={
-                "since": since,
-                "limit": limit,
-            },
-        )
+        return await self._call(OPERATIONS["list_recalled"], query={"since": since, "limit": limit})
 
-    async def read_trace(
-        self,
-        trace_id: str,
-    ) -> types.Trace:
+    async def read_trace(self, trace_id: str) -> types.Trace:
         """Which memories an answer was given with, why, and where they stood in the request. A
         trace of another vault, one whose days are over, and every trace while the policy has none,
         is a 404.
@@ -3622,19 +2996,9 @@ class AsyncVault(AsyncVaultBase):
 
         :param trace_id: the `X-Memory-Trace` of a model call
         """
-        return await self._call(
-            OPERATIONS["read_trace"],
-            path={
-                "traceId": trace_id,
-            },
-        )
+        return await self._call(OPERATIONS["read_trace"], path={"traceId": trace_id})
 
-    async def replay_trace(
-        self,
-        trace_id: str,
-        *,
-        body: str,
-    ) -> types.ReplayTraceAnswer:
+    async def replay_trace(self, trace_id: str, *, body: str) -> types.ReplayTraceAnswer:
         """Rebuilds the bytes that the provider got, from the body that the client sent. A memory
         that has changed or is gone is a line that says so. A 403 where the policy of the account
         has no texts.
@@ -3646,13 +3010,7 @@ class AsyncVault(AsyncVaultBase):
             is a 400
         """
         return await self._call(
-            OPERATIONS["replay_trace"],
-            path={
-                "traceId": trace_id,
-            },
-            body={
-                "body": body,
-            },
+            OPERATIONS["replay_trace"], path={"traceId": trace_id}, body={"body": body}
         )
 
     async def create_webhook(
@@ -3671,41 +3029,25 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["create_webhook"],
-            body={
-                "url": url,
-                "events": events,
-                "description": description,
-            },
+            body={"url": url, "events": events, "description": description},
             idempotency_key=idempotency_key,
         )
 
-    async def list_webhooks(
-        self,
-    ) -> types.ListWebhooksAnswer:
+    async def list_webhooks(self) -> types.ListWebhooksAnswer:
         """Lists the webhooks of the account, oldest first.
 
         `GET /v1/account/webhooks`
         """
-        return await self._call(
-            OPERATIONS["list_webhooks"],
-        )
+        return await self._call(OPERATIONS["list_webhooks"])
 
-    async def read_webhook(
-        self,
-        webhook_id: str,
-    ) -> types.Webhook:
+    async def read_webhook(self, webhook_id: str) -> types.Webhook:
         """Reads one webhook.
 
         `GET /v1/account/webhooks/:webhookId`
 
         :param webhook_id: a webhook
         """
-        return await self._call(
-            OPERATIONS["read_webhook"],
-            path={
-                "webhookId": webhook_id,
-            },
-        )
+        return await self._call(OPERATIONS["read_webhook"], path={"webhookId": webhook_id})
 
     async def change_webhook(
         self,
@@ -3727,22 +3069,12 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["change_webhook"],
-            path={
-                "webhookId": webhook_id,
-            },
-            body={
-                "url": url,
-                "events": events,
-                "description": description,
-                "active": active,
-            },
+            path={"webhookId": webhook_id},
+            body={"url": url, "events": events, "description": description, "active": active},
         )
 
     async def delete_webhook(
-        self,
-        webhook_id: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, webhook_id: str, *, idempotency_key: Optional[str] = None
     ) -> types.Removed:
         """Forgets a webhook with its log.
 
@@ -3752,17 +3084,12 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["delete_webhook"],
-            path={
-                "webhookId": webhook_id,
-            },
+            path={"webhookId": webhook_id},
             idempotency_key=idempotency_key,
         )
 
     async def renew_webhook_secret(
-        self,
-        webhook_id: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, webhook_id: str, *, idempotency_key: Optional[str] = None
     ) -> types.RenewWebhookSecretAnswer:
         """Gives a webhook another secret. For a day messages are signed with both.
 
@@ -3772,17 +3099,12 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["renew_webhook_secret"],
-            path={
-                "webhookId": webhook_id,
-            },
+            path={"webhookId": webhook_id},
             idempotency_key=idempotency_key,
         )
 
     async def test_webhook(
-        self,
-        webhook_id: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, webhook_id: str, *, idempotency_key: Optional[str] = None
     ) -> types.TestWebhookAnswer:
         """Has a message of type `webhook.test` sent.
 
@@ -3792,9 +3114,7 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["test_webhook"],
-            path={
-                "webhookId": webhook_id,
-            },
+            path={"webhookId": webhook_id},
             idempotency_key=idempotency_key,
         )
 
@@ -3815,22 +3135,12 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["list_webhook_deliveries"],
-            path={
-                "webhookId": webhook_id,
-            },
-            query={
-                "state": state,
-                "limit": limit,
-                "cursor": cursor,
-            },
+            path={"webhookId": webhook_id},
+            query={"state": state, "limit": limit, "cursor": cursor},
         )
 
     async def replay_webhook_delivery(
-        self,
-        webhook_id: str,
-        delivery_id: str,
-        *,
-        idempotency_key: Optional[str] = None,
+        self, webhook_id: str, delivery_id: str, *, idempotency_key: Optional[str] = None
     ) -> types.WebhookDelivery:
         """Sends a message again, under the same `webhook-id`, whether it was delivered or not.
 
@@ -3841,9 +3151,6 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["replay_webhook_delivery"],
-            path={
-                "webhookId": webhook_id,
-                "deliveryId": delivery_id,
-            },
+            path={"webhookId": webhook_id, "deliveryId": delivery_id},
             idempotency_key=idempotency_key,
         )
