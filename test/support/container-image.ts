@@ -1,7 +1,21 @@
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { execFile, spawnSync } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { Test } from 'tap'
 
+const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 export type DockerInstruction = { stage: number; name: string; value: string }
@@ -52,4 +66,72 @@ function linkProductionPackages(directory: string): void {
     mkdirSync(dirname(join(directory, name)), { recursive: true })
     symlinkSync(join(root, path), join(directory, name))
   }
+}
+
+/** Why this machine cannot build the image, if so. */
+export function builderMissing(): string | undefined {
+  const lacks = (program: string): boolean => spawnSync(program, ['--version']).error !== undefined
+  if (process.getuid?.() !== 0) return 'only root can build the image'
+  return ['buildah', 'mmdebstrap', 'npm'].find(lacks)?.concat(' is not installed')
+}
+
+/**
+ * Builds the image as its Dockerfile says, without a registry of images: its base is made of Debian's packages, the Node
+ * that runs this, and the npm of this machine. Packages come from npm's cache, which is filled first.
+ *
+ * @returns the root directory of a container of the image, and its user and command
+ */
+export async function buildImage(
+  t: Test,
+): Promise<{ directory: string; user: string; command: string[] }> {
+  const work = mkdtempSync(join(tmpdir(), 'vault-build-'))
+  const store = ['--root', join(work, 'storage'), '--runroot', join(work, 'run')]
+  const environment = { ...process.env, BUILDAH_ISOLATION: 'chroot', NODE_OPTIONS: '' }
+  const plain = async (file: string, args: string[], cwd = root): Promise<string> =>
+    (await run(file, args, { cwd, env: environment, maxBuffer: 1 << 26 })).stdout.trim()
+  const buildah = (...args: string[]): Promise<string> => plain('buildah', [...store, ...args])
+  t.teardown(async () => {
+    await buildah('rm', '--all')
+    await buildah('rmi', '--all', '--force')
+    rmSync(work, { recursive: true, force: true })
+  })
+
+  const system = join(work, 'system.tar')
+  const packages = join(work, 'packages')
+  for (const path of ['package.json', 'package-lock.json', 'scripts/runtime']) {
+    cpSync(join(root, path), join(packages, path), { recursive: true })
+  }
+  const variant = ['--quiet', '--variant=minbase', '--mode=root', '--dpkgopt=force-unsafe-io']
+  const install = ['ci', '--omit=dev', '--ignore-scripts', '--prefer-offline', '--no-audit']
+  await Promise.all([
+    plain('mmdebstrap', [...variant, 'bookworm', system]),
+    plain('npm', install, packages),
+  ])
+  const npm = join(await plain('npm', ['root', '--global']), 'npm')
+  const base = await buildah('from', 'scratch')
+  await buildah('add', '--quiet', base, system, '/')
+  await buildah('copy', '--quiet', base, process.execPath, '/usr/local/bin/node')
+  await buildah('copy', '--quiet', base, npm, '/usr/local/lib/node_modules/npm')
+  const link = 'ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm'
+  await buildah('run', base, '--', 'sh', '-c', `${link} && useradd --create-home node`)
+  await buildah('commit', '--quiet', base, 'docker.io/library/node:24-bookworm-slim')
+
+  const [cache, registry] = await Promise.all(
+    ['cache', 'registry'].map(name => plain('npm', ['config', 'get', name], packages)),
+  )
+  const settings = join(work, 'npmrc')
+  const lines = ['offline=true', `registry=${registry}`, 'omit-lockfile-registry-resolved=true']
+  writeFileSync(settings, lines.join('\n'))
+  const deploy = join(root, 'scripts/deploy')
+  const files = ['-f', join(deploy, 'Dockerfile')]
+  files.push('--ignorefile', join(deploy, 'Dockerfile.dockerignore'))
+  const mounts = ['-v', `${settings}:/root/.npmrc:ro`, '-v', `${cache}:/root/.npm:O`]
+  const how = ['--pull-never', '--network', 'none', '--format', 'docker', '--tag', 'memory-vault']
+  await buildah('bud', ...how, ...files, ...mounts, root)
+  const container = await buildah('from', '--pull-never', 'localhost/memory-vault')
+  const { Docker } = JSON.parse(await buildah('inspect', container)) as {
+    Docker: { config: { User: string; Cmd: string[] } }
+  }
+  const { User: user, Cmd: command } = Docker.config
+  return { directory: await buildah('mount', container), user, command }
 }

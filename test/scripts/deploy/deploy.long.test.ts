@@ -1,19 +1,13 @@
-import { execFile, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { parse as parseYaml } from 'tap-yaml'
 import { workerNodeOptions } from '#scripts/worker-options.ts'
 import { readConfig } from '#shared/core/config.ts'
-import { createTestConfig } from '#test/support/backend.ts'
-import { copiedPaths, layOutImage, parseDockerfile } from '#test/support/container-image.ts'
-import { processEnvironment } from '#test/support/processes.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { copiedPaths, parseDockerfile } from '#test/support/container-image.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const deploy = join(root, 'scripts/deploy')
@@ -60,58 +54,6 @@ t.test('the image has what its instructions name, without rights', async t => {
     if (name === 'FROM') t.match(value, new RegExp(`^node:${required}-.*slim`))
   }
 })
-
-t.test('what the image holds runs its programs without development packages', async t => {
-  const image = mkdtempSync(join(tmpdir(), 'vault-image-'))
-  t.teardown(() => rmSync(image, { recursive: true, force: true }))
-  layOutImage(instructions, image)
-  t.notOk(existsSync(join(image, 'node_modules/tap')))
-  const run = (args: string[], env: Record<string, string>) =>
-    promisify(execFile)(process.execPath, args, { cwd: image, env })
-  const env = processEnvironment(await createTestConfig(t))
-
-  await run(['scripts/migrate.ts'], env)
-  t.match((await run(['scripts/create-account.ts', '--help'], env)).stdout, 'Usage')
-  for (const [program, port] of [
-    ['api/index.ts', 'PORT'],
-    ['workers/index.ts', 'METRICS_PORT'],
-  ] as const) {
-    const child = spawn(process.execPath, [program], {
-      cwd: image,
-      env: { ...env, [port]: '0' },
-      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-    })
-    t.teardown(() => child.kill('SIGKILL'))
-    const printed = textOf(child.stdout!)
-    const early = once(child, 'exit').then(([code]) => {
-      throw new Error(`${program} ended with ${code}`)
-    })
-    early.catch(() => {})
-    const [ready] = (await Promise.race([once(child, 'message'), early])) as [{ port?: number }]
-    // A worker tells its port in its log alone.
-    const watched = () => /"port":(\d+)[^\n]*worker\.watched/.exec(printed())?.[1]
-    await waitUntil('its port is known', () => Boolean(ready.port ?? watched()))
-    const listening = String(ready.port ?? watched())
-    const check = () => run(['scripts/deploy/health-check.js'], { ...env, [port]: listening })
-    const isHealthy = () =>
-      check().then(
-        () => true,
-        () => false,
-      )
-    await waitUntil(`${program} is healthy`, isHealthy)
-    const ended = new Promise(resolve => child.once('exit', resolve))
-    child.kill('SIGTERM')
-    t.equal(await ended, 0, `${program} ends with 0`)
-    await t.rejects(check(), 'a stopped process is not healthy')
-  }
-})
-
-/** What a stream has given so far. */
-function textOf(stream: Readable): () => string {
-  let text = ''
-  stream.setEncoding('utf8').on('data', (more: string) => (text += more))
-  return () => text
-}
 
 type ComposeService = {
   command?: string[]
