@@ -25,7 +25,7 @@ import { createOperationWaiter, type OperationWaiter } from '#shared/operations/
 import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
 import { logPooler } from '#shared/storage/postgres/pooler.ts'
 import { createKeyAccess, type KeyAccess } from '#shared/access/key-access.ts'
-import { createUsageWriter, type UsageWriter } from '#shared/billing/usage.postgres.ts'
+import { UsageWriter } from '#shared/billing/usage-writer.ts'
 import { createModelCatalog, type ModelCatalog } from '#shared/models/model-catalog.ts'
 import { createUpstream, type Upstream } from '#shared/models/upstream.ts'
 import type { QueuePace } from '#shared/storage/queue/due-queues.ts'
@@ -109,7 +109,7 @@ export async function openBackend(
   const reads = await createReads(stores, log)
   const models = createModels(stores, log)
   const operationWaiter = createOperationWaiter(postgres)
-  const usage = createUsageWriter(postgres, log)
+  const usage = new UsageWriter(postgres, log)
   const retrievals = createRetrievalTrail({ postgres, mongo, seal }, log)
   const accept = createAcceptIngest(postgres, queue, config.orgGatherSeconds)
   const now = Date.now

@@ -37,9 +37,8 @@ const owners: Record<string, (string | RegExp)[]> = {
   'lru-cache': [
     'api/edge/request-idempotency.ts',
     'shared/access/rate-limit/limiter.ts',
-    'shared/access/verified-keys.ts',
+    'shared/access/key-access.ts',
     'shared/core/line-tokens.ts',
-    'shared/access/recent-provider-keys.ts',
     'shared/models/model-catalog.ts',
     'shared/models/embedders.ts',
     'shared/models/model-breakers.ts',

@@ -3,7 +3,7 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { parseExternalId } from '#shared/access/external-id.ts'
 import { limitSubjectOf, mayNameUsers, toUserCaller, type Caller } from '#shared/access/caller.ts'
 import { createNamedUser, inactiveUserRefusal } from '#shared/access/user-keys.ts'
-import type { UserKeyRow } from '#shared/access/user-keys.postgres.ts'
+import type { UserKeyRow } from '#shared/access/key-row.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 export type UserBackend = Pick<

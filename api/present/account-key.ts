@@ -1,5 +1,5 @@
 import type { MemoryKey } from '#api/contract/generated/types.ts'
-import type { AccountKey } from '#shared/access/account-keys.postgres.ts'
+import type { AccountKey } from '#shared/access/memory-keys.postgres.ts'
 
 type NewKeyFields = { id: string; key: string; name: string; createdAt: Date }
 

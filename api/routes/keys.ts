@@ -23,13 +23,11 @@ import {
 import { hashKey } from '#shared/access/key.ts'
 import { parseExternalId } from '#shared/access/external-id.ts'
 import { ensureUserKey } from '#shared/access/user-keys.ts'
-import { remintKey } from '#shared/accounts/remint-key.ts'
+import { remintKey, rotateMemoryKey } from '#shared/accounts/replace-key.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { mintMemoryKey } from '#shared/access/mint.ts'
-import { rotateMemoryKey } from '#shared/accounts/rotate-key.ts'
 import { revokeAccountKey } from '#shared/accounts/revoke-key.ts'
-import { listAccountKeys } from '#shared/access/account-keys.postgres.ts'
-import { isRotatedKey } from '#shared/access/memory-keys.postgres.ts'
+import { isRotatedKey, listAccountKeys } from '#shared/access/memory-keys.postgres.ts'
 
 /** The Memory Keys of an account: minted with a vault of their own, rotated, listed, revoked. */
 export function keys(router: Router, backend: ApiBackend): void {

@@ -74,45 +74,22 @@ export async function lockUserPolicy(
   { query }: Transaction,
   account: string,
 ): Promise<boolean | undefined> {
-  const { rows } = await query<{ create_users: boolean }>(
-    'select create_users from accounts where id = $1 for key share',
+  const { rows } = await query<{ createUsers: boolean }>(
+    'select create_users as "createUsers" from accounts where id = $1 for key share',
     [account],
     'accounts.user-policy',
   )
-  return rows[0]?.create_users
-}
-
-/** Whether requests may create users of an account. */
-export async function findUserPolicy(query: Query, account: string): Promise<boolean> {
-  const { rows } = await query<{ create_users: boolean }>(
-    'select create_users from accounts where id = $1',
-    [account],
-  )
-  return rows[0]?.create_users ?? false
-}
-
-/** Writes whether requests may create users, for the next request on. @returns whether it changed. */
-export async function putUserPolicy(
-  { query }: Transaction,
-  account: string,
-  createUsers: boolean,
-): Promise<boolean> {
-  const { rowCount } = await query(
-    'update accounts set create_users = $2 where id = $1 and create_users <> $2',
-    [account, createUsers],
-  )
-  return rowCount === 1
+  return rows[0]?.createUsers
 }
 
 /** Tokens an account has left; null when unlimited. */
 export async function findBalance(query: Query, account: string): Promise<number | null> {
-  const { rows } = await query<{ balance: string | null }>(
+  const { rows } = await query<Pick<AccountBilling, 'balance'>>(
     'select balance from accounts where id = $1',
     [account],
     'accounts.balance',
   )
-  const balance = rows[0]?.balance ?? null
-  return balance === null ? null : Number(balance)
+  return rows[0]?.balance ?? null
 }
 
 /** Whether any account exists: the first start makes one. */
@@ -132,15 +109,14 @@ export async function findBillingForUpdate(
   { query }: Transaction,
   account: string,
 ): Promise<AccountBilling | undefined> {
-  const { rows } = await query<{ paymentMethod: string | null; balance: string | null }>(
+  const { rows } = await query<AccountBilling>(
     `select payment_method as "paymentMethod", balance from accounts
      where id = $1 and not exists (select from account_erasures gone where gone.account = $1)
      for no key update`,
     [account],
     'accounts.lock-billing',
   )
-  const [row] = rows
-  return row && { ...row, balance: row.balance === null ? null : Number(row.balance) }
+  return rows[0]
 }
 
 export async function updateBilling(

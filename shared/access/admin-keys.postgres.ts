@@ -24,6 +24,19 @@ export async function findAdminByEmail(query: Query, email: string): Promise<Adm
   return { email, account: rows[0]?.account ?? null }
 }
 
+export type AdminKey = {
+  id: string
+  email: string
+  masked: string
+  issuedBy: string
+  createdAt: Date
+  expiresAt: Date
+  revokedAt: Date | null
+}
+
+const columns = `id, email, masked, issued_by as "issuedBy", created_at as "createdAt",
+  expires_at as "expiresAt", revoked_at as "revokedAt"`
+
 export type NewAdminKey = {
   /** Generated when missing. */
   id?: string
@@ -44,36 +57,26 @@ export async function insertAdminKey(
   query: Query,
   key: NewAdminKey,
 ): Promise<{ adminKey: AdminKey; account: string | null; isNew: boolean }> {
-  const { rows } = await query<AdminKeyColumns & { account: string | null; is_new: boolean }>(
+  const { rows } = await query<AdminKey & { account: string | null; isNew: boolean }>(
     `insert into admin_keys (id, hash, email, masked, issued_by, expires_at)
      values ($1, $2, $3, $4, $5, $6)
      on conflict (id) do update set hash = excluded.hash, masked = excluded.masked
-     returning ${columns}, xmax = 0 as is_new,
+     returning ${columns}, xmax = 0 as "isNew",
        (select a.id from accounts a where a.email = admin_keys.email) as account`,
     [key.id ?? mintId(), key.hash, key.email, key.masked, key.issuedBy, key.expiresAt],
   )
-  const row = rows[0]!
-  return { adminKey: toAdminKey(row), account: row.account, isNew: row.is_new }
-}
-
-export type AdminKey = {
-  id: string
-  email: string
-  masked: string
-  issuedBy: string
-  createdAt: Date
-  expiresAt: Date
-  revokedAt: Date | null
+  const { account, isNew, ...adminKey } = rows[0]!
+  return { adminKey, account, isNew }
 }
 
 /** The credentials of an email, newest first; null for all emails. */
 export async function listAdminKeys(query: Query, email: string | null): Promise<AdminKey[]> {
-  const { rows } = await query<AdminKeyColumns>(
+  const { rows } = await query<AdminKey>(
     `select ${columns} from admin_keys where $1::text is null or email = $1
      order by created_at desc, id limit 1000`,
     [email],
   )
-  return rows.map(toAdminKey)
+  return rows
 }
 
 /**
@@ -100,25 +103,3 @@ export async function updateAdminKeyRevoked(
   )
   return rows[0]
 }
-
-const columns = 'id, email, masked, issued_by, created_at, expires_at, revoked_at'
-
-type AdminKeyColumns = {
-  id: string
-  email: string
-  masked: string
-  issued_by: string
-  created_at: Date
-  expires_at: Date
-  revoked_at: Date | null
-}
-
-const toAdminKey = (row: AdminKeyColumns): AdminKey => ({
-  id: row.id,
-  email: row.email,
-  masked: row.masked,
-  issuedBy: row.issued_by,
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-  revokedAt: row.revoked_at,
-})

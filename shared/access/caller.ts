@@ -9,11 +9,9 @@ import {
   type KeyMode,
   type Permissions,
 } from '#shared/access/key.ts'
-import { whyNotStored } from '#shared/access/why-not-stored.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { isOrganizationKey, type MemberScope } from '#shared/domain/member-scope.ts'
-import type { MemoryKeyKind, KeyRow } from '#shared/access/key-row.postgres.ts'
-import type { UserKeyRow } from '#shared/access/user-keys.postgres.ts'
+import type { MemoryKeyKind, KeyRow, UserKeyRow } from '#shared/access/key-row.postgres.ts'
 
 /** An authenticated key: its rights, and the scope it may touch. */
 export type Caller = {
@@ -114,10 +112,10 @@ export const actorOf = ({ ownerKey, maskedKey }: Pick<Caller, 'ownerKey' | 'mask
  * The caller for a user of the account of an owner key: the rights are those of the owner's request, all else
  * is the user's.
  */
-export const toUserCaller = (owner: Caller, { hash, masked, row }: UserKeyRow): Caller => ({
+export const toUserCaller = (owner: Caller, row: UserKeyRow): Caller => ({
   ...owner,
-  keyHash: hash,
-  maskedKey: masked,
+  keyHash: row.hash,
+  maskedKey: row.masked,
   account: row.account,
   scope: { vault: row.vault, epoch: row.epoch, revision: row.revision },
   memberScope: null,
@@ -240,6 +238,19 @@ export function requireNothingExpired({ keyRow }: Pick<Caller, 'keyRow'>): void 
     'Memories that are over are still being removed',
     'Try again in a few seconds',
   )
+}
+
+/** Why a key that may not store does not, and what would: the message and hint of a refusal. */
+export function whyNotStored({
+  mode,
+  memberScope,
+}: Pick<Caller, 'mode' | 'memberScope'>): [message: string, hint: string] {
+  if (memberScope && isOrganizationKey(memberScope))
+    return ['The key of an organization itself does not store memory', 'Use the key of a member']
+  return [
+    `This key is used with :${mode}, which does not store memory`,
+    'Use the key without a suffix or with :write',
+  ]
 }
 
 /** @throws Refusal `forbidden` when the key or its suffix excludes storing. */

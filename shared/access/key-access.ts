@@ -1,13 +1,13 @@
-import type { KeyRow } from '#shared/access/key-row.postgres.ts'
-import { createLastUseTracker, type LastUseTracker } from '#shared/access/last-use-tracker.ts'
-import { findKeys } from '#shared/access/memory-keys.postgres.ts'
+import { LRUCache } from 'lru-cache'
 import {
+  findKeys,
   findUserKeys,
   type AccountUser,
+  type KeyRow,
   type UserKeyRow,
-} from '#shared/access/user-keys.postgres.ts'
-import { RecentProviderKeys } from '#shared/access/recent-provider-keys.ts'
-import { VerifiedKeys } from '#shared/access/verified-keys.ts'
+} from '#shared/access/key-row.postgres.ts'
+import { recordKeyUse } from '#shared/access/member-keys.postgres.ts'
+import { openProviderKey } from '#shared/access/provider-key.ts'
 import { batchLoader } from '#shared/core/batch-loader.ts'
 import type { Log } from '#shared/core/log.ts'
 import type { Seal } from '#shared/core/seal.ts'
@@ -18,26 +18,25 @@ export type KeyAccess = {
   findKey: (hash: Buffer) => Promise<KeyRow | undefined>
   /** Looks a user of an account up by the product's id; requests that arrive together share a read. */
   findUserKey: (user: AccountUser) => Promise<UserKeyRow | undefined>
-  /** Keys found in the last minute. */
-  verifiedKeys: VerifiedKeys
-  /** Provider keys found in the last second. */
+  /** Keys found in the last minute: they are known while Postgres is out of reach. */
+  verifiedKeys: RecentReads<KeyRow>
   providerKeys: RecentProviderKeys
   lastUsed: LastUseTracker
 }
 
-/** What verifies keys; a key that was found lately is known while Postgres is away. */
+/** Opens what looks keys up and counts their use. */
 export function createKeyAccess(
   { postgres, seal }: { postgres: Postgres; seal: Seal },
   log: Log,
 ): KeyAccess {
-  const verifiedKeys = new VerifiedKeys()
-  const lastUsed = createLastUseTracker(postgres.query, log)
+  const verifiedKeys = new RecentReads<KeyRow>(60_000)
+  const lastUsed = new LastUseTracker(postgres, log)
   const findKey = batchLoader(
     async (hashes: readonly Buffer[]) => {
       const readAt = performance.now()
       const rows = await findKeys(postgres.query, hashes)
       rows.forEach((row, n) => verifiedKeys.note(hashes[n]!, row, readAt))
-      // An account's own keys are listed nowhere.
+      // The listing of an account's own keys takes their last use from the bills.
       rows.forEach((row, n) => row && row.kind !== 'vault' && lastUsed.touch(hashes[n]!))
       return rows
     },
@@ -49,4 +48,104 @@ export function createKeyAccess(
   })
   const providerKeys = new RecentProviderKeys({ postgres, seal })
   return { findKey, findUserKey, verifiedKeys, providerKeys, lastUsed }
+}
+
+/** About 1 KB each. */
+const readsMax = 10_000
+/** A key that is revoked, replaced or deleted stops working in every process within a second. */
+const freshMs = 1_000
+
+/** Rows that this process has read lately. */
+class RecentReads<Value extends object | string> {
+  readonly #reads: LRUCache<string, { value: Value; readAt: number }>
+  #changedAt = -Infinity
+
+  constructor(keptMs: number) {
+    this.#reads = new LRUCache({ max: readsMax, ttl: keptMs })
+  }
+
+  /**
+   * @param value undefined where nothing was found
+   * @param readAt when the read began, by `performance.now()`
+   */
+  note(name: Buffer | string, value: Value | undefined, readAt: number): void {
+    if (value === undefined) this.#reads.delete(nameOf(name))
+    else this.#reads.set(nameOf(name), { value, readAt })
+  }
+
+  /** A value of the last `keptMs`. */
+  find(name: Buffer | string): Value | undefined {
+    return this.#reads.get(nameOf(name))?.value
+  }
+
+  /** A value of the last second that was read after the last change. */
+  findFresh(name: Buffer | string): Value | undefined {
+    const read = this.#reads.get(nameOf(name))
+    if (!read || read.readAt <= this.#changedAt) return undefined
+    return performance.now() - read.readAt < freshMs ? read.value : undefined
+  }
+
+  /** Rows may have changed: none is fresh until it is read again. */
+  noteChange(): void {
+    this.#changedAt = performance.now()
+  }
+}
+
+const nameOf = (name: Buffer | string): string =>
+  typeof name === 'string' ? name : name.toString('base64url')
+
+/** The accounts' own provider keys; each is read at most once a second. */
+class RecentProviderKeys extends RecentReads<string> {
+  readonly #stores: { postgres: Postgres; seal: Seal }
+
+  constructor(stores: { postgres: Postgres; seal: Seal }) {
+    super(freshMs)
+    this.#stores = stores
+  }
+
+  /** The account's key for one provider, or undefined when it has none. */
+  async open(account: string, provider: string): Promise<string | undefined> {
+    const name = `${account} ${provider}`
+    const known = this.findFresh(name)
+    if (known !== undefined) return known
+    const readAt = performance.now()
+    const key = await openProviderKey(this.#stores, account, provider)
+    // A missing key is looked up each time, so that it counts as soon as it is stored.
+    this.note(name, key, readAt)
+    return key
+  }
+}
+
+/** Delay of a write. */
+const writeDelayMs = 5_000
+
+/** Collects uses of keys: a busy key costs one write a minute. */
+class LastUseTracker {
+  readonly #postgres: Postgres
+  readonly #log: Log
+  #pendingUses = new Map<string, Buffer>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(postgres: Postgres, log: Log) {
+    this.#postgres = postgres
+    this.#log = log
+  }
+
+  /** Records in memory that a key was used now. */
+  touch(hash: Buffer): void {
+    this.#pendingUses.set(nameOf(hash), hash)
+    this.#timer ??= setTimeout(() => void this.flush(), writeDelayMs).unref()
+  }
+
+  /** Writes the recorded uses. A use that cannot be written is lost until the key's next use. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const hashes = [...this.#pendingUses.values()]
+    this.#pendingUses.clear()
+    if (hashes.length === 0) return
+    await recordKeyUse(this.#postgres.query, hashes).catch((error: unknown) =>
+      this.#log.warn({ err: error, keys: hashes.length }, 'keys.use-unwritten'),
+    )
+  }
 }

@@ -1,16 +1,9 @@
-import {
-  memberScopeSql,
-  toMemberScope,
-  type MemberColumns,
-} from '#shared/access/member-scope.postgres.ts'
 import type { MemberScope } from '#shared/domain/member-scope.ts'
 import type { StoragePolicy } from '#shared/domain/storage-policy.ts'
 import type { TracePolicy } from '#shared/domain/trace-policy.ts'
-import {
-  toActiveRedaction,
-  type RedactionPolicy,
-  type StoredRedactionPolicy,
-} from '#shared/privacy/apply-redaction.ts'
+import type { RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import { padArray } from '#shared/storage/postgres/padded-array.ts'
 
 /**
  * `vault`: opens one vault and acts for its account. `member`: opens a member's private vault and
@@ -56,72 +49,155 @@ export type KeyRow = {
   tier2Tokens: number
 }
 
-/** The columns that `keyRowColumns` selects. */
-export type KeyColumns = {
-  vault: string
-  account: string
-  kind: MemoryKeyKind
-  owner: boolean
-  limited_as: Buffer | null
-  member: MemberColumns | null
-  is_rotated: boolean
-  epoch: number
-  revision: string
-  embeddings: string | null
-  payment_method: string | null
-  balance: string | null
-  pending: number
-  redaction: StoredRedactionPolicy | null
-  retention_days: number | null
-  traces: TracePolicy['mode']
-  trace_days: number
-  verbatim: boolean
-  response_with_input: boolean
-  has_expired: boolean | null
-  raw_units: number
-  raw_tokens: string
-  tier2_count: number
-  tier2_importance: number
-  tier2_tokens: string
+/** SQL condition: the key `k` has not expired. */
+export const unexpiredSql = '(k.expires_at is null or k.expires_at > now())'
+
+/** SQL condition: the key `k` opens its vault now. */
+export const activeSql = `(k.revoked_at is null and ${unexpiredSql})`
+
+/**
+ * SQL of a `MemberScope`, by the current roles, where `k` has the columns `org` and `org_user`. The
+ * organization's own key has no user and so no roles.
+ */
+const memberScopeSql = `
+  select json_build_object(
+    'org', o.id, 'memberId', coalesce(u.id, o.id), 'teamMemberId', coalesce(u.team_member_id, o.name),
+    'orgVault', o.vault, 'orgEpoch', ov.epoch, 'orgRevision', ov.revision,
+    'orgSpace', o.space, 'policyVersion', o.policy_version,
+    'allowedTags', array_remove(visible.tags, '*'), 'wildcard', '*' = any(visible.tags)
+  )
+  from orgs o join vaults ov on ov.id = o.vault left join org_users u on u.id = k.org_user
+  cross join lateral (select array(
+    with allowed as (
+      select a.label from org_user_roles held join org_roles r on r.id = held.role,
+             unnest(r.allowed_tags) a(label)
+      where held.org_user = k.org_user
+    )
+    select label from allowed
+    union select f.label from allowed a join org_tags t on t.org = o.id and t.label = a.label,
+                 unnest(t.former) f(label)) as tags) visible
+  where o.id = k.org`
+
+/** Selects a `KeyRow` of the key `k`, its vault `v` and its account `a`. Only members cost a lookup. */
+const keyRowColumns = `k.vault, k.account, k.kind, v.owner as "isOwnerVault",
+  k.limited_as as "limitedAs", case when k.kind = 'member' then (${memberScopeSql}) end as "memberScope",
+  k.rotated_at is not null as "isRotated", v.epoch, v.revision, v.embeddings as "embeddingModel",
+  a.payment_method as "paymentMethod", a.balance, v.pending,
+  (select policy from (select case when k.org is null then a.redaction else
+     coalesce((select redaction from orgs where id = k.org), a.redaction) end as policy) decided
+   where policy->>'mode' <> 'off') as redaction,
+  a.retention_days as "retentionDays",
+  json_build_object('mode', a.traces, 'days', a.trace_days) as traces,
+  json_build_object('verbatim', a.verbatim, 'responseWithInput', a.response_with_input) as storage,
+  coalesce(v.next_expiry <= clock_timestamp(), false) as "hasExpired",
+  v.raw_units as "rawUnits", v.raw_tokens as "rawTokens", v.tier2_count as "tier2Count",
+  v.tier2_importance as "tier2Importance", v.tier2_tokens as "tier2Tokens"`
+
+/** The key with this hash, as `findKeys` reads it. */
+export async function findKey(query: Query, hash: Buffer): Promise<KeyRow | undefined> {
+  return (await findKeys(query, [hash]))[0]
 }
 
-/** Of a statement in which `k` is a key, `v` its vault and `a` its account. */
-export const keyRowColumns = `k.vault, k.account, k.kind, k.rotated_at is not null as is_rotated,
-  k.limited_as,
-  v.owner, v.epoch, v.revision, v.embeddings, v.pending,
-  v.next_expiry <= clock_timestamp() as has_expired,
-  v.raw_units, v.raw_tokens, v.tier2_count, v.tier2_importance, v.tier2_tokens,
-  a.payment_method, a.balance, a.retention_days, a.traces, a.trace_days,
-  a.verbatim, a.response_with_input,
-  case when k.org is null then a.redaction
-       else coalesce((select redaction from orgs where id = k.org), a.redaction)
-  end as redaction,
-  case when k.kind = 'member' then (${memberScopeSql}) end as member`
+/**
+ * Reads keys by their hashes, with their vaults and accounts as they are now. It is the one read of every
+ * request, so that a revocation, a deletion or a write in another process applies from the next request on.
+ *
+ * @returns in the order of the hashes; undefined for a key that is unknown, revoked or expired.
+ */
+export async function findKeys(
+  query: Query,
+  hashes: readonly Buffer[],
+): Promise<(KeyRow | undefined)[]> {
+  const { rows } = await query<KeyRow & { n: number }>(
+    `select asked.n, ${keyRowColumns}
+     from unnest($1::bytea[]) with ordinality asked(hash, n)
+     join memory_keys k on k.hash = asked.hash
+     join vaults v on v.id = k.vault
+     join accounts a on a.id = k.account
+     where ${activeSql}`,
+    [padArray(hashes)],
+    'keys.find',
+  )
+  return inOrder(rows, hashes.length)
+}
 
-export function toKeyRow(row: KeyColumns): KeyRow {
-  return {
-    vault: row.vault,
-    account: row.account,
-    kind: row.kind,
-    isOwnerVault: row.owner,
-    limitedAs: row.limited_as,
-    memberScope: row.member && toMemberScope(row.member),
-    isRotated: row.is_rotated,
-    epoch: row.epoch,
-    revision: Number(row.revision),
-    embeddingModel: row.embeddings,
-    paymentMethod: row.payment_method,
-    balance: row.balance === null ? null : Number(row.balance),
-    pending: row.pending,
-    redaction: toActiveRedaction(row.redaction),
-    retentionDays: row.retention_days,
-    traces: { mode: row.traces, days: row.trace_days },
-    storage: { verbatim: row.verbatim, responseWithInput: row.response_with_input },
-    hasExpired: row.has_expired ?? false,
-    rawUnits: row.raw_units,
-    rawTokens: Number(row.raw_tokens),
-    tier2Count: row.tier2_count,
-    tier2Importance: row.tier2_importance,
-    tier2Tokens: Number(row.tier2_tokens),
-  }
+function inOrder<Row extends { n: number }>(rows: readonly Row[], length: number) {
+  const ordered = Array.from<Omit<Row, 'n'> | undefined>({ length })
+  for (const { n, ...row } of rows) ordered[n - 1] = row
+  return ordered
+}
+
+/** A user of an account, by the product's id. */
+export type AccountUser = { account: string; externalId: string }
+
+/** The key by which requests of a user are counted and billed, with its vault. */
+export type UserKeyRow = KeyRow & {
+  id: string
+  hash: Buffer
+  masked: string
+  /** False: every key of the vault is revoked or expired. */
+  isActive: boolean
+}
+
+/** Of the vault `v`, the key in use: an active one before others, then the newest. */
+const keyInUseSql = `select k.*, ${activeSql} as "isActive" from memory_keys k
+  where k.vault = v.id and k.kind = 'vault'
+  order by ${activeSql} desc, rotated_at is null desc, created_at desc, id desc limit 1`
+
+/** Reads the keys in use of several users, in their order; undefined for unknown users. */
+export async function findUserKeys(
+  query: Query,
+  users: readonly AccountUser[],
+): Promise<(UserKeyRow | undefined)[]> {
+  const { rows } = await query<UserKeyRow & { n: number }>(
+    `select asked.n, k.id, k.hash, k.masked, k."isActive", ${keyRowColumns}
+     from unnest($1::uuid[], $2::text[]) with ordinality asked(account, external_id, n)
+     join vaults v on v.account = asked.account and v.external_id = asked.external_id
+     join lateral (${keyInUseSql}) k on true
+     join accounts a on a.id = v.account`,
+    [users.map(({ account }) => account), users.map(({ externalId }) => externalId)],
+    'account-users.find',
+  )
+  return inOrder(rows, users.length)
+}
+
+/** The key in use of a user, as it is shown. */
+export type StoredUserKey = {
+  id: string
+  name: string
+  masked: string
+  /** The raw key, sealed to its id; null for one that was made without. */
+  sealed: string | null
+  isActive: boolean
+  createdAt: Date
+  expiresAt: Date | null
+}
+
+/** The key in use of a user; undefined for an unknown one. */
+export async function findStoredUserKey(
+  { query }: Transaction,
+  { account, externalId }: AccountUser,
+): Promise<StoredUserKey | undefined> {
+  const { rows } = await query<StoredUserKey>(
+    `select k.id, k.name, k.masked, k.sealed, k."isActive",
+            k.created_at as "createdAt", k.expires_at as "expiresAt"
+     from vaults v join lateral (${keyInUseSql}) k on true
+     where v.account = $1 and v.external_id = $2`,
+    [account, externalId],
+    'account-users.stored-key',
+  )
+  return rows[0]
+}
+
+/** What the author of a turn may see now; undefined once the turn is gone. */
+export async function findAuthorScope(
+  query: Query,
+  turn: string,
+): Promise<MemberScope | undefined> {
+  const { rows } = await query<{ scope: MemberScope }>(
+    `select (${memberScopeSql}) as scope from (select org, org_user from org_turns where id = $1) k`,
+    [turn],
+    'members.author',
+  )
+  return rows[0]?.scope
 }

@@ -1,8 +1,5 @@
-import {
-  revokedKeyColumns,
-  unexpiredCondition,
-  type RevokedKey,
-} from '#shared/access/revoked-key.ts'
+import { unexpiredSql } from '#shared/access/key-row.postgres.ts'
+import { revokedKeyColumns, type RevokedKey } from '#shared/access/revoked-key.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
@@ -79,47 +76,6 @@ export async function findOrgKey(query: Query, org: string): Promise<MemberKeyRo
   return rows[0]
 }
 
-export type NewMemberKey = {
-  id: string
-  hash: Buffer
-  org: string
-  user: string | null
-  /** The account that pays. */
-  account: string
-  /** The private vault it opens. */
-  vault: string
-  kind: 'member' | 'user'
-  name: string
-  masked: string
-  /** Null when the raw key is shown only once. */
-  sealed: string | null
-  /** Whether what is said with it may be shared; true, when missing. */
-  shares?: boolean
-}
-
-/** @returns when it was created. */
-export async function insertMemberKey(tx: Transaction, key: NewMemberKey): Promise<Date> {
-  const { rows } = await tx.query<{ created_at: Date }>(
-    `insert into memory_keys (id, hash, org, org_user, account, vault, kind, name, masked, sealed,
-                              shares)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning created_at`,
-    [
-      key.id,
-      key.hash,
-      key.org,
-      key.user,
-      key.account,
-      key.vault,
-      key.kind,
-      key.name,
-      key.masked,
-      key.sealed,
-      key.shares ?? true,
-    ],
-  )
-  return rows[0]!.created_at
-}
-
 /** Revokes a key; a second call keeps the time of the first. @returns the key, if it was live. */
 export async function revokeMemberKey(tx: Transaction, id: string): Promise<RevokedKey[]> {
   const { rows } = await tx.query<RevokedKey>(
@@ -150,8 +106,8 @@ export async function deleteMemberKeys(
     `with deleted as (
        delete from memory_keys where org = $1 and ($2::uuid is null or org_user = $2) returning *
      )
-     select ${revokedKeyColumns} from deleted
-     where revoked_at is null and ${unexpiredCondition} order by created_at, id`,
+     select ${revokedKeyColumns} from deleted k
+     where revoked_at is null and ${unexpiredSql} order by created_at, id`,
     [org, user],
   )
   return rows

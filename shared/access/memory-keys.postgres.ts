@@ -1,72 +1,39 @@
+import { activeSql, unexpiredSql, type MemoryKeyKind } from '#shared/access/key-row.postgres.ts'
+import { revokedKeyColumns, type RevokedKey } from '#shared/access/revoked-key.ts'
 import { mintId } from '#shared/core/ids.ts'
-import {
-  revokedKeyColumns,
-  unexpiredCondition,
-  type RevokedKey,
-} from '#shared/access/revoked-key.ts'
-import {
-  keyRowColumns,
-  toKeyRow,
-  type KeyColumns,
-  type KeyRow,
-  type MemoryKeyKind,
-} from '#shared/access/key-row.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
-import { padArray } from '#shared/storage/postgres/padded-array.ts'
-
-/**
- * The key with this hash, its vault and its account, as they are now: the one read of every
- * request, so that a revocation, a deletion or a write in another process applies from the next
- * request on.
- *
- * @returns undefined when there is no such key, or it is revoked or expired.
- */
-export async function findKey(query: Query, hash: Buffer): Promise<KeyRow | undefined> {
-  return (await findKeys(query, [hash]))[0]
-}
-
-/** Reads several keys at once; answers are in the order of the hashes. */
-export async function findKeys(
-  query: Query,
-  hashes: readonly Buffer[],
-): Promise<(KeyRow | undefined)[]> {
-  const { rows } = await query<KeyColumns & { n: number }>(
-    `select asked.n, ${keyRowColumns}
-     from unnest($1::bytea[]) with ordinality asked(hash, n)
-     join memory_keys k on k.hash = asked.hash
-     join vaults v on v.id = k.vault
-     join accounts a on a.id = k.account
-     where k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`,
-    [padArray(hashes)],
-    'keys.find',
-  )
-  const keyRows: (KeyRow | undefined)[] = hashes.map(() => undefined)
-  for (const row of rows) keyRows[row.n - 1] = toKeyRow(row)
-  return keyRows
-}
 
 export type NewKey = {
   /** Generated when missing. */
   id?: string
   hash: Buffer
   vault: string
+  /** The account that pays. */
   account: string
   kind: MemoryKeyKind
   name: string
   masked: string
-  expiresAt: Date | null
+  /** Never, when missing. */
+  expiresAt?: Date | null
   /** Hash of the key whose rate limits it shares; limits of its own, when missing. */
   limitedAs?: Buffer | null
   /** The raw key, sealed to its id; null when it is shown only once. */
   sealed?: string | null
+  /** The organization of a member's key. */
+  org?: string
+  /** The member; null for the organization's own key. */
+  user?: string | null
+  /** Whether what is stored with it may be shared; true, when missing. */
+  shares?: boolean
 }
 
 /** @returns when it was created. */
-export async function insertKey(tx: Transaction, key: NewKey): Promise<Date> {
-  const { rows } = await tx.query<{ created_at: Date }>(
+export async function insertKey({ query }: Transaction, key: NewKey): Promise<Date> {
+  const { rows } = await query<{ createdAt: Date }>(
     `insert into memory_keys (hash, vault, account, kind, name, masked, expires_at, limited_as, id,
-                              sealed)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning created_at`,
+                              sealed, org, org_user, shares)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+     returning created_at as "createdAt"`,
     [
       key.hash,
       key.vault,
@@ -74,13 +41,136 @@ export async function insertKey(tx: Transaction, key: NewKey): Promise<Date> {
       key.kind,
       key.name,
       key.masked,
-      key.expiresAt,
+      key.expiresAt ?? null,
       key.limitedAs ?? null,
       key.id ?? mintId(),
       key.sealed ?? null,
+      key.org ?? null,
+      key.user ?? null,
+      key.shares ?? true,
     ],
   )
-  return rows[0]!.created_at
+  return rows[0]!.createdAt
+}
+
+/** A key of the account itself, without any secret. */
+export type AccountKey = {
+  id: string
+  hash: Buffer
+  masked: string
+  name: string
+  /** The product's id of the user whose vault it opens; null for any other vault. */
+  externalId: string | null
+  active: boolean
+  createdAt: Date
+  expiresAt: Date | null
+  revokedAt: Date | null
+  /** When another key replaced it. */
+  rotatedAt: Date | null
+  /** When it was last used to read, store or call a model. */
+  lastUsedAt: Date | null
+}
+
+/** Keys of an account itself, newest first, without members' keys. */
+export async function listAccountKeys(
+  query: Query,
+  account: string,
+  filter: {
+    active: boolean | undefined
+    /** Of one user only. */
+    externalId: string | undefined
+    /** The id of the last key of the page before. */
+    after: string | undefined
+    limit: number
+  },
+): Promise<AccountKey[]> {
+  const { active, externalId, after, limit } = filter
+  const { rows } = await query<AccountKey>(
+    `select k.id, k.hash, k.masked, k.name, v.external_id as "externalId",
+            ${activeSql} as active, k.created_at as "createdAt",
+            k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.rotated_at as "rotatedAt",
+            (select max(e.at) from usage_events e where e.key_hash = k.hash) as "lastUsedAt"
+     from memory_keys k join vaults v on v.id = k.vault
+     where k.account = $1 and k.kind = 'vault' and ($5::text is null or v.external_id = $5)
+       and ($2::boolean is null or ${activeSql} = $2)
+       and ($3::uuid is null
+            or (k.created_at, k.id) < (select created_at, id from memory_keys where id = $3))
+     order by k.created_at desc, k.id desc limit $4`,
+    [account, active ?? null, after ?? null, limit, externalId ?? null],
+    'account-keys.list',
+  )
+  return rows
+}
+
+/** One key of an account itself, or undefined. */
+export async function findAccountKey(
+  query: Query,
+  account: string,
+  id: string,
+): Promise<{ hash: Buffer; vault: string; masked: string } | undefined> {
+  const { rows } = await query<{ hash: Buffer; vault: string; masked: string }>(
+    `select hash, vault, masked from memory_keys where id = $1 and account = $2 and kind = 'vault'`,
+    [id, account],
+  )
+  return rows[0]
+}
+
+/** A key that may get another in its place. */
+export type ReplaceableKey = {
+  vault: string
+  name: string
+  /** Its vault was created with the account. */
+  isOwnerVault: boolean
+  /** The product's id of the user whose vault it opens; null for any other vault. */
+  externalId: string | null
+  /** Hash of the key whose rate limits it shares: its own, or that of an earlier one. */
+  limitedAs: Buffer
+  /** Its vault was erased. */
+  isErased: boolean
+}
+
+/** A key of an account, as it is once its vault is locked; undefined when there is none. */
+export async function findReplaceableKey(
+  { query }: Transaction,
+  account: string,
+  id: string,
+): Promise<ReplaceableKey | undefined> {
+  const { rows } = await query<ReplaceableKey>(
+    `select k.vault, k.name, v.owner as "isOwnerVault", v.external_id as "externalId",
+            coalesce(k.limited_as, k.hash) as "limitedAs",
+            exists (select from erasures e
+                    where e.vault = v.id and e.session = '' and e.up_to >= v.epoch) as "isErased"
+     from memory_keys k join vaults v on v.id = k.vault
+     where k.id = $1 and k.account = $2 and k.kind = 'vault'`,
+    [id, account],
+    'account-keys.replaceable',
+  )
+  return rows[0]
+}
+
+/** Whether any key opens a vault now. */
+export async function hasActiveKey({ query }: Transaction, vault: string): Promise<boolean> {
+  const { rowCount } = await query(
+    `select from memory_keys k where k.vault = $1 and ${activeSql} limit 1`,
+    [vault],
+  )
+  return rowCount > 0
+}
+
+/** Revokes every key of a vault. @returns those that were live. */
+export async function revokeVaultKeys(
+  { query }: Transaction,
+  vault: string,
+): Promise<RevokedKey[]> {
+  const { rows } = await query<RevokedKey>(
+    `with revoked as (
+       update memory_keys set revoked_at = now() where vault = $1 and revoked_at is null returning *
+     )
+     select ${revokedKeyColumns} from revoked k where ${unexpiredSql}`,
+    [vault],
+    'account-keys.revoke-of-vault',
+  )
+  return rows
 }
 
 /**
@@ -97,7 +187,7 @@ export async function revokeKey(
        update memory_keys set revoked_at = now()
        where hash = $1 and account = $2 and revoked_at is null returning *
      )
-     select ${revokedKeyColumns} from revoked where ${unexpiredCondition}`,
+     select ${revokedKeyColumns} from revoked k where ${unexpiredSql}`,
     [hash, account],
   )
   return rows[0]
@@ -118,15 +208,14 @@ export type PreviousKey = RevokedKey & {
  * @returns undefined when the key is not live any more, or was replaced before.
  */
 export async function expireRotatedKey(
-  tx: Transaction,
+  { query }: Transaction,
   hash: Buffer,
   seconds: number,
 ): Promise<PreviousKey | undefined> {
-  const { rows } = await tx.query<PreviousKey>(
+  const { rows } = await query<PreviousKey>(
     `with live as (
-       select hash, expires_at as former_expiry from memory_keys
-       where hash = $1 and revoked_at is null and ${unexpiredCondition} and rotated_at is null
-       for no key update
+       select k.hash, k.expires_at as former_expiry from memory_keys k
+       where k.hash = $1 and ${activeSql} and k.rotated_at is null for no key update
      ), rotated as (
        update memory_keys k
        set expires_at = least(expires_at, now() + make_interval(secs => $2)), rotated_at = now()

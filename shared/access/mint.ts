@@ -1,9 +1,29 @@
-import { mintId } from '#shared/core/ids.ts'
-import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import { insertVault } from '#shared/access/accounts.postgres.ts'
+import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
+import { insertKey, type NewKey } from '#shared/access/memory-keys.postgres.ts'
+import { mintId } from '#shared/core/ids.ts'
+import { recordAccountEvent, type AccountAction } from '#shared/events/account-events.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
-import { insertKey } from '#shared/access/memory-keys.postgres.ts'
-import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
+
+/** A raw key to store, and the account's event about it. */
+export type RawKey = Omit<NewKey, 'hash' | 'masked'> & {
+  key: string
+  /** Who makes it, as the account's events name them. */
+  actor: string
+  action: AccountAction
+}
+
+/** Stores a key by its hash and mask, and records the event. @returns when it was created. */
+export async function storeKey(
+  tx: Transaction,
+  pepper: string,
+  { key, actor, action, ...row }: RawKey,
+): Promise<Date> {
+  const masked = maskKey(key)
+  const createdAt = await insertKey(tx, { ...row, hash: hashKey(pepper, key), masked })
+  await recordAccountEvent(tx, { account: row.account, actor, action, subject: masked })
+  return createdAt
+}
 
 type NewMemoryKey = {
   account: string
@@ -25,28 +45,18 @@ export type MintedKey = { id: string; key: string; name: string; vault: string; 
  * With `owner` the key, and every key that replaces it, acts for the account; without it the key
  * belongs to one of the account's users.
  *
- * @param rawKey an existing raw key; generated when missing
+ * @param key an existing raw key; generated when missing
  */
 export async function mintMemoryKey(
   tx: Transaction,
   pepper: string,
-  { account, actor, name, expiresAt = null, owner = false, limitedAs = null }: NewMemoryKey,
-  rawKey?: string,
+  { owner = false, ...row }: NewMemoryKey,
+  key = mintKey('vault'),
 ): Promise<MintedKey> {
-  const key = rawKey ?? mintKey('vault')
+  const { account, name } = row
   const vault = await insertVault(tx, account, { owner })
   const id = mintId()
-  const createdAt = await insertKey(tx, {
-    id,
-    hash: hashKey(pepper, key),
-    vault,
-    account,
-    kind: 'vault',
-    name,
-    masked: maskKey(key),
-    expiresAt,
-    limitedAs,
-  })
-  await recordAccountEvent(tx, { account, actor, action: 'key.minted', subject: maskKey(key) })
+  const minted = { ...row, id, key, vault, kind: 'vault', action: 'key.minted' } as const
+  const createdAt = await storeKey(tx, pepper, minted)
   return { id, key, name, vault, createdAt }
 }

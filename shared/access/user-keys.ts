@@ -1,11 +1,11 @@
 import { insertUserVault, lockUserPolicy } from '#shared/access/accounts.postgres.ts'
-import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
-import { insertKey } from '#shared/access/memory-keys.postgres.ts'
+import { mintKey } from '#shared/access/key.ts'
 import {
   findStoredUserKey,
   type AccountUser,
   type StoredUserKey,
-} from '#shared/access/user-keys.postgres.ts'
+} from '#shared/access/key-row.postgres.ts'
+import { storeKey } from '#shared/access/mint.ts'
 import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
@@ -80,19 +80,11 @@ async function createUserKey(
 ): Promise<UserKey | undefined> {
   const vault = await insertUserVault(tx, account, externalId)
   if (vault === undefined) return undefined
-  const { id, key, sealed } = mintSealedKey(backend)
-  const createdAt = await insertKey(tx, {
-    id,
-    hash: hashKey(backend.config.keyPepper, key),
-    vault,
-    account,
-    kind: 'vault',
-    name,
-    masked: maskKey(key),
-    expiresAt,
-    sealed,
-  })
-  await recordAccountEvent(tx, { account, actor, action: 'key.minted', subject: maskKey(key) })
+  const minted = mintSealedKey(backend)
+  const row = { ...minted, vault, account, kind: 'vault', name, expiresAt } as const
+  const event = { actor, action: 'key.minted' } as const
+  const createdAt = await storeKey(tx, backend.config.keyPepper, { ...row, ...event })
+  const { id, key } = minted
   return { id, key, name, createdAt, expiresAt, isNew: true }
 }
 

@@ -165,8 +165,8 @@ export async function readErasureProgress(
   account: string,
 ): Promise<{ open: number; memories: number }> {
   const { rows } = await query<{ open: number; memories: number }>(
-    `select count(*) filter (where state in ('accepted', 'running'))::int as open,
-            coalesce(sum((outcome ->> 'deleted')::bigint) filter (where kind = 'clear'), 0)::float8
+    `select count(*) filter (where state in ('accepted', 'running')) as open,
+            coalesce(sum((outcome ->> 'deleted')::bigint) filter (where kind = 'clear'), 0)::bigint
               as memories
      from operations where account = $1`,
     [account],

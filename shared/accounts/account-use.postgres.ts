@@ -1,5 +1,5 @@
 import { deleteDeliveries } from '#shared/events/webhooks/webhooks.postgres.ts'
-import { usageSlices } from '#shared/billing/usage-slices.postgres.ts'
+import { usageSlices } from '#shared/billing/usage-sums.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /** Rows about the use of an account's vaults, as `delete` conditions. */

@@ -11,7 +11,7 @@ export type AccountRow = {
 /** An account; undefined when there is none. */
 export async function findAccount(query: Query, id: string): Promise<AccountRow | undefined> {
   const { rows } = await query<AccountRow>(
-    `select email, payment_method as "paymentMethod", balance::float8 as balance,
+    `select email, payment_method as "paymentMethod", balance,
             created_at as "createdAt"
      from accounts where id = $1`,
     [id],

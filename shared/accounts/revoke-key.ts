@@ -1,15 +1,13 @@
 import { retireVaults } from '#shared/vault/delete/retire-vaults.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
-import { findAccountKey, hasActiveKey } from '#shared/access/account-keys.postgres.ts'
-import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
-import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
+import { findAccountKey, hasActiveKey, revokeKey } from '#shared/access/memory-keys.postgres.ts'
+import { announceRevokedKeys } from '#shared/access/revoked-key.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import { findOperationStatus } from '#shared/vault/base/erasures.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
 
 export type Revocation = {
   /** Of the key. */
@@ -62,10 +60,7 @@ export async function revokeAccountKey(
       await recordAccountEvent(tx, { account, actor, action: 'vault.cleared', subject })
     }
     const revoked = await revokeKey(tx.query, account, hash)
-    if (revoked) {
-      await recordRevokedKeys(tx, [revoked], actor)
-      await emitWebhookEvents(tx, queue, toKeyRevokedEvents([revoked]))
-    }
+    if (revoked) await announceRevokedKeys(tx, queue, [revoked], actor)
     if (erase && (await hasActiveKey(tx, vault))) {
       throw new Refusal(
         'conflict',

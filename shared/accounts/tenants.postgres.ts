@@ -1,5 +1,6 @@
+import { activeSql } from '#shared/access/key-row.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import { usageSinceSql, type AccountUsage } from '#shared/billing/usage-accounts.postgres.ts'
+import { usageSinceSql, type UsageTotals } from '#shared/billing/usage-sums.postgres.ts'
 
 /** An account as the operator sees it: counts, never memories. */
 export type Tenant = {
@@ -19,15 +20,10 @@ export type Tenant = {
   /** Raw memories that no reflection covers. */
   unconsolidated: number
   /** Of the last 30 days, today included. */
-  used: AccountUsage
+  used: UsageTotals
   /** The day, in UTC, of its last request in 30 days, or of its last operation; null without either. */
   lastActive: string | null
 }
-
-type TenantColumns = Omit<Tenant, 'used' | 'balance'> &
-  Record<keyof AccountUsage | 'balance', string>
-
-const activeCondition = `k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`
 
 /**
  * Accounts, newest first.
@@ -43,7 +39,7 @@ export async function listTenants(
     limit,
   }: { search: string | undefined; before: string | undefined; limit: number },
 ): Promise<Tenant[]> {
-  const { rows } = await query<TenantColumns>(
+  const { rows } = await query<Tenant>(
     `with page as (
        select id, email, created_at, balance, payment_method from accounts
        where ($1::text is null or position(lower($1) in email) > 0 or id::text = lower($1))
@@ -61,21 +57,21 @@ export async function listTenants(
      select p.id, p.email, p.created_at as "createdAt", p.balance,
             p.payment_method is not null as "hasPaymentMethod",
             k.own as keys, k.members as "memberKeys", v.n as vaults, v.pending, v.raw as unconsolidated,
-            (select count(*)::int from orgs where account = p.id) as organizations,
-            coalesce(s.requests, 0) as requests, coalesce(s.input, 0) as "inputTokens",
-            coalesce(s.output, 0) as "outputTokens", coalesce(s.memory, 0) as "memoryTokens",
+            (select count(*) from orgs where account = p.id) as organizations,
+            json_build_object('requests', coalesce(s.requests, 0), 'inputTokens', coalesce(s.input, 0),
+              'outputTokens', coalesce(s.output, 0), 'memoryTokens', coalesce(s.memory, 0)) as used,
             to_char(greatest(s.day, (
               select (created_at at time zone 'utc')::date from operations
               where account = p.id order by id desc limit 1)), 'YYYY-MM-DD') as "lastActive"
      from page p
      left join sums s on s.account = p.id
      cross join lateral (
-       select count(*) filter (where kind = 'vault')::int as own,
-              count(*) filter (where kind <> 'vault')::int as members
-       from memory_keys k where k.account = p.id and ${activeCondition}
+       select count(*) filter (where kind = 'vault') as own,
+              count(*) filter (where kind <> 'vault') as members
+       from memory_keys k where k.account = p.id and ${activeSql}
      ) k
      cross join lateral (
-       select count(*)::int as n, coalesce(sum(pending), 0)::int as pending,
+       select count(*) as n, coalesce(sum(pending), 0)::int as pending,
               coalesce(sum(greatest(raw_units, 0)), 0)::int as raw
        from vaults where account = p.id
      ) v
@@ -83,14 +79,5 @@ export async function listTenants(
     [search ?? null, before ?? null, limit],
     'tenants.list',
   )
-  return rows.map(({ balance, requests, inputTokens, outputTokens, memoryTokens, ...tenant }) => ({
-    ...tenant,
-    balance: balance === null ? null : Number(balance),
-    used: {
-      requests: Number(requests),
-      inputTokens: Number(inputTokens),
-      outputTokens: Number(outputTokens),
-      memoryTokens: Number(memoryTokens),
-    },
-  }))
+  return rows
 }

@@ -1,6 +1,6 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-type UsageTotals = {
+export type UsageTotals = {
   requests: number
   inputTokens: number
   outputTokens: number
@@ -13,17 +13,26 @@ export type UsageByModel = UsageTotals & { model: string }
 /** `day` is `YYYY-MM-DD`, UTC. */
 export type DayUsage = UsageTotals & { day: string }
 
+/** `accounts` is the number of accounts with usage on the day. */
+export type ServiceDayUsage = DayUsage & { accounts: number }
+
+const dayColumn = `to_char(day, 'YYYY-MM-DD') as day`
+
+const totalColumns = `sum(requests)::bigint as requests,
+  sum(input_tokens)::bigint as "inputTokens", sum(output_tokens)::bigint as "outputTokens",
+  sum(memory_tokens)::bigint as "memoryTokens"`
+
 /** Usage of all keys that a vault ever had, from `start` to before `end`, per model. */
 export async function usageByModel(
   query: Query,
   vault: string,
   { start, end }: { start: Date; end: Date },
 ): Promise<UsageByModel[]> {
-  const { rows } = await query<Record<keyof UsageByModel, string>>(
-    `${periodUsageSql} select model, ${sumColumns} from parts group by model order by model`,
+  const { rows } = await query<UsageByModel>(
+    `${periodUsageSql} select model, ${totalColumns} from parts group by model order by model`,
     [vault, start, end],
   )
-  return rows.map(({ model, ...sums }) => ({ model, ...toUsageTotals(sums) }))
+  return rows
 }
 
 /** Usage per UTC day, oldest first, without days without usage. */
@@ -32,15 +41,12 @@ export async function usageByDay(
   vault: string,
   { start, end }: { start: Date; end: Date },
 ): Promise<DayUsage[]> {
-  const { rows } = await query<Record<keyof DayUsage, string>>(
-    `${periodUsageSql} select to_char(day, 'YYYY-MM-DD') as day, ${sumColumns} from parts group by day order by day`,
+  const { rows } = await query<DayUsage>(
+    `${periodUsageSql} select ${dayColumn}, ${totalColumns} from parts group by day order by day`,
     [vault, start, end],
   )
-  return rows.map(({ day, ...sums }) => ({ day, ...toUsageTotals(sums) }))
+  return rows
 }
-
-const sumColumns = `sum(requests) as requests, sum(input_tokens) as "inputTokens",
-  sum(output_tokens) as "outputTokens", sum(memory_tokens) as "memoryTokens"`
 
 /** Rolled-up days come from the daily sums, the rest from single events. */
 const periodUsageSql = `with keys as (
@@ -64,12 +70,35 @@ const periodUsageSql = `with keys as (
                and (e.at at time zone 'utc')::date < p.after_days)
   )`
 
-const toUsageTotals = (row: Record<keyof UsageTotals, string>): UsageTotals => ({
-  requests: Number(row.requests),
-  inputTokens: Number(row.inputTokens),
-  outputTokens: Number(row.outputTokens),
-  memoryTokens: Number(row.memoryTokens),
-})
+/**
+ * SQL for the usage per account and day since a day, today included: a table `used` of the accounts
+ * that `whose` selects. Rolled-up days come from their sums, the others from their events.
+ */
+export const usageSinceSql = (since: string, whose: string): string => `
+  used as (
+    select account, day, requests, input_tokens, output_tokens, memory_tokens
+    from usage_accounts
+    where day >= ${since} and day < (select before from usage_accounts_rolled) and ${whose}
+    union all
+    select account, (at at time zone 'utc')::date, count(*), sum(input_tokens), sum(output_tokens),
+           sum(memory_tokens)
+    from usage_events
+    where at >= greatest(${since}, (select before from usage_accounts_rolled))::timestamp
+                at time zone 'utc' and ${whose}
+    group by 1, 2
+  )`
+
+/** Usage of all accounts on each of the last days, oldest first, without days without usage. */
+export async function serviceUsageByDay(query: Query, days: number): Promise<ServiceDayUsage[]> {
+  const { rows } = await query<ServiceDayUsage>(
+    `with ${usageSinceSql("(now() at time zone 'utc')::date - ($1::int - 1)", 'true')}
+     select ${dayColumn}, count(distinct account) as accounts, ${totalColumns}
+     from used group by day order by day`,
+    [days],
+    'usage.of-service',
+  )
+  return rows
+}
 
 /**
  * The first day that is not rolled up yet, UTC. An event has the time when its transaction began: one that spans
@@ -77,32 +106,82 @@ const toUsageTotals = (row: Record<keyof UsageTotals, string>): UsageTotals => (
  */
 export const rollUpDaySql = `((now() - interval '5 minutes') at time zone 'utc')::date`
 
+/** Rolls up the usage of each key and model on the days that have ended. @returns as `rollUp`. */
+export const rollUpKeyUsage = (query: Query): Promise<number> =>
+  rollUp(query, { table: 'usage_daily', mark: 'usage_rolled' }, [
+    ['key_hash', 'e.key_hash'],
+    ['model', `coalesce(e.model, '')`],
+  ])
+
+/** Rolls up the usage of each account on the days that have ended. @returns as `rollUp`. */
+export const rollUpAccountUsage = (query: Query): Promise<number> =>
+  rollUp(query, { table: 'usage_accounts', mark: 'usage_accounts_rolled' }, [
+    ['account', 'e.account'],
+  ])
+
 /**
- * Rolls up every day that has ended. Safe to run at any time and by several processes: it locks the
- * row of the mark, and counts each day once.
+ * Safe to run at any time and by several processes: it locks the row of the mark, and counts each day once.
  *
+ * @param keys columns that a sum is of, and their SQL
  * @returns how many days were rolled up.
  */
-export async function rollUpKeyUsage(query: Query): Promise<number> {
+async function rollUp(
+  query: Query,
+  { table, mark }: { table: string; mark: string },
+  keys: readonly [column: string, sql: string][],
+): Promise<number> {
+  const values = keys.map(([, sql]) => sql).join(', ')
   const { rows } = await query<{ days: number }>(
     `with mark as (
-       select before, greatest(before, ${rollUpDaySql}) as today from usage_rolled for update
+       select before, greatest(before, ${rollUpDaySql}) as today from ${mark} for update
      ), rolled as (
-       insert into usage_daily (key_hash, day, model, requests,
-                                input_tokens, output_tokens, memory_tokens)
-       select e.key_hash, (e.at at time zone 'utc')::date, coalesce(e.model, ''), count(*),
+       insert into ${table} (${keys.map(([column]) => column).join(', ')}, day, requests,
+                             input_tokens, output_tokens, memory_tokens)
+       select ${values}, (e.at at time zone 'utc')::date as day, count(*),
               sum(e.input_tokens), sum(e.output_tokens), sum(e.memory_tokens)
-       from usage_events e, mark m
-       where e.at >= m.before::timestamp at time zone 'utc'
-         and e.at < m.today::timestamp at time zone 'utc'
-         and not exists (select from account_erasures gone where gone.account = e.account)
-       group by 1, 2, 3
-       on conflict (key_hash, day, model) do nothing
+       from mark m join usage_events e
+         on e.at >= m.before::timestamp at time zone 'utc'
+        and e.at < m.today::timestamp at time zone 'utc'
+       join accounts a on a.id = e.account
+        and not exists (select from account_erasures gone where gone.account = a.id)
+       group by ${values}, day
+       on conflict do nothing
      ), moved as (
-       update usage_rolled set before = (select today from mark)
+       update ${mark} set before = (select today from mark)
        where before < (select today from mark)
      )
      select today - before as days from mark`,
   )
   return rows[0]?.days ?? 0
+}
+
+/** Events of a slice: reading as many takes some 0.02 s. */
+const sliceRows = 10_000
+
+/** `at > after and at <= upTo`, as texts with microseconds: a Date has none. */
+export type UsageSlice = { after: string; upTo: string }
+
+/**
+ * Walks the usage events of a key, or of the whole service, in the order of time: `usage_events` is never
+ * trimmed, so no statement may read all of it. There is no index on its vaults and accounts, which each counted
+ * request would have to write.
+ *
+ * @param after where to begin: a time, or `-infinity`
+ */
+export async function* usageSlices(
+  query: Query,
+  { key, after }: { key?: Buffer; after: string },
+): AsyncGenerator<UsageSlice> {
+  const ofKey = key ? 'and key_hash = $3' : ''
+  for (let from = after; ;) {
+    const { rows } = await query<{ upTo: string }>(
+      `select at::text as "upTo" from usage_events where at > $1::timestamptz ${ofKey}
+       order by usage_events.at offset $2 limit 1`,
+      [from, sliceRows, ...(key ? [key] : [])],
+    )
+    const upTo = rows[0]?.upTo ?? 'infinity'
+    yield { after: from, upTo }
+    if (!rows[0]) return
+    from = upTo
+  }
 }

@@ -65,7 +65,7 @@ export type RecordedFields = Readonly<
   Record<string, string | number | boolean | null | readonly string[]>
 >
 
-const columns = `position::float8 as position, hash, id, action, subject, actor, change,
+const columns = `position, hash, id, action, subject, actor, change,
   floor(extract(epoch from created_at) * 1000000)::bigint::text as micros`
 
 export type NewAccountEvent = {
@@ -160,7 +160,7 @@ export async function accountChainHead(
   account: string,
 ): Promise<{ position: number; hash: Buffer }> {
   const { rows } = await query<{ position: number; hash: Buffer }>(
-    'select position::float8 as position, hash from account_event_heads where account = $1',
+    'select position, hash from account_event_heads where account = $1',
     [account],
   )
   return rows[0] ?? { position: 0, hash: Buffer.alloc(0) }

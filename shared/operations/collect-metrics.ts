@@ -1,7 +1,7 @@
 import type { Log } from '#shared/core/log.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
-import { countUnfinishedOperations } from '#shared/operations/operation-counts.postgres.ts'
+import { countUnfinishedOperations } from '#shared/operations/operation-rows.postgres.ts'
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
 import { gauges, indexEvents, registry } from '#shared/core/metrics.ts'
 

@@ -1,20 +1,33 @@
-import { toldVaultSql } from '#shared/operations/account-vaults.postgres.ts'
+import { visibleToAccountSql } from '#shared/operations/account-vaults.postgres.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 const isoFormat = `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`
 
-/** A message of a webhook, written by the statement that ended the operation. */
+/** A message of a webhook, without a job yet. */
 export type WrittenDelivery = { id: string; webhook: string }
 
 /** What `finishedDeliveriesSql` reads of an operation. */
 export const finishedColumns = `o.id, o.account, o.vault, o.key_hash, o.kind, o.state, o.session,
   o.created_at, o.finished_at, o.awaited`
 
+/** Writes the webhook messages `operation.finished` of operations that the transaction has ended. */
+export async function insertFinishedDeliveries(
+  { query }: Transaction,
+  operations: readonly string[],
+): Promise<WrittenDelivery[]> {
+  const { rows } = await query<WrittenDelivery>(
+    finishedDeliveriesSql('(select * from operations where id = any($1::uuid[]))'),
+    [operations],
+    'operations.deliveries',
+  )
+  return rows
+}
+
 /**
- * SQL that writes the webhook messages `operation.finished` of operations that a statement ends: in that
- * statement, since a statement of its own would cost every job a round trip. Nothing is written about
- * the private vaults of members.
+ * SQL of `insertFinishedDeliveries`, for the statement that finalizes stored memories: a statement of its own would
+ * cost every such job a round trip. Nothing is written about the private vaults of members.
  *
- * @param ended a with-clause before this one that returns `finishedColumns`
+ * @param ended a table of operations, or a with-clause that returns `finishedColumns`
  */
 export const finishedDeliveriesSql = (ended: string): string =>
   `insert into webhook_deliveries (webhook, event, data)
@@ -26,7 +39,7 @@ export const finishedDeliveriesSql = (ended: string): string =>
    from ${ended} o
    join webhooks w on w.account = o.account and w.disabled_at is null
      and 'operation.finished' = any(w.events)
-   where ${toldVaultSql('o.vault')}
+   where ${visibleToAccountSql('o.vault')}
    returning id, webhook`
 
 /** A column with the deliveries of a with-clause `deliveries`. */

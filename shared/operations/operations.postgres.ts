@@ -1,13 +1,12 @@
-import {
-  deliveriesColumn,
-  finishedColumns,
-  finishedDeliveriesSql,
-  type WrittenDelivery,
-} from '#shared/operations/finished-deliveries.postgres.ts'
+import { insertFinishedDeliveries } from '#shared/operations/finished-deliveries.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import { lockVaultsOf } from '#shared/operations/vault-locks.postgres.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { failedOutcome, statusOfOutcome } from '#shared/domain/operation-outcome.ts'
+import {
+  failedOutcome,
+  statusOfOutcome,
+  type OperationOutcome,
+} from '#shared/domain/operation-outcome.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 
@@ -66,7 +65,7 @@ export async function insertOperations(
   operations: readonly NewOperation[],
 ): Promise<AcceptedOperation[]> {
   const items = JSON.stringify(operations.map(operationItem))
-  const { rows } = await tx.query<AcceptedOperation & { session_epoch: number }>(
+  const { rows } = await tx.query<AcceptedOperation>(
     `with item as (
        select * from jsonb_to_recordset($1::jsonb) as item(
          n int, id uuid, account uuid, vault uuid, key_hash text, kind text, awaited boolean,
@@ -100,7 +99,7 @@ export async function insertOperations(
      select h.epoch, coalesce(r.pending, h.pending) as pending, p.id is not null as fresh,
             -- Postgres takes the items for a hundred and would read the sessions of all vaults for a join.
             coalesce((select s.epoch from sessions s
-                      where s.vault = i.vault and s.session = i.session), 0) as session_epoch
+                      where s.vault = i.vault and s.session = i.session), 0) as "sessionEpoch"
      from item i join held h on h.id = i.vault
      left join raised r on r.id = i.vault
      left join promised p on p.id = i.id
@@ -108,12 +107,7 @@ export async function insertOperations(
     [items],
     'operations.insert',
   )
-  return rows.map(({ epoch, session_epoch: sessionEpoch, pending, fresh }) => ({
-    epoch,
-    sessionEpoch,
-    pending,
-    fresh,
-  }))
+  return rows
 }
 
 function operationItem(operation: NewOperation, n: number) {
@@ -138,10 +132,52 @@ function operationItem(operation: NewOperation, n: number) {
   }
 }
 
+/** Records that work has started or advanced; never backwards, and never after its end. */
+export async function reportProgress(
+  query: Query,
+  id: string,
+  { done, total }: { done: number; total?: number },
+): Promise<void> {
+  await query(
+    `update operations set state = 'running', progress_done = greatest(progress_done, $2),
+            progress_total = coalesce($3, progress_total)
+     where id = $1 and state in ('accepted', 'running')`,
+    [id, done, total ?? null],
+    'operations.progress',
+  )
+}
+
 /**
- * Ends an operation whose last try failed; its job is kept in the dead-letter queue.
+ * Ends an operation with its outcome; see `settleOperations`.
  *
- * @param error of that try: the outcome tells the message of a Refusal, and of any other error nothing
+ * @param state `cancelled` for work that was stopped while it ran
+ * @returns false when it had ended before: the caller's effects must not count twice.
+ */
+export async function finishOperation(
+  tx: Transaction,
+  queue: Pick<Queue, 'send'>,
+  id: string,
+  outcome: OperationOutcome,
+  state: 'done' | 'cancelled' = 'done',
+): Promise<boolean> {
+  const [, { rows }] = await Promise.all([
+    lockVaultsOf(tx, [id]),
+    tx.query<{ id: string }>(
+      `update operations set state = $4, finished_at = now(), status = $2, outcome = $3::jsonb,
+              progress_done = case when $4 = 'done' then progress_total else progress_done end
+       where id = $1 and state in ('accepted', 'running', 'failed') returning id`,
+      [id, statusOfOutcome(outcome), JSON.stringify(outcome), state],
+      'operations.finish',
+    ),
+  ])
+  await settleOperations(tx, queue, rows.map(idOf))
+  return rows.length === 1
+}
+
+/**
+ * Ends operations whose last try failed; their jobs are kept in the dead-letter queue.
+ *
+ * @param error of that try: the outcome has the message of a Refusal, and of any other error nothing
  */
 export async function failOperations(
   tx: Transaction,
@@ -149,24 +185,75 @@ export async function failOperations(
   ids: readonly string[],
   error?: unknown,
 ): Promise<void> {
-  await lockVaultsOf(tx, ids)
   const outcome = error instanceof Refusal ? failedOutcome(error) : undefined
-  const { rows } = await tx.query<{ deliveries: WrittenDelivery[] }>(
-    `with failed as (
-       update operations o set state = 'failed', finished_at = now(), status = $2, outcome = $3::jsonb
-       where id = any($1::uuid[]) and state in ('accepted', 'running') returning ${finishedColumns}
-     ), deliveries as (
-       ${finishedDeliveriesSql('failed')}
-     ), told as (
-       select pg_notify('${settledChannel}', id::text) from failed where awaited
-     ), lowered as (
-       update vaults v set pending = greatest(0, pending - tally.n)
-       from (select vault, count(*)::int n from failed group by vault) tally where v.id = tally.vault
-     )
-     select count(*), ${deliveriesColumn} from told`,
-    [ids, outcome && statusOfOutcome(outcome), outcome && JSON.stringify(outcome)],
-  )
-  await sendDeliveryJobs(tx, queue, rows[0]!.deliveries)
+  const [, { rows }] = await Promise.all([
+    lockVaultsOf(tx, ids),
+    tx.query<{ id: string }>(
+      `update operations set state = 'failed', finished_at = now(), status = $2, outcome = $3::jsonb
+       where id = any($1::uuid[]) and state in ('accepted', 'running') returning id`,
+      [ids, outcome && statusOfOutcome(outcome), outcome && JSON.stringify(outcome)],
+    ),
+  ])
+  await settleOperations(tx, queue, rows.map(idOf))
+}
+
+/**
+ * Marks accepted work as cancelled. The caller removes its job and its bill in the same transaction, and rolls back
+ * when the job has begun.
+ *
+ * @returns false when it has begun or ended.
+ */
+export async function cancelAcceptedOperation(
+  tx: Transaction,
+  queue: Pick<Queue, 'send'> | null,
+  account: string,
+  id: string,
+): Promise<boolean> {
+  const [, { rows }] = await Promise.all([
+    lockVaultsOf(tx, [id]),
+    tx.query<{ id: string }>(
+      `update operations set state = 'cancelled', finished_at = now()
+       where id = $1 and account = $2 and state = 'accepted' returning id`,
+      [id, account],
+    ),
+  ])
+  await settleOperations(tx, queue, rows.map(idOf))
+  return rows.length === 1
+}
+
+const idOf = ({ id }: { id: string }): string => id
+
+/**
+ * Follows operations that this transaction has ended: reduces the pending work of their vaults, notifies waiting
+ * requests at the commit, and writes the messages to webhooks. The caller holds the locks of `lockVaultsOf`.
+ *
+ * @param queue null: the sweep sends the jobs of the messages
+ * @param counted those that were pending; all, when missing
+ */
+export async function settleOperations(
+  tx: Transaction,
+  queue: Pick<Queue, 'send'> | null,
+  ended: readonly string[],
+  counted = ended,
+): Promise<void> {
+  if (ended.length === 0) return
+  const [deliveries] = await Promise.all([
+    insertFinishedDeliveries(tx, ended),
+    tx.query(
+      `update vaults v set pending = greatest(0, pending - tally.n)
+       from (select vault, count(*)::int n from operations where id = any($1::uuid[]) group by vault) tally
+       where v.id = tally.vault`,
+      [counted],
+      'operations.lower-pending',
+    ),
+    tx.query(
+      `select pg_notify('${settledChannel}', id::text) from operations
+       where id = any($1::uuid[]) and awaited`,
+      [ended],
+      'operations.notify',
+    ),
+  ])
+  if (queue) await sendDeliveryJobs(tx, queue, deliveries)
 }
 
 /** The state of one operation of an account, or undefined when it has none of that id. */

@@ -63,7 +63,7 @@ export async function trimVaultChanges(query: Query): Promise<number> {
        where c.vault = p.id and c.revision <= p.revision - $2 and c.at < now() - interval '1 day'
        returning 1
      )
-     select count(*)::int as trimmed from trimmed`,
+     select count(*) as trimmed from trimmed`,
     [vaultsMax, changesKept, nilUuid],
     'leftovers.changes',
   )

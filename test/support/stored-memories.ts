@@ -5,7 +5,7 @@ import { hashKey } from '#shared/access/key.ts'
 import type { Role, Tier, VaultScope } from '#shared/domain/memory.ts'
 import { toBinaryVector, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { contentHash } from '#shared/vault/base/memories.mongo.ts'
-import { findKey } from '#shared/access/memory-keys.postgres.ts'
+import { findKey } from '#shared/access/key-row.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 

@@ -6,7 +6,7 @@ import { presentPage } from '#api/present/page.ts'
 import {
   listServiceOperations,
   type ServiceOperation,
-} from '#shared/operations/service-operations.postgres.ts'
+} from '#shared/operations/operation-rows.postgres.ts'
 
 /** Queued work of all accounts, for the operator. */
 export function serviceOperations(router: Router, backend: ApiBackend): void {

@@ -2,7 +2,7 @@ import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { operator } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
-import { serviceUsageByDay } from '#shared/billing/usage-accounts.postgres.ts'
+import { serviceUsageByDay } from '#shared/billing/usage-sums.postgres.ts'
 
 const dayMs = 24 * 3600 * 1000
 

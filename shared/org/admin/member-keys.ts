@@ -16,17 +16,16 @@ import {
   type KeyHolder,
   type MemberKeyRow,
   findOrgKey,
-  insertMemberKey,
   revokeUserKeys,
 } from '#shared/access/member-keys.postgres.ts'
 import type { Config } from '#shared/core/config.ts'
 import type { Seal } from '#shared/core/seal.ts'
-import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
+import { insertKey } from '#shared/access/memory-keys.postgres.ts'
+import { storeKey } from '#shared/access/mint.ts'
+import { announceRevokedKeys } from '#shared/access/revoked-key.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { insertVault } from '#shared/access/accounts.postgres.ts'
-import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
 
 /** A member key with its raw form. */
@@ -148,8 +147,7 @@ export const revokeOrgMemberKey = (
     const row = await findMemberKey(tx.query, org, parseKeyReference(backend, keyReference))
     if (!row) throw missingKey()
     const revoked = await revokeMemberKey(tx, row.id)
-    await recordRevokedKeys(tx, revoked, admin.email)
-    await emitWebhookEvents(tx, backend.queue, toKeyRevokedEvents(revoked))
+    await announceRevokedKeys(tx, backend.queue, revoked, admin.email)
     return row.id
   })
 
@@ -218,16 +216,9 @@ async function insertSealedKey(
   actor: string,
 ): Promise<{ key: string; createdAt: Date }> {
   const key = mintKey('member')
-  const createdAt = await insertMemberKey(tx, {
-    ...row,
-    kind: 'member',
-    hash: hashKey(config.keyPepper, key),
-    masked: maskKey(key),
-    sealed: seal.seal(key, sealContext(row.id)),
-  })
-  const { account } = row
-  await recordAccountEvent(tx, { account, actor, action: 'key.minted', subject: maskKey(key) })
-  return { key, createdAt }
+  const sealed = seal.seal(key, sealContext(row.id))
+  const minted = { ...row, key, kind: 'member', sealed, actor, action: 'key.minted' } as const
+  return { key, createdAt: await storeKey(tx, config.keyPepper, minted) }
 }
 
 /**
@@ -265,11 +256,9 @@ export const mintUserKey = (
     const user = await requireUser(tx.query, org, id)
     const { account, email: actor } = admin
     const revoked = await revokeUserKeys(tx, user.id)
-    await recordRevokedKeys(tx, revoked, actor)
-    await emitWebhookEvents(tx, backend.queue, toKeyRevokedEvents(revoked))
+    await announceRevokedKeys(tx, backend.queue, revoked, actor)
     const key = mintKey('vault')
-    const createdAt = await insertMemberKey(tx, {
-      id: mintId(),
+    const createdAt = await insertKey(tx, {
       hash: hashKey(backend.config.keyPepper, key),
       org,
       user: user.id,
@@ -278,7 +267,6 @@ export const mintUserKey = (
       kind: 'user',
       name: user.teamMemberId,
       masked: maskKey(key),
-      sealed: null,
     })
     const rotated = revoked.length > 0
     await recordPolicyEvent(

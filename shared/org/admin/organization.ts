@@ -26,9 +26,8 @@ import {
   type PipelineSettings,
 } from '#shared/org/base/pipeline-state.postgres.ts'
 import { deleteMemberKeys } from '#shared/access/member-keys.postgres.ts'
-import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
+import { announceRevokedKeys } from '#shared/access/revoked-key.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
-import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
 import { listProviderKeys } from '#shared/access/provider-keys.postgres.ts'
 import type { BuiltInName, Provider, Providers } from '#shared/core/provider-registry.ts'
 import type { Config } from '#shared/core/config.ts'
@@ -217,14 +216,13 @@ export async function removeOrganization(
     await deleteOrgResponses(tx, id)
     const revoked = await deleteMemberKeys(tx, { org: id })
     await deleteOrg(tx, id)
-    await recordRevokedKeys(tx, revoked, email)
+    await announceRevokedKeys(tx, backend.queue, revoked, email)
     await recordAccountEvent(tx, {
       account,
       actor: email,
       action: 'organization.deleted',
       subject: id.toLowerCase(),
     })
-    await emitWebhookEvents(tx, backend.queue, toKeyRevokedEvents(revoked))
     return vaults
   })
   for (const vault of vaults) backend.vaultIndexes.forget(vault)

@@ -1,9 +1,8 @@
 import { insertVault } from '#shared/access/accounts.postgres.ts'
 import { deleteMemberKeys } from '#shared/access/member-keys.postgres.ts'
-import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
+import { announceRevokedKeys } from '#shared/access/revoked-key.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
 import { requireAllowedTagsLimit } from '#shared/org/admin/role.ts'
 import { isEmail, normalizeMemberId } from '#shared/org/base/normalize.ts'
 import { changePolicy, type OrgAdmin } from '#shared/org/base/policy-change.ts'
@@ -104,8 +103,7 @@ export async function removeUser(
   const removed = await users.remove(backend, { admin, org }, id, operation, async (tx, user) => {
     await retireVaults(tx, backend, { operation, account, keyHash, vaults: [user.vault] })
     const revoked = await deleteMemberKeys(tx, { org, user: user.id })
-    await recordRevokedKeys(tx, revoked, actor)
-    await emitWebhookEvents(tx, backend.queue, toKeyRevokedEvents(revoked))
+    await announceRevokedKeys(tx, backend.queue, revoked, actor)
   })
   if (removed) backend.vaultIndexes.forget(removed.vault)
 }

@@ -60,7 +60,7 @@ export async function findOrgPolicy(query: Query, org: string): Promise<OrgPolic
   const { rows } = await query<
     Omit<OrgPolicy, 'redaction'> & { redaction: StoredRedactionPolicy | null }
   >(
-    `select o.id as org, o.account, o.vault, v.epoch, v.revision::float8 as revision,
+    `select o.id as org, o.account, o.vault, v.epoch, v.revision,
             o.processor_provider as provider,
             o.extract_model as "extractModel", o.classify_model as "classifyModel",
             coalesce(o.redaction, a.redaction) as redaction,

@@ -65,8 +65,8 @@ export async function listOrgUsage(
 ): Promise<OrgUsageRow[]> {
   const { rows } = await query<OrgUsageRow>(
     `select to_char(day, 'YYYY-MM-DD') as day, pass, member, model, calls,
-            input_tokens::float8 as "inputTokens", cached_tokens::float8 as "cachedTokens",
-            output_tokens::float8 as "outputTokens"
+            input_tokens as "inputTokens", cached_tokens as "cachedTokens",
+            output_tokens as "outputTokens"
      from org_usage
      where org = $1 and day >= ($2::timestamptz at time zone 'utc')::date
        and day <= ($3::timestamptz at time zone 'utc')::date

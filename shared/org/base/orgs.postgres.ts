@@ -33,7 +33,7 @@ export type OrgChange = {
   [Setting in keyof OrgSettings]?: OrgSettings[Setting] | undefined
 }
 
-const columns = `o.id, o.account, a.email as "ownerEmail", o.vault, v.epoch, v.revision::float8 as revision, o.space,
+const columns = `o.id, o.account, a.email as "ownerEmail", o.vault, v.epoch, v.revision, o.space,
   o.name, o.processor_provider as "processorProvider", o.extract_model as "extractModel",
   o.classify_model as "classifyModel", o.created_at as "createdAt", o.updated_at as "updatedAt"`
 

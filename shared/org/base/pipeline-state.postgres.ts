@@ -169,10 +169,10 @@ export async function findPipelineStatus(query: Query, org: string): Promise<Pip
      ), open as (
        select count(*)::int as count from org_turns where org = $1::uuid and finished_at is null
      )
-     select coalesce(p.paused, false) as paused, p.daily_token_budget::float8 as "dailyTokenBudget",
+     select coalesce(p.paused, false) as paused, p.daily_token_budget as "dailyTokenBudget",
             p.fault, p.fault_since as "faultSince",
             greatest(0, open.count - dead.count) as waiting, dead.count as "givenUp",
-            (select coalesce(sum(input_tokens + output_tokens), 0)::float8 from org_usage u
+            (select coalesce(sum(input_tokens + output_tokens), 0)::bigint from org_usage u
              where u.org = $1::uuid and u.day = (now() at time zone 'utc')::date) as "spentToday"
      from dead, open left join org_pipelines p on p.org = $1::uuid`,
     [org, givenUpQueues],

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId, idForPurpose } from '#shared/core/ids.ts'
-import type { BilledOperation } from '#shared/billing/meter.ts'
 import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 import {
   findModelAnswer,
@@ -9,8 +8,7 @@ import {
   type TurnRow,
 } from '#shared/org/base/org-turns.postgres.ts'
 import { orgBillingHash, recordOrgUsage } from '#shared/org/base/org-usage.postgres.ts'
-import { recordBill } from '#shared/billing/bill.postgres.ts'
-import type { UsageEvent } from '#shared/billing/usage.postgres.ts'
+import { recordBill, type UsageEvent } from '#shared/billing/bill.postgres.ts'
 import type { Shape } from '#shared/core/shape.ts'
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 import type { CompletionRequest, CompletionModel } from '#shared/models/completion-model.ts'
@@ -27,7 +25,7 @@ export type CompletionBackend = { postgres: Postgres; seal: Seal; config: Config
 export type PassQuestion<Answer, Kept> = CompletionRequest & {
   pass: 'extract' | 'tag' | 'reconcile'
   /** What it is billed as. */
-  kind: BilledOperation
+  kind: string
   model: string
   /** The schema again, with every bound. */
   shape: Shape<Answer>

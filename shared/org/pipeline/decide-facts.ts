@@ -25,7 +25,7 @@ import {
   noteMax,
   findExecRule,
 } from '#shared/org/base/rule-matching.ts'
-import { findAuthorScope } from '#shared/access/member-scope.postgres.ts'
+import { findAuthorScope } from '#shared/access/key-row.postgres.ts'
 import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 import type { Decision, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'

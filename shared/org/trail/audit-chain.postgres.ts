@@ -25,7 +25,7 @@ export async function auditChainHead(
   org: string,
 ): Promise<{ position: number; hash: Buffer }> {
   const { rows } = await query<{ position: number; hash: Buffer }>(
-    'select position::float8 as position, hash from audit_heads where org = $1',
+    'select position, hash from audit_heads where org = $1',
     [org],
   )
   return rows[0] ?? { position: 0, hash: Buffer.alloc(0) }
@@ -38,7 +38,7 @@ export async function auditChainEntries(
   { after, limit }: { after: number; limit: number },
 ): Promise<AuditChainEntry[]> {
   const { rows } = await query<AuditChainEntry>(
-    `select position::float8 as position, hash, id, memory, action, write, actor,
+    `select position, hash, id, memory, action, write, actor,
             floor(extract(epoch from created_at) * 1000000)::bigint::text as micros
      from audit_events where org = $1 and position > $2 order by position limit $3`,
     [org, after, limit],

@@ -101,7 +101,7 @@ export async function listOpenQuestions(query: Query, max: number): Promise<Open
   )
   const { rows } = await query<OpenQuestion>(
     `select r.id, r.org, r.allowed_tags as "allowedTags", r.wildcard, r.question,
-            o.vault, o.space, v.epoch, v.revision::float8 as revision
+            o.vault, o.space, v.epoch, v.revision
      from shared_retrievals r join orgs o on o.id = r.org join vaults v on v.id = o.vault
      where r.question is not null order by r.created_at desc limit $1`,
     [max],

@@ -47,6 +47,18 @@ export type PostgresOptions = {
   onUnnamed?: (error: unknown) => void
 }
 
+/**
+ * Reads `bigint` as a number. A column whose values may exceed 2^53 must be selected as text.
+ *
+ * @throws RangeError for a value that a number does not hold exactly.
+ */
+const types = new pg.TypeOverrides()
+types.setTypeParser(pg.types.builtins.INT8, text => {
+  const value = Number(text)
+  if (Number.isSafeInteger(value)) return value
+  throw new RangeError(`The bigint ${text} is no safe integer: select it as text`)
+})
+
 /** No request waits longer than this for an answer of the database. */
 const queryTimeoutMs = 5_000
 /** Nor longer for a connection, where the connection string has no `connect_timeout` of its own. */
@@ -73,6 +85,7 @@ export function openPostgres(connectionString: string, options: PostgresOptions)
     ...poolSettings(connectionString),
     connectionTimeoutMillis: connectTimeoutOf(connectionString),
     query_timeout: queryTimeoutMs,
+    types,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelayMs,
   }

@@ -42,8 +42,8 @@ export async function removeClearedJobs(
        delete from ${pgBossSchema}.job j using cleared c
        where j.id = c.id and j.name = c.name and j.state <> 'active' returning c.operation
      )
-     select (select count(*)::int from removed) as removed,
-            (select count(*)::int from cleared where state = 'active') as active,
+     select (select count(*) from removed) as removed,
+            (select count(*) from cleared where state = 'active') as active,
             (select coalesce(array_agg(distinct operation), '{}') from removed) as operations`,
     [
       vault,

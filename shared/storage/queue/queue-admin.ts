@@ -96,9 +96,9 @@ export async function deleteJobs(query: Query, id: string): Promise<DeletedJobs>
          and not exists (select from matching where state = 'active' or name = any($3))
        returning m.operation, m.data
      )
-     select (select count(*)::int from matching where state = 'active') as active,
-            (select count(*)::int from matching where name = any($3)) as uncancellable,
-            (select count(*)::int from removed) as removed,
+     select (select count(*) from matching where state = 'active') as active,
+            (select count(*) from matching where name = any($3)) as uncancellable,
+            (select count(*) from removed) as removed,
             (select coalesce(array_agg(distinct operation), '{}') from removed) as operations,
             (select coalesce(json_agg(json_build_object(
                'operation', operation, 'vault', data->>'vault',

@@ -38,11 +38,11 @@ const isHeldSql = `state = 'created' and start_after > now() and output->>'waits
 export async function readQueueStats(query: Query): Promise<QueueStats[]> {
   const { rows } = await query<Omit<QueueStats, 'name' | 'dead'> & { name: string }>(
     `select name,
-            count(*) filter (where state = 'created')::int as waiting,
-            count(*) filter (where ${isHeldSql})::int as held,
+            count(*) filter (where state = 'created') as waiting,
+            count(*) filter (where ${isHeldSql}) as held,
             max(output->>'waitsFor') filter (where ${isHeldSql}) as "waitsFor",
-            count(*) filter (where state = 'retry')::int as retrying,
-            count(*) filter (where state = 'active')::int as active,
+            count(*) filter (where state = 'retry') as retrying,
+            count(*) filter (where state = 'active') as active,
             floor(extract(epoch from now() - min(greatest(created_on, start_after))
               filter (where state in ('created', 'retry') and start_after <= now())))::int
               as "oldestSeconds",

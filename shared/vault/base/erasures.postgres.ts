@@ -1,14 +1,7 @@
 import { lockVaultsOf } from '#shared/operations/vault-locks.postgres.ts'
-import {
-  deliveriesColumn,
-  finishedColumns,
-  finishedDeliveriesSql,
-  type WrittenDelivery,
-} from '#shared/operations/finished-deliveries.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
-import { settledChannel, type OperationState } from '#shared/operations/operations.postgres.ts'
+import { settleOperations, type OperationState } from '#shared/operations/operations.postgres.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
 
 /** NOTIFY channel that tells every process which vaults were cleared, so that it drops their indexes. */
@@ -73,26 +66,18 @@ export async function cancelClearedOperations(
 ): Promise<void> {
   if (operations.length === 0) return
   await lockVaultsOf(tx, operations)
-  const { rows } = await tx.query<{ deliveries: WrittenDelivery[] }>(
+  const { rows } = await tx.query<{ id: string; wasPending: boolean }>(
     `with void as (
-       select id, vault, awaited, state in ('accepted', 'running') as counted from operations
+       select id, state <> 'failed' as pending from operations
        where id = any($1::uuid[]) and state in ('accepted', 'running', 'failed') for no key update
-     ), cancelled as (
-       update operations o set state = 'cancelled', finished_at = now()
-       from void v where o.id = v.id returning ${finishedColumns}, v.counted
-     ), deliveries as (
-       ${finishedDeliveriesSql('cancelled')}
-     ), lowered as (
-       update vaults v set pending = greatest(0, pending - tally.n)
-       from (select vault, count(*)::int n from cancelled where counted group by vault) tally
-       where v.id = tally.vault
-     ), told as (
-       select pg_notify('${settledChannel}', id::text) from cancelled where awaited
      )
-     select count(*), ${deliveriesColumn} from told`,
+     update operations o set state = 'cancelled', finished_at = now()
+     from void v where o.id = v.id returning o.id, v.pending as "wasPending"`,
     [operations],
   )
-  if (queue) await sendDeliveryJobs(tx, queue, rows[0]!.deliveries)
+  const pending = rows.filter(({ wasPending }) => wasPending)
+  const idsOf = (ended: typeof rows): string[] => ended.map(({ id }) => id)
+  await settleOperations(tx, queue, idsOf(rows), idsOf(pending))
 }
 
 /**

@@ -60,7 +60,7 @@ export async function cancelScheduledExpiries(query: Query, ids: readonly string
 
 export type ExpiryState = {
   epoch: number
-  revision: string
+  revision: number
   pending: number
   /** Some memory may have expired by now. */
   due: boolean
@@ -76,7 +76,7 @@ export async function readExpiryState(
   query: Query,
   vault: string,
 ): Promise<ExpiryState | undefined> {
-  const { rows } = await query<ExpiryState & { now: string }>(
+  const { rows } = await query<ExpiryState>(
     `select v.epoch, v.revision, v.pending, coalesce(v.next_expiry <= clock_timestamp(), false) as due,
             floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now,
             o.id as last, coalesce(o.state in ('accepted', 'running'), false) as running
@@ -89,7 +89,7 @@ export async function readExpiryState(
     [vault],
     'expiries.standing',
   )
-  return rows[0] && { ...rows[0], now: Number(rows[0].now) }
+  return rows[0]
 }
 
 /** No job runs longer: work scheduled before has written its memories, or its process has died. */
@@ -106,7 +106,7 @@ const scheduledMinutesMax = 15
 export async function putNextExpiry(
   { query }: Transaction,
   vault: string,
-  { revision, earliest }: { revision: string; earliest: number | null },
+  { revision, earliest }: { revision: number; earliest: number | null },
 ): Promise<boolean> {
   const { rowCount } = await query(
     `with over as (

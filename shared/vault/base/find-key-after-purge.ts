@@ -1,6 +1,5 @@
 import { requireNothingExpired } from '#shared/access/caller.ts'
-import { findKey } from '#shared/access/memory-keys.postgres.ts'
-import type { KeyRow } from '#shared/access/key-row.postgres.ts'
+import { findKey, type KeyRow } from '#shared/access/key-row.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
 

@@ -1,10 +1,13 @@
-import { recordDeferredBill } from '#shared/billing/deferred-bill.postgres.ts'
+import { recordDeferredBill } from '#shared/billing/bill.postgres.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
 import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
 import type { DebtChange, PartitionChange } from '#shared/domain/vault-change.ts'
 import { acceptOperation } from '#shared/operations/accept-operations.ts'
-import { finishOperation, reportProgress } from '#shared/operations/operation-rows.postgres.ts'
-import type { NewOperation } from '#shared/operations/operations.postgres.ts'
+import {
+  finishOperation,
+  reportProgress,
+  type NewOperation,
+} from '#shared/operations/operations.postgres.ts'
 import {
   dropLongOperation,
   insertLongOperation,

@@ -33,7 +33,7 @@ export async function changeVault(
       unsaid: vectorsOnly,
     })),
   )
-  const { rows } = await tx.query<{ revision: string; deliveries: WrittenDelivery[] }>(
+  const { rows } = await tx.query<{ revision: number; deliveries: WrittenDelivery[] }>(
     `with raised as (
        update vaults v set revision = revision + 1,
          raw_units = raw_units + $3, raw_tokens = raw_tokens + $4,
@@ -70,7 +70,7 @@ export async function changeVault(
   )
   const { revision, deliveries } = rows[0]!
   if (queue) await sendDeliveryJobs(tx, queue, deliveries)
-  return Number(revision)
+  return revision
 }
 
 /**

@@ -8,50 +8,22 @@ const leaseMinutes = 15
 /** Expired leases are deleted after this; until then a late commit gets the reason why it fails. */
 const leaseRetentionDays = 30
 
-type LeaseColumns = {
-  batch: string
-  tier: SourceTier
-  model: string
-  source_ids: string[]
-  covers_from: string
-  covers_to: string
-  expires_at: Date
-  state: LeaseWithState['state']
-  expired: boolean
-  created: CreatedReflection[] | null
-  consolidated: number | null
-}
-
 /** The lease of a batch; undefined when this vault never leased it at its current epoch. */
 export async function findLease(
   query: Query,
   { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
   batch: string,
 ): Promise<LeaseWithState | undefined> {
-  const { rows } = await query<LeaseColumns>(
-    `select batch, tier, model, source_ids, covers_from, covers_to, expires_at, state,
-            expires_at <= clock_timestamp() as expired, created, consolidated
+  const { rows } = await query<LeaseWithState>(
+    `select batch, tier, model, source_ids as "sourceIds", expires_at as "expiresAt", state,
+            json_build_object('from', covers_from, 'to', covers_to) as covers,
+            expires_at <= clock_timestamp() as expired, coalesce(created, '[]') as created,
+            consolidated
      from leases where batch = $1 and vault = $2 and epoch = $3`,
     [batch, vault, epoch],
     'leases.find',
   )
-  const row = rows[0]
-  return row && toLease(row)
-}
-
-function toLease(row: LeaseColumns): LeaseWithState {
-  return {
-    batch: row.batch,
-    tier: row.tier,
-    model: row.model,
-    sourceIds: row.source_ids,
-    covers: { from: Number(row.covers_from), to: Number(row.covers_to) },
-    expiresAt: row.expires_at,
-    state: row.state,
-    expired: row.expired,
-    created: row.created ?? [],
-    consolidated: row.consolidated,
-  }
+  return rows[0]
 }
 
 /** The memories of a tier that are leased or being committed. */

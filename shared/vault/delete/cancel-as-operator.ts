@@ -1,10 +1,11 @@
+import { takeBackBill } from '#shared/billing/bill.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import { discardUnfinished } from '#shared/vault/delete/discard-unfinished.ts'
 import { dropLongOperation } from '#shared/operations/operation-steps.postgres.ts'
 import { cancelClearedOperations } from '#shared/vault/base/erasures.postgres.ts'
-import { findOperationAccount } from '#shared/operations/operation-account.postgres.ts'
-import { cancelAcceptedOperation } from '#shared/operations/operation-rows.postgres.ts'
+import { findOperationAccount } from '#shared/operations/operation-rows.postgres.ts'
+import { cancelAcceptedOperation } from '#shared/operations/operations.postgres.ts'
 import { lockVaultsOf } from '#shared/operations/vault-locks.postgres.ts'
 import { deleteJobs } from '#shared/storage/queue/queue-admin.ts'
 
@@ -39,8 +40,9 @@ export async function cancelAsOperator(
       const ingested = memories.filter(job => job.operation === operation)
       await discardUnfinished({ mongo }, tx, operation, ingested)
       // Without a sender of jobs here, the sweep sends those of the webhooks.
-      if (!(await cancelAcceptedOperation(tx, null, account, operation)))
-        await cancelClearedOperations(tx, null, [operation])
+      if (await cancelAcceptedOperation(tx, null, account, operation))
+        await takeBackBill(tx, operation)
+      else await cancelClearedOperations(tx, null, [operation])
       await dropLongOperation(tx.query, operation)
     }
     return { removed, active }

@@ -1,5 +1,6 @@
 import { dropLongOperation } from '#shared/operations/operation-steps.postgres.ts'
-import { cancelAcceptedOperation } from '#shared/operations/operation-rows.postgres.ts'
+import { takeBackBill } from '#shared/billing/bill.postgres.ts'
+import { cancelAcceptedOperation } from '#shared/operations/operations.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
@@ -22,6 +23,7 @@ export async function cancelOperation(
     return await postgres.transaction(async tx => {
       if (!(await cancelAcceptedOperation(tx, queue, account, id))) return false
       if (!(await queue.cancelJobs(tx, id))) throw new AlreadyBegunError()
+      await takeBackBill(tx, id)
       await dropLongOperation(tx.query, id)
       return true
     })

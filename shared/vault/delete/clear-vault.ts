@@ -12,8 +12,11 @@ import {
   notifyCleared,
 } from '#shared/vault/base/erasures.postgres.ts'
 import { acceptOperation } from '#shared/operations/accept-operations.ts'
-import { finishOperation, reportProgress } from '#shared/operations/operation-rows.postgres.ts'
-import { failOperations } from '#shared/operations/operations.postgres.ts'
+import {
+  finishOperation,
+  reportProgress,
+  failOperations,
+} from '#shared/operations/operations.postgres.ts'
 import { setVaultModel } from '#shared/vault/reembed/vault-models.postgres.ts'
 import { lockVault } from '#shared/vault/base/vault-state.postgres.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'

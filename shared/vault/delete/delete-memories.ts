@@ -6,7 +6,7 @@ import {
   findLiveMemories,
   type TombstonedMemory,
 } from '#shared/vault/base/tombstones.mongo.ts'
-import { recordDeferredBill } from '#shared/billing/deferred-bill.postgres.ts'
+import { recordDeferredBill } from '#shared/billing/bill.postgres.ts'
 import { addDebt, deletionDebt, noRelease, sum } from '#shared/vault/delete/deletion-debt.ts'
 import {
   countReleased,
@@ -21,8 +21,7 @@ import {
 } from '#shared/vault/base/erasures.postgres.ts'
 import { listCommittingBatches } from '#shared/vault/consolidate/leases.postgres.ts'
 import { acceptOperation } from '#shared/operations/accept-operations.ts'
-import { finishOperation } from '#shared/operations/operation-rows.postgres.ts'
-import { findOpenOperations } from '#shared/operations/operations.postgres.ts'
+import { finishOperation, findOpenOperations } from '#shared/operations/operations.postgres.ts'
 import { lockVault, findSessionEpochs } from '#shared/vault/base/vault-state.postgres.ts'
 import { changeVault, takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'

@@ -1,4 +1,4 @@
-import { usageSlices } from '#shared/billing/usage-slices.postgres.ts'
+import { usageSlices } from '#shared/billing/usage-sums.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /**

@@ -1,6 +1,5 @@
-import { recordBill } from '#shared/billing/bill.postgres.ts'
+import { recordBill, type UsageEvent } from '#shared/billing/bill.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
-import type { UsageEvent } from '#shared/billing/usage.postgres.ts'
 import { lockVault } from '#shared/vault/base/vault-state.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'

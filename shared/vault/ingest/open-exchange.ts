@@ -16,7 +16,7 @@ import { sanitizeText } from '#shared/core/sanitize-text.ts'
 import type { Postgres, Query } from '#shared/storage/postgres/connect.ts'
 import type { AcceptIngest } from '#shared/vault/ingest/accept.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
-import type { UsageWriter } from '#shared/billing/usage.postgres.ts'
+import type { UsageWriter } from '#shared/billing/usage-writer.ts'
 import type { Log } from '#shared/core/log.ts'
 
 /** A model call whose user turns are written down and whose answer is still to come. */

@@ -41,14 +41,14 @@ export async function readRestoredVault(
   { query }: Transaction,
   vault: string,
 ): Promise<RestoredVault> {
-  type Row = Omit<RestoredVault, 'debt'> & Record<keyof UnconsolidatedTotals, string>
-  const { rows } = await query<Row>(
+  const { rows } = await query<RestoredVault>(
     `select v.epoch, exists (select from orgs where vault = v.id) as shared,
             exists (
               select from erasures where vault = v.id and session = '' and up_to >= v.epoch
             ) as retired,
-            v.raw_units as "rawUnits", v.raw_tokens as "rawTokens", v.tier2_count as "tier2Count",
-            v.tier2_importance as "tier2Importance", v.tier2_tokens as "tier2Tokens",
+            json_build_object('rawUnits', v.raw_units, 'rawTokens', v.raw_tokens,
+              'tier2Count', v.tier2_count, 'tier2Importance', v.tier2_importance,
+              'tier2Tokens', v.tier2_tokens) as debt,
             coalesce((select jsonb_object_agg(session, epoch) from sessions where vault = v.id), '{}')
               as sessions,
             coalesce((select array_agg(id) from operations
@@ -64,17 +64,7 @@ export async function readRestoredVault(
     [vault],
     'after-restore.put-back',
   )
-  const { rawUnits, rawTokens, tier2Count, tier2Importance, tier2Tokens, ...row } = rows[0]!
-  return {
-    ...row,
-    debt: {
-      rawUnits: Number(rawUnits),
-      rawTokens: Number(rawTokens),
-      tier2Count: Number(tier2Count),
-      tier2Importance: Number(tier2Importance),
-      tier2Tokens: Number(tier2Tokens),
-    },
-  }
+  return rows[0]!
 }
 
 /** A vault by the data of MongoDB. */

@@ -1,6 +1,9 @@
 import t from 'tap'
-import { rollUpAccountUsage, serviceUsageByDay } from '#shared/billing/usage-accounts.postgres.ts'
-import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
+import {
+  rollUpAccountUsage,
+  serviceUsageByDay,
+  rollUpKeyUsage,
+} from '#shared/billing/usage-sums.postgres.ts'
 import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { holdRow, untilWaiting } from '#test/support/held-rows.ts'

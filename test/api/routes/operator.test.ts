@@ -1,7 +1,7 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { operatorEmail } from '#shared/access/operator.ts'
-import { rollUpAccountUsage } from '#shared/billing/usage-accounts.postgres.ts'
+import { rollUpAccountUsage } from '#shared/billing/usage-sums.postgres.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
 import { buildKey, createTestClient, startJobWorkers, type TestClient } from '#test/support/api.ts'
 import { readBill } from '#test/support/insert-memories.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { listAccountKeys } from '#shared/access/account-keys.postgres.ts'
+import { listAccountKeys } from '#shared/access/memory-keys.postgres.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { acceptReembedding } from '#shared/vault/reembed/reembed.ts'
 import { acceptDeletion } from '#shared/vault/delete/delete-memories.ts'

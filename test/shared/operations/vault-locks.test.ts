@@ -3,8 +3,11 @@ import pg from 'pg'
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { acceptOperations, type NewWork } from '#shared/operations/accept-operations.ts'
-import { finishOperation } from '#shared/operations/operation-rows.postgres.ts'
-import { failOperations, type NewOperation } from '#shared/operations/operations.postgres.ts'
+import {
+  finishOperation,
+  failOperations,
+  type NewOperation,
+} from '#shared/operations/operations.postgres.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 import { cancelClearedOperations } from '#shared/vault/base/erasures.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'

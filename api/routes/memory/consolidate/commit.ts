@@ -4,7 +4,7 @@ import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentDebt } from '#api/present/debt.ts'
 import { requireStorePermission } from '#shared/access/caller.ts'
-import { findKey } from '#shared/access/memory-keys.postgres.ts'
+import { findKey } from '#shared/access/key-row.postgres.ts'
 import { commitBatch } from '#shared/vault/consolidate/commit.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 

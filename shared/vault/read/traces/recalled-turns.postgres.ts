@@ -41,7 +41,7 @@ export async function findRecalledTurns(
   query: Query,
   keys: readonly TurnKey[],
 ): Promise<(StoredTurn | undefined)[]> {
-  const { rows } = await query<Omit<StoredTurn, 'at'> & { at: string | null }>(
+  const { rows } = await query<StoredTurn | Record<keyof StoredTurn, null>>(
     `select r.memories, r.at, r.place, r.lines, r.digest, r.is_partial as "isPartial",
        r.kept_at < now() - make_interval(secs => $4) as "isAging"
      from unnest($1::uuid[], $2::bytea[]) with ordinality as asked(vault, turn, n)
@@ -56,7 +56,7 @@ export async function findRecalledTurns(
     ],
     'recalled-turns.read',
   )
-  return rows.map(({ at, ...row }) => (at === null ? undefined : { ...row, at: Number(at) }))
+  return rows.map(row => (row.at === null ? undefined : row))
 }
 
 /**

@@ -5,8 +5,8 @@ import type { DebtChange } from '#shared/domain/vault-change.ts'
 import {
   cancelAcceptedOperation,
   finishOperation,
-} from '#shared/operations/operation-rows.postgres.ts'
-import { failOperations } from '#shared/operations/operations.postgres.ts'
+  failOperations,
+} from '#shared/operations/operations.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import { Webhook } from 'standardwebhooks'
 import { hashKey } from '#shared/access/key.ts'

@@ -36,6 +36,17 @@ t.test('unavailable: a database that is out of reach, with the cause for the log
   t.equal((await postgres.query('select 1')).rowCount, 1)
 })
 
+t.test('bigint is a number; one that a number does not hold is an error', async t => {
+  const { rows } = await postgres.query(
+    `select ${2 ** 53 - 1}::bigint as n, count(*) from (values (1)) v`,
+  )
+  t.same(rows, [{ n: 2 ** 53 - 1, count: 1 }])
+  await t.rejects(postgres.query('select 9007199254740993::bigint'), { name: 'RangeError' })
+  t.same((await postgres.query('select 9007199254740993::bigint::text as n')).rows, [
+    { n: '9007199254740993' },
+  ])
+})
+
 t.test('connect_timeout is how long a connection is waited for', async t => {
   const silent = await startFaultProxy(t, databaseUrl)
   silent.freeze()

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { findKeys } from '#shared/access/memory-keys.postgres.ts'
+import { findKeys } from '#shared/access/key-row.postgres.ts'
 import { lockVaultsOf } from '#shared/operations/vault-locks.postgres.ts'
 import { padArray } from '#shared/storage/postgres/padded-array.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { createUsageWriter, type UsageEvent } from '#shared/billing/usage.postgres.ts'
+import type { UsageEvent } from '#shared/billing/bill.postgres.ts'
+import { UsageWriter } from '#shared/billing/usage-writer.ts'
 import { buildKey } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
@@ -43,7 +44,7 @@ t.test('a flush does not wait for what is recorded after it', async t => {
     if (++statements < 100) writer.record({ ...bill, id: mintId() })
     return backend.postgres.query(...statement)
   }
-  const writer = createUsageWriter({ ...backend.postgres, query }, backend.log)
+  const writer = new UsageWriter({ ...backend.postgres, query }, backend.log)
   const first = { ...bill, id: mintId() }
   const second = { ...bill, id: mintId() }
   writer.record(first)

@@ -1,0 +1,80 @@
+import type { StoragePolicy, StoragePolicyChange } from '#shared/domain/storage-policy.ts'
+import type { TracePolicy, TracePolicyChange } from '#shared/domain/trace-policy.ts'
+import type { StoredRedactionPolicy } from '#shared/privacy/apply-redaction.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
+
+/** The policy of an account, as it is stored. */
+export type StoredAccountPolicy = {
+  /** Null when the account has decided none. */
+  redaction: StoredRedactionPolicy | null
+  /** Days that memories are stored; null: without an end. */
+  retentionDays: number | null
+  /** Whether a request that names an unknown user creates them. */
+  createUsers: boolean
+  traces: TracePolicy
+  storage: StoragePolicy
+}
+
+/** The policy of an existing account. */
+export async function findAccountPolicy(
+  query: Query,
+  account: string,
+): Promise<StoredAccountPolicy> {
+  const { rows } = await query<StoredAccountPolicy>(
+    `select redaction, retention_days as "retentionDays", create_users as "createUsers",
+            json_build_object('mode', traces, 'days', trace_days) as traces,
+            json_build_object('verbatim', verbatim, 'responseWithInput', response_with_input) as storage
+     from accounts where id = $1`,
+    [account],
+    'accounts.policy',
+  )
+  return rows[0]!
+}
+
+/** Fields of a policy to change. */
+export type StoredPolicyChange = {
+  redaction: StoredRedactionPolicy | undefined
+  createUsers: boolean | undefined
+  traces: TracePolicyChange
+  storage: StoragePolicyChange
+}
+
+/**
+ * Changes the given fields, from the next request on. Traces that end earlier by it end at once for readers; the
+ * sweep deletes them.
+ *
+ * @returns whether anything changed.
+ */
+export async function putAccountPolicy(
+  query: Query,
+  account: string,
+  { redaction, createUsers, traces, storage }: StoredPolicyChange,
+): Promise<boolean> {
+  const { rowCount } = await query(
+    `update accounts a set (redaction, create_users, verbatim, response_with_input, traces, trace_days) =
+       (p.redaction, p.create_users, p.verbatim, p.response_with_input, p.traces, p.trace_days),
+       traces_shortened_at = case
+         when (p.traces = 'off' and a.traces <> 'off') or p.trace_days < a.trace_days
+         then clock_timestamp() else a.traces_shortened_at end
+     from (select id, coalesce($2::jsonb, redaction) as redaction,
+                  coalesce($3, create_users) as create_users, coalesce($4, verbatim) as verbatim,
+                  coalesce($5, response_with_input) as response_with_input,
+                  coalesce($6, traces) as traces, coalesce($7, trace_days) as trace_days
+           from accounts where id = $1) p
+     where a.id = p.id
+       and (a.redaction, a.create_users, a.verbatim, a.response_with_input, a.traces, a.trace_days)
+           is distinct from
+           (p.redaction, p.create_users, p.verbatim, p.response_with_input, p.traces, p.trace_days)`,
+    [
+      account,
+      redaction && JSON.stringify(redaction),
+      createUsers,
+      storage.verbatim,
+      storage.responseWithInput,
+      traces.mode,
+      traces.days,
+    ],
+    'accounts.put-policy',
+  )
+  return rowCount === 1
+}

@@ -1,0 +1,137 @@
+import { keyRotatedRefusal } from '#shared/access/caller.ts'
+import {
+  expireRotatedKey,
+  findAccountKey,
+  findReplaceableKey,
+  revokeVaultKeys,
+  type ReplaceableKey,
+} from '#shared/access/memory-keys.postgres.ts'
+import { storeKey } from '#shared/access/mint.ts'
+import {
+  announceRevokedKeys,
+  emitKeyRevoked,
+  recordRevokedKeys,
+} from '#shared/access/revoked-key.ts'
+import { mintSealedKey } from '#shared/access/user-keys.ts'
+import type { Config } from '#shared/core/config.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { isUuid } from '#shared/core/ids.ts'
+import type { Seal } from '#shared/core/seal.ts'
+import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+
+type KeyBackend = { config: Config; queue: Queue; seal: Seal }
+
+/** The key to make. */
+type Replacement = {
+  /** As the account's events name who makes it. */
+  actor: string
+  /** That of the old key, when undefined. */
+  name: string | undefined
+  expiresAt: Date | null
+}
+
+export type KeyRotation = Replacement & {
+  /** Of the old key. */
+  keyHash: Buffer
+  vault: string
+  graceSeconds: number
+}
+
+/**
+ * Creates a new key for the vault of an old one, which stops working now or after `graceSeconds`. The
+ * memories of the vault stay.
+ *
+ * @throws Refusal `forbidden` when the old key is revoked, expired or rotated already.
+ */
+export async function rotateMemoryKey(
+  tx: Transaction,
+  backend: KeyBackend,
+  { keyHash, vault, actor, name, expiresAt, graceSeconds }: KeyRotation,
+) {
+  // Revoking every key of the vault takes the same lock, so it does not miss the key that is made here.
+  await lockVaults(tx, [vault])
+  const previous = await expireRotatedKey(tx, keyHash, graceSeconds)
+  if (!previous) throw keyRotatedRefusal()
+  if (previous.expiresSooner) await recordRevokedKeys(tx, [previous], actor)
+  // Webhooks get no event of a key that works for `graceSeconds` more, now or when it expires.
+  if (previous.hasExpired) await emitKeyRevoked(tx, backend.queue, [previous])
+  const { account, limitedAs, externalId } = previous
+  const row = { account, vault, limitedAs, externalId, name: name ?? previous.name, expiresAt }
+  const rotated = await storeReplacement(tx, backend, { ...row, actor, action: 'key.rotated' })
+  return { ...rotated, previousExpiresAt: previous.expiresAt }
+}
+
+export type LostKey = Replacement & { account: string; keyId: string }
+
+/**
+ * Creates another key for the vault of a lost one, and revokes every key that the vault had. The memories of
+ * the vault stay.
+ *
+ * @throws Refusal `missing` when the account has no such key; `conflict` for a key that acts for the account,
+ *   and when the vault was erased.
+ */
+export async function remintKey(
+  tx: Transaction,
+  backend: KeyBackend,
+  { account, actor, keyId, name, expiresAt }: LostKey,
+) {
+  const { vault, limitedAs, externalId, ...lost } = await lockReplaceableKey(tx, account, keyId)
+  const revoked = await revokeVaultKeys(tx, vault)
+  await announceRevokedKeys(tx, backend.queue, revoked, actor)
+  const row = { account, vault, limitedAs, externalId, name: name ?? lost.name, expiresAt }
+  const reminted = await storeReplacement(tx, backend, { ...row, actor, action: 'key.reminted' })
+  return { ...reminted, externalId, revoked: revoked.length }
+}
+
+/** Stores a new key. The key of a user is sealed, so that the owner can read it again. */
+async function storeReplacement(
+  tx: Transaction,
+  { config, seal }: KeyBackend,
+  {
+    externalId,
+    ...row
+  }: Replacement & { account: string; vault: string; name: string; limitedAs: Buffer } & {
+    externalId: string | null
+    action: 'key.rotated' | 'key.reminted'
+  },
+) {
+  const { id, key, sealed } = mintSealedKey({ seal })
+  const stored = {
+    ...row,
+    id,
+    key,
+    kind: 'vault',
+    sealed: externalId === null ? null : sealed,
+  } as const
+  const createdAt = await storeKey(tx, config.keyPepper, stored)
+  return { id, key, name: row.name, createdAt }
+}
+
+/** The key, with its vault locked: an erasure of the vault has been committed or waits. */
+async function lockReplaceableKey(
+  tx: Transaction,
+  account: string,
+  keyId: string,
+): Promise<ReplaceableKey> {
+  const known = isUuid(keyId) ? await findAccountKey(tx.query, account, keyId) : undefined
+  if (known) await lockVaults(tx, [known.vault])
+  const key = known && (await findReplaceableKey(tx, account, keyId))
+  if (!key) throw new Refusal('missing', 'No such key', 'GET /v1/keys lists those of the account')
+  if (key.isOwnerVault) {
+    throw new Refusal(
+      'conflict',
+      'This key acts for the account',
+      'POST /v1/keys/rotate, asked with it, puts another in its place',
+    )
+  }
+  if (key.isErased) {
+    throw new Refusal(
+      'conflict',
+      'The vault of this key was erased',
+      'POST /v1/keys makes a key with an empty vault',
+    )
+  }
+  return key
+}
