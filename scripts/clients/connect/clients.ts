@@ -31,7 +31,7 @@ export type Setting = { at: Path; value: Value | ((present: unknown) => Value) }
 export type ConfigFile = { path: string; format: FileFormat; settings: Setting[] }
 
 /** Reads a value back from a file that was written; undefined where there is none. */
-export type ReadBack = (file: number, ...at: string[]) => unknown
+type ReadBack = (file: number, ...at: string[]) => unknown
 
 /** A program that can be connected: the files it reads, and what they are to say. */
 export type Client = {

@@ -1,4 +1,5 @@
-import type { Change } from '#scripts/clients/connect/change.ts'
+/** The text of a file before and after a change; null is no file. */
+type Texts = { path: string; before: string | null; after: string | null }
 
 const memoryKey = /\bmk_(?:admin_|org_)?[0-9A-Za-z]{8,}/g
 
@@ -7,7 +8,7 @@ export const maskKeys = (text: string): string =>
   text.replace(memoryKey, key => `${key.slice(0, 6)}…${key.slice(-4)}`)
 
 /** Shows the lines that go and the lines that come; keys are masked. */
-export function formatDiff({ path, before, after }: Change): string {
+export function formatDiff({ path, before, after }: Texts): string {
   const state = before === null ? ' (new)' : after === null ? ' (removed)' : ''
   const hunks = diffLines(before ?? '', after ?? '').map(({ gone, come }) =>
     [...gone.map(line => `- ${line}`), ...come.map(line => `+ ${line}`)]

@@ -1,8 +1,8 @@
 import { createReadStream, mkdtempSync, rmSync } from 'node:fs'
-import { readdir, stat, writeFile } from 'node:fs/promises'
+import { open, readdir, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join, relative, sep } from 'node:path'
-import { isZip, readZip } from '#scripts/clients/import/zip.ts'
+import { openPromise as openZip } from 'yauzl'
 import { Refusal } from '#shared/core/errors.ts'
 
 /** A file of an export, wherever it lies. */
@@ -16,12 +16,12 @@ export type ExportFile = {
 
 const filesMax = 1_000_000
 
-/** What macOS writes beside files: their attributes, under the same names. */
+/** Attributes of files, which macOS writes under the same names. */
 const isOfMacOs = ({ name }: ExportFile): boolean => /(?:^|\/)(?:__MACOSX\/|\._)/.test(name)
 
 /**
- * The files of an export: a file, a folder with all below it, or a zip archive, without those of macOS. Archives in
- * a folder or an archive are opened too: OpenAI's privacy portal mails one within another, Takeout makes several.
+ * Lists the files of an export: a file, a folder with all below it, or a zip archive, without those of macOS. Archives
+ * in a folder or an archive are opened too: OpenAI's privacy portal mails one within another, Takeout makes several.
  *
  * @returns in the order of their names
  * @throws Refusal `invalid` for a damaged archive; an error with a `code` when it cannot be read.
@@ -39,7 +39,7 @@ export async function listExportFiles(path: string): Promise<ExportFile[]> {
 /** Archives within archives that are opened; one that holds itself has no end. */
 const archiveLevels = 3
 
-/** The files, with those of archives in place of the archives. */
+/** Puts the files of archives in place of the archives. */
 async function openArchives(files: readonly ExportFile[], levels: number): Promise<ExportFile[]> {
   const opened: ExportFile[] = []
   for (const file of files) {
@@ -61,7 +61,7 @@ async function openArchives(files: readonly ExportFile[], levels: number): Promi
 let unpacked: string | undefined
 let unpackedFiles = 0
 
-/** Writes an archive that lies in another to a folder that goes with the process: its list of files is at its end. */
+/** Writes an archive within another to a folder that goes with the process: its list of files is at its end. */
 async function unpack(file: ExportFile): Promise<string> {
   if (unpacked === undefined) {
     const folder = mkdtempSync(join(tmpdir(), 'memory-vault-import-'))
@@ -87,4 +87,43 @@ async function listFolder(path: string): Promise<ExportFile[]> {
         open: () => createReadStream(file),
       }
     })
+}
+
+/** Whether a file begins like a zip archive, which may be empty. */
+async function isZip(path: string): Promise<boolean> {
+  const file = await open(path)
+  try {
+    const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 0)
+    return ['PK\u0003\u0004', 'PK\u0005\u0006'].includes(buffer.toString('latin1'))
+  } finally {
+    await file.close()
+  }
+}
+
+/** The archive stays open until the process ends. Names are UTF-8, also where their flag is missing, as macOS does. */
+async function readZip(path: string): Promise<ExportFile[]> {
+  const damaged = (error: unknown): Refusal =>
+    new Refusal(
+      'invalid',
+      `${path} is no zip archive that can be read: ${(error as Error).message}`,
+      'Download the export again, or unpack it and give the folder',
+    )
+  try {
+    const zip = await openZip(path, { autoClose: false, decodeStrings: false })
+    const files: ExportFile[] = []
+    for await (const entry of zip.eachEntry()) {
+      const name = entry.fileNameRaw.toString('utf8')
+      const read = async function* (): AsyncGenerator<Uint8Array> {
+        try {
+          yield* (await zip.openReadStreamPromise(entry)) as AsyncIterable<Uint8Array>
+        } catch (error) {
+          throw damaged(new Error(`${name}: ${(error as Error).message}`))
+        }
+      }
+      if (!name.endsWith('/')) files.push({ name, open: read })
+    }
+    return files
+  } catch (error) {
+    throw damaged(error)
+  }
 }

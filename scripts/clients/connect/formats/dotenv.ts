@@ -11,7 +11,7 @@ export const dotenv: FileFormat = {
     return found && unquote(found.raw)
   },
   set(text, [name], value) {
-    const raw = quote(String(value))
+    const raw = quote(typeof value === 'string' ? value : JSON.stringify(value))
     const found = findValue(text, name!)
     if (found) return text.slice(0, found.start) + raw + text.slice(found.start + found.raw.length)
     const gap = text === '' || text.endsWith('\n') ? '' : lineEnd(text)

@@ -1,3 +1,4 @@
+import { parse } from 'yaml'
 import type { Draft, ImportLine, Losses } from '#scripts/clients/import/draft.ts'
 import type { ExportFile } from '#scripts/clients/import/export-files.ts'
 import {
@@ -8,7 +9,6 @@ import {
   type Fields,
 } from '#scripts/clients/import/formats/fields.ts'
 import { toLines, type Format } from '#scripts/clients/import/formats/format.ts'
-import { parseMarkdown } from '#scripts/clients/import/front-matter.ts'
 
 /** The largest document that is read. */
 const documentBytesMax = 8 * 1024 * 1024
@@ -69,7 +69,7 @@ function* documentLines(text: string, name: string, losses: Losses): Generator<I
   } else yield* toLines([toDraft(fields, body, name)], losses)
 }
 
-function readDocument(text: string, losses: Losses): { fields: Fields; body: string } {
+function readDocument(text: string, losses: Losses): MarkdownDocument {
   try {
     const document = parseMarkdown(text)
     if (document) return document
@@ -78,6 +78,32 @@ function readDocument(text: string, losses: Losses): { fields: Fields; body: str
     losses.add('front matter that is not read: its documents are stored whole')
   }
   return { fields: {}, body: text }
+}
+
+/** A markdown document: the fields of its front matter, and what follows it byte for byte. */
+type MarkdownDocument = { fields: Fields; body: string }
+
+/**
+ * Splits a markdown document from its YAML front matter. Whole numbers beyond 2^53 become texts with all digits.
+ *
+ * @returns undefined for a document without front matter
+ * @throws Error for front matter that is no mapping of YAML.
+ */
+export function parseMarkdown(text: string): MarkdownDocument | undefined {
+  const opening = /^\uFEFF?---[ \t]*\r?\n/.exec(text)
+  if (!opening) return undefined
+  const rest = text.slice(opening[0].length)
+  const closing = /^---[ \t]*(?:\r?\n|$)/m.exec(rest)
+  if (!closing) return undefined
+  const options = { intAsBigInt: true, uniqueKeys: false, logLevel: 'error' } as const
+  const fields: unknown = parse(rest.slice(0, closing.index), exactNumber, options) ?? {}
+  if (!isObject(fields)) throw new SyntaxError('front matter is no mapping')
+  return { fields, body: rest.slice(closing.index + closing[0].length) }
+}
+
+const exactNumber = (_name: unknown, value: unknown): unknown => {
+  if (typeof value !== 'bigint') return value
+  return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
 }
 
 function toDraft(fields: Fields, body: string, name: string): Draft {

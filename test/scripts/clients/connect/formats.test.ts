@@ -54,7 +54,13 @@ t.test('JSON: short, empty and missing objects', async t => {
   t.equal(jsonc.set('', at, 'v'), '{\n  "a": {\n    "b": "v"\n  }\n}\n')
   t.equal(jsonc.set('// nothing yet', ['a'], '1'), '// nothing yet\n{\n  "a": "1"\n}\n')
   for (const wrong of [
-    ...['[1]', '{"a": 1}', '{"a" 1}', '{,}', '{"a": tru}', '{} {}', '{"a": "x'],
+    '[1]',
+    '{"a": 1}',
+    '{"a" 1}',
+    '{,}',
+    '{"a": tru}',
+    '{} {}',
+    '{"a": "x',
     '{"a": {}, "a": {}}',
   ]) {
     t.throws(() => jsonc.set(wrong, at, '1'), FormatError, wrong)

@@ -88,9 +88,9 @@ with zipfile.ZipFile(sys.argv[1], 'w', zipfile.ZIP_DEFLATED) as z:
 t.test('a damaged archive is refused', async t => {
   const archive = zipOf({ 'a.json': 'x'.repeat(1000) })
   const cases: [Buffer, RegExp][] = [
-    [archive.subarray(0, 40), /damaged zip archive: its list of files is missing/],
-    [Buffer.concat([archive.subarray(0, 20), archive.subarray(25)]), /damaged zip archive/],
-    [Buffer.from(archive).fill(0xff, 36, 40), /damaged zip archive: a\.json/],
+    [archive.subarray(0, 40), /no zip archive that can be read: End of central directory/],
+    [Buffer.concat([archive.subarray(0, 20), archive.subarray(25)]), /bad\.zip is no zip archive/],
+    [Buffer.from(archive).fill(0xff, 36, 40), /can be read: a\.json: /],
   ]
   for (const [bytes, message] of cases) {
     writeFileSync(join(dir, 'bad.zip'), bytes)

@@ -53,7 +53,7 @@ t.test('what is no JSON, or only its beginning, is refused by its place', async 
   await t.rejects(read('"half'), { message: /ends in the middle/ })
   await t.rejects(read('<html><body>'), {
     reason: 'invalid',
-    message: /not JSON at byte 0: "<html/,
+    message: /not JSON at character 0: "<html/,
   })
-  await t.rejects(read('[{"a":1},{a:1}]', 3), { message: /not JSON at byte 9: "\{a:1\}"/ })
+  await t.rejects(read('[{"a":1},{a:1}]', 3), { message: /not JSON at character 9: "\{a:1\}"/ })
 })
