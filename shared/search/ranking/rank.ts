@@ -27,6 +27,7 @@ import {
 } from '#shared/search/ranking/ranges.ts'
 import { personRows, rankByKind } from '#shared/search/ranking/rank-by-kind.ts'
 import {
+  canBeRelevant,
   filterRelevant,
   floorOf,
   isNamedTimeEmpty,
@@ -205,12 +206,12 @@ function* rankRanges(
     const evidenceOf = isWeighed ? createEvidence(query) : undefined
     const names = asksOfItself ? namedSubjects(text) : []
     const isNamed = asksOfNames(text, names, parsedQuery) ? rowsThatName(names) : undefined
+    const floor = floorOf(text, kind, asks)
+    const asksByWords = !isNamed && !parsedQuery.labels && parsedQuery.times.length === 0
+    if (search.floor && asksByWords && !canBeRelevant(query, floor)) return
     const all = yield* rankRows(ranges, query, search)
     const relevant = search.floor
-      ? withoutFiller(
-          filterRelevant(all, query, { floor: floorOf(text, kind, asks), evidenceOf, isNamed }),
-          query,
-        )
+      ? withoutFiller(filterRelevant(all, query, { floor, evidenceOf, isNamed }), query)
       : all.filter(row => search.everyRow === true || isRelated(row))
     const weight = kind === 'statement' && !asks ? 1 : kindWeights[kind]
     const toRanked = (row: ScoredRow): RankedRow => ({

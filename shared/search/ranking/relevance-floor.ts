@@ -153,6 +153,21 @@ export function relevanceStrength(
     : strength
 }
 
+/**
+ * Returns whether some row may pass the floor, by the words of the question alone: of words that no memory has, or that all
+ * texts have, nothing is relevant, however similar.
+ */
+export function canBeRelevant(
+  { concepts, calibration, weights, parsedQuery }: RankingQuery,
+  floor: number,
+): boolean {
+  if (asksOnlyTimeOrSpeaker({ parsedQuery, concepts })) return true
+  const substance = Math.min(1, concepts.maxTotal / substantialScore)
+  const context = weights.contextWords + weights.contextSimilarity
+  const strengthMax = substance * (1 / calibration.floor + (1 + context) / wordRelevanceFloor)
+  return strengthMax >= Math.min(floor, wordedFloor)
+}
+
 /** Weight of a row that fits a part of a message, by the kind of the part. */
 export const kindWeights: Record<Question['kind'], number> = {
   asking: 1,

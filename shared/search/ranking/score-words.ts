@@ -26,8 +26,9 @@ const createScratch = (): Scratch => ({
   byConcept: new Float32Array(0),
 })
 
-/** Memory of the last search for the next: new memory would cost more than the scores. */
-let spare: Scratch | undefined
+/** Memory of ended searches for the next ones: new memory would cost more than the scores. */
+const spares: Scratch[] = []
+const sparesMax = 3
 
 function reserve(scratch: Scratch, rowCount: number, conceptCount: number) {
   if (scratch.totals.length < rowCount) {
@@ -48,8 +49,7 @@ export function* scoreWords(
   { matched: concepts, maxTotal }: Concepts,
 ): Steps<WordScores> {
   const rowCount = end - first
-  const scratch = spare ?? createScratch()
-  spare = undefined
+  const scratch = spares.pop() ?? createScratch()
   reserve(scratch, rowCount, concepts.length)
   const { totals, matchingRows, byConcept } = scratch
   totals.fill(0, 0, rowCount)
@@ -75,7 +75,7 @@ export function* scoreWords(
     concepts,
     maxTotal,
     release() {
-      spare = scratch
+      if (spares.length < sparesMax) spares.push(scratch)
     },
   }
 }

@@ -25,7 +25,7 @@ import {
 } from '#shared/search/ranking/context.ts'
 import { type SearchRange, scoreFromCosine } from '#shared/search/ranking/ranges.ts'
 import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
-import { scoreWords } from '#shared/search/ranking/score-words.ts'
+import { scoreWords, type WordScores } from '#shared/search/ranking/score-words.ts'
 import { speakerMarker } from '#shared/search/words/index-terms.ts'
 
 /** A candidate with its signals and relevance. */
@@ -79,7 +79,7 @@ type RangeScores = {
 function* scoreCandidates(
   range: SearchRange,
   query: RankingQuery,
-  candidateCount: number,
+  { candidateCount, wordScores }: Pick<CandidateQuery, 'candidateCount' | 'wordScores'>,
 ): Steps<RangeScores> {
   const { vector, nearestRows, parsedQuery } = query
   const { times } = parsedQuery
@@ -87,12 +87,8 @@ function* scoreCandidates(
   yield
   const { labels } = parsedQuery
   const attributeRows = labels ? yield* findAttributeRows(range, labels) : noRows
-  const wordScores = yield* scoreWords(range, query.concepts)
   yield
-  const found = { scanned, attributeRows, wordScores, candidateCount }
-  const scores = scoreScanned(range, query, found)
-  wordScores.release()
-  return scores
+  return scoreScanned(range, query, { scanned, attributeRows, wordScores, candidateCount })
 }
 
 type Scanned = Pick<CandidateQuery, 'scanned' | 'attributeRows' | 'wordScores' | 'candidateCount'>
@@ -244,10 +240,15 @@ export function* rankRows(
   { limit, excludeTexts, floor, everyRow, onMatching }: RowLimits & { floor: boolean },
 ): Steps<ScoredRow[]> {
   const isWanted = isNotExcluded({ excludeTexts })
-  for (let candidateCount = firstCandidateCount(limit); ; candidateCount *= candidateGrowth) {
+  const words: WordScores[] = []
+  for (const range of ranges) words.push(yield* scoreWords(range, rankingQuery.concepts))
+  yield
+  let searched = ranges
+  for (let candidateCount = firstCandidateCount(limit); ;) {
     const passes: RangeScores[] = []
-    for (const range of ranges) {
-      const pass = yield* scoreCandidates(range, rankingQuery, candidateCount)
+    for (const [i, range] of searched.entries()) {
+      const search = { candidateCount, wordScores: words[i]! }
+      const pass = yield* scoreCandidates(range, rankingQuery, search)
       passes.push(pass)
       onMatching?.(range, pass.withWords)
       const related = pass.scored.filter(isRelated)
@@ -264,8 +265,41 @@ export function* rankRows(
     const found = everyRow ? wanted : uniqueTexts(wanted)
     const unique = floor ? foldPieces(found) : found
     const saturatedByDuplicates = unique.length < limit && unique.length < scored.length
-    if (!saturatedByDuplicates || passes.every(pass => pass.complete)) return unique
+    if (!saturatedByDuplicates || passes.every(pass => pass.complete)) {
+      for (const scores of words) scores.release()
+      return unique
+    }
+    if (searched === ranges && !everyRow) {
+      const distinct: SearchRange[] = []
+      for (const range of ranges) distinct.push(yield* newestCopies(range, rankingQuery))
+      searched = distinct
+    } else candidateCount *= candidateGrowth
   }
+}
+
+/** Rows of one step. */
+const copiesStepRows = 8_192
+
+/**
+ * Restricts a range to the newest row of each text, and all rows of the times that the query names: of 20,000 copies of
+ * one text one is a candidate. In short steps; the rows must not change before the last.
+ */
+function* newestCopies(
+  range: SearchRange,
+  { parsedQuery: { times } }: RankingQuery,
+): Steps<SearchRange> {
+  const { tierIndex, first, end } = range
+  const texts = new Set<number>()
+  const isAllowed = new Uint8Array(end - first)
+  for (let row = end - 1; row >= first; row--) {
+    if (row % copiesStepRows === 0) yield
+    if (!range.allows(row)) continue
+    const text = tierIndex.textHash(row)
+    if (texts.has(text) && !isWithin(tierIndex.timeAt(row), times)) continue
+    texts.add(text)
+    isAllowed[row - first] = 1
+  }
+  return { ...range, allowsAll: false, allows: row => isAllowed[row - first] === 1 }
 }
 
 /** Number of best rows that are boosted. */

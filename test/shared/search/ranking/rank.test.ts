@@ -92,6 +92,20 @@ t.test('identical texts are returned once, the newest of them', async t => {
   t.equal(copy?.memory.at, now - 101 * DAY_MS)
 })
 
+t.test('copies of one text take the place of one', async t => {
+  const others = Array.from({ length: 60 }, (_, i) => `Tea number ${i} is brewed for ${i} minutes.`)
+  const text = 'Please brew my tea for minutes.'
+  const copies = Array.from({ length: 2_000 }, (_, i) => ({
+    text,
+    at: now - 9 * DAY_MS + i * 60_000,
+  }))
+  const index = indexOf([...others, ...copies])
+  const found = ask(index, text, { limit: 30 })
+  t.equal(new Set(textsOf(found)).size, 30)
+  t.equal(found[0]?.memory.at, copies.at(-1)!.at)
+  t.same(new Set(textsOf(ask(index, text, { limit: 100 }))), new Set([text, ...others]))
+})
+
 t.test('an old memory that fits better wins against any number of new ones', async t => {
   const index = indexOf([
     { text: 'My blood group is zero negative, the doctor said.', at: now - 3_000 * DAY_MS },
