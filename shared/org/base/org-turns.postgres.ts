@@ -7,8 +7,8 @@ export type Fact = {
   confidence: number
   /** Shortened by a rule of the organization to a high-level note. */
   note: boolean
-  /** Tags that it has at least: of shared memories that the model was told. */
-  lent?: string[]
+  /** Tags that it has at least: of shared memories in the model's prompt. */
+  inheritedTags?: string[]
 }
 
 /** A fact with the tags it was given, by their labels and, in the same order, their ids. */

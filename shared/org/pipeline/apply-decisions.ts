@@ -1,33 +1,33 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { idForPurpose } from '#shared/core/ids.ts'
-import { currentTags } from '#shared/org/pipeline/batch-facts.ts'
-import { reviewThreshold } from '#shared/org/memories/shared-memories.mongo.ts'
+import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
+import type { Decision, TaggedFact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
+import { findExecRule } from '#shared/org/base/rule-matching.ts'
 import {
   noSuchSharedMemory,
   type ChangeOrigin,
   type SharedMemoryBackend,
 } from '#shared/org/memories/shared-change.ts'
+import { reviewThreshold } from '#shared/org/memories/shared-memories.mongo.ts'
+import { insertStatements } from '#shared/org/memories/shared-statements.postgres.ts'
+import { confirmShared } from '#shared/org/memories/shared-writes.mongo.ts'
 import {
   addSharedMemories,
   updateSharedMemory,
-  type SharedMemoryChange,
   type NewSharedMemory,
+  type SharedMemoryChange,
 } from '#shared/org/memories/write-shared-memories.ts'
-import { confirmShared } from '#shared/org/memories/shared-writes.mongo.ts'
-import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
-import type { Decision, TaggedFact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
+import { currentTags } from '#shared/org/pipeline/batch-facts.ts'
 import { isBlockedByRedaction, redactOrSkipText } from '#shared/privacy/apply-redaction.ts'
-import { findExecRule } from '#shared/org/base/rule-matching.ts'
-import { insertStatements } from '#shared/org/memories/shared-statements.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** What the ids of added memories are made of: others for another decision about the same turn. */
+/** The seed of the ids of added memories: another one for other decisions about the same turn. */
 export function deriveIdSeed({ id }: Pick<TurnRow, 'id'>, decisions: readonly Decision[]): string {
   const added = decisions.flatMap(decision => additionOf(decision)?.text ?? [])
   return idForPurpose(id, `shared ${JSON.stringify(added)}`)
 }
 
-/** What a decision adds: an addition itself, or the copy of an update. */
+/** The addition that a decision is, or the copy that its update adds. */
 const additionOf = ({
   action,
   copy,
@@ -37,6 +37,7 @@ const additionOf = ({
   return copy && { text: copy.text, pending: true }
 }
 
+/** The decisions about the facts of a turn, in the order of the facts. */
 type DecidedTurn = {
   turn: TurnRow
   policy: OrgPolicy
@@ -45,8 +46,7 @@ type DecidedTurn = {
 }
 
 /**
- * Carries out what was decided about the facts of a turn: updates, confirmations, additions. Safe to run any
- * number of times.
+ * Carries out the decisions about a turn: updates, confirmations, additions. Safe to run any number of times.
  *
  * @throws Refusal `conflict` or `missing` when a memory was changed since: see `isStaleDecision`.
  */
@@ -74,7 +74,7 @@ export async function applyDecisions(
   if (failed) throw failed.error
 }
 
-/** A fact that the policy blocks by now is not shared. */
+/** Facts that the redaction policy blocks by now are not shared. */
 function skipIfBlocked(error: unknown): undefined {
   if (!isBlockedByRedaction(error)) throw error
 }
@@ -105,23 +105,22 @@ const toConfirmations = ({ decisions }: DecidedTurn): string[] =>
     action === 'NONE' && id !== null && !outdated && !hidden ? [id] : [],
   )
 
-/** Surely below the threshold, and not what is least sure. */
+/** The highest confidence of what a person has to decide about: below the review threshold, not the least. */
 const contestedConfidence = 0.5
 
-/** In the order that their ids were made in. */
+/** The memories to add, in the order in which their ids were made. */
 const toAdditions = ({ turn, policy, facts, decisions }: DecidedTurn): NewSharedMemory[] =>
   decisions.flatMap((decision, index) => {
     const addition = additionOf(decision)
     if (!addition) return []
     const { text, pending, unseen } = addition
     const fact = facts[index]!
+    const confidenceMax = pending || unseen ? contestedConfidence : 1
     return [
       {
         text,
         tags: currentTags(policy, fact),
-        // However sure its tags are: what becomes of it is for a person to say.
-        confidence:
-          pending || unseen ? Math.min(fact.confidence, contestedConfidence) : fact.confidence,
+        confidence: Math.min(fact.confidence, confidenceMax),
         author: turn.author,
         reviewed: false,
         ...(pending && { pending }),
@@ -130,36 +129,38 @@ const toAdditions = ({ turn, policy, facts, decisions }: DecidedTurn): NewShared
     ]
   })
 
-/** The memory was changed or removed between the decision and its execution. */
+/** Whether the memory was changed or removed between the decision and its execution. */
 export const isStaleDecision = (error: unknown): boolean =>
   error instanceof Refusal && (error.reason === 'conflict' || error.reason === 'missing')
 
 /**
- * Records what the shared memory has from a turn, for its author to see. A fact that is left out because a
- * memory hidden from its author says it is recorded as any other: whether it is listed tells nothing.
+ * Stores every fact of a turn as a statement that its author can list. Facts that were left out because a hidden
+ * memory says them are stored too, so the list does not reveal hidden memories.
  */
 export async function recordStatements(
   tx: Transaction,
   { turn, policy, facts, decisions }: DecidedTurn,
 ): Promise<void> {
   const statements = decisions.flatMap((decision, position) => {
-    const { action, mem_id: memory, outdated = false, also = [], copy } = decision
-    if (memory === null) return []
+    const { action, mem_id, outdated = false, also = [], copy } = decision
+    if (mem_id === null) return []
     // The new words of an update are made of the memory's as well.
     const fact = action === 'UPDATE' ? facts[position]! : decision
     const words = findExecRule(policy, fact.text) ? decision.text : fact.text
     const text = redactOrSkipText(policy.redaction, words)
     if (text === undefined) return []
-    const statement = { position, memory, action, outdated, text }
-    // Further memories that the fact changed, and its copy, are taken back one by one.
-    const others = also.map(({ mem_id }) => ({ memory: mem_id, action }))
-    if (copy?.mem_id) others.push({ memory: copy.mem_id, action: 'ADD' })
-    const further = others.map((other, index) => ({
-      ...statement,
-      ...other,
-      position: position + decisions.length * (index + 1),
+    // Each memory that the fact changed, and its copy, is a statement that is taken back by itself.
+    const changed = [
+      { memory: mem_id, action },
+      ...also.map(one => ({ memory: one.mem_id, action })),
+    ]
+    if (copy?.mem_id) changed.push({ memory: copy.mem_id, action: 'ADD' })
+    return changed.map((one, index) => ({
+      ...one,
+      outdated,
+      text,
+      position: position + decisions.length * index,
     }))
-    return [statement, ...further]
   })
   await insertStatements(tx, { turn: turn.id, saidAt: turn.saidAt }, statements)
 }

@@ -1,4 +1,5 @@
-import { type NearMemory, shareWord, wordsOf } from '#shared/org/pipeline/nearest-shared.ts'
+import type { NearMemory } from '#shared/org/pipeline/nearest-shared.ts'
+import { shareStem, stemsOf } from '#shared/org/pipeline/text-words.ts'
 import type { TaggedFact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 
@@ -28,11 +29,11 @@ const earlierMax = 12
  */
 export function earlierFacts(facts: readonly BatchFact[]): NearMemory[][] {
   const memories = facts.map(toMemory)
-  const words = facts.map(({ text }) => wordsOf(text))
+  const words = facts.map(({ text }) => stemsOf(text))
   return facts.map(({ turn }, index) =>
     memories
       .slice(0, index)
-      .filter((_, at) => facts[at]!.turn !== turn && shareWord(words[at], words[index]))
+      .filter((_, at) => facts[at]!.turn !== turn && shareStem(words[at], words[index]))
       .slice(-earlierMax),
   )
 }

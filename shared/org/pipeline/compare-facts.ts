@@ -4,34 +4,38 @@ import {
   type CompletionBackend,
 } from '#shared/org/pipeline/cached-completion.ts'
 import type { BatchFact } from '#shared/org/pipeline/batch-facts.ts'
-import type { NearMemory, NearbyMemories } from '#shared/org/pipeline/nearest-shared.ts'
-import type { ComparisonAnswer, JudgedFacts } from '#shared/org/pipeline/judged-facts.ts'
-import { reconcileInstructions } from '#shared/org/pipeline/prompts.ts'
+import type { NearMemory } from '#shared/org/pipeline/nearest-shared.ts'
+import { dayOf, reconcileInstructions } from '#shared/org/pipeline/prompts.ts'
 import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 import type { Decision, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 import { shape, type Schema } from '#shared/core/shape.ts'
+import { sharedStems, stemsOf } from '#shared/org/pipeline/text-words.ts'
 
 const textMax = 4_000
 
-export type ComparisonInput = NearbyMemories & {
+export type ComparisonInput = {
   /** The turn that the answer is stored under. */
   leader: TurnRow
   policy: OrgPolicy
   facts: readonly BatchFact[]
+  /** The memories near each fact, nearest first. */
+  near: readonly (readonly NearMemory[])[]
   /** The organization's large model, when missing. */
   model?: string
-  /** An answer that is not stored is not asked for. */
+  /** Throws `AnswerMissing` in place of asking. */
   storedOnly?: boolean | undefined
-  /** Where answers are kept while their turns wait. */
+  /** Keeps answers while their turns wait. */
   judged?: JudgedFacts | undefined
-  /** A fact whose answer there still holds is not asked about. */
+  /** A fact is not asked about when its answer there still holds. */
   usesJudged?: boolean | undefined
 }
 
 /**
- * The decisions of a model about facts and the memories near them, in the order of the facts; none where
- * no fact has a memory near it. The model can name only those memories. A fact has several answers where it
- * changes several memories. One that a memory near it says in the same words is not asked about.
+ * Asks a model about facts and the memories near them; it can name only those memories. A fact that a memory says
+ * in the same words is not asked about.
+ *
+ * @returns the answers about each fact, in order: none where no memory is near it, several where it changes
+ *   several memories.
  *
  * @throws Refusal as `cachedCompletion`.
  */
@@ -54,13 +58,7 @@ export async function compareFacts(
   )
   if (asked.length === 0) return answers
   const pick = <Item>(list: readonly Item[]): Item[] => asked.map(index => list[index]!)
-  const nearAsked = pick(near)
-  const memories = [...new Set(nearAsked.flat())]
-  const found = await askAbout(
-    backend,
-    { ...input, facts: pick(facts), near: nearAsked, memories },
-    signal,
-  )
+  const found = await askAbout(backend, { ...input, facts: pick(facts), near: pick(near) }, signal)
   for (const [at, index] of asked.entries()) {
     answers[index] = found[at]!
     judged?.record(facts[index]!, { near: near[index]!, answers: found[at]! })
@@ -68,7 +66,7 @@ export async function compareFacts(
   return answers
 }
 
-/** How many tags of a memory a fact has not. */
+/** Counts the tags of a memory that a fact has not. */
 const outside = (tags: readonly string[], known: readonly string[]): number =>
   tags.filter(tag => !known.includes(tag)).length
 
@@ -77,9 +75,10 @@ const isSameText = (one: string, other: string): boolean =>
 
 async function askAbout(
   backend: CompletionBackend,
-  { leader, policy, facts, memories, near, model, storedOnly }: ComparisonInput,
+  { leader, policy, facts, near, model, storedOnly }: ComparisonInput,
   signal: AbortSignal,
 ): Promise<ComparisonAnswer[][]> {
+  const memories = [...new Set(near.flat())]
   const nearby = (fact: number) => near[fact]!.map(memory => memoryLabel(memories.indexOf(memory)))
   const lastDay = dayOf(leader.saidAt.getTime())
   const material = {
@@ -114,9 +113,6 @@ async function askAbout(
   )
 }
 
-/** `YYYY-MM-DD`, UTC. */
-const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
-
 /** @throws Refusal `upstream` unless every fact is decided about once, or by updates of several memories. */
 function orderAnswers(
   decisions: readonly ModelDecision[],
@@ -141,7 +137,7 @@ function orderAnswers(
 
 const notEveryFact = () => unusableAnswer('not every fact is in it once')
 
-/** Models mistake a character of a UUID; and of an id they were not shown they cannot make one up. */
+/** Short names, since models mistake characters of a UUID. */
 const memoryLabel = (index: number): string => `m${index + 1}`
 
 type ModelDecision = { fact: number; action: Decision['action']; memory: string; text: string }
@@ -171,3 +167,75 @@ const decisionsSchema = (text: Schema): Schema => ({
 const answerShape = shape<{ decisions: ModelDecision[] }>(decisionsSchema({ maxLength: textMax }), {
   name: 'the answer',
 })
+
+/** An answer about one fact; the memory is one that was shown, or null. */
+export type ComparisonAnswer = { action: Decision['action']; mem_id: string | null; text: string }
+
+type Judgement = { near: readonly NearMemory[]; answers: readonly ComparisonAnswer[] }
+
+/**
+ * Keeps answers about the facts of turns that wait to be written. In a busy team another memory is near almost
+ * every fact by then; asking again each time would make all turns wait for each other.
+ *
+ * An answer still holds when the memories that it names are as they were, and every memory that is new to it has
+ * no more in common with the fact than one that the model has told apart from it: it shares no further word
+ * with the fact, and, where an embedder knows more than words, is no nearer to it.
+ */
+export class JudgedFacts {
+  readonly #judgements = new Map<string, Judgement>()
+  readonly #knowsWordsOnly: boolean
+
+  constructor({ knowsWordsOnly }: { knowsWordsOnly: boolean }) {
+    this.#knowsWordsOnly = knowsWordsOnly
+  }
+
+  record(fact: BatchFact, judgement: Judgement): void {
+    this.#judgements.set(keyOf(fact), judgement)
+  }
+
+  /** @param near the memories near the fact now, nearest first */
+  find(fact: BatchFact, near: readonly NearMemory[]): ComparisonAnswer[] | undefined {
+    const judgement = this.#judgements.get(keyOf(fact))
+    if (!judgement) return undefined
+    const named = new Set(judgement.answers.map(({ mem_id: id }) => id))
+    const seen = new Map(judgement.near.map(memory => [memory.id, memory]))
+    const isAsItWas = ({ id, version, text }: NearMemory): boolean =>
+      seen.get(id)?.version === version && seen.get(id)?.text === text
+    const isNamedAsItWas = [...named].every(
+      id => id === null || near.some(m => m.id === id && isAsItWas(m)),
+    )
+    if (!isNamedAsItWas) return undefined
+    const toldApart = judgement.near.filter(({ id }) => !named.has(id))
+    const holds = near.every(
+      (memory, rank) =>
+        isAsItWas(memory) ||
+        toldApart.some(other =>
+          this.#isNoNearer(
+            fact,
+            memory,
+            other,
+            near.findIndex(({ id }) => id === other.id),
+            rank,
+          ),
+        ),
+    )
+    return holds ? [...judgement.answers] : undefined
+  }
+
+  /** Whether a memory has no more in common with a fact than another; its rank is `-1` when it is not near any more. */
+  #isNoNearer(
+    fact: BatchFact,
+    memory: NearMemory,
+    other: NearMemory,
+    rankOfOther: number,
+    rank: number,
+  ): boolean {
+    const words = stemsOf(fact.text)
+    const shared = sharedStems(stemsOf(memory.text), words)
+    const others = new Set(sharedStems(stemsOf(other.text), words))
+    const isFarther = this.#knowsWordsOnly || (rankOfOther >= 0 && rankOfOther < rank)
+    return isFarther && shared.length > 0 && shared.every(word => others.has(word))
+  }
+}
+
+const keyOf = ({ turn, text }: BatchFact): string => `${turn.id} ${text}`

@@ -1,66 +1,51 @@
-import type { CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
+import { findAuthorScope } from '#shared/access/key-row.postgres.ts'
+import type { MemberScope } from '#shared/domain/member-scope.ts'
+import { isPermitted, visibilityOf } from '#shared/domain/visibility.ts'
+import type { Decision, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
+import { fallbackNote, findExecRule, matchesAntiRule } from '#shared/org/base/rule-matching.ts'
+import { findPending } from '#shared/org/memories/shared-lists.mongo.ts'
 import {
   currentTags,
   earlierFacts,
   isUnstored,
   type BatchFact,
 } from '#shared/org/pipeline/batch-facts.ts'
-import { isDoubtfullyOpen, markDoubtfulAdditions } from '#shared/org/pipeline/doubtful-additions.ts'
-import { compareFacts, type ComparisonInput } from '#shared/org/pipeline/compare-facts.ts'
-import type { ComparisonAnswer } from '#shared/org/pipeline/judged-facts.ts'
+import type { CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
 import {
-  findNearbyVisible,
-  type NearMemory,
-  type NearbyMemories,
-} from '#shared/org/pipeline/nearest-shared.ts'
-import { skipHiddenDuplicates } from '#shared/org/pipeline/hidden-duplicates.ts'
+  compareFacts,
+  type ComparisonAnswer,
+  type ComparisonInput,
+} from '#shared/org/pipeline/compare-facts.ts'
 import {
+  decideByRules,
   isDecidedByPerson,
+  isDoubtfullyOpen,
   isNamedBy,
-  recheckUpdates,
-} from '#shared/org/pipeline/recheck-updates.ts'
+  isNarrower,
+  toAddition,
+  toNoAction,
+} from '#shared/org/pipeline/decision-rules.ts'
 import {
-  fallbackNote,
-  matchesAntiRule,
-  noteMax,
-  findExecRule,
-} from '#shared/org/base/rule-matching.ts'
-import { findAuthorScope } from '#shared/access/key-row.postgres.ts'
-import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
-import type { Decision, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
-import type { Mongo } from '#shared/storage/mongo/connect.ts'
-import type { Embedders } from '#shared/models/embedders.ts'
-import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
-import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
+  findNearbyHidden,
+  findNearbyVisible,
+  type NearestBackend,
+  type NearMemory,
+} from '#shared/org/pipeline/nearest-shared.ts'
+import { wordsIn } from '#shared/org/pipeline/text-words.ts'
 
-type DecideBackend = CompletionBackend & {
-  mongo: Mongo
-  embedders: Embedders
-  queryVectors: QueryVectorCache
-  vaultIndexes: VaultIndexes
-  nearest: NearestSearch
-  now: () => number
-}
+export type DecideBackend = CompletionBackend & NearestBackend
 
-type DecisionInput = {
-  /** The turn that answers are stored under. */
-  leader: TurnRow
-  policy: OrgPolicy
-  /** Of one turn or several of one member, in the order they were said. */
-  facts: readonly BatchFact[]
-  /** Only with answers that are stored. */
-  storedOnly?: boolean
-} & Pick<ComparisonInput, 'judged' | 'usesJudged'>
+/** Facts of one turn, or of several turns of one member in the order they were said. */
+type DecisionInput = Omit<ComparisonInput, 'near' | 'model'>
 
 /**
- * What to do about each fact, in their order: a model is asked where there are memories near them, and
- * can name no others. Added memories have no id yet. What the author may not see by the roles they have
- * at this moment takes no part in it, but for one thing that they could not notice: a fact that they
- * will not see either is left out when such a memory says it already.
+ * Decides what to do about each fact, in order. A model is asked where memories are near a fact, and can name no
+ * others. Added memories have no id yet. Memories that the author may not see by their roles now take no part,
+ * with one exception that they cannot notice: a fact that they will not see either is left out when such a
+ * memory says it.
  *
- * Facts of a turn that go on from an earlier turn of the same batch are not decided before that one is
- * settled: then the result ends before that turn, and never before the second.
+ * A fact that goes on from an earlier turn of the batch waits until that turn is settled: the result ends
+ * before the turn of the fact, and never before the second turn.
  *
  * @throws Refusal as `cachedCompletion`, and `unavailable` when the memory store is out of reach;
  *   `AnswerMissing` with `storedOnly`.
@@ -74,42 +59,39 @@ export async function decideFacts(
   const author = await findAuthorScope(backend.postgres.query, input.leader.id)
   // The turn is gone, and nothing will be written about it.
   if (!author) return facts.map(toNoAction)
-  const visible = withEarlierFacts(
-    facts,
-    await findNearbyVisible(backend, author, facts.map(textOf)),
-  )
-  const question = { ...input, facts, ...visible, judged, usesJudged }
+  const texts = facts.map(({ text }) => text)
+  const visible = withEarlierFacts(facts, await findNearbyVisible(backend, author, texts))
+  const question = { ...input, facts, near: visible, judged, usesJudged }
   const first = await compareFacts(backend, question, signal)
   const count = countSettled(facts, first)
-  const about = { ...input, facts: facts.slice(0, count), near: visible.near.slice(0, count) }
+  const about = { ...input, facts: facts.slice(0, count), near: visible.slice(0, count) }
   const answers = await recheckUpdates(
     backend,
-    { ...about, memories: visible.memories },
-    first,
+    about,
+    { answers: first, memories: visible.flat() },
     signal,
   )
-  const decisions = toDecisions(about, answers)
-  const shown = await skipHiddenDuplicates(backend, { ...about, author, decisions }, signal)
-  return markDoubtfulAdditions(backend, { ...about, author, decisions: shown })
+  const decided = { ...about, author, decisions: toDecisions(about, answers) }
+  const decisions = await skipHiddenDuplicates(backend, decided, signal)
+  return markDoubtfulAdditions(backend, { ...decided, decisions })
 }
 
-/** The facts after the rules that were added since they were extracted. */
+/** Applies the rules that were added since the facts were extracted. */
 const applyCurrentRules = ({ policy, facts }: DecisionInput): BatchFact[] =>
   facts.map(fact => {
     const rule = fact.isNote ? undefined : findExecRule(policy, fact.text)
-    // What an anti-rule matches by now is left out by its own words, not by those of the note.
+    // An anti-rule is looked for in the words of the fact, not in those of the note.
     const isWithheld = matchesAntiRule(policy, fact.text)
     return { ...fact, ...(rule && { text: fallbackNote(rule) }), ...(isWithheld && { isWithheld }) }
   })
 
-/** Beside the memories near each fact, the facts of earlier turns. */
-function withEarlierFacts(facts: readonly BatchFact[], { near }: NearbyMemories): NearbyMemories {
+/** Adds the facts of earlier turns to the memories near each fact. */
+function withEarlierFacts(facts: readonly BatchFact[], near: NearMemory[][]): NearMemory[][] {
   const earlier = earlierFacts(facts)
-  const all = near.map((memories, index) => [...memories, ...earlier[index]!])
-  return { memories: [...new Set(all.flat())], near: all }
+  return near.map((memories, index) => [...memories, ...earlier[index]!])
 }
 
-/** How many facts do not go on from an earlier turn: all, or those before the first turn that does. */
+/** Counts the facts before the first turn that goes on from an earlier one. */
 function countSettled(
   facts: readonly BatchFact[],
   answers: readonly (readonly ComparisonAnswer[])[],
@@ -128,33 +110,76 @@ function countSettled(
   return facts.length
 }
 
-type NearFacts = DecisionInput & Pick<NearbyMemories, 'near'>
+/**
+ * Replaces each answer that would change a memory when the question also showed texts that readers of the
+ * memory may not see: such a text could get into the new wording, for example as an instruction to the
+ * model. These facts are asked about again without those texts, those with the same readers in one call. A
+ * wording that has all of its words from the fact and the memory is taken as it is.
+ */
+async function recheckUpdates(
+  backend: CompletionBackend,
+  { facts, near, ...about }: ComparisonInput,
+  { answers, memories }: { answers: readonly ComparisonAnswer[][]; memories: NearMemory[] },
+  signal: AbortSignal,
+): Promise<ComparisonAnswer[][]> {
+  const shown = [...memories, ...facts.map(fact => ({ tags: currentTags(about.policy, fact) }))]
+  const revised = facts.map((_, index) => [...answers[index]!])
+  const doubted = revised.flatMap((list, index) =>
+    list.flatMap((answer, at) => {
+      const changed = near[index]!.find(isNamedBy(answer))
+      if (answer.action !== 'UPDATE' || !changed || isDecidedByPerson(changed)) return []
+      const known = new Set([facts[index]!.text, changed.text].flatMap(wordsIn))
+      const isPlain = wordsIn(answer.text).every(word => known.has(word))
+      return isPlain || shown.every(isReadableBy(changed)) ? [] : [{ index, at, changed }]
+    }),
+  )
+  const byReaders = Map.groupBy(doubted, ({ changed }) => JSON.stringify(changed.tags.toSorted()))
+  for (const group of byReaders.values()) {
+    const isReadable = isReadableBy(group[0]!.changed)
+    const indexes = [...new Set(group.map(({ index }) => index))]
+    const open = indexes.map(index => near[index]!.filter(isReadable))
+    const question = { ...about, facts: indexes.map(index => facts[index]!), near: open }
+    const retried = await compareFacts(backend, question, signal)
+    for (const { index, at, changed } of group) {
+      const again = retried[indexes.indexOf(index)]!
+      const confirmed = again.find(answer => answer.mem_id === changed.id)
+      const other = again.find(({ action }) => action !== 'UPDATE')
+      revised[index]![at] = confirmed ?? other ?? { action: 'ADD', mem_id: null, text: '' }
+    }
+  }
+  return revised
+}
 
+/** Whether those who may read a memory may read another text. */
+const isReadableBy = ({ tags }: NearMemory) => {
+  const readers = visibilityOf({ wildcard: false, allowedTags: [...tags] })
+  return (text: { tags: readonly string[] }): boolean => isPermitted(readers, text.tags)
+}
+
+/** Applies the rules to every answer; each memory is changed once, as every answer was given about it as it was. */
 function toDecisions(
-  input: NearFacts,
+  { policy, facts, near }: ComparisonInput,
   answers: readonly (readonly ComparisonAnswer[])[],
 ): Decision[] {
-  const { facts, near } = input
-  const updated = new Set<string>()
+  const updated = new Set<string | null>()
   return facts.map((fact, index) => {
     const isRepeated = facts.findIndex(({ text }) => text === fact.text) < index
     if (isRepeated || fact.isWithheld) return toNoAction(fact)
     const [answer, ...others] = answers[index]!
-    const decision = toDecision(input, fact, near[index]!, answer)
+    const decision = decideByRules(policy, fact, near[index]!, answer)
     if (decision.action !== 'UPDATE') return decision
-    // The second of two would undo the first: both were written on the memory as it was.
-    if (updated.has(decision.mem_id!)) return toAddition(fact)
-    updated.add(decision.mem_id!)
+    if (updated.has(decision.mem_id)) return toAddition(fact)
+    updated.add(decision.mem_id)
     const also = others.flatMap(other => {
-      const further = toDecision(input, fact, near[index]!, other)
-      if (further.action !== 'UPDATE' || updated.has(further.mem_id!)) return []
-      updated.add(further.mem_id!)
-      return [{ text: further.text, mem_id: further.mem_id!, version: further.version! }]
+      const { action, text, mem_id, version } = decideByRules(policy, fact, near[index]!, other)
+      if (action !== 'UPDATE' || updated.has(mem_id)) return []
+      updated.add(mem_id)
+      return [{ text, mem_id: mem_id!, version: version! }]
     })
     const ids = new Set([decision, ...also].map(({ mem_id: id }) => id))
     const changed = near[index]!.filter(({ id }) => ids.has(id))
-    const tags = currentTags(input.policy, fact)
     // Those who see the fact and none of the changed memories would not learn of it.
+    const tags = currentTags(policy, fact)
     const isHeldBack = changed.every(memory => isNarrower(memory, tags))
     return {
       ...decision,
@@ -164,54 +189,72 @@ function toDecisions(
   })
 }
 
-const textOf = ({ text }: { text: string }): string => text
-const toAddition = ({ text }: { text: string }): Decision => ({ text, action: 'ADD', mem_id: null })
-const toNoAction = ({ text }: { text: string }): Decision => ({
-  text,
-  action: 'NONE',
-  mem_id: null,
-})
+type DecidedFacts = DecisionInput & { author: MemberScope; decisions: readonly Decision[] }
 
-/** Whether a memory has tags that a fact has not: some who may see the fact do not see the memory. */
-const isNarrower = (memory: NearMemory, tags: readonly string[]): boolean =>
-  memory.tags.some(tag => !tags.includes(tag))
-
-/** When a member last said what it says. */
-const lastSaidAt = ({ acquiredAt, confirmedAt = 0 }: NearMemory): number =>
-  Math.max(acquiredAt, confirmedAt)
+/** Adds no fact that its author may not see and that a memory hidden from them says. */
+async function skipHiddenDuplicates(
+  backend: DecideBackend,
+  { author, decisions, leader, policy, facts, storedOnly }: DecidedFacts,
+  signal: AbortSignal,
+): Promise<Decision[]> {
+  const visibility = visibilityOf(author)
+  const unseen = facts.flatMap((fact, index) => {
+    const tags = currentTags(policy, fact)
+    const isAdded = decisions[index]!.action === 'ADD'
+    return isAdded && !isPermitted(visibility, tags) ? [{ fact: { ...fact, tags }, index }] : []
+  })
+  const unseenFacts = unseen.map(({ fact }) => fact)
+  const hidden = await findNearbyHidden(backend, author, unseenFacts)
+  // Whether two texts say the same is a question for the small model.
+  const asked = { leader, policy, storedOnly, model: policy.classifyModel }
+  const answers = await compareFacts(
+    backend,
+    { ...asked, facts: unseenFacts, near: hidden },
+    signal,
+  )
+  const known = new Map(
+    unseen.flatMap(({ index }, at) => {
+      const [answer] = answers[at]!
+      // The wording of such an answer goes nowhere.
+      const isDuplicate = answer?.action === 'NONE' && hidden[at]!.some(isNamedBy(answer))
+      return isDuplicate ? [[index, answer.mem_id]] : []
+    }),
+  )
+  return decisions.map((decision, index) =>
+    known.has(index)
+      ? { ...toNoAction(decision), mem_id: known.get(index)!, hidden: true }
+      : decision,
+  )
+}
 
 /**
- * What is made of the model's answer. It can only point to a memory near the fact, and an update never
- * changes who may see a memory: a fact with a tag that the memory has not stands by itself. Nor does it
- * replace words that a person has decided about: the fact is added beside them, for a person to decide
- * again. What was said earlier than the words of the memory is outdated: it neither replaces them nor
- * stands beside them, whenever it arrives. An answer that cannot be carried out becomes an addition, so that nothing is lost or overwritten.
+ * Marks doubts about additions: one that may not be for everyone waits unseen, one that its own author may
+ * not see is looked at by a person. Words that wait already are not added again, nor as the copy of an update.
+ *
+ * @throws Refusal `unavailable` when the memory store is out of reach.
  */
-function toDecision(
-  { policy }: Pick<DecisionInput, 'policy'>,
-  fact: BatchFact,
-  near: readonly NearMemory[],
-  answer: ComparisonAnswer | undefined,
-): Decision {
-  const memory = near.find(isNamedBy(answer))
-  if (!answer || !memory || answer.action === 'ADD') return toAddition(fact)
-  const { id, version } = memory
-  // An open fact does not disappear into a memory that fewer may see.
-  if (answer.action === 'NONE' && isNarrower(memory, currentTags(policy, fact))) {
-    return { ...toAddition(fact), pending: true }
+async function markDoubtfulAdditions(
+  { mongo }: Pick<DecideBackend, 'mongo'>,
+  { policy, facts, author, decisions }: DecidedFacts,
+): Promise<Decision[]> {
+  const visibility = visibilityOf(author)
+  const marked: Decision[] = []
+  for (const [index, decision] of decisions.entries()) {
+    const { copy, ...withoutCopy } = decision
+    if (decision.action !== 'ADD') {
+      const isKnown = copy && (await findPending(mongo, policy, copy.text)) !== undefined
+      marked.push(isKnown ? withoutCopy : decision)
+      continue
+    }
+    const fact = facts[index]!
+    const pending = decision.pending || isDoubtfullyOpen(policy, fact, decision.text)
+    const unseen = !isPermitted(visibility, currentTags(policy, fact))
+    const waiting = pending ? await findPending(mongo, policy, decision.text) : undefined
+    marked.push(
+      waiting === undefined
+        ? { ...decision, ...(pending && { pending }), ...(unseen && { unseen }) }
+        : { ...toNoAction(decision), mem_id: waiting },
+    )
   }
-  if (answer.action === 'NONE') return { text: fact.text, action: 'NONE', mem_id: id }
-  if (lastSaidAt(memory) > fact.turn.saidAt.getTime()) {
-    return { text: fact.text, action: 'NONE', mem_id: id, outdated: true }
-  }
-  if (isDecidedByPerson(memory)) return { ...toAddition(fact), replaces: id, pending: true }
-  const text = answer.text.replaceAll(/\s+/g, ' ').trim()
-  const isOpener = currentTags(policy, fact).some(tag => !memory.tags.includes(tag))
-  if (text === '' || isOpener || matchesAntiRule(policy, text)) return toAddition(fact)
-  if (findExecRule(policy, text) && text.length > noteMax) return toAddition(fact)
-  // What is open to all does not become private by being changed: a person looks at it first.
-  if (memory.tags.length === 0 && isDoubtfullyOpen(policy, fact, `${fact.text}\n${text}`)) {
-    return { ...toAddition(fact), replaces: id, pending: true }
-  }
-  return { text, action: 'UPDATE', mem_id: id, version }
+  return marked
 }

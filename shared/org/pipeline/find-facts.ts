@@ -1,25 +1,24 @@
+import { shape, type Schema } from '#shared/core/shape.ts'
+import type { TurnMessage } from '#shared/domain/job-payloads.ts'
+import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
+import type { Fact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
+import {
+  fallbackNote,
+  findExecRule,
+  joinTexts,
+  matchesAntiRule,
+  truncateNote,
+} from '#shared/org/base/rule-matching.ts'
 import {
   cachedCompletion,
   unusableAnswer,
   type CompletionBackend,
 } from '#shared/org/pipeline/cached-completion.ts'
 import type { EarlierWords } from '#shared/org/pipeline/earlier-words.ts'
-import { inheritedTagsOf } from '#shared/org/pipeline/lent-tags.ts'
-import { extractInstructions, factsMax } from '#shared/org/pipeline/prompts.ts'
-import { isPhatic } from '#shared/org/pipeline/phatic-text.ts'
-import { isGeneralQuestion } from '#shared/org/pipeline/general-question.ts'
-import {
-  fallbackNote,
-  joinTexts,
-  matchesAntiRule,
-  findExecRule,
-  truncateNote,
-} from '#shared/org/base/rule-matching.ts'
-import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
-import type { Fact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
+import { dayOf, extractInstructions, factsMax } from '#shared/org/pipeline/prompts.ts'
+import { wordsIn } from '#shared/org/pipeline/text-words.ts'
+import { isGeneralQuestion, isPhatic } from '#shared/org/pipeline/worth-asking.ts'
 import { redactOrSkipText } from '#shared/privacy/apply-redaction.ts'
-import { shape, type Schema } from '#shared/core/shape.ts'
-import type { TurnMessage } from '#shared/domain/job-payloads.ts'
 
 const factLengthMax = 2_000
 
@@ -55,10 +54,10 @@ const answerShape = shape<{ facts: ExtractedFact[] }>(
   { name: 'the answer' },
 )
 
-/** The turn it is from: the rules are checked against the text of that turn. */
+/** A fact with the number of its turn in the prompt. */
 type ExtractedFact = { turn: number; text: string; note: boolean; confidence: number }
 
-/** One exchange of a batch: its row, when it was said, and what of it may be shown to a model. */
+/** One exchange of a batch, with the part of its words that may be shown to a model. */
 type ExchangeWords = {
   turn: Pick<TurnRow, 'id' | 'inheritedTags'>
   /** Epoch milliseconds. */
@@ -75,7 +74,7 @@ type BatchWords = {
   earlier: EarlierWords
 }
 
-/** The facts of each exchange, in order. Those that state nothing are not shown to the model. */
+/** Asks a model for the facts of each exchange, in order. Exchanges that state nothing are not shown to it. */
 export async function findFacts(
   backend: CompletionBackend,
   { leader, policy, exchanges, earlier }: BatchWords,
@@ -103,13 +102,11 @@ export async function findFacts(
 }
 
 const isWorthAsking = ({ turns }: ExchangeWords): boolean =>
-  turns.some(messages =>
-    messages.some(
-      ({ role, text }) => role === 'user' && !isPhatic(text) && !isGeneralQuestion(text),
-    ),
-  )
+  turns
+    .flat()
+    .some(({ role, text }) => role === 'user' && !isPhatic(text) && !isGeneralQuestion(text))
 
-/** The base instructions are off and the organization has none of its own. */
+/** Whether the base instructions are off and the organization has none of its own. */
 const storesNothing = ({ defaultOn, custom, execRules }: OrgPolicy): boolean =>
   !defaultOn && custom.trim() === '' && execRules.length === 0
 
@@ -122,22 +119,52 @@ function factsByExchange(
 ): Fact[][] {
   const count = exchanges.reduce((sum, { turns }) => sum + turns.length, 0)
   if (found.some(({ turn }) => turn >= count)) throw unusableAnswer('a fact is from no turn')
-  let first = 0
+  let end = 0
   return exchanges.map(exchange => {
-    const { turns } = exchange
-    const start = first
-    first += turns.length
+    const start = end
+    end += exchange.turns.length
     const own = found.flatMap(fact =>
-      fact.turn >= start && fact.turn < first ? [{ ...fact, turn: fact.turn - start }] : [],
+      fact.turn >= start && fact.turn < end ? [{ ...fact, turn: fact.turn - start }] : [],
     )
-    return filterFacts(policy, own, turns).map(fact => {
-      const lent = inheritedTagsOf(fact.text, exchange, earlier)
-      return lent.length > 0 ? { ...fact, lent } : fact
+    return filterFacts(policy, own, exchange.turns).map(fact => {
+      const inheritedTags = inheritedTagsOf(fact.text, exchange, earlier)
+      return inheritedTags.length > 0 ? { ...fact, inheritedTags } : fact
     })
   })
 }
 
-/** The first that there is room for, each once. */
+/**
+ * The tags that a fact has at least: those of the shared memories that the model had in its prompt. A fact in
+ * the member's own words has none of them. A word that only the model used is not the member's.
+ */
+function inheritedTagsOf(
+  fact: string,
+  { turn, turns }: Pick<ExchangeWords, 'turn' | 'turns'>,
+  earlier: EarlierWords,
+): string[] {
+  const tags = new Set([...turn.inheritedTags, ...earlier.inheritedTags])
+  if (tags.size === 0) return []
+  const messages = [...earlier.messages, ...turns.flat()]
+  const ofMember = tellingWords(messages.filter(({ role }) => role === 'user'))
+  const ofModel = tellingWords(messages.filter(({ role }) => role !== 'user'))
+  const words = [...tellingWords([{ text: fact }])]
+  const own = words.filter(word => ofMember.has(word))
+  const isOwn =
+    own.length * 2 >= words.length && words.every(word => ofMember.has(word) || !ofModel.has(word))
+  return isOwn ? [] : [...tags].toSorted()
+}
+
+/** Shorter words without a digit do not tell whose they are. */
+const wordLengthMin = 4
+
+const tellingWords = (messages: readonly { text: string }[]): Set<string> =>
+  new Set(
+    messages
+      .flatMap(({ text }) => wordsIn(text))
+      .filter(word => word.length >= wordLengthMin || /\p{N}|\P{ASCII}/u.test(word)),
+  )
+
+/** Applies the rules to the facts of an exchange; returns each once, at most `factsMax`. */
 function filterFacts(
   policy: OrgPolicy,
   found: readonly ExtractedFact[],
@@ -156,22 +183,17 @@ function filterFacts(
   return [...factsByText.values()].slice(0, factsMax)
 }
 
-/** What the extractor itself takes for unlikely to be meant or worth sharing is dropped. */
+/** Facts below are dropped: the extractor finds them unlikely to be meant or worth sharing. */
 const confidenceMin = 0.2
 
-/**
- * Applies the rules to a fact, whatever the model made of it: drops what an anti-rule matches, shortens
- * what an exec-rule matches to a note.
- */
+/** Drops a fact that an anti-rule matches; shortens one that an exec-rule matches to a note. */
 function applyRules(policy: OrgPolicy, found: ExtractedFact): Fact | undefined {
   const text = found.text.replaceAll(/\s+/g, ' ').trim()
   const { confidence } = found
   if (text === '' || confidence < confidenceMin || matchesAntiRule(policy, text)) return undefined
   if (found.note) return { text: truncateNote(text), confidence, note: true }
   const rule = findExecRule(policy, text)
-  return rule
-    ? { text: fallbackNote(rule), confidence, note: true }
-    : { text, confidence, note: false }
+  return { text: rule ? fallbackNote(rule) : text, confidence, note: rule !== undefined }
 }
 
 function buildUserPrompt(
@@ -193,9 +215,6 @@ function buildUserPrompt(
     turns: turns.map((turn, number) => ({ turn: number, ...turn })),
   })
 }
-
-/** `YYYY-MM-DD`, UTC. */
-const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
 const toPromptMessage = ({ role, text, speaker }: TurnMessage) => ({
   from: role === 'user' ? (speaker ?? 'member') : 'model',

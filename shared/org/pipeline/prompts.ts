@@ -6,6 +6,9 @@ import type { OrgPolicy, PolicyRule } from '#shared/org/base/org-policy.postgres
  * memories, and tags with their examples are data: JSON strings in a message of their own.
  */
 
+/** `YYYY-MM-DD`, UTC. */
+export const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
+
 /** Facts of one call; more are a sign of a model that copies. */
 export const factsMax = 50
 

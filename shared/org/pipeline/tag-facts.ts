@@ -68,22 +68,22 @@ const namesOf = ({ label, former = [] }: NamedTag): string[] => [label, ...forme
 const clearNoMax = 0.2
 
 /**
- * A tag that may well apply counts as applying: until its review a doubtful fact is visible to fewer
- * people, never to more. The confidence is the least of the extractor's and of every answer. Tags that are
- * lent to the fact apply whatever the answers are.
+ * Tags a fact. A tag that may well apply counts as applying: until its review a doubtful fact is visible to
+ * fewer people, never to more. Inherited tags apply whatever the answers are. The confidence is the least of
+ * the extractor's and of every answer.
  */
 export function toTaggedFact(
-  { text, confidence, lent = [] }: Pick<Fact, 'text' | 'confidence' | 'lent'>,
+  { text, confidence, inheritedTags = [] }: Pick<Fact, 'text' | 'confidence' | 'inheritedTags'>,
   tags: readonly NamedTag[],
   likelihoods: TagLikelihoods,
 ): TaggedFact {
   const answers = tags.map(tag => ({ ...tag, likelihood: likelihoods[tag.id] ?? 0.5 }))
-  const isLent = (tag: NamedTag): boolean => namesOf(tag).some(name => lent.includes(name))
-  const applied = answers.filter(tag => tag.likelihood > 1 - reviewThreshold || isLent(tag))
+  const isInherited = (tag: NamedTag) => namesOf(tag).some(name => inheritedTags.includes(name))
+  const applied = answers.filter(tag => tag.likelihood > 1 - reviewThreshold || isInherited(tag))
   const sure = answers.map(({ likelihood }) => Math.max(likelihood, 1 - likelihood))
   // A label that no tag has any more still closes: then only roles with `*` see the fact.
   const labels = new Set(tags.flatMap(namesOf))
-  const unknown = lent.filter(label => !labels.has(label))
+  const unknown = inheritedTags.filter(label => !labels.has(label))
   const isUnclear =
     applied.length + unknown.length === 0 &&
     answers.some(({ likelihood }) => likelihood > clearNoMax)

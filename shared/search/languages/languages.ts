@@ -10,7 +10,7 @@ export type Language = {
 } & Partial<Record<WordList | PhraseList, readonly string[]>>
 
 type WordList = 'ownWords' | 'technicalNames'
-type PhraseList = 'phatic' | 'generalRequests'
+type PhraseList = 'phatic' | 'generalRequests' | 'sensitive'
 
 const folder = new URL('./', import.meta.url)
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isGeneralQuestion } from '#shared/org/pipeline/general-question.ts'
+import { isGeneralQuestion } from '#shared/org/pipeline/worth-asking.ts'
 import { startTeamService } from '#test/support/working-team.ts'
 
 const { model, newTeam } = await startTeamService(t)

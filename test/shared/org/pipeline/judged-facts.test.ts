@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { BatchFact } from '#shared/org/pipeline/batch-facts.ts'
-import { JudgedFacts } from '#shared/org/pipeline/judged-facts.ts'
+import { JudgedFacts } from '#shared/org/pipeline/compare-facts.ts'
 import type { NearMemory } from '#shared/org/pipeline/nearest-shared.ts'
 
 const fact = {

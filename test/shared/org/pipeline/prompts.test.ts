@@ -1,6 +1,6 @@
 import t from 'tap'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
-import { isPhatic } from '#shared/org/pipeline/phatic-text.ts'
+import { isPhatic } from '#shared/org/pipeline/worth-asking.ts'
 import { startTeamService } from '#test/support/working-team.ts'
 
 const { backend, model, newTeam } = await startTeamService(t)

@@ -37,10 +37,10 @@ t.test('untagged without a clear no to every tag is unclear', async t => {
   t.notOk('unclear' in toTaggedFact(fact, tags, likely(0.9, 0.3, 0)), 'it is not open')
 })
 
-t.test('lent tags apply whatever the answers are, by former labels too', async t => {
-  const lent = { ...fact, lent: ['money', 'gone'] }
+t.test('inherited tags apply whatever the answers are, by former labels too', async t => {
+  const inherited = { ...fact, inheritedTags: ['money', 'gone'] }
   const renamed = [{ id: 'id of finance', label: 'finance', former: ['money'] }]
-  t.match(toTaggedFact(lent, renamed, { 'id of finance': 0 }), {
+  t.match(toTaggedFact(inherited, renamed, { 'id of finance': 0 }), {
     tags: ['finance', 'gone'],
     tagIds: ['id of finance', 'gone'],
   })

@@ -1,4 +1,18 @@
 import { phrasesOf, wordsOf } from '#shared/search/languages/languages.ts'
+import { wordsIn } from '#shared/org/pipeline/text-words.ts'
+
+/** Greetings, thanks, acknowledgements. "Yes" and "no" are left out: the answer before them may make them a statement. */
+const phaticPhrases = new Set(phrasesOf('phatic'))
+
+/** Longest such phrase, in characters. */
+const phaticLengthMax = 40
+
+/** Whether a message states nothing, so that no model need look for facts in it. */
+export function isPhatic(text: string): boolean {
+  if (text.length > phaticLengthMax) return false
+  const words = wordsIn(text)
+  return words.length === 0 || phaticPhrases.has(words.join(' '))
+}
 
 /** How requests begin that ask a model for what it knows anyway, or for code; in lower case. */
 const requestBeginnings = phrasesOf('generalRequests').map(words => `${words} `)
@@ -12,30 +26,27 @@ const ownWords = new RegExp(
   'iu',
 )
 
-/** Longer requests may say something on the way. */
-const lengthMax = 240
+/** Longer requests may contain a statement. */
+const requestLengthMax = 240
 
 /**
- * Whether a message only asks for what any model knows, or about a piece of code, so that no model need
- * look for facts in it: one sentence that begins as such requests do, without a word about the team, a name
- * or a number. What it is not sure about is looked at.
+ * Whether a message only asks for what any model knows, or about a piece of code, so that no model need look for
+ * facts in it: one sentence that begins as such requests do, without a word about the team, a name or a number.
  */
 export function isGeneralQuestion(message: string): boolean {
   const text = withoutCode(message)
-  if (text.length > lengthMax || text === '') return false
-  const plain = (text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? []).join(' ')
-  if (!requestBeginnings.some(beginning => `${plain} `.startsWith(beginning))) return false
+  if (text.length > requestLengthMax || text === '') return false
+  const plain = `${wordsIn(text).join(' ')} `
+  if (!requestBeginnings.some(beginning => plain.startsWith(beginning))) return false
   const isOneSentence = !/[.!?。？！]\s|\n/u.test(text)
   return isOneSentence && !ownWords.test(text) && !/\p{N}/u.test(text) && !hasName(text)
 }
 
-/** The only text beside fences of code, trimmed; empty where there is none, or more. */
+/** The only text outside of fences of code, trimmed; empty where there is none, or more. */
 function withoutCode(message: string): string {
   const parts = message.split('```').map(part => part.trim())
   const outside = parts.filter((part, index) => index % 2 === 0 && part !== '')
-  if (outside.length !== 1) return ''
-  const [text] = outside
-  return text!.endsWith(':') ? text!.slice(0, -1) : text!
+  return outside.length === 1 ? outside[0]!.replace(/:$/, '') : ''
 }
 
 /** A word in capitals after the first that is no language or tool. */
