@@ -5,7 +5,7 @@ import { help, readOptions, type QueueOptions } from '#scripts/queues/options.ts
 import { formatDeadLetters, formatQueues } from '#scripts/queues/format.ts'
 import { ConfigError, readConfig, type Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { cancelAsOperator } from '#shared/vault/delete/cancel-as-operator.ts'
+import { cancelAsOperator } from '#shared/vault/delete/cancel.ts'
 import { openMongo } from '#shared/storage/mongo/connect.ts'
 import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
 import { listDeadLetters, redriveDeadLetters } from '#shared/storage/queue/queue-admin.ts'

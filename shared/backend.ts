@@ -12,7 +12,7 @@ import { OpenExchanges } from '#shared/vault/ingest/open-exchanges.ts'
 import {
   createRecalledTurns,
   type RecalledTurns,
-} from '#shared/vault/read/traces/recalled-turns.ts'
+} from '#shared/vault/read/traces/recalled-turns.postgres.ts'
 import { createExpiryPurger } from '#shared/vault/delete/purge-expired.ts'
 import { openMongo, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { requestSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
@@ -20,7 +20,7 @@ import { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import { chooseNearestSearch } from '#shared/vault/read/search/nearest.mongo.ts'
 import { createRecentMemories } from '#shared/vault/read/search/recent-memories.ts'
 import { createRetrievalTrail } from '#shared/org/trail/retrieval-trail.ts'
-import { createAcceptIngest, type AcceptIngest } from '#shared/vault/ingest/accept.ts'
+import { createAcceptIngest, type AcceptIngest } from '#shared/vault/ingest/ingest.ts'
 import { createOperationWaiter, type OperationWaiter } from '#shared/operations/operation-waiter.ts'
 import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
 import { logPooler } from '#shared/storage/postgres/pooler.ts'
@@ -33,7 +33,7 @@ import { openQueueSender, openQueueWorker } from '#shared/storage/queue/open-que
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { invalidateOnClear } from '#shared/vault/read/prepare/invalidate-on-clear.ts'
 import { ProfileCache } from '#shared/vault/read/prepare/profile-cache.ts'
-import { createProfileSource } from '#shared/vault/read/prepare/profile-source.ts'
+import { createProfileSource } from '#shared/vault/read/prepare/profile-source.mongo.ts'
 import { guardProfiles, guardReads } from '#shared/vault/read/prepare/guarded-reads.ts'
 import { createIndexSource } from '#shared/vault/read/search/index-source.ts'
 import { createVaultIndex } from '#shared/search/index/vault-index.ts'
@@ -45,7 +45,7 @@ import {
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { createWebhookSender, type WebhookSender } from '#shared/events/webhooks/send.ts'
 import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
-import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
+import type { ExpiryPurger } from '#shared/vault/base/expiry-protocol.ts'
 import type { RetrievalTrail } from '#shared/vault/read/search/retrieval-trail.ts'
 
 /** Connections to everything outside the process, and what is built on them; opened once per process. */

@@ -45,7 +45,7 @@ const owners: Record<string, (string | RegExp)[]> = {
     'shared/org/trail/retrieval-trail.ts',
     'shared/search/query/query-vector-cache.ts',
     'shared/vault/read/prepare/profile-cache.ts',
-    'shared/vault/read/lists/tier-counts.mongo.ts',
+    'shared/vault/read/lists/counts.mongo.ts',
   ],
   'rate-limiter-flexible': ['shared/access/rate-limit/'],
   openai: ['shared/models/'],

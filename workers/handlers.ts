@@ -12,8 +12,7 @@ import { relabelMemories } from '#shared/org/memories/relabel-memories.ts'
 import type { Snooze } from '#shared/storage/queue/job-outcome.ts'
 import type { Job } from '#shared/storage/queue/queue.ts'
 import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
-import { applyCommit } from '#shared/vault/consolidate/apply-commit.ts'
-import { waitForCommit } from '#shared/vault/consolidate/wait-for-commit.ts'
+import { applyCommit, waitForCommit } from '#shared/vault/consolidate/apply-commit.ts'
 import { copyChunk } from '#shared/vault/copy/chunk.ts'
 import { failChunk } from '#shared/vault/copy/settle-chunk.ts'
 import { abandonClearing, finishClearing } from '#shared/vault/delete/clear-vault.ts'
@@ -22,15 +21,9 @@ import { runRetentionStep } from '#shared/vault/delete/retention.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { reembedStep } from '#shared/vault/reembed/reembed.ts'
 import { deliverWebhook } from '#shared/events/webhooks/deliver.ts'
-import {
-  asBatch,
-  concurrently,
-  sequentially,
-  type JobDefinition,
-  type JobHandler,
-} from '#workers/run-jobs.ts'
+import { asBatch, concurrently, sequentially, type JobDefinition, type JobHandler } from '#workers/run-jobs.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { finalizeWrittenEdit } from '#shared/vault/edit/finalize-edit.ts'
+import { finalizeWrittenEdit } from '#shared/vault/edit/finalize-edit.postgres.ts'
 
 /** The operation has failed until its dead letter is redriven; then it goes on where it stopped. */
 const failOperation = (

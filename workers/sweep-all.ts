@@ -1,7 +1,7 @@
 import type { Backend } from '#shared/backend.ts'
-import { sweepCleared } from '#shared/vault/delete/erase-cleared.ts'
-import { reembedLateArrivals } from '#shared/vault/reembed/reembed-late-arrivals.ts'
-import { storeAbandoned } from '#shared/vault/ingest/open-exchange.ts'
+import { sweepCleared } from '#shared/vault/delete/clear-vault.ts'
+import { reembedLateArrivals } from '#shared/vault/reembed/reembed.ts'
+import { storeAbandoned } from '#shared/vault/ingest/open-exchanges.ts'
 import { deleteTombstonesBefore } from '#shared/vault/delete/delete-cleared.mongo.ts'
 import { finalizeStrandedWrites } from '#shared/org/memories/finalize-shared-writes.ts'
 import { findDeniedMemories } from '#shared/org/trail/denied-memories.ts'
@@ -9,21 +9,11 @@ import { dropRemovedStatements } from '#shared/org/memories/shared-statements.po
 import { finishWithdrawals } from '#shared/org/memories/withdraw-statement.ts'
 import { reembedSharedVaults } from '#shared/org/memories/reembed-shared-vaults.ts'
 import { dropStaleFiles } from '#shared/vault/bulk/files.postgres.ts'
-import {
-  dueErasures,
-  deleteTombstoneDay,
-  oldTombstoneDays,
-  postponeErasure,
-} from '#shared/vault/base/erasures.postgres.ts'
+import { dueErasures, deleteTombstoneDay, oldTombstoneDays, postponeErasure } from '#shared/vault/base/erasures.postgres.ts'
 import { vaultsWithExpired } from '#shared/vault/base/expiries.postgres.ts'
-import {
-  dropOldResponses,
-  dropOldOperations,
-  trimVaultChanges,
-  unfinishedOperationsPage,
-} from '#shared/operations/table-cleanup.postgres.ts'
+import { dropOldResponses, dropOldOperations, trimVaultChanges, unfinishedOperationsPage } from '#shared/operations/table-cleanup.postgres.ts'
 import { failOperations } from '#shared/operations/operations.postgres.ts'
-import { dropOldUnansweredTurns } from '#shared/vault/ingest/unanswered-turns.postgres.ts'
+import { dropOldUnansweredTurns } from '#shared/vault/ingest/open-exchanges.postgres.ts'
 import { dropOldTurns } from '#shared/org/base/org-turns.postgres.ts'
 import { dropExpiredTraces, shortenTraces } from '#shared/vault/read/traces/call-traces.postgres.ts'
 import { dropOldRecalledTurns } from '#shared/vault/read/traces/recalled-turns.postgres.ts'

@@ -1,7 +1,6 @@
 import { presentExpiry } from '#api/present/expiry.ts'
-import type { MemoryInspection } from '#shared/vault/read/lists/inspect.ts'
+import type { MemoryInspection, MemoryLineage } from '#shared/vault/read/lists/inspect.mongo.ts'
 import type { Memory } from '#shared/domain/memory.ts'
-import type { MemoryLineage } from '#shared/vault/read/lists/lineage.mongo.ts'
 import { presentSpan } from '#api/present/span.ts'
 
 /** A memory with the tiers below and above it. */

@@ -1,27 +1,10 @@
 import type { Context } from 'koa'
 import { isAnyAllowed } from '#api/proxy/switches.ts'
 import { readProxyCall, type ProxyCall, type ProxyEndpoint } from '#api/proxy/proxy-call.ts'
-import {
-  authenticateProxyCaller,
-  isKeyUnverified,
-  type ProxyCaller,
-} from '#api/proxy/credentials.ts'
+import { authenticateProxyCaller, isKeyUnverified, type ProxyCaller } from '#api/proxy/credentials.ts'
 import { createDecodingParser } from '#api/proxy/decoding-parser.ts'
-import {
-  closeExchange,
-  noReply,
-  openExchange,
-  toReplyOutcome,
-  type ReplyOutcome,
-} from '#api/proxy/exchange.ts'
-import {
-  createRequestTimer,
-  noteCoreSession,
-  setCacheHeaders,
-  setMemoryHeaders,
-  setRecallHeaders,
-  type RequestTimer,
-} from '#api/proxy/response-headers.ts'
+import { closeExchange, noReply, openExchange, toReplyOutcome, type ReplyOutcome } from '#api/proxy/exchange.ts'
+import { createRequestTimer, noteCoreSession, setCacheHeaders, setMemoryHeaders, setRecallHeaders, type RequestTimer } from '#api/proxy/response-headers.ts'
 import { replayStoredResponse } from '#api/proxy/idempotency.ts'
 import { saveCallTrace } from '#api/proxy/call-trace.ts'
 import { readContextError } from '#api/proxy/context-error.ts'
@@ -33,7 +16,7 @@ import { ResponseCopy } from '#api/proxy/response-copy.ts'
 import { releaseTexts } from '#api/proxy/release-texts.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { requireNothingExpired } from '#shared/access/caller.ts'
-import type { OpenExchange } from '#shared/vault/ingest/open-exchange.ts'
+import type { OpenExchange } from '#shared/vault/ingest/open-exchanges.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
 
 /**

@@ -4,7 +4,7 @@ import type { Reply } from '#api/proxy/dialects/dialect.ts'
 import type { RelayOutcome } from '#api/proxy/relay.ts'
 import { recordModelCall } from '#shared/billing/meter.ts'
 import type { Backend } from '#shared/backend.ts'
-import type { CompletionResult, OpenExchange } from '#shared/vault/ingest/open-exchange.ts'
+import type { CompletionResult, OpenExchange } from '#shared/vault/ingest/open-exchanges.ts'
 import { prefixedName } from '#shared/models/resolve-model.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
 

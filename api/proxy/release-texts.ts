@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import { releaseBody } from '#api/edge/body-budget.ts'
 import type { ProxyCall } from '#api/proxy/proxy-call.ts'
-import type { OpenExchange } from '#shared/vault/ingest/open-exchange.ts'
+import type { OpenExchange } from '#shared/vault/ingest/open-exchanges.ts'
 
 /** While the provider works only the bytes of a large request are held, and what is stored of it. */
 export function releaseTexts(

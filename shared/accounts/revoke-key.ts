@@ -1,4 +1,4 @@
-import { retireVaults } from '#shared/vault/delete/retire-vaults.ts'
+import { retireVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { findAccountKey, hasActiveKey, revokeKey } from '#shared/access/memory-keys.postgres.ts'

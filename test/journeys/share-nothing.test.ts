@@ -5,7 +5,7 @@ import { waitUntilSettled } from '#test/support/exchange-journal.ts'
 import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
 import { buildTeam } from '#test/support/team.ts'
-import { storeAbandoned } from '#shared/vault/ingest/open-exchange.ts'
+import { storeAbandoned } from '#shared/vault/ingest/open-exchanges.ts'
 
 const { provider, backend, base } = await startProxyFixture(t)
 await startJobWorkers(backend, 'ingest')

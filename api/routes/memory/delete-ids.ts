@@ -3,16 +3,11 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import type { Context } from 'koa'
-import {
-  sendOperationOutcome,
-  operationWaitMs,
-  prefersAsync,
-} from '#api/edge/operation-response.ts'
+import { sendOperationOutcome, operationWaitMs, prefersAsync } from '#api/edge/operation-response.ts'
 import { resolveDryRun } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { acceptAndDelete } from '#shared/vault/delete/delete-memories.ts'
-import { previewDeletion, type DeletionPreview } from '#shared/vault/delete/preview-deletion.ts'
-import { idsWithMetadata } from '#shared/vault/delete/ids-with-metadata.mongo.ts'
+import { previewDeletion, type DeletionPreview, idsWithMetadata } from '#shared/vault/delete/preview-deletion.mongo.ts'
 import { parseMetadataFilter } from '#shared/domain/metadata.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { requireStorePermission, type Caller } from '#shared/access/caller.ts'

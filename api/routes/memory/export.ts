@@ -4,7 +4,7 @@ import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { sendNdjson } from '#api/edge/ndjson.ts'
 import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
-import { exportMemories } from '#shared/vault/bulk/export-memories.ts'
+import { exportMemories } from '#shared/vault/bulk/export-memories.mongo.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
 
 /** Streams a vault as the JSON lines that `POST /v1/memory/import` takes. */

@@ -8,14 +8,10 @@ import { readNdjsonBody, ndjsonLimits } from '#api/edge/ndjson.ts'
 import { sendOperationOutcome, prefersAsync } from '#api/edge/operation-response.ts'
 import { embeddingModelForRequest } from '#api/edge/request.ts'
 import { presentImport } from '#api/present/bulk-file.ts'
-import {
-  requireBalance,
-  requirePaymentMethod,
-  requireQueueCapacity,
-} from '#shared/billing/admission-checks.ts'
+import { requireBalance, requirePaymentMethod, requireQueueCapacity } from '#shared/billing/admission-checks.ts'
 import { acceptFile } from '#shared/vault/bulk/accept-file.ts'
 import { dryRunImport } from '#shared/vault/bulk/dry-run.ts'
-import { refuseUploadLine } from '#shared/vault/bulk/line-kinds.ts'
+import { refuseUploadLine } from '#shared/vault/bulk/upload-lines.ts'
 import { createImportReader } from '#shared/vault/bulk/import-lines.ts'
 import { requireStorePermission } from '#shared/access/caller.ts'
 

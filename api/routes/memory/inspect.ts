@@ -6,7 +6,7 @@ import { presentInspection } from '#api/present/inspection.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
-import { inspectMemory } from '#shared/vault/read/lists/inspect.ts'
+import { inspectMemory } from '#shared/vault/read/lists/inspect.mongo.ts'
 
 /** Lists the sources of a reflection, and the reflections that cover a memory. */
 export function inspect(router: Router, backend: ApiBackend): void {

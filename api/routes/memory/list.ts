@@ -10,7 +10,7 @@ import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
 import { parseAsOf, requireKnown } from '#shared/vault/read/search/as-of.ts'
-import { listMemories } from '#shared/vault/read/lists/listing.ts'
+import { listMemories } from '#shared/vault/read/lists/listing.mongo.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
 
 /** Pages through the core vault and its reflections. */

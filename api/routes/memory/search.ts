@@ -10,7 +10,7 @@ import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { requireReadableVault } from '#shared/access/caller.ts'
 import { momentOf, parseAsOf } from '#shared/vault/read/search/as-of.ts'
-import { recallReranked } from '#shared/vault/read/search/recall-reranked.ts'
+import { recallReranked } from '#shared/vault/read/search/recall.ts'
 import { sharedIdsOf } from '#shared/vault/read/search/retrieval-trail.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 

@@ -4,7 +4,7 @@ import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentPage } from '#api/present/page.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
-import { listSessions, type ListedSession } from '#shared/vault/read/lists/sessions.ts'
+import { listSessions, type ListedSession } from '#shared/vault/read/lists/sessions.postgres.ts'
 
 /** Pages through the sessions of a vault. */
 export function sessions(router: Router, backend: ApiBackend): void {

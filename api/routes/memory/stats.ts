@@ -6,9 +6,9 @@ import type { Context } from 'koa'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { requireNothingExpired, type Caller } from '#shared/access/caller.ts'
-import { findKeyAfterPurge } from '#shared/vault/base/find-key-after-purge.ts'
+import { findKeyAfterPurge } from '#shared/vault/base/expiry-protocol.ts'
 import { hashKey, maskKey, parseKey } from '#shared/access/key.ts'
-import { countDays } from '#shared/vault/read/lists/day-counts.mongo.ts'
+import { countDays } from '#shared/vault/read/lists/counts.mongo.ts'
 import { sessionsToErase } from '#shared/vault/base/erasures.postgres.ts'
 
 /** Days with memories that are answered at most: ten years without a gap. */

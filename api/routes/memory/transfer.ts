@@ -4,15 +4,10 @@ import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentCopyCandidate } from '#api/present/copy-candidate.ts'
 import { sendOperationOutcome, prefersAsync } from '#api/edge/operation-response.ts'
-import {
-  embeddingModelForRequest,
-  requestedEmbeddingModel,
-  resolveDryRun,
-} from '#api/edge/request.ts'
+import { embeddingModelForRequest, requestedEmbeddingModel, resolveDryRun } from '#api/edge/request.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
-import { acceptCopy } from '#shared/vault/copy/accept.ts'
+import { acceptCopy, resolveDestination } from '#shared/vault/copy/accept.ts'
 import { transferCandidates } from '#shared/vault/copy/candidates.ts'
-import { resolveDestination } from '#shared/vault/copy/destination.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
 
 /** Copies the raw core memories of the key's vault to the vault of another key, or previews it. */

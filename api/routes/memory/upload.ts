@@ -7,15 +7,10 @@ import { sendInputNotes } from '#api/edge/input-notes.ts'
 import { readNdjsonBody, ndjsonLimits } from '#api/edge/ndjson.ts'
 import { sendOperationOutcome, prefersAsync } from '#api/edge/operation-response.ts'
 import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
-import {
-  requireBalance,
-  requirePaymentMethod,
-  requireQueueCapacity,
-} from '#shared/billing/admission-checks.ts'
+import { requireBalance, requirePaymentMethod, requireQueueCapacity } from '#shared/billing/admission-checks.ts'
 import { acceptFile } from '#shared/vault/bulk/accept-file.ts'
-import { refuseExportLine } from '#shared/vault/bulk/line-kinds.ts'
+import { refuseExportLine, requireFutureExpiry, resolveLine, uploadLineKey } from '#shared/vault/bulk/upload-lines.ts'
 import type { NumberedLine, UploadedLine } from '#shared/domain/file-types.ts'
-import { requireFutureExpiry, resolveLine, uploadLineKey } from '#shared/vault/bulk/upload-lines.ts'
 import { requireStorePermission } from '#shared/access/caller.ts'
 
 /** Stores a file of JSON lines; answers when it is stored, or with the operation that stores it. */

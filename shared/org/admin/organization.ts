@@ -1,4 +1,4 @@
-import { retireVaults } from '#shared/vault/delete/retire-vaults.ts'
+import { retireVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Admin } from '#shared/access/admin.ts'
 import { normalizeName } from '#shared/org/base/normalize.ts'

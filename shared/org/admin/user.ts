@@ -19,7 +19,7 @@ import {
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { retireVaults } from '#shared/vault/delete/retire-vaults.ts'
+import { retireVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
 
 const conflictMessage = 'The organization has a user of this email already'
 

@@ -4,7 +4,7 @@ import type { Queue } from '#shared/storage/queue/queue.ts'
 import { settleOperations, type OperationState } from '#shared/operations/operations.postgres.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
 
-/** NOTIFY channel that tells every process which vaults were cleared, so that it drops their indexes. */
+/** NOTIFY channel of cleared vaults: every process drops their indexes. */
 export const clearedChannel = 'vaults_cleared'
 
 /** Notifies every process when the transaction commits. */
@@ -80,11 +80,7 @@ export async function cancelClearedOperations(
   await settleOperations(tx, queue, idsOf(rows), idsOf(pending))
 }
 
-/**
- * Deletes files whose import into a cleared range has not ended, with their content.
- *
- * @returns their operations.
- */
+/** Deletes accepted files of a cleared range. @returns their operations. */
 export async function dropClearedFiles(
   { query }: Transaction,
   { vault, session, upTo, vaultEpoch }: ClearedRange,
@@ -111,8 +107,8 @@ export async function dropClearedLeases(
 }
 
 /**
- * Records a clearing before it is erased. One row per partition: a later clearing replaces it, and one of
- * the whole vault replaces those of its sessions.
+ * Records a clearing before it is erased: one row per partition. A clearing of the vault replaces those of its
+ * sessions.
  */
 export async function beginErasure(
   { query }: Transaction,
@@ -158,8 +154,8 @@ export async function sessionsToErase(
 }
 
 /**
- * Clearings to sweep now, longest due first. The vault has the epoch that it had when a session of the list
- * was cleared: clearing the vault removes the rows of its sessions.
+ * Clearings to sweep now, longest due first. `vaultEpoch` is also that of listed sessions: clearing the vault
+ * removes their rows.
  */
 export async function dueErasures(query: Query, limit: number): Promise<ClearedRange[]> {
   const { rows } = await query<ClearedRange>(
@@ -177,8 +173,8 @@ export async function dueErasures(query: Query, limit: number): Promise<ClearedR
 const tombstoneRetentionDays = 400
 
 /**
- * Schedules the next sweep of a clearing, after as much time again as has passed since it; 400 days after
- * the clearing, it deletes the row instead.
+ * Schedules the next sweep after as much time again as has passed since the clearing. Deletes the row after 400
+ * days.
  */
 export async function postponeErasure(
   query: Query,

@@ -2,39 +2,36 @@ import { MaxKey, MinKey, type Filter } from 'mongodb'
 import { dayMs, retentionStepMs } from '#shared/domain/expiry.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { expiryIndex, idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
+import {
+  acknowledged,
+  countDocuments,
+  findDocuments,
+  findDocument,
+} from '#shared/storage/mongo/commands.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
-/**
- * The memories of a vault that have expired at a moment, in its core and in all sessions, earliest expiry
- * first.
- *
- * @param max number of ids at most
- */
+/** Ids of memories of a vault, sessions included, that have expired at a moment, earliest expiry first. */
 export async function findExpiredIds(
   { memories }: Collections,
   scope: Scope,
   at: number,
   max: number,
 ): Promise<string[]> {
-  const rows = await memories
-    .find(
-      { ...epochFilter(scope), expires_at: { $lte: new Date(at) } },
-      {
-        projection: { _id: 1 },
-        sort: { expires_at: 1 },
-        hint: expiryIndex,
-        limit: max,
-        signal: deadline(memories),
-      },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const rows = await findDocuments(
+    memories,
+    { ...epochFilter(scope), expires_at: { $lte: new Date(at) } },
+    {
+      projection: { _id: 1 },
+      sort: { expires_at: 1 },
+      hint: expiryIndex,
+      limit: max,
+    },
+  )
   return rows.map(({ _id }) => _id)
 }
 
@@ -43,17 +40,15 @@ export async function findNextExpiry(
   { memories }: Collections,
   scope: Scope,
 ): Promise<number | null> {
-  const row = await memories
-    .findOne(
-      { ...epochFilter(scope), expires_at: { $exists: true } },
-      {
-        projection: { expires_at: 1 },
-        sort: { expires_at: 1 },
-        hint: expiryIndex,
-        signal: deadline(memories),
-      },
-    )
-    .catch(refuseWhenUnreachable)
+  const row = await findDocument(
+    memories,
+    { ...epochFilter(scope), expires_at: { $exists: true } },
+    {
+      projection: { expires_at: 1 },
+      sort: { expires_at: 1 },
+      hint: expiryIndex,
+    },
+  )
   return row?.expires_at?.getTime() ?? null
 }
 
@@ -80,10 +75,10 @@ export async function tombstoneAlreadyExpired(
 }
 
 /**
- * Sets the expiry of memories from a retention, counted from when they were stored, and the expiry asked
- * for, whichever is earlier; as `expiryFor`. Idempotent.
+ * Sets the expiry of memories to the earlier of that of the retention and that asked for, as `expiryFor`.
+ * Idempotent.
  *
- * @param days null where there is no retention
+ * @param days null: no retention
  */
 export async function applyRetention(
   { memories }: Collections,
@@ -99,7 +94,7 @@ export async function applyRetention(
     [{ $set: { expires_at: { $ifNull: [expiry, '$$REMOVE'] } } }],
     { hint: idIndex },
   )
-  await withWriteTimeout(update).catch(refuseWhenUnreachable)
+  await acknowledged(update)
 }
 
 /** The fields of a memory that determine its expiry. */
@@ -116,18 +111,20 @@ const scanDeadlineMs = 60_000
 
 /** The number of memories of a vault, in its core and in all sessions. */
 export const countVaultMemories = ({ memories }: Collections, scope: Scope): Promise<number> =>
-  memories
-    .countDocuments(epochFilter(scope), {
+  countDocuments(
+    memories,
+    epochFilter(scope),
+    {
       hint: partitionIndex,
-      signal: deadline(memories, scanDeadlineMs),
-    })
-    .catch(refuseWhenUnreachable)
+    },
+    scanDeadlineMs,
+  )
 
 /**
- * The next page of a vault's memories, in the order of its index.
+ * A page of a vault's memories, in the order of its index.
  *
  * @param after the end of the page before; null starts at the beginning
- * @returns the rows, and the end of the page; null when it is the last one.
+ * @returns `after`: null for the last page
  */
 export async function retentionPage(
   { memories }: Collections,
@@ -140,20 +137,18 @@ export async function retentionPage(
   const from = after
     ? { session: after.session, tier: after.tier, at: new Date(after.at), _id: after.id }
     : { session: first, tier: first, at: first, _id: first }
-  const documents = await memories
-    .find(
-      { ...epochFilter(scope), ...(after && { _id: { $ne: after.id } }) },
-      {
-        projection: { session: 1, tier: 1, at: 1, stored_at: 1, expires_at: 1, expires_asked: 1 },
-        hint: partitionIndex,
-        min: { vault, epoch, ...from },
-        max: { vault, epoch, session: last, tier: last, at: last, _id: last },
-        limit: max,
-        signal: deadline(memories, scanDeadlineMs),
-      },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const documents = await findDocuments(
+    memories,
+    { ...epochFilter(scope), ...(after && { _id: { $ne: after.id } }) },
+    {
+      projection: { session: 1, tier: 1, at: 1, stored_at: 1, expires_at: 1, expires_asked: 1 },
+      hint: partitionIndex,
+      min: { vault, epoch, ...from },
+      max: { vault, epoch, session: last, tier: last, at: last, _id: last },
+      limit: max,
+    },
+    scanDeadlineMs,
+  )
   const end = documents.length < max ? undefined : documents.at(-1)
   return {
     rows: documents.map(toRetentionRow),

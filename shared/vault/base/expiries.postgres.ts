@@ -9,10 +9,7 @@ export type ScheduledExpiry = {
   expiresAt: number
 }
 
-/**
- * Schedules the earliest expiry of memories before they are written: from here on no reader misses it,
- * whatever process dies.
- */
+/** Schedules the earliest expiry of memories before they are written, so that no reader misses it. */
 export async function scheduleExpiries(
   postgres: Postgres,
   scheduled: readonly ScheduledExpiry[],
@@ -96,9 +93,8 @@ export async function readExpiryState(
 const scheduledMinutesMax = 15
 
 /**
- * Sets the next expiry of a vault after a scan of its memories; scheduled work counts as well, and where its
- * expiry has passed, the next scan is a second away. The caller holds the vault's lock (`lockVault`), taken in
- * a statement of its own.
+ * Sets the next expiry of a vault after a scan of its memories. Scheduled work counts too; where it is overdue,
+ * the next scan is a second away. The caller holds the vault's lock (`lockVault`).
  *
  * @param earliest in epoch milliseconds; null when no memory expires
  * @returns false, with nothing written, when the vault has changed since the scan.

@@ -37,7 +37,7 @@ const stepQueues = {
 type StepQueueName = (typeof stepQueues)[LongOperationKind]['name']
 
 /**
- * The jobs that an operation begins with. Each has a lower priority than the one before.
+ * The jobs that an operation begins with, each with a lower priority than the one before.
  *
  * @param pending the vault's number of pending operations: lowers the priority
  */
@@ -60,8 +60,7 @@ const stepJob = (
 })
 
 /**
- * Accepts an operation with its steps: writes both and the first jobs. Accepting the same operation again
- * changes nothing.
+ * Accepts an operation with its steps and first jobs. Accepting the same operation again changes nothing.
  *
  * @param target the vault that is written to, where that is not the vault of the request
  */
@@ -108,10 +107,10 @@ export type StepResult<Step> = {
 }
 
 /**
- * Settles a step once, however many times it runs: makes its changes visible, and sends the next step or
- * ends the operation with its outcome and its bill. The caller holds the locks of the vaults (`lockVaults`).
+ * Settles a step once, however often it runs: makes its changes visible, and sends the next step or ends the
+ * operation with outcome and bill. The caller has locked the vaults (`lockVaults`).
  *
- * @returns false when it was settled before or its operation has ended: then nothing is written.
+ * @returns false, with nothing written, when it was settled before or its operation has ended.
  */
 export async function settleStep<Step extends OperationStep>(
   tx: Transaction,

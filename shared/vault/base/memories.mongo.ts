@@ -16,6 +16,7 @@ import {
 import { idIndex, partitionIndex, tagSetIndex } from '#shared/storage/mongo/indexes.ts'
 import { partitionFilter, type Partition } from '#shared/storage/mongo/partition.ts'
 import { isUnconfirmed } from '#shared/storage/mongo/server-errors.ts'
+import { aggregateDocuments, findDocuments } from '#shared/storage/mongo/commands.ts'
 
 type Stats = {
   memories: number
@@ -56,10 +57,7 @@ export class MemoryStore {
     this.#memories = memories
   }
 
-  /**
-   * Stores memories, journaled. One whose id is taken, by a memory or a tombstone, is left as it is: storing
-   * twice is storing once.
-   */
+  /** Stores memories, journaled. One whose id is taken, by a memory or a tombstone, stays as it is. */
   async add(added: readonly NewMemory[], space: string): Promise<void> {
     for (const batch of insertBatches(added)) {
       const documents = batch.map(memory => toMemoryDocument(memory, space))
@@ -74,10 +72,10 @@ export class MemoryStore {
     ids: readonly string[],
   ): Promise<Set<string>> {
     const filter = { vault: { $eq: vault }, _id: { $in: [...ids] } }
-    const rows = await this.#memories
-      .find(filter, { projection: { _id: 1 }, hint: idIndex, signal: deadline(this.#memories) })
-      .toArray()
-      .catch(refuseWhenUnreachable)
+    const rows = await findDocuments(this.#memories, filter, {
+      projection: { _id: 1 },
+      hint: idIndex,
+    })
     return new Set(rows.map(row => row._id))
   }
 
@@ -118,14 +116,10 @@ export class MemoryStore {
     ids: readonly string[],
   ): Promise<EmbeddedMemory[]> {
     const filter = { ...partitionFilter(scope, partition, space), _id: { $in: [...ids] } }
-    const rows = await this.#memories
-      .find(filter, {
-        projection: embeddedMemoryProjection(space),
-        hint: idIndex,
-        signal: deadline(this.#memories),
-      })
-      .toArray()
-      .catch(refuseWhenUnreachable)
+    const rows = await findDocuments(this.#memories, filter, {
+      projection: embeddedMemoryProjection(space),
+      hint: idIndex,
+    })
     return rows.map(row => embeddedMemoryFromDocument(row, space))
   }
 
@@ -137,10 +131,7 @@ export class MemoryStore {
       .catch(refuseWhenUnreachable)
   }
 
-  /**
-   * Number, tokens, oldest and newest time of the memories of a vault, sessions included, without those of
-   * cleared session epochs.
-   */
+  /** Totals of the memories of a vault, sessions included, without those of cleared session epochs. */
   async stats(
     { vault, epoch }: VaultScope,
     clearedSessions: readonly { session: string; upTo: number }[],
@@ -150,13 +141,11 @@ export class MemoryStore {
       session_epoch: { $lte: upTo },
     }))
     const $nor = cleared.length > 0 && { $nor: cleared }
-    const [row] = await this.#memories
-      .aggregate<StatsRow>(
-        [{ $match: { vault: { $eq: vault }, epoch: { $eq: epoch }, ...$nor } }, { $group: totals }],
-        { hint: partitionIndex, signal: deadline(this.#memories) },
-      )
-      .toArray()
-      .catch(refuseWhenUnreachable)
+    const [row] = await aggregateDocuments<StatsRow>(
+      this.#memories,
+      [{ $match: { vault: { $eq: vault }, epoch: { $eq: epoch }, ...$nor } }, { $group: totals }],
+      { hint: partitionIndex },
+    )
     if (!row) return { memories: 0, tokens: 0, oldest: null, newest: null }
     const { memories, tokens, oldest, newest } = row
     return { memories, tokens, oldest: oldest.getTime(), newest: newest.getTime() }
@@ -244,4 +233,17 @@ export function ignoreDuplicateKeys(error: unknown): void {
     if (failures.length > 0 && failures.every(({ code }) => code === duplicateKeyCode)) return
   }
   refuseWhenUnreachable(error)
+}
+
+/** The vault spaces of the first memory in the order of the index: as a rule the oldest one. */
+export async function spacesOfOldest(
+  { memories }: Pick<Mongo, 'memories'>,
+  { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
+): Promise<string[]> {
+  const [row] = await findDocuments(
+    memories,
+    { vault: { $eq: vault }, epoch: { $eq: epoch } },
+    { projection: { vectors: 1 }, hint: partitionIndex, limit: 1 },
+  )
+  return Object.keys(row?.vectors ?? {})
 }

@@ -33,9 +33,8 @@ export async function hasOrgs(query: Query): Promise<boolean> {
 }
 
 /**
- * Shared vaults that are not known to be in a space, except those whose re-embedding began in the last hour:
- * it may still run, and a failed one is not repeated at once. This also keeps processes of two
- * configurations from moving a vault back and forth.
+ * Shared vaults that are not known to be in a space, without those whose re-embedding began in the last hour: it
+ * may still run, and processes of two configurations do not move a vault back and forth.
  */
 export async function sharedVaultsOutsideSpace(
   query: Query,

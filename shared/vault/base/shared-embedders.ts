@@ -6,9 +6,8 @@ import type { Embedders } from '#shared/models/embedders.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
 /**
- * The embedders to search shared memories with: the service's own, whatever model the member's request
- * names, and while a shared vault moves there from the space of an earlier model, that model's too. An earlier
- * model that is unreachable is left out: memories only it would find are found when they have moved.
+ * The embedders to search shared memories with: the service's own, and that of the space which a shared vault is
+ * leaving. A former model that is unreachable is left out: its memories are found when they have moved.
  *
  * @param space the space that holds all of the vault; null: not determined yet
  * @returns the service's embedder first.
@@ -35,10 +34,8 @@ export const undefinedIfUnavailable = <Result>(
   })
 
 /**
- * The embedders to write shared memories with: while the vault moves between two spaces, both, so that the
- * memories are found in either.
+ * The embedders to write shared memories with: both, while the vault moves between two spaces.
  *
- * @returns the service's embedder first.
  * @throws Refusal as `openSharedEmbedders`.
  */
 export const openOrgEmbedders = async (

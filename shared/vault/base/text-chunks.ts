@@ -1,7 +1,10 @@
 import { runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { countTokensInSteps } from '#shared/core/tokens.ts'
+import type { Message, Turn } from '#shared/domain/message-content.ts'
+import { toReadTurns } from '#shared/domain/turn/conversation.ts'
+import { applyRedactionToMessages, type RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 
-export type TextChunk = { text: string; tokens: number }
+type TextChunk = { text: string; tokens: number }
 
 /** Tokens per memory at most; a longer text becomes several memories. */
 export const chunkTokensMax = 512
@@ -10,9 +13,8 @@ export const chunkTokensMax = 512
 const charactersPerToken = 128
 
 /**
- * Cuts a text into chunks of at most 512 tokens, at paragraph ends where possible, then at sentence ends, then
- * at word ends, and only then between graphemes, or inside one that is longer. The chunks joined are the text, character for character. The
- * event loop runs in between.
+ * Cuts a text into chunks of at most 512 tokens: at ends of paragraphs, then of sentences, then of words, then
+ * of graphemes, then inside one. The chunks joined are the text. Yields to the event loop.
  */
 export const splitIntoChunks = (text: string): Promise<TextChunk[]> =>
   runInSlices(splitInSteps(text))
@@ -90,4 +92,31 @@ function joinGroups(parts: string[], size: number): string[] {
     slices.push(parts.slice(start, start + size).join(''))
   }
   return slices
+}
+
+/** A turn with its text in chunks. */
+export type ChunkedTurn = Omit<Turn, 'text'> & { chunks: TextChunk[] }
+
+export type ChunkedMessages = {
+  /** As they may be stored. */
+  messages: readonly Message[]
+  turns: ChunkedTurn[]
+}
+
+/**
+ * Redacts messages that were read and cuts their turns into chunks.
+ *
+ * @throws Refusal `invalid` when the policy blocks one.
+ */
+export async function chunkMessages(
+  redaction: RedactionPolicy | null,
+  messages: readonly Message[],
+): Promise<ChunkedMessages> {
+  const storable = applyRedactionToMessages(redaction, messages)
+  const turns: ChunkedTurn[] = []
+  for (const { text, ...turn } of toReadTurns(storable)) {
+    const chunks = await splitIntoChunks(text)
+    turns.push({ ...turn, chunks: chunks.filter(({ text }) => text.trim() !== '') })
+  }
+  return { messages: storable, turns }
 }

@@ -1,10 +1,9 @@
 import type { Tier } from '#shared/domain/memory.ts'
-import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { deadline } from '#shared/storage/mongo/deadline.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
+import { findDocuments, acknowledged } from '#shared/storage/mongo/commands.ts'
 
 /** The partition of a memory. */
 export type LiveMemory = { id: string; session: string | null; sessionEpoch: number }
@@ -28,14 +27,10 @@ export async function findLiveMemories(
   ids: readonly string[],
 ): Promise<LiveMemory[]> {
   const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: [...ids] } }
-  const rows = await memories
-    .find(filter, {
-      projection: { session: 1, session_epoch: 1 },
-      hint: idIndex,
-      signal: deadline(memories),
-    })
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const rows = await findDocuments(memories, filter, {
+    projection: { session: 1, session_epoch: 1 },
+    hint: idIndex,
+  })
   return rows.map(({ _id, session, session_epoch }) => ({
     id: _id,
     session: session || null,
@@ -52,11 +47,9 @@ type OpenChanges = {
 }
 
 /**
- * Replaces memories by tombstones: text, vectors and epoch are removed in one write, the id stays taken. Until
- * `finalizeTombstones` a tombstone keeps the fields the operation needs to finalize, so that a second run
- * finalizes the same. Existing tombstones stay as they are.
- *
- * @param open what has marked memories and not changed the debt yet
+ * Replaces memories by tombstones: text, vectors and epoch go in one write, the id stays taken. Until
+ * `finalizeTombstones` a tombstone keeps what the operation needs to finalize, so that a second run finalizes
+ * the same. Existing tombstones stay as they are.
  */
 export async function tombstone(
   { memories }: Pick<Mongo, 'memories'>,
@@ -84,7 +77,7 @@ export async function tombstone(
     batch: '$batch',
     sources: '$sources',
   }
-  await withWriteTimeout(
+  await acknowledged(
     memories.updateMany(
       {
         vault: { $eq: vault },
@@ -95,7 +88,7 @@ export async function tombstone(
       [{ $replaceRoot: { newRoot: { ...tombstoneFields, tomb_at: '$$NOW' } } }],
       { hint: idIndex },
     ),
-  ).catch(refuseWhenUnreachable)
+  )
 }
 
 /** The tombstones of an operation that are not finalized. */
@@ -105,10 +98,7 @@ export async function findTombstonedBy(
   ids: readonly string[],
 ): Promise<TombstonedMemory[]> {
   const filter = { vault: { $eq: vault }, tomb_by: { $eq: operation }, _id: { $in: [...ids] } }
-  const rows = await memories
-    .find(filter, { hint: idIndex, signal: deadline(memories) })
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const rows = await findDocuments(memories, filter, { hint: idIndex })
   return rows.map(toTombstonedMemory)
 }
 
@@ -118,7 +108,7 @@ export async function finalizeTombstones(
   { operation, vault }: TombstoneScope,
   ids: readonly string[],
 ): Promise<void> {
-  await withWriteTimeout(
+  await acknowledged(
     memories.updateMany(
       { vault: { $eq: vault }, tomb_by: { $eq: operation }, _id: { $in: [...ids] } },
       [
@@ -130,7 +120,7 @@ export async function finalizeTombstones(
       ],
       { hint: idIndex },
     ),
-  ).catch(refuseWhenUnreachable)
+  )
 }
 
 /** A tombstone stays its vault's: only that vault's work may find the id taken. */

@@ -6,7 +6,7 @@ export type VaultChanges = { stored: string[]; removed: string[] }
 /**
  * The changes in one partition of a vault after a revision, up to the scope's own.
  *
- * @returns null when the log is incomplete: it was trimmed, or the partition was cleared.
+ * @returns null when the log was trimmed or the partition was cleared.
  */
 export async function changesSince(
   query: Query,

@@ -4,18 +4,14 @@ import {
 } from '#shared/operations/finished-deliveries.postgres.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
-import {
-  suggestionColumns,
-  suggestionDeliveriesSql,
-} from '#shared/vault/base/suggestion-deliveries.postgres.ts'
-import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Transaction, Query } from '#shared/storage/postgres/connect.ts'
 import type { PartitionChange, DebtChange } from '#shared/domain/vault-change.ts'
+import type { VaultScope } from '#shared/domain/memory.ts'
+import { accountVaultSql } from '#shared/operations/account-vaults.postgres.ts'
 
 /**
- * Makes a write visible: raises the revision, logs which ids every process reads again or drops, and changes
- * the debt. Call it after MongoDB has acknowledged the write, in the transaction that finalizes the work.
- *
- * @returns the new revision.
+ * Makes a write visible: raises the revision, logs which ids every process reads again or drops, and changes the
+ * debt. Call it after MongoDB has acknowledged the write, in the transaction that finalizes the work.
  */
 export async function changeVault(
   tx: Pick<Transaction, 'query'>,
@@ -74,16 +70,14 @@ export async function changeVault(
 }
 
 /**
- * SQL for the epoch after one: the seconds since 2025, or one more than before where that is later. An epoch
- * is never used again: when Postgres is restored to an earlier day beside a later MongoDB, counting on from its
- * last epoch would repeat epochs and show memories that were cleared in them. A restore takes longer than a
- * second.
+ * SQL for the epoch after one: the seconds since 2025, or one more than before where that is later. An epoch is
+ * never used again: counting on from a restored Postgres would repeat epochs and show cleared memories.
  */
 export const nextEpochSql = (epoch: string): string =>
   `greatest(${epoch} + 1, floor(extract(epoch from clock_timestamp()) - 1735689600)::int)`
 
 /** The first and the last of the epochs that no longer exist. */
-export type InvalidatedEpochs = { from: number; upTo: number }
+type InvalidatedEpochs = { from: number; upTo: number }
 
 /** Makes all memories of a vault invisible at once: those of earlier epochs no longer exist. */
 export async function raiseEpoch(tx: Transaction, vault: string): Promise<InvalidatedEpochs> {
@@ -124,3 +118,72 @@ export async function takeVaultAdvisoryLock(
 ): Promise<void> {
   await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`${purpose}:${vault}`])
 }
+
+/** Locks a vault's row until the transaction ends. @returns its state. */
+export async function lockVault(
+  { query }: Transaction,
+  vault: string,
+): Promise<{ epoch: number; pending: number }> {
+  const { rows } = await query<{ epoch: number; pending: number }>(
+    'select epoch, pending from vaults where id = $1 for no key update',
+    [vault],
+    'vaults.lock',
+  )
+  return rows[0]!
+}
+
+/** The epochs of the given sessions, or of all sessions of a vault; those with epoch 0 are left out. */
+export async function findSessionEpochs(
+  query: Query,
+  { vault }: Pick<VaultScope, 'vault'>,
+  sessions?: readonly string[],
+): Promise<Map<string, number>> {
+  if (sessions?.length === 0) return new Map()
+  const { rows } = await query<{ session: string; epoch: number }>(
+    `select session, epoch from sessions
+     where vault = $1 and epoch > 0 and ($2::text[] is null or session = any($2))`,
+    [vault, sessions ?? null],
+    'sessions.epochs',
+  )
+  return new Map(rows.map(({ session, epoch }) => [session, epoch]))
+}
+
+/** The current epoch of a vault; undefined when it was deleted. */
+export async function findEpoch(
+  query: Query,
+  { vault }: Pick<VaultScope, 'vault'>,
+): Promise<number | undefined> {
+  const { rows } = await query<{ epoch: number }>(
+    'select epoch from vaults where id = $1',
+    [vault],
+    'vaults.epoch',
+  )
+  return rows[0]?.epoch
+}
+
+/** Of `suggestionDeliveriesSql`: what an update of `vaults v` returns beside the debt of before. */
+export const suggestionColumns =
+  'v.id, v.account, v.raw_units, v.raw_tokens, v.tier2_count, v.tier2_importance'
+
+/**
+ * SQL that writes the webhook messages `reflection.suggested` of vaults whose debt crosses a threshold, in the
+ * statement that raises the debt: 50,000 raw tokens, or an importance of 150 (consolidate/debt.ts). Nothing is
+ * written about the private vaults of members.
+ *
+ * @param raised a with-clause that returns `suggestionColumns`, `former_tokens` and `former_importance`
+ */
+export const suggestionDeliveriesSql = (raised: string): string =>
+  `insert into webhook_deliveries (webhook, event, data)
+   select w.id, 'reflection.suggested', jsonb_build_object(
+     'key', coalesce((select masked from memory_keys where vault = v.id and revoked_at is null
+                      order by created_at desc limit 1), ''),
+     'tier', case when v.raw_tokens >= 50000 and v.former_tokens < 50000 then 1 else 2 end,
+     'raw_units', v.raw_units, 'raw_tokens', v.raw_tokens,
+     'tier2_count', v.tier2_count, 'tier2_importance', v.tier2_importance)
+   from ${raised} v
+   join webhooks w on w.account = v.account and w.disabled_at is null
+     and 'reflection.suggested' = any(w.events)
+   where (v.raw_tokens >= 50000 and v.former_tokens < 50000
+          or v.tier2_importance >= 150 and v.former_importance < 150)
+     and ${accountVaultSql('v.id')}
+   returning id, webhook`

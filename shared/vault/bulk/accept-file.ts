@@ -32,24 +32,19 @@ export type IncomingFile = {
   replaces: boolean
   /** Whether a request waits for the outcome. */
   awaited: boolean
-  /**
-   * Called when the whole file is received, with the hash of the request.
-   *
-   * @returns the id for the operation
-   */
+  /** Called with the hash of the request when the whole file is received. @returns the operation's id. */
   onReceived(requestHash: Buffer): Promise<string>
 }
 
 /**
- * Accepts a file: stages its lines while it arrives, then writes operation and jobs in one transaction.
- * When this rejects, nothing is accepted and no line stays; lines staged by a process that died are
- * deleted with a later file. When an operation for the same file and vault is still under way, that one is
- * returned. It is billed when it ends, for what it stored. Chunks of an upload are stored in parallel, those of an
- * import one after the other.
+ * Accepts a file: stages its lines while it arrives, then writes operation and jobs in one transaction. When
+ * this rejects, nothing is accepted and no line stays; a sweep deletes what dead processes staged. The same file
+ * for the same vault joins the operation that is under way. Chunks of an upload are stored in parallel, those of
+ * an import in turn.
  *
  * @returns the id of the operation that stores the file
- * @throws Refusal `too-large`, `invalid` as `stageFile` does; `invalid`, `upstream` when `embeddings` names
- *   no known model or the model does not answer.
+ * @throws Refusal `too-large`, `invalid` as `stageFile`; `invalid`, `upstream` when `embeddings` names no known
+ *   model or the model does not answer.
  */
 export async function acceptFile(
   { postgres, queue, embedders }: { postgres: Postgres; queue: Queue; embedders: Embedders },

@@ -25,9 +25,9 @@ export type ImportPreview = Omit<BulkTally, 'memories'> & { errors: LineError[] 
 const batchLines = 500
 
 /**
- * Counts what an import of this file would do, without storing anything.
+ * Counts what an import of this file would do. Stores nothing.
  *
- * @throws Refusal as `stageFile` does.
+ * @throws Refusal as `stageFile`.
  */
 export async function dryRunImport(
   backend: Stores,

@@ -44,7 +44,7 @@ export async function dropUnclaimedFile(query: Query, file: string): Promise<voi
 }
 
 /**
- * Marks the file of a running operation as cancelled: its chunks that have not begun are not stored.
+ * Marks the file of a running operation as cancelled: chunks that have not begun are not stored.
  *
  * @returns false when the operation has ended, or has no file.
  */
@@ -83,8 +83,8 @@ const sessionsOfFile = `select l.request->>'session'
   union all select unnest(sessions) from operation_steps where long_operation = l.id`
 
 /**
- * The operation that is storing the same file in the same vault, if any. An operation that was cancelled, or
- * whose vault or one of whose sessions was cleared since, does not count.
+ * The operation that is storing the same file in the same vault. One that was cancelled, or whose vault or
+ * session was cleared since, does not count.
  */
 export async function findSameFileInFlight(
   query: Query,
@@ -106,11 +106,7 @@ export async function findSameFileInFlight(
   return rows[0]?.operation
 }
 
-/**
- * Assigns a staged file to an operation, in the transaction that accepts it.
- *
- * @returns the numbers of its chunks, in order
- */
+/** Assigns a staged file to an operation, in the transaction that accepts it. @returns its chunks' numbers. */
 export async function claimFile(
   query: Query,
   file: string,

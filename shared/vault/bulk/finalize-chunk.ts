@@ -6,7 +6,7 @@ import type { StepTally } from '#shared/operations/operation-steps.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
-import { findSessionEpochs, lockVault } from '#shared/vault/base/vault-state.postgres.ts'
+import { findSessionEpochs, lockVault } from '#shared/vault/base/vaults.postgres.ts'
 import type { BulkChunk } from '#shared/vault/bulk/files.postgres.ts'
 import { debtContribution, type PlannedItem } from '#shared/vault/bulk/plan-items.ts'
 import { acceptedSessionEpoch } from '#shared/vault/bulk/upload-lines.ts'
@@ -18,8 +18,8 @@ const ofFile: Pick<StepResult<BulkChunk>, 'progress' | 'summarize'> = {
 }
 
 /**
- * Settles a chunk whose memories are written. Memories whose vault or session was cleared in the meantime
- * were never visible: they are deleted, and neither reported as stored nor billed.
+ * Settles a chunk whose memories are written. Memories whose vault or session was cleared meanwhile were never
+ * visible: they are deleted, and neither reported nor billed.
  */
 export async function finalizeStoredChunk(
   { postgres, queue, memories }: { postgres: Postgres; queue: Queue; memories: MemoryStore },
@@ -56,7 +56,7 @@ export async function finalizeStoredChunk(
 /**
  * Settles a chunk of a cancelled file without storing it; its lines count nowhere.
  *
- * @returns false when an earlier run has begun to store it: that is to be finished.
+ * @returns false when an earlier run has begun to store it: that run is to be finished.
  */
 export async function cutChunk(
   { postgres, queue }: { postgres: Postgres; queue: Queue },

@@ -1,6 +1,10 @@
 import type { ExportedLine, NumberedLine } from '#shared/domain/file-types.ts'
-import { importedMemoryId } from '#shared/vault/bulk/line-ids.ts'
-import { findLiveIds, type IdCandidates, type BulkItem } from '#shared/vault/bulk/plan-items.ts'
+import {
+  importedMemoryId,
+  findLiveIds,
+  type IdCandidates,
+  type BulkItem,
+} from '#shared/vault/bulk/plan-items.ts'
 import type { LineReader } from '#shared/vault/bulk/stage-file.ts'
 import {
   expiryForLine,
@@ -38,8 +42,7 @@ export const createImportReader = (
 })
 
 /**
- * Checks what the shape of a line does not: reflections have an importance and no session; raw memories
- * have neither importance nor sources.
+ * Refuses a raw memory with fields of reflections, and a reflection without importance or in a session.
  *
  * @throws Refusal `invalid`.
  */
@@ -60,8 +63,8 @@ function requireTierFields(line: ExportedLine): void {
 }
 
 /**
- * The ids an imported line may get: its own when it is free, otherwise ids that depend on the vault and the
- * line alone, so that a second import finds what the first one stored.
+ * The ids an imported line may get: its own when it is free, else ids that depend on vault and line alone, so
+ * that a second import finds what the first one stored.
  */
 export const importIdCandidates = (
   scope: Pick<VaultScope, 'vault' | 'epoch'>,

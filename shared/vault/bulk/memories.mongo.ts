@@ -1,6 +1,5 @@
 import { Binary, MongoBulkWriteError } from 'mongodb'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import {
   insertBatches,
@@ -13,6 +12,7 @@ import type { Partition } from '#shared/storage/mongo/partition.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { contentHashIndex, idIndex } from '#shared/storage/mongo/indexes.ts'
 import { isUnconfirmed } from '#shared/storage/mongo/server-errors.ts'
+import { findDocuments } from '#shared/storage/mongo/commands.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
@@ -42,17 +42,14 @@ export async function findStoredStates(
 ): Promise<Map<string, StoredState>> {
   const states = new Map<string, StoredState>()
   for (let start = 0; start < ids.length; start += idsMax) {
-    const rows = await memories
-      .find(
-        { vault: { $eq: vault }, _id: { $in: ids.slice(start, start + idsMax) } },
-        {
-          projection: { text: 0, hash: 0, vectors: 0, sources: 0 },
-          hint: idIndex,
-          signal: deadline(memories),
-        },
-      )
-      .toArray()
-      .catch(refuseWhenUnreachable)
+    const rows = await findDocuments(
+      memories,
+      { vault: { $eq: vault }, _id: { $in: ids.slice(start, start + idsMax) } },
+      {
+        projection: { text: 0, hash: 0, vectors: 0, sources: 0 },
+        hint: idIndex,
+      },
+    )
     for (const { _id, ...row } of rows) {
       states.set(_id, { ...row, isLive: row.epoch === epoch && row.tomb_at === undefined })
     }
@@ -73,33 +70,26 @@ export async function presentTexts(
   texts: readonly TextAndTime[],
 ): Promise<Set<string>> {
   if (texts.length === 0) return new Set()
-  const rows = await memories
-    .find(
-      {
-        vault: { $eq: vault },
-        hash: { $in: texts.map(({ hash }) => new Binary(hash)) },
-        epoch: { $eq: epoch },
-        session: { $eq: session ?? '' },
-        session_epoch: { $eq: sessionEpoch },
-      },
-      {
-        projection: { _id: 0, hash: 1, at: 1 },
-        hint: contentHashIndex,
-        signal: deadline(memories),
-      },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const rows = await findDocuments(
+    memories,
+    {
+      vault: { $eq: vault },
+      hash: { $in: texts.map(({ hash }) => new Binary(hash)) },
+      epoch: { $eq: epoch },
+      session: { $eq: session ?? '' },
+      session_epoch: { $eq: sessionEpoch },
+    },
+    {
+      projection: { _id: 0, hash: 1, at: 1 },
+      hint: contentHashIndex,
+    },
+  )
   return new Set(
     rows.map(({ hash, at }) => textAndTimeKey({ hash: hash.value(), at: at.getTime() })),
   )
 }
 
-/**
- * Stores memories whose ids are free, journaled.
- *
- * @returns the ids that were taken, by any vault; their documents are left unchanged
- */
+/** Stores memories whose ids are free, journaled. @returns the ids that any vault has taken. */
 export async function insertIfIdFree(
   { memories }: Collections,
   added: readonly RestoredMemory[],

@@ -11,9 +11,7 @@ export type LineLimits = {
   linesMax: number
 }
 
-/**
- * A line that is not blank. White space alone is blank; a U+200B is a character, and every text is stored as it was sent.
- */
+/** A line that is not blank, that is: has more than white space. U+200B is a character. */
 export type RawLine = {
   /** From 1, blank lines included, as editors count. */
   number: number
@@ -32,8 +30,8 @@ const noBytes = new Uint8Array()
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * Splits a stream of bytes into lines: LF or CRLF, with or without a byte order mark, the last line with or
- * without a line break. Blank lines are left out. Memory holds at most one line and one chunk of the source.
+ * Splits a stream of bytes into lines: LF or CRLF, with or without a byte order mark. Leaves out blank lines.
+ * Holds at most one line and one chunk of the source in memory.
  *
  * @throws Refusal `too-large` as soon as the file has too many lines or bytes.
  */

@@ -30,8 +30,8 @@ export type LineReader = {
 }
 
 /**
- * Lines and bytes for one job: it takes a fraction of a second and can be retried cheaply. A file of 10,000
- * lines took a fifth to a third longer in chunks of 100 lines, and no less time in chunks of 250.
+ * Lines and bytes for one job, which takes a fraction of a second. Chunks of 100 lines took a fifth to a third
+ * longer, chunks of 250 no less.
  */
 const chunkLines = 200
 const chunkBytes = 512 * 1024
@@ -46,11 +46,10 @@ export type StagedFile = {
 }
 
 /**
- * Reads a file as it arrives and stages it in chunks, one per tier at a time: memory use does not grow with
- * the file. Faulty lines are counted, reported and left out.
+ * Stages a file in chunks as it arrives, one per tier at a time: memory use does not grow with the file. Faulty
+ * lines are counted, reported and left out.
  *
- * @throws Refusal `too-large` when a limit is exceeded, `invalid` when the file has no line that can be stored, or is
- *   cut off.
+ * @throws Refusal `too-large` over a limit, `invalid` for a file that is cut off or has no line to store.
  */
 export async function stageFile(
   query: Query,

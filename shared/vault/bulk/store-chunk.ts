@@ -1,5 +1,4 @@
-import { forgetWrongEmbedder } from '#shared/vault/base/forget-wrong-embedder.ts'
-import { embedToStore } from '#shared/vault/base/embed-to-store.ts'
+import { forgetWrongEmbedder, embedToStore } from '#shared/vault/base/embed-to-store.ts'
 import type { PlannedMemory } from '#shared/domain/file-types.ts'
 import { buildImportItems } from '#shared/vault/bulk/import-lines.ts'
 import {
@@ -13,8 +12,11 @@ import { buildUploadItems } from '#shared/vault/bulk/upload-lines.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
-import { applyCurrentRetention } from '#shared/vault/base/apply-retention.ts'
-import { withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
+import {
+  applyCurrentRetention,
+  withExpiryProtocol,
+  type ExpiryPurger,
+} from '#shared/vault/base/expiry-protocol.ts'
 import {
   insertIfIdFree,
   replaceStored,
@@ -29,7 +31,6 @@ import type { Stores } from '#shared/storage/stores.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
 
 type StoreChunkBackend = Stores & {
   memories: MemoryStore
@@ -41,9 +42,8 @@ type StoreChunkBackend = Stores & {
 const purgeTimeoutMs = 10_000
 
 /**
- * Stores one chunk of a file. Safe to run any number of times, in several processes at once: the plan of the
- * chunk is saved before the first memory is written, all writes use the ids of the plan, and the chunk is
- * settled once. The chunk that is settled last ends the operation.
+ * Stores one chunk of a file. Safe to run any number of times at once: the plan is saved before the first memory
+ * is written, all writes use the ids of the plan, and the chunk is settled once.
  *
  * @returns false when the chunk was settled before, its operation was cancelled, or its vault was cleared
  * @throws Refusal `upstream` when embedding fails, `unavailable` when a store is out of reach.
@@ -140,9 +140,9 @@ async function writeMemories(
 }
 
 /**
- * Decides about items whose id was taken. One that another operation has stored is skipped. A memory of this
- * operation was written by an earlier run. Without a document in this vault the id belongs to another vault:
- * the next id is tried.
+ * Decides about items whose id was taken. One that another operation has stored is skipped; one of this
+ * operation was written by an earlier run. An id without a document in this vault is another vault's: the next
+ * id is tried.
  *
  * @returns the items to insert under their next id
  */

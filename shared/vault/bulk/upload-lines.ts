@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { NumberedLine, UploadedLine } from '#shared/domain/file-types.ts'
-import { lineMemoryId, type LineIdentity } from '#shared/vault/bulk/line-ids.ts'
-import type { BulkItem } from '#shared/vault/bulk/plan-items.ts'
+import { lineMemoryId, type LineIdentity, type BulkItem } from '#shared/vault/bulk/plan-items.ts'
 import { parseMetadata } from '#shared/domain/metadata.ts'
 import { parseExpiresAt, expiryFor, type Expiry } from '#shared/domain/expiry.ts'
 import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
@@ -10,6 +9,7 @@ import { parseStart, type Moment } from '#shared/core/dates.ts'
 import { contentHash } from '#shared/vault/base/memories.mongo.ts'
 import type { BulkChunk } from '#shared/vault/bulk/files.postgres.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 /** Lines of a file with equal keys are the same: their text and time are equal. */
 export const uploadLineKey = ({ content, timestamp }: UploadedLine): string =>
@@ -17,8 +17,8 @@ export const uploadLineKey = ({ content, timestamp }: UploadedLine): string =>
 
 /**
  * The memories of a chunk of an upload: one per line, several for a long line. A line with a time is present
- * already when the vault has a memory of the same text and time; a line without a time, when an earlier line
- * without one had the same text.
+ * when the vault has a memory of the same text and time; one without a time, when an earlier line without one
+ * had the same text.
  */
 export async function buildUploadItems(
   { mongo }: { mongo: Mongo },
@@ -132,3 +132,22 @@ const syntheticTimestamp = (
   { createdAt, fileLines, linesBefore }: BulkChunk,
   index: number,
 ): number => createdAt.getTime() - Math.max(0, fileLines - linesBefore - index - 1)
+
+/** Whether a line has the fields that all lines of exports have, and rows of a search have not. */
+const isExported = (line: unknown): boolean =>
+  ['id', 'tier', 'session_id'].every(name => hasField(line, name))
+
+const hasField = (line: unknown, name: string): boolean =>
+  typeof line === 'object' && line !== null && Object.hasOwn(line, name)
+
+/** @throws Refusal `invalid` for a line of an export, in a file of the other kind. */
+export function refuseExportLine(line: unknown): void {
+  if (isExported(line))
+    throw new Refusal('invalid', 'a line of an export: POST /v1/memory/import takes it')
+}
+
+/** @throws Refusal `invalid` for a line of an upload, in a file of the other kind. */
+export function refuseUploadLine(line: unknown): void {
+  if (hasField(line, 'content') && !hasField(line, 'id') && !hasField(line, 'tier'))
+    throw new Refusal('invalid', 'a line of an upload: POST /v1/memory/upload takes it')
+}

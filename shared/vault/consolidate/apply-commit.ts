@@ -1,5 +1,4 @@
-import { applyCurrentRetention } from '#shared/vault/base/apply-retention.ts'
-import { withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
+import { applyCurrentRetention, withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
 import {
   addReflections,
   markConsolidated,
@@ -17,16 +16,20 @@ import type { DebtChange } from '#shared/domain/vault-change.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { VaultScope } from '#shared/domain/memory.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
+import type { LeaseWithState } from '#shared/domain/lease.ts'
 
 type ApplyCommitBackend = Stores & { queue: Queue; memories: MemoryStore }
 
 /**
- * Applies an accepted commit: stores the reflections, marks their sources, and in one transaction finalizes
- * the lease, moves the debt and makes the change visible. Safe to run any number of times, in several
- * processes at once: ids are fixed, marks name the batch, and a lease is finalized once.
+ * Applies an accepted commit: stores the reflections, marks their sources, and in one transaction finalizes the
+ * lease, moves the debt and makes the change visible. Safe to run any number of times at once: ids are fixed,
+ * marks name the batch, and a lease is finalized once.
  *
  * @returns the number of marked sources; null when the vault was cleared since and nothing was stored.
- * @throws Refusal `unavailable` when a store is out of reach; the next run repeats what was done so far.
+ * @throws Refusal `unavailable` when a store is out of reach; the next run goes on.
  */
 export async function applyCommit(
   { postgres, mongo, queue, memories }: ApplyCommitBackend,
@@ -56,7 +59,7 @@ export async function applyCommit(
 
 /**
  * Marks the sources and finalizes the lease under one lock on the vault's contents: a source is deleted or
- * edited either before it is marked, and counts as it is then, or after the debt has moved.
+ * edited either before it is marked or after the debt has moved.
  *
  * @returns null when the vault was cleared since the commit.
  */
@@ -97,5 +100,26 @@ function debtChangeOf(
     tier2Count: reflections.length,
     tier2Importance: reflections.reduce((sum, { importance }) => sum + importance, 0),
     tier2Tokens: reflections.reduce((sum, { tokens }) => sum + tokens, 0),
+  }
+}
+
+const pollIntervalMs = 50
+
+/**
+ * Waits while another request or a job commits a batch.
+ *
+ * @returns the lease once it is finalized, or its state after `withinMs`; undefined when there is none.
+ */
+export async function waitForCommit(
+  query: Query,
+  scope: Pick<VaultScope, 'vault' | 'epoch'>,
+  batch: string,
+  withinMs: number,
+): Promise<LeaseWithState | undefined> {
+  const deadline = Date.now() + withinMs
+  for (;;) {
+    const lease = await findLease(query, scope, batch)
+    if (lease?.state !== 'committing' || Date.now() >= deadline) return lease
+    await delay(pollIntervalMs)
   }
 }

@@ -18,13 +18,13 @@ import {
   leasedIds,
 } from '#shared/vault/consolidate/leases.postgres.ts'
 import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
-import { batchRule, type BatchTotals } from '#shared/vault/consolidate/batch-rule.ts'
 import { consolidationLock, type Lease, type SourceTier, type Span } from '#shared/domain/lease.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import { thresholdImportance, thresholdTokens } from '#shared/vault/consolidate/debt.ts'
 
-export type Checkout = {
+type Checkout = {
   /** The UUIDv7 this batch gets; the same request sent again gets the same batch. */
   batch: string
   tier: SourceTier
@@ -42,11 +42,11 @@ type CheckoutBackend = Stores & { embedders: Embedders }
 
 /**
  * Leases a batch: the oldest memories of a tier of the core vault that no reflection covers and no other lease
- * holds. One checkout per vault at a time: selection, lease and bill are one transaction.
+ * holds. Selection, lease and bill are one transaction.
  *
- * @returns null when nothing is left to consolidate; then nothing is leased or billed.
+ * @returns null, with nothing leased or billed, when nothing is left to consolidate.
  * @throws Refusal `invalid` when `embeddings` names no known model, `upstream` when its provider does not
- *   answer, `unavailable` when a store is out of reach.
+ *   answer, `unavailable`.
  */
 export async function checkOut(
   { postgres, mongo, embedders }: CheckoutBackend,
@@ -99,8 +99,7 @@ export type UnconsolidatedInOtherSpace = {
 }
 
 /**
- * Another vault space with unconsolidated memories that a checkout with these `embeddings` does not see; null
- * when there is none.
+ * Another vault space with unconsolidated memories that a checkout with these `embeddings` does not see.
  *
  * @throws as `checkOut`.
  */
@@ -135,8 +134,8 @@ const hasDebt = ({ rawUnits, tier2Count }: Caller['keyRow'], tier: SourceTier): 
   (tier === 1 ? rawUnits : tier2Count) > 0
 
 /**
- * Clears a debt that counts memories although none is unconsolidated or leased: the result of a deletion and
- * a commit whose process died between the stores. Otherwise it would suggest empty consolidations forever.
+ * Clears a debt that counts memories although none is unconsolidated or leased: the result of a process that
+ * died between the stores. It would suggest empty consolidations forever.
  */
 async function recomputeDebt(
   { mongo }: { mongo: Mongo },
@@ -189,4 +188,34 @@ function spanOf(memories: readonly UnconsolidatedMemory[]): Span {
     }),
     covers,
   )
+}
+
+/** The totals of a batch so far. */
+export type BatchTotals = { count: number; tokens: number; importance: number }
+
+/** Whether the next memory, by time, still belongs to the batch; the first always does. */
+type BatchRule = (taken: BatchTotals, next: { tokens: number }) => boolean
+
+const tokensMin = 1_000
+const tokensMax = 200_000
+
+/** Batches of reflections are small, since their texts are dense. */
+const tier2SoftTokensMax = 10_000
+
+/** Every reflection stores the ids of all its sources: 10,000 of them take 0.5 MB per reflection. */
+const memoriesMax = 10_000
+
+/**
+ * The rule that fills a batch. With a token budget, clamped to 1,000 to 200,000, a memory that would exceed it
+ * is left for the next batch, unless it is the first. Tier 2 without a budget takes reflections until their
+ * importance reaches 150 or their tokens 10,000, including the one that reaches it.
+ */
+export function batchRule(tier: SourceTier, maxTokens?: number): BatchRule {
+  if (tier === 2 && maxTokens === undefined) {
+    return ({ count, importance, tokens }) =>
+      count < memoriesMax && importance < thresholdImportance && tokens < tier2SoftTokensMax
+  }
+  const budget = Math.min(tokensMax, Math.max(tokensMin, maxTokens ?? thresholdTokens))
+  return ({ count, tokens }, next) =>
+    count === 0 || (count < memoriesMax && tokens + next.tokens <= budget)
 }

@@ -8,7 +8,7 @@ import { recordBill } from '#shared/billing/bill.postgres.ts'
 import { commitLease, findLease } from '#shared/vault/consolidate/leases.postgres.ts'
 import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
 import { applyRedaction } from '#shared/privacy/apply-redaction.ts'
-import { applyCommit } from '#shared/vault/consolidate/apply-commit.ts'
+import { applyCommit, waitForCommit } from '#shared/vault/consolidate/apply-commit.ts'
 import {
   consolidationLock,
   tierAbove,
@@ -16,8 +16,7 @@ import {
   type LeaseWithState,
   type TargetTier,
 } from '#shared/domain/lease.ts'
-import { requireStandaloneProse } from '#shared/vault/consolidate/standalone-prose.ts'
-import { waitForCommit } from '#shared/vault/consolidate/wait-for-commit.ts'
+import { requireStandaloneProse } from '#shared/vault/consolidate/output-contract.ts'
 import { mapInSlices } from '#shared/core/event-loop.ts'
 import { countTokensInSlices } from '#shared/core/tokens.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
@@ -61,16 +60,14 @@ const commitEmbeddingMs = 30_000
 /**
  * Turns a leased batch into reflections, exactly once.
  *
- * The entries are embedded first: when that fails the batch stays leased and the commit can be retried. Then
- * one transaction changes the lease to `committing` and writes bill and job: from there on the batch is
- * committed, whatever process dies. The reflections are stored at once so that the next search finds them; the
- * job does the rest.
+ * The entries are embedded first: when that fails the batch stays leased. Then one transaction changes the lease
+ * to `committing` and writes bill and job: from there on the batch is committed, whatever process dies. The
+ * reflections are stored at once so that the next search finds them; the job does the rest.
  *
- * @returns the reflections; of a batch committed before, those of that commit, and nothing is written or
- *   billed.
+ * @returns the reflections; of a batch committed before, those of that commit, and nothing is written or billed.
  * @throws Refusal `missing` when this vault has no such batch or was cleared since; `conflict` when its 15
- *   minutes are over; `invalid` for an entry that is no standalone prose, or one that the policy blocks; `unpaid` when the
- *   balance is used up; `upstream` when the embedding model does not answer.
+ *   minutes are over; `invalid` for an entry that is no standalone prose, or that the policy blocks; `unpaid`
+ *   when the balance is used up; `upstream` when the embedding model does not answer.
  */
 export async function commitBatch(
   backend: CommitBackend,

@@ -11,10 +11,7 @@ export type Debt = {
 export const thresholdTokens = 50_000
 export const thresholdImportance = 150
 
-/**
- * The debt of a vault, from the counters that were read with its key. A counter may be below 0 until a
- * deletion is finalized; it counts as 0.
- */
+/** The debt of a vault, from the counters that were read with its key. A negative counter counts as 0. */
 export function reflectionDebt(row: KeyRow): Debt {
   const tokens = Math.max(0, row.rawTokens)
   const importance = importanceFromTokens(tokens)

@@ -56,8 +56,8 @@ export async function listCommittingBatches(
 }
 
 /**
- * Leases a batch for 15 minutes. It deletes the vault's leases that expired 30 days ago or belong to an
- * earlier epoch.
+ * Leases a batch for 15 minutes. Deletes the vault's leases that expired 30 days ago or belong to an earlier
+ * epoch.
  *
  * @returns the end of the lease.
  */
@@ -92,11 +92,10 @@ export async function insertLease(
 }
 
 /**
- * Accepts the commit of a batch: from here on it becomes these reflections, whatever process dies. Call it
- * under the consolidation lock, so that no checkout leases its memories at the same moment.
+ * Accepts the commit of a batch: from here on it becomes these reflections. Call it under the consolidation
+ * lock, so that no checkout leases its memories at the same moment.
  *
- * @returns false, with nothing written, when the lease expired, was committed by another request or was
- *   deleted.
+ * @returns false, with nothing written, when the lease expired, was committed by another request or was deleted.
  */
 export async function commitLease(
   { query }: Transaction,

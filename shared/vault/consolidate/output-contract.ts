@@ -1,7 +1,8 @@
 import type { TargetTier } from '#shared/domain/lease.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 /** What a client's model does with a batch, and the format of its answer. */
-export type ReflectionContract = {
+type ReflectionContract = {
   version: number
   targetTier: TargetTier
   /** For the model, verbatim. */
@@ -74,4 +75,31 @@ export const reflectionContract = (targetTier: TargetTier): ReflectionContract =
 export const tierDefinitions: Record<TargetTier, string> = {
   2: 'Reflections capture what happened: summarize the raw memories into standalone statements of events, decisions, preferences and facts.',
   3: 'High-level reflections capture what it means: derive patterns, values, goals and lasting insights from the reflections.',
+}
+
+/** What the contract keeps out of a reflection's text: ids, and the rating that has a field of its own. */
+const foreign: { what: string; pattern: RegExp }[] = [
+  { what: 'an id', pattern: /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/i },
+  {
+    what: 'an importance number',
+    pattern: /\bimportance["']?(?:\s*[:=])?\s*(?:10|[1-9])(?=\s*(?:[)\]},.;/]|$))/im,
+  },
+]
+
+/**
+ * Refuses reflections that are no clean standalone prose; they are not mended, and the batch stays leased.
+ *
+ * @throws Refusal `invalid` that names the entry, and what stands in it.
+ */
+export function requireStandaloneProse(entries: readonly { text: string }[]): void {
+  for (const [index, { text }] of entries.entries()) {
+    if (text.trim() === '') throw new Refusal('invalid', `entries[${index}].text holds no words`)
+    const found = foreign.find(({ pattern }) => pattern.test(text))
+    if (!found) continue
+    throw new Refusal(
+      'invalid',
+      `entries[${index}].text holds ${found.what}`,
+      'Write prose that stands for itself, without ids; how much it matters belongs in importance',
+    )
+  }
 }

@@ -11,6 +11,12 @@ import { partitionFilter } from '#shared/storage/mongo/partition.ts'
 import type { SourceTier, Span } from '#shared/domain/lease.ts'
 import { idIndex, unconsolidatedIndex } from '#shared/storage/mongo/indexes.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
+import {
+  aggregateDocuments,
+  acknowledged,
+  findDocuments,
+  findDocument,
+} from '#shared/storage/mongo/commands.ts'
 
 /** An unconsolidated memory; `covers`: its own time, or the period of a reflection. */
 export type UnconsolidatedMemory = {
@@ -34,10 +40,8 @@ const idsMax = 2_000
 const writeBytes = 1_500_000
 
 /**
- * The memories of a tier in the core vault that no reflection covers, oldest first, read on demand. The index
+ * Streams the memories of a tier in the core vault that no reflection covers, oldest first. The index
  * `unconsolidated` holds exactly these, in this order.
- *
- * @throws Refusal `unavailable` when the memory store is out of reach.
  */
 export async function* streamUnconsolidated(
   { memories }: Pick<Mongo, 'memories'>,
@@ -73,8 +77,8 @@ export const hasUnconsolidated = async (
 ): Promise<boolean> => (await spacesOfFirstUnconsolidated(mongo, scope, { tier })) !== undefined
 
 /**
- * The vault spaces of the oldest unconsolidated memory of a tier in the core vault that is not in the space
- * `except`; undefined when there is none.
+ * The vault spaces of the oldest unconsolidated memory of a tier in the core vault outside of the space
+ * `except`.
  */
 export async function spacesOfFirstUnconsolidated(
   { memories }: Pick<Mongo, 'memories'>,
@@ -89,13 +93,10 @@ export async function spacesOfFirstUnconsolidated(
     consolidated: { $eq: false },
     ...(except !== undefined && { [`vectors.${except}`]: { $exists: false } }),
   }
-  const one = await memories
-    .findOne(filter, {
-      projection: { vectors: 1 },
-      hint: unconsolidatedIndex,
-      signal: deadline(memories),
-    })
-    .catch(refuseWhenUnreachable)
+  const one = await findDocument(memories, filter, {
+    projection: { vectors: 1 },
+    hint: unconsolidatedIndex,
+  })
   return one ? Object.keys(one.vectors) : undefined
 }
 
@@ -108,10 +109,7 @@ export async function findInGivenOrder(
   const memoriesById = new Map<string, UnconsolidatedMemory>()
   for (const batchIds of idBatches(ids)) {
     const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: batchIds } }
-    const documents = await memories
-      .find(filter, { projection, hint: idIndex, signal: deadline(memories) })
-      .toArray()
-      .catch(refuseWhenUnreachable)
+    const documents = await findDocuments(memories, filter, { projection, hint: idIndex })
     for (const document of documents)
       memoriesById.set(document._id, toUnconsolidatedMemory(document))
   }
@@ -141,8 +139,8 @@ export async function addReflections(
 export type ConsolidatedTotals = { count: number; tokens: number; importance: number }
 
 /**
- * Marks the sources of a batch as consolidated by it. Idempotent: a second run returns the same totals, as
- * long as the sources exist.
+ * Marks the sources of a batch as consolidated by it. Idempotent: a second run returns the same totals, as long
+ * as the sources exist.
  */
 export async function markConsolidated(
   { memories }: Pick<Mongo, 'memories'>,
@@ -157,24 +155,22 @@ export async function markConsolidated(
       { $set: { consolidated: true }, $addToSet: { consolidated_by: batch } },
       { hint: idIndex },
     )
-    await withWriteTimeout(update).catch(refuseWhenUnreachable)
-    const [marked] = await memories
-      .aggregate<ConsolidatedTotals>(
-        [
-          { $match: { ...filter, consolidated_by: { $eq: batch } } },
-          {
-            $group: {
-              _id: null,
-              count: { $sum: 1 },
-              tokens: { $sum: '$tokens' },
-              importance: { $sum: '$importance' },
-            },
+    await acknowledged(update)
+    const [marked] = await aggregateDocuments<ConsolidatedTotals>(
+      memories,
+      [
+        { $match: { ...filter, consolidated_by: { $eq: batch } } },
+        {
+          $group: {
+            _id: null,
+            count: { $sum: 1 },
+            tokens: { $sum: '$tokens' },
+            importance: { $sum: '$importance' },
           },
-        ],
-        { hint: idIndex, signal: deadline(memories) },
-      )
-      .toArray()
-      .catch(refuseWhenUnreachable)
+        },
+      ],
+      { hint: idIndex },
+    )
     sum.count += marked?.count ?? 0
     sum.tokens += marked?.tokens ?? 0
     sum.importance += marked?.importance ?? 0

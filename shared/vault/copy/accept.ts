@@ -1,12 +1,16 @@
-import type { Destination } from '#shared/vault/copy/destination.ts'
 import { redactText } from '#shared/privacy/redact.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { CopyInput, CopyRequest } from '#shared/vault/copy/settle-chunk.ts'
 import { acceptLongOperation } from '#shared/vault/base/long-operation.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { hashKey, maskKey, parseKey, permissionsByMode } from '#shared/access/key.ts'
+import { findKeyAfterPurge, type ExpiryPurger } from '#shared/vault/base/expiry-protocol.ts'
+import { isOrganizationKey } from '#shared/domain/member-scope.ts'
+import type { Config } from '#shared/core/config.ts'
 
-export type NewCopy = {
+type NewCopy = {
   /** The UUIDv7 this copy is accepted under. */
   operation: string
   kind: 'transfer' | 'graft'
@@ -25,8 +29,8 @@ export type NewCopy = {
 const chunkMemories = 500
 
 /**
- * Accepts a copy: writes operation, the ids to copy and jobs in one transaction. Accepting the same
- * operation again changes nothing. It is billed when it ends, for what it copied.
+ * Accepts a copy: writes operation, the ids to copy and jobs in one transaction. Accepting the same operation
+ * again changes nothing. It is billed when it ends, for what it copied.
  */
 export async function acceptCopy(
   { postgres, queue }: { postgres: Postgres; queue: Queue },
@@ -72,3 +76,62 @@ function splitIntoCopyChunks(ids: readonly string[]): CopyInput[] {
   }
   return chunks
 }
+
+/** The vault that copies are written to. */
+type Destination = {
+  vault: string
+  epoch: number
+  /** The embedding model of the vault; null: the default model. */
+  embeddings: string | null
+  keyHash: Buffer
+  /** Truncated. */
+  key: string
+}
+
+/**
+ * The vault that a destination key opens. Source and destination may belong to different accounts.
+ *
+ * @throws Refusal `invalid` for a key that does not exist or has ended, may not write, or opens the source
+ *   vault.
+ */
+export async function resolveDestination(
+  backend: { postgres: Postgres; config: Config; expiry: ExpiryPurger },
+  source: Caller,
+  presented: string,
+): Promise<Destination> {
+  const parsed = parseKey(presented)
+  if (!parsed) throw unknownKey()
+  if (!permissionsByMode[parsed.mode].store) {
+    throw new Refusal(
+      'invalid',
+      `destination_key is used with :${parsed.mode}, which does not store memory`,
+      'Use the key without a suffix or with :write',
+    )
+  }
+  const keyHash = hashKey(backend.config.keyPepper, parsed.key)
+  const row = await findKeyAfterPurge(backend, keyHash)
+  if (!row) throw unknownKey()
+  if (row.memberScope && isOrganizationKey(row.memberScope)) {
+    throw new Refusal(
+      'invalid',
+      'destination_key is the key of an organization, which does not store memory',
+      'Use the key of a member, or of an account',
+    )
+  }
+  if (row.vault === source.scope.vault) {
+    throw new Refusal(
+      'invalid',
+      'destination_key opens the same vault as the key of the request',
+      'Authenticate with the key to copy from, and name another one to copy to',
+    )
+  }
+  const { vault, epoch, embeddingModel } = row
+  return { vault, epoch, embeddings: embeddingModel, keyHash, key: maskKey(parsed.key) }
+}
+
+const unknownKey = (): Refusal =>
+  new Refusal(
+    'invalid',
+    'destination_key is no valid Memory Key',
+    'Name a Memory Key that exists and has not ended',
+  )

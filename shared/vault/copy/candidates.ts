@@ -45,12 +45,12 @@ export type Match = {
 const streamedRowsMax = 2_000
 
 /**
- * Every raw core memory of the caller's vault whose score for one of the queries reaches the threshold,
- * best first. All memories are ranked: in the vault's index, or, when the vault is too large for that, some
- * thousand at a time as the database streams them; the words of a query are weighed among these then.
+ * Every raw core memory of the caller's vault whose score for one of the queries reaches the threshold, best
+ * first. All are ranked: in the vault's index, or in slices as the database streams them when the vault is too
+ * large; a slice weighs words among its own rows.
  *
- * @throws Refusal `upstream` when the embedding model does not answer, `unavailable` also when the vault outgrows the
- *   memory for indexes meanwhile.
+ * @throws Refusal `upstream` when the embedding model does not answer, `unavailable` also when the vault
+ *   outgrows the memory for indexes meanwhile.
  */
 export async function graftCandidates(
   backend: GraftBackend,
@@ -109,8 +109,8 @@ export async function graftCandidates(
 }
 
 /**
- * The raw memories of an index in spans of time of about 1,000 rows: to rank 10,000 in one step takes 60 ms of CPU,
- * 1,000 take 7.
+ * The raw memories of an index in spans of time of about 1,000 rows: ranking these takes 7 ms of CPU, ranking
+ * 10,000 at once 60 ms.
  */
 function spansOf({ byTier }: VaultIndex): { from: number; to: number }[] {
   const rows = byTier[1]

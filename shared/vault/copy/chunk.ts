@@ -1,27 +1,35 @@
 import { embedToStore } from '#shared/vault/base/embed-to-store.ts'
-import { addVectorsToDuplicates, textHashKey } from '#shared/vault/copy/vectors-of-duplicates.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { copyIdOf, memoryIdOf } from '#shared/core/ids.ts'
 import { expiryFor, isExpired } from '#shared/domain/expiry.ts'
-import { applyCurrentRetention } from '#shared/vault/base/apply-retention.ts'
-import { withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
+import {
+  applyCurrentRetention,
+  withExpiryProtocol,
+  type ExpiryPurger,
+} from '#shared/vault/base/expiry-protocol.ts'
 import { insertIfIdFree, type RestoredMemory } from '#shared/vault/bulk/memories.mongo.ts'
-import { copySources, memoriesWithTexts, type CopySource } from '#shared/vault/copy/copies.mongo.ts'
+import {
+  copySources,
+  memoriesWithTexts,
+  type CopySource,
+  type MemoryTextHash,
+} from '#shared/vault/copy/copies.mongo.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { findStep } from '#shared/operations/operation-steps.postgres.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import { findVaultRetention } from '#shared/vault/base/expiries.postgres.ts'
-import { findKey } from '#shared/access/key-row.postgres.ts'
-import { findEpoch } from '#shared/vault/base/vault-state.postgres.ts'
-import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
+import { findEpoch, takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
 import type { StepJob } from '#shared/domain/job-payloads.ts'
 import { isPermanentFailure } from '#shared/domain/jobs.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
-import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { assertEpoch, settleChunk, type CopyChunk } from '#shared/vault/copy/settle-chunk.ts'
+import type { VaultScope } from '#shared/domain/memory.ts'
+import { addVectors, textsWithoutVector } from '#shared/vault/reembed/vector-spaces.mongo.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import { findKey } from '#shared/access/key-row.postgres.ts'
 
 type CopyBackend = Stores & {
   queue: Queue
@@ -33,11 +41,11 @@ type CopyBackend = Stores & {
 const purgeWithinMs = 10_000
 
 /**
- * Copies a chunk and settles it; the chunk that is settled last ends the operation. Safe to run any number
- * of times, in several processes at once: ids are fixed, and a chunk is counted once.
+ * Copies a chunk and settles it. Safe to run any number of times at once: ids are fixed, and a chunk is counted
+ * once.
  *
- * @throws Refusal `conflict` when the destination has ended or was cleared since the copy was accepted (a
- *   retry cannot succeed); `upstream`, `unavailable`.
+ * @throws Refusal `conflict` when the destination has ended or was cleared since the copy was accepted;
+ *   `upstream`, `unavailable`.
  */
 export async function copyChunk(
   backend: CopyBackend,
@@ -220,4 +228,40 @@ function splitByPresence(
     return !texts.has(text) && texts.add(text)
   })
   return { alreadyWritten, fresh }
+}
+
+const textHashKey = (hash: Uint8Array): string => Buffer.from(hash).toString('base64')
+
+/**
+ * Adds the vectors of copies to memories of the destination that have the same texts and no vector in that
+ * space, so that a search finds these texts although they were not copied.
+ *
+ * @param again whether an earlier run may have added vectors; its ids are then returned as well
+ * @returns the ids that indexes of the space have to read again
+ */
+async function addVectorsToDuplicates(
+  { mongo }: { mongo: Mongo },
+  destination: Pick<VaultScope, 'vault' | 'epoch'>,
+  space: string,
+  {
+    holders,
+    copies,
+    again,
+  }: {
+    holders: readonly MemoryTextHash[]
+    copies: readonly { hash: Uint8Array; memory: { vector: Float32Array } }[]
+    again: boolean
+  },
+): Promise<string[]> {
+  if (holders.length === 0) return []
+  const texts = new Map(holders.map(({ id, hash }) => [id, textHashKey(hash)]))
+  const vectors = new Map(copies.map(({ hash, memory }) => [textHashKey(hash), memory.vector]))
+  const withoutVector = await textsWithoutVector(mongo, destination, space, [...texts.keys()])
+  await addVectors(
+    mongo,
+    destination,
+    space,
+    withoutVector.map(row => ({ ...row, vector: vectors.get(texts.get(row.id)!)! })),
+  )
+  return again ? [...texts.keys()] : withoutVector.map(({ id }) => id)
 }

@@ -1,7 +1,6 @@
 import { Binary } from 'mongodb'
 import type { Memory, VaultScope } from '#shared/domain/memory.ts'
-import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { deadline } from '#shared/storage/mongo/deadline.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import {
   memoryFromDocument,
   embeddedMemoryProjection,
@@ -10,6 +9,7 @@ import {
 } from '#shared/storage/mongo/documents.ts'
 import { partitionFilter } from '#shared/storage/mongo/partition.ts'
 import { contentHashIndex, idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
+import { findDocuments } from '#shared/storage/mongo/commands.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 
@@ -29,19 +29,17 @@ export async function rawCoreMemories(
   space: string,
   max: number,
 ): Promise<Memory[]> {
-  const rows = await memories
-    .find(
-      { ...partitionFilter(scope, corePartition, space), tier: { $eq: 1 } },
-      {
-        projection: memoryFields,
-        sort: { at: 1, _id: 1 },
-        hint: partitionIndex,
-        limit: max,
-        signal: deadline(memories, listDeadlineMs),
-      },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const rows = await findDocuments(
+    memories,
+    { ...partitionFilter(scope, corePartition, space), tier: { $eq: 1 } },
+    {
+      projection: memoryFields,
+      sort: { at: 1, _id: 1 },
+      hint: partitionIndex,
+      limit: max,
+    },
+    listDeadlineMs,
+  )
   return rows.map(memoryFromDocument)
 }
 
@@ -59,23 +57,20 @@ export async function copySources(
   space: string,
   ids: readonly string[],
 ): Promise<Map<string, CopySource>> {
-  const rows = await memories
-    .find(
-      {
-        vault: { $eq: vault },
-        epoch: { $eq: epoch },
-        session: { $eq: '' },
-        tier: { $eq: 1 },
-        _id: { $in: [...ids] },
-      },
-      {
-        projection: { ...embeddedMemoryProjection(space), hash: 1 },
-        hint: idIndex,
-        signal: deadline(memories),
-      },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const rows = await findDocuments(
+    memories,
+    {
+      vault: { $eq: vault },
+      epoch: { $eq: epoch },
+      session: { $eq: '' },
+      tier: { $eq: 1 },
+      _id: { $in: [...ids] },
+    },
+    {
+      projection: { ...embeddedMemoryProjection(space), hash: 1 },
+      hint: idIndex,
+    },
+  )
   return new Map(rows.map(row => [row._id, toCopySource(row, space)]))
 }
 
@@ -96,17 +91,15 @@ export async function memoriesWithTexts(
   { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
   hashes: readonly Uint8Array[],
 ): Promise<MemoryTextHash[]> {
-  const rows = await memories
-    .find(
-      {
-        vault: { $eq: vault },
-        hash: { $in: hashes.map(hash => new Binary(hash)) },
-        epoch: { $eq: epoch },
-        session: { $eq: '' },
-      },
-      { projection: { hash: 1 }, hint: contentHashIndex, signal: deadline(memories) },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const rows = await findDocuments(
+    memories,
+    {
+      vault: { $eq: vault },
+      hash: { $in: hashes.map(hash => new Binary(hash)) },
+      epoch: { $eq: epoch },
+      session: { $eq: '' },
+    },
+    { projection: { hash: 1 }, hint: contentHashIndex },
+  )
   return rows.map(({ _id, hash }) => ({ id: _id, hash: hash.value() }))
 }

@@ -11,7 +11,7 @@ import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { settleStep } from '#shared/vault/base/long-operation.ts'
-import { findEpoch } from '#shared/vault/base/vault-state.postgres.ts'
+import { findEpoch } from '#shared/vault/base/vaults.postgres.ts'
 
 export type CopyRequest = {
   source: string
@@ -49,8 +49,8 @@ export type CopyResult = {
 }
 
 /**
- * Settles a chunk with its result, and what it changed in the destination. Memories that are neither copied
- * nor failed were skipped. The caller has locked source and destination.
+ * Settles a chunk with its result, and what it changed in the destination. Memories that are neither copied nor
+ * failed were skipped. The caller has locked source and destination.
  *
  * @throws Refusal `conflict` when something was stored and the destination has been cleared.
  */

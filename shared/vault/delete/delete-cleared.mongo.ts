@@ -1,10 +1,9 @@
 import type { Filter } from 'mongodb'
-import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { deadline } from '#shared/storage/mongo/deadline.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
 import { idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
+import { countDocuments, findDocuments, acknowledged } from '#shared/storage/mongo/commands.ts'
 
 /** Counting reads an index: a million documents take under a second. */
 const countDeadlineMs = 20_000
@@ -14,27 +13,25 @@ export const countCleared = (
   { memories }: Pick<Mongo, 'memories'>,
   cleared: ClearedRange,
 ): Promise<number> =>
-  memories
-    .countDocuments(clearedFilter(cleared), {
+  countDocuments(
+    memories,
+    clearedFilter(cleared),
+    {
       hint: partitionIndex,
-      signal: deadline(memories, countDeadlineMs),
-    })
-    .catch(refuseWhenUnreachable)
+    },
+    countDeadlineMs,
+  )
 
 /** 1 when a vault has any document, of any epoch or a tombstone; otherwise 0. */
 export const countVault = ({ memories }: Pick<Mongo, 'memories'>, vault: string): Promise<number> =>
-  memories
-    .countDocuments(
-      { vault: { $eq: vault } },
-      { hint: partitionIndex, limit: 1, signal: deadline(memories, countDeadlineMs) },
-    )
-    .catch(refuseWhenUnreachable)
+  countDocuments(
+    memories,
+    { vault: { $eq: vault } },
+    { hint: partitionIndex, limit: 1 },
+    countDeadlineMs,
+  )
 
-/**
- * Removes up to `limit` memories that a clearing made invisible.
- *
- * @returns how many were removed; fewer than `limit` means that none is left
- */
+/** Removes up to `limit` memories that a clearing made invisible. @returns how many. */
 export const deleteCleared = (
   mongo: Pick<Mongo, 'memories'>,
   cleared: ClearedRange,
@@ -86,19 +83,15 @@ async function deleteSome(
   filter: Filter<MemoryDocument>,
   limit: number,
 ): Promise<number> {
-  const rows = await memories
-    .find(filter, {
-      projection: { _id: 1 },
-      hint: partitionIndex,
-      limit,
-      signal: deadline(memories),
-    })
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const rows = await findDocuments(memories, filter, {
+    projection: { _id: 1 },
+    hint: partitionIndex,
+    limit,
+  })
   if (rows.length === 0) return 0
   const ids = rows.map(({ _id }) => _id)
-  const { deletedCount } = await withWriteTimeout(
+  const { deletedCount } = await acknowledged(
     memories.deleteMany({ ...filter, vault: { $eq: vault }, _id: { $in: ids } }, { hint: idIndex }),
-  ).catch(refuseWhenUnreachable)
+  )
   return deletedCount
 }

@@ -6,8 +6,6 @@ import {
   findLiveMemories,
   type TombstonedMemory,
 } from '#shared/vault/base/tombstones.mongo.ts'
-import { recordDeferredBill } from '#shared/billing/bill.postgres.ts'
-import { addDebt, deletionDebt, noRelease, sum } from '#shared/vault/delete/deletion-debt.ts'
 import {
   countReleased,
   findReleasers,
@@ -21,25 +19,30 @@ import {
 } from '#shared/vault/base/erasures.postgres.ts'
 import { listCommittingBatches } from '#shared/vault/consolidate/leases.postgres.ts'
 import { acceptOperation } from '#shared/operations/accept-operations.ts'
-import { finishOperation, findOpenOperations } from '#shared/operations/operations.postgres.ts'
-import { lockVault, findSessionEpochs } from '#shared/vault/base/vault-state.postgres.ts'
-import { changeVault, takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
+import { findOpenOperations, finishOperation } from '#shared/operations/operations.postgres.ts'
+import {
+  lockVault,
+  findSessionEpochs,
+  changeVault,
+  takeVaultAdvisoryLock,
+} from '#shared/vault/base/vaults.postgres.ts'
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
 import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Log } from '#shared/core/log.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { DebtChange } from '#shared/domain/vault-change.ts'
+import { recordDeferredBill } from '#shared/billing/bill.postgres.ts'
 
 /** By then the request that accepted the deletion has done it, or its process has died. */
 const jobDelaySeconds = 2
 
 /**
- * Deletes memories of any tier, of the core vault and of sessions, at most once per operation. The operation
- * is accepted first and then executed at once, since the memories must be invisible when the request is
- * answered; a job finishes it when this process dies.
+ * Deletes memories of any tier, of the core vault and of sessions, at most once per operation. Accepts the
+ * operation and executes it at once, since the memories must be invisible when the request is answered.
  *
- * @returns whether it is done; if not, the job does it, and until then the memories can be seen
+ * @returns false when the job is to finish it; until then the memories can be seen
  */
 export async function acceptAndDelete(
   backend: Stores & { queue: Queue; log: Log },
@@ -90,10 +93,10 @@ export function acceptDeletion(
 }
 
 /**
- * Deletes the memories of an accepted operation: those of a request, or expired ones. Safe to run any number
- * of times, in several processes at once: tombstones record what this operation has deleted until it is
- * settled, and it is settled once. From then on no process sees the memories; lineage that names them stays
- * and shows a gap. The sources of a batch whose last reflection is deleted are unconsolidated again.
+ * Deletes the memories of an accepted operation: those of a request, or expired ones. Safe to run any number of
+ * times at once: tombstones record what was deleted until the operation is settled, once. Lineage that names the
+ * memories stays and shows a gap. The sources of a batch whose last reflection is deleted are unconsolidated
+ * again.
  *
  * @throws Refusal `unavailable` when a store is out of reach; the next run finishes it.
  */
@@ -181,3 +184,40 @@ const toPartitionChanges = (tombstoned: readonly TombstonedMemory[]) =>
     session,
     removed: rows.map(({ id }) => id),
   }))
+
+/** Unconsolidated memories leave the debt; those of sessions were never part of it. */
+function deletionDebt(tombstoned: readonly TombstonedMemory[]): DebtChange {
+  const waiting = tombstoned.filter(
+    ({ session, consolidated }) => session === null && !consolidated,
+  )
+  const raw = waiting.filter(({ tier }) => tier === 1)
+  const reflections = waiting.filter(({ tier }) => tier === 2)
+  return {
+    rawUnits: -raw.length,
+    rawTokens: -sum(raw, ({ tokens }) => tokens),
+    tier2Count: -reflections.length,
+    tier2Importance: -sum(reflections, ({ importance }) => importance),
+    tier2Tokens: -sum(reflections, ({ tokens }) => tokens),
+  }
+}
+
+export const sum = <Row>(rows: readonly Row[], of: (row: Row) => number): number =>
+  rows.reduce((total, row) => total + of(row), 0)
+
+/** What a deletion adds that releases no source. */
+const noRelease: Required<DebtChange> = {
+  rawUnits: 0,
+  rawTokens: 0,
+  tier2Count: 0,
+  tier2Importance: 0,
+  tier2Tokens: 0,
+}
+
+/** The sum of two changes. */
+const addDebt = (one: DebtChange, other: DebtChange): DebtChange =>
+  Object.fromEntries(
+    (Object.keys(noRelease) as (keyof DebtChange)[]).map(field => [
+      field,
+      (one[field] ?? 0) + (other[field] ?? 0),
+    ]),
+  )

@@ -3,9 +3,8 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /**
  * Erases personal texts from copies and operations that were accepted before a vault was cleared: queries of
- * grafts, errors of file lines, names of sessions. In stored outcomes they have the same names in the form
- * of this release (`kind`, `session`) and of former ones (the answer itself, `session_id`). Copies come
- * first: this waits for a copy that is ending with its queries, whose outcome is erased after that.
+ * grafts, errors of file lines, names of sessions. Copies come first: a copy that is ending writes its queries
+ * into its outcome, which is erased after that.
  *
  * @param upTo the last cleared epoch
  */
@@ -38,8 +37,8 @@ export async function eraseTextsOutsideMemories(
 /**
  * Erases the names of sessions from the bills of a vault; the amounts stay.
  *
- * @param keys of a vault that is erased: hashes, in hex, of the keys it had, which may be deleted by now. Of a
- *   vault that is only cleared the bills up to the operation lose the names
+ * @param keys of a vault that is erased: hashes, in hex, of the keys it had. Of a vault that is only cleared the
+ *   bills up to the operation lose the names
  */
 export async function eraseSessionNames(
   query: Query,

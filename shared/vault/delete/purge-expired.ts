@@ -11,14 +11,14 @@ import {
   type ExpiryState,
 } from '#shared/vault/base/expiries.postgres.ts'
 import { acceptOperation } from '#shared/operations/accept-operations.ts'
-import { lockVault } from '#shared/vault/base/vault-state.postgres.ts'
+import { lockVault } from '#shared/vault/base/vaults.postgres.ts'
 import { findJobPayload } from '#shared/storage/queue/cleared-jobs.ts'
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Log } from '#shared/core/log.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
-import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
+import type { ExpiryPurger } from '#shared/vault/base/expiry-protocol.ts'
 
 type PurgeBackend = Stores & { queue: Queue; log: Log }
 
@@ -38,9 +38,8 @@ const purgeTimeoutMs = 30_000
 const scansMax = 5
 
 /**
- * Deletes expired memories; one purge per vault and process runs at a time. `vaults.next_expiry` is the time
- * before which nothing in a vault expires, so a vault without expired memories costs only that column in a
- * query that runs anyway.
+ * Deletes expired memories; one purge per vault and process runs at a time. Nothing in a vault expires before
+ * `vaults.next_expiry`: other vaults cost only that column.
  */
 export function createExpiryPurger(backend: PurgeBackend): ExpiryPurger {
   const purgesInFlight = new Map<string, Promise<boolean>>()
@@ -70,8 +69,8 @@ export function createExpiryPurger(backend: PurgeBackend): ExpiryPurger {
 }
 
 /**
- * Deletes expired memories in batches, each under an operation of its own that a job finishes if this process
- * dies; then stores when the next memory expires.
+ * Deletes expired memories in batches, each under an operation that a job finishes if this process dies; then
+ * stores when the next memory expires.
  *
  * @throws Refusal `unavailable` when a store is out of reach, or the purge takes more than 30 s.
  */
@@ -115,8 +114,8 @@ async function finishRunningPurge(
 }
 
 /**
- * Accepts the deletion of expired memories, unless another process has done so since `seen` was read. A vault
- * without a key is being retired: nothing is to be done.
+ * Accepts the deletion of expired memories, unless another process has done so since `seen` was read, or the
+ * vault is being retired and has no key.
  */
 function acceptPurge(
   { postgres, queue }: { postgres: Postgres; queue: Queue },

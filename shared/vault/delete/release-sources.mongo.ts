@@ -3,7 +3,7 @@ import type { DebtChange } from '#shared/domain/vault-change.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
-import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
+import { aggregateDocuments, findDocuments, acknowledged } from '#shared/storage/mongo/commands.ts'
 
 type Deletion = Pick<DeleteIdsJob, 'operation' | 'vault' | 'epoch' | 'ids'>
 
@@ -11,11 +11,9 @@ type Deletion = Pick<DeleteIdsJob, 'operation' | 'vault' | 'epoch' | 'ids'>
 const idsMax = 2_000
 
 /**
- * Makes the sources of reflections that an operation has deleted unconsolidated again, where no reflection
- * of their batch is left. Safe to run again: each source is marked with the operation until
- * `finishReleases`, and `countReleased` counts the marks.
- *
- * Call it under the lock on the vault's contents, after the tombstones are written.
+ * Makes the sources of deleted reflections unconsolidated again, where no reflection of their batch is left.
+ * Safe to run again: each source is marked with the operation until `finishReleases`, and `countReleased` counts
+ * the marks. Call it under the lock on the vault's contents, after the tombstones are written.
  */
 export async function releaseSources(
   mongo: Pick<Mongo, 'memories'>,
@@ -48,7 +46,7 @@ export async function releaseSources(
         ],
         { hint: idIndex },
       )
-      await withWriteTimeout(update).catch(refuseWhenUnreachable)
+      await acknowledged(update)
     }
   }
 }
@@ -99,7 +97,7 @@ export async function finishReleases(
       { $unset: { released_by: '' } },
       { hint: idIndex },
     )
-    await withWriteTimeout(update).catch(refuseWhenUnreachable)
+    await acknowledged(update)
   }
 }
 
@@ -110,13 +108,11 @@ export async function findReleasers(
   ids: readonly string[],
 ): Promise<string[]> {
   const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: [...ids] } }
-  const rows = await memories
-    .find(
-      { ...filter, released_by: { $exists: true } },
-      { projection: { released_by: 1 }, hint: idIndex, signal: deadline(memories) },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const rows = await findDocuments(
+    memories,
+    { ...filter, released_by: { $exists: true } },
+    { projection: { released_by: 1 }, hint: idIndex },
+  )
   return [...new Set(rows.flatMap(({ released_by }) => released_by ?? []))]
 }
 
@@ -125,18 +121,16 @@ async function findDeletedBatches(
   { memories }: Pick<Mongo, 'memories'>,
   { operation, vault, ids }: Deletion,
 ): Promise<Map<string, string[]>> {
-  const rows = await memories
-    .find(
-      {
-        vault: { $eq: vault },
-        tomb_by: { $eq: operation },
-        _id: { $in: [...ids] },
-        batch: { $exists: true },
-      },
-      { projection: { batch: 1, sources: 1 }, hint: idIndex, signal: deadline(memories) },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const rows = await findDocuments(
+    memories,
+    {
+      vault: { $eq: vault },
+      tomb_by: { $eq: operation },
+      _id: { $in: [...ids] },
+      batch: { $exists: true },
+    },
+    { projection: { batch: 1, sources: 1 }, hint: idIndex },
+  )
   return new Map(rows.map(({ batch, sources = [] }) => [batch!, sources]))
 }
 
@@ -154,16 +148,14 @@ async function findLiveBatches(
   batches: readonly string[],
 ): Promise<Set<string>> {
   if (batches.length === 0) return new Set()
-  const rows = await memories
-    .aggregate<{ _id: string }>(
-      [
-        { $match: { vault: { $eq: vault }, epoch: { $eq: epoch }, batch: { $in: [...batches] } } },
-        { $group: { _id: '$batch' } },
-      ],
-      { hint: 'lineage', signal: deadline(memories) },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const rows = await aggregateDocuments<{ _id: string }>(
+    memories,
+    [
+      { $match: { vault: { $eq: vault }, epoch: { $eq: epoch }, batch: { $in: [...batches] } } },
+      { $group: { _id: '$batch' } },
+    ],
+    { hint: 'lineage' },
+  )
   return new Set(rows.map(({ _id }) => _id))
 }
 

@@ -37,8 +37,7 @@ const pageMax = 1_000
  * Sets the retention of an account. New memories expire by it from now on; an operation applies it to the
  * existing ones.
  *
- * @param operation the UUIDv7 for that operation
- * @returns `accepted` when there is such an operation; `changed` when the account has no key for it
+ * @returns `changed` when the account has no key for an operation
  */
 export async function setAccountRetention(
   { queue }: { queue: Queue },
@@ -69,10 +68,9 @@ export async function setAccountRetention(
 type RetentionBackend = Stores & { queue: Queue }
 
 /**
- * Sets the expiry of one page of memories by the retention, makes that visible, and sends the next step or
- * ends the operation. Safe to run any number of times, in several processes at once: a step counts once, and
- * the same memory always gets the same expiry. Ends early when the retention was changed since: that change
- * has an operation of its own.
+ * Sets the expiry of one page of memories by the retention, makes that visible, and sends the next step or ends
+ * the operation. Safe to run any number of times at once. Ends early when the retention was changed since: that
+ * change has an operation of its own.
  *
  * @param isRetry whether an earlier run may have done part of it
  * @throws Refusal `unavailable` when a store is out of reach.

@@ -4,9 +4,8 @@ import { Refusal } from '#shared/core/errors.ts'
 import { withKeyedMutex } from '#shared/core/keyed-mutex.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { expiryFor, isExpired, type Expiry } from '#shared/domain/expiry.ts'
-import { isInCurrentEpoch, memoryNotFound } from '#shared/vault/read/lists/inspect.ts'
-import { applyCurrentRetention } from '#shared/vault/base/apply-retention.ts'
-import { withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
+import { isInCurrentEpoch, memoryNotFound } from '#shared/vault/read/lists/inspect.mongo.ts'
+import { applyCurrentRetention, withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
 import {
   findEditableMemory,
   memoriesWithSameText,
@@ -16,9 +15,14 @@ import {
 } from '#shared/vault/edit/edits.mongo.ts'
 import { contentHash } from '#shared/vault/base/memories.mongo.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import { isEditFinalized } from '#shared/vault/edit/edits.postgres.ts'
-import { findSessionEpochs } from '#shared/vault/base/vault-state.postgres.ts'
-import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
+import {
+  isEditFinalized,
+  finalizeWrittenEdit,
+  finalizeInTransaction,
+  tokensBeforeEdit,
+  contentsLock,
+} from '#shared/vault/edit/finalize-edit.postgres.ts'
+import { findSessionEpochs, takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
 import { applyRedaction } from '#shared/privacy/apply-redaction.ts'
 import { countTokensInSlices } from '#shared/core/tokens.ts'
 import type { EditJob } from '#shared/domain/job-payloads.ts'
@@ -26,12 +30,6 @@ import type { Stores } from '#shared/storage/stores.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Log } from '#shared/core/log.ts'
-import {
-  finalizeWrittenEdit,
-  finalizeInTransaction,
-  tokensBeforeEdit,
-  contentsLock,
-} from '#shared/vault/edit/finalize-edit.ts'
 
 export type Edit = {
   /** The UUIDv7 it is billed under; the same request sent again edits once. */
@@ -55,15 +53,14 @@ const finalizeAfterSeconds = 5
 const triesMax = 5
 
 /**
- * Gives a memory another text; its id, date, tier and importance stay. The text is embedded first, into
- * every space the memory has a vector in: when that fails nothing is changed. Then one transaction, under
- * the lock on the vault's contents, writes and finalizes it (bill, debt, change log); a job sent before
- * finalizes it when this process dies in between.
+ * Gives a memory another text; its id, date, tier and importance stay. The text is embedded first, into every
+ * space the memory has a vector in. Then one transaction, under the lock on the vault's contents, writes and
+ * finalizes it (bill, debt, change log); a job finishes it when this process dies.
  *
  * @returns the memory as it is now.
- * @throws Refusal `invalid` for a text without words, or one that the policy blocks; `missing` when the
- *   vault has no such memory; `conflict` when another memory of the vault has this text; `upstream` when an
- *   embedding model does not answer; `unavailable` when a store is out of reach.
+ * @throws Refusal `invalid` for a text without words, or one that the policy blocks; `missing` when the vault
+ *   has no such memory; `conflict` when another memory of the vault has this text; `upstream` when an embedding
+ *   model does not answer; `unavailable` when a store is out of reach.
  */
 export async function editMemory(
   backend: EditBackend,

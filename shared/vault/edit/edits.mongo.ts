@@ -1,11 +1,10 @@
 import { Binary, type Filter } from 'mongodb'
 import type { Expiry } from '#shared/domain/expiry.ts'
 import type { Tier, VaultScope } from '#shared/domain/memory.ts'
-import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { deadline } from '#shared/storage/mongo/deadline.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { toBinaryVector, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
 import { contentHashIndex, idIndex } from '#shared/storage/mongo/indexes.ts'
+import { aggregateDocuments, acknowledged, findDocument } from '#shared/storage/mongo/commands.ts'
 
 /** What an edit needs to know of a memory. */
 export type EditableMemory = {
@@ -48,12 +47,11 @@ export async function findEditableMemory(
   scope: Pick<VaultScope, 'vault' | 'epoch'>,
   id: string,
 ): Promise<EditableMemory | undefined> {
-  const document = await memories
-    .findOne(
-      { _id: { $eq: id }, ...epochFilter(scope) },
-      { projection: { text: 0, sources: 0 }, hint: idIndex, signal: deadline(memories) },
-    )
-    .catch(refuseWhenUnreachable)
+  const document = await findDocument(
+    memories,
+    { _id: { $eq: id }, ...epochFilter(scope) },
+    { projection: { text: 0, sources: 0 }, hint: idIndex },
+  )
   return document ? editableFromDocument(document) : undefined
 }
 
@@ -63,22 +61,20 @@ export async function memoriesWithSameText(
   scope: VaultScope,
   { hash, except }: { hash: Buffer; except: string },
 ): Promise<TextLocation[]> {
-  const rows = await memories
-    .aggregate<{ _id: { session: string; epoch: number } }>(
-      [
-        {
-          $match: {
-            ...epochFilter(scope),
-            hash: { $eq: new Binary(hash) },
-            _id: { $ne: except },
-          },
+  const rows = await aggregateDocuments<{ _id: { session: string; epoch: number } }>(
+    memories,
+    [
+      {
+        $match: {
+          ...epochFilter(scope),
+          hash: { $eq: new Binary(hash) },
+          _id: { $ne: except },
         },
-        { $group: { _id: { session: '$session', epoch: '$session_epoch' } } },
-      ],
-      { hint: contentHashIndex, signal: deadline(memories) },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+      },
+      { $group: { _id: { session: '$session', epoch: '$session_epoch' } } },
+    ],
+    { hint: contentHashIndex },
+  )
   return rows.map(({ _id: { session, epoch } }) => ({
     session: session || null,
     sessionEpoch: epoch,
@@ -88,8 +84,7 @@ export async function memoriesWithSameText(
 /**
  * Gives a memory another text and its vectors in one journaled write; vectors not given are removed.
  *
- * @returns false, with nothing written, when the memory was changed, consolidated or deleted since it was
- *   read.
+ * @returns false, with nothing written, when the memory was changed since it was read.
  */
 export async function replaceText(
   { memories }: Pick<Mongo, 'memories'>,
@@ -124,7 +119,7 @@ export async function replaceText(
     },
     { hint: idIndex },
   )
-  const { matchedCount } = await withWriteTimeout(update).catch(refuseWhenUnreachable)
+  const { matchedCount } = await acknowledged(update)
   return matchedCount === 1
 }
 

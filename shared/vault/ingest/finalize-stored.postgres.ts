@@ -1,7 +1,4 @@
-import {
-  suggestionColumns,
-  suggestionDeliveriesSql,
-} from '#shared/vault/base/suggestion-deliveries.postgres.ts'
+import { suggestionColumns, suggestionDeliveriesSql } from '#shared/vault/base/vaults.postgres.ts'
 import {
   deliveriesColumn,
   finishedColumns,
@@ -36,12 +33,9 @@ export type FinalizeResult = {
 }
 
 /**
- * Finalizes stored operations: each once, however often its job ran. The same statement raises the vault's
- * revision where memories become visible, writes the change log that tells other processes which memories to
- * read, adds to the debt, and sets the time of a session's last memory.
- *
- * Operations whose memories were written under another retention than the account's current one are left
- * unfinished.
+ * Finalizes stored operations, each once: raises the vault's revision, logs the new memories, adds to the debt
+ * and sets the time of a session's last memory, in one statement. Operations whose memories were written under
+ * another retention than the current one are left unfinished.
  */
 export async function finalizeStored(
   tx: Transaction,

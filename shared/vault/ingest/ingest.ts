@@ -2,7 +2,7 @@ import type { Metadata } from '#shared/domain/metadata.ts'
 import { redactMetadata } from '#shared/privacy/apply-redaction.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { createSlices, runInSlices } from '#shared/core/event-loop.ts'
-import { toLargeJson } from '#shared/core/json-bytes.ts'
+import { toLargeJson, type JsonBytes } from '#shared/core/json-bytes.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { Message } from '#shared/domain/message-content.ts'
@@ -14,15 +14,30 @@ import {
 } from '#shared/domain/turn/conversation.ts'
 import { expiryFor } from '#shared/domain/expiry.ts'
 import type { Memory } from '#shared/domain/memory.ts'
-import { toExtractionInput } from '#shared/vault/ingest/turn-extraction.ts'
-import type { CloseOutcome } from '#shared/vault/ingest/open-exchanges.postgres.ts'
+import {
+  toExtractionInput,
+  acceptTurns,
+  type ExtractionInput,
+} from '#shared/vault/ingest/turn-extraction.ts'
+import {
+  type CloseOutcome,
+  closeOpenExchanges,
+} from '#shared/vault/ingest/open-exchanges.postgres.ts'
 import { chunkMessagesAside } from '#shared/vault/ingest/text-thread.ts'
-import type { ChunkedTurn } from '#shared/vault/ingest/chunk-messages.ts'
-import type { AcceptIngest } from '#shared/vault/ingest/accept.ts'
-import type { NewOperation } from '#shared/operations/operations.postgres.ts'
+import type { ChunkedTurn } from '#shared/vault/base/text-chunks.ts'
+import type { NewOperation, AcceptedOperation } from '#shared/operations/operations.postgres.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
+import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
+import { groupCommit } from '#shared/storage/postgres/group-commit.ts'
+import {
+  acceptOperations,
+  lockForAcceptance,
+  type NewWork,
+} from '#shared/operations/accept-operations.ts'
+import type { IngestJob } from '#shared/domain/job-payloads.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
 
-export type Exchange = {
+type Exchange = {
   /** The UUIDv7 this exchange is accepted under. */
   operation: string
   session: string | null
@@ -42,7 +57,7 @@ export type Exchange = {
   shares?: boolean | undefined
   /** Both, when missing. Of a proxied call that was decided before. */
   stores?: StoredHalves | undefined
-  /** Of a proxied model call: see `open-exchange.ts`. */
+  /** Of a proxied model call: see `open-exchanges.ts`. */
   proxied?: {
     /** It closes the open exchange of its operation. */
     closes: boolean
@@ -69,7 +84,7 @@ export type ExchangeOwner = Pick<Caller, 'account' | 'keyHash'> & {
   keyRow?: Pick<Caller['keyRow'], 'redaction' | 'retentionDays'>
 }
 
-export type AcceptedExchange = {
+type AcceptedExchange = {
   /** Tokens of the user's turns. */
   userTokens: number
   /** Tokens of the assistant's turns. */
@@ -241,4 +256,108 @@ async function requireKnownModel(
   if (requestedModel === undefined || requestedModel === embedders.defaultModel)
     return embedders.defaultModel
   return (await embedders.get(requestedModel)).model
+}
+
+/** An exchange to store: its operation, and what its job carries beside the operation's own fields. */
+type NewExchange = {
+  operation: NewOperation
+  payload: Pick<IngestJob, 'model' | 'retentionDays'> & { memories: Memory[] | JsonBytes }
+  /** The exchange was opened under the same operation; it is accepted only when that is still open. */
+  closesExchange: boolean
+  /** A turn whose tool loop it ends. */
+  answeredTurn?: Buffer | undefined
+  /** Text of a member's exchange that may add something to the memory of their organization. */
+  extractionInput?: ExtractionInput | undefined
+}
+
+export type AcceptIngest = (exchange: NewExchange) => Promise<{
+  /** Of one that closes an open exchange; only an `open` one was accepted. */
+  closeOutcome: CloseOutcome | undefined
+}>
+
+/**
+ * Accepts exchanges: operation, bill and job in one transaction, under one id. When this resolves the
+ * exchange will be stored, whatever process dies; when it rejects nothing was written. An exchange whose
+ * operation existed before is not accepted again.
+ *
+ * Requests that arrive together share a transaction (see `groupCommit`).
+ *
+ * @param gatherSeconds how long a member's exchange waits for others before it is extracted
+ */
+export function createAcceptIngest(
+  postgres: Postgres,
+  queue: Queue,
+  gatherSeconds: number,
+): AcceptIngest {
+  return groupCommit(
+    postgres,
+    async (tx, exchanges: NewExchange[]) => {
+      const outcomes = await lockAndClose(tx, exchanges)
+      const outcomeOf = ({ closesExchange, operation }: NewExchange): CloseOutcome | undefined =>
+        closesExchange ? outcomes.get(operation.id) : undefined
+      const due = exchanges.filter(
+        exchange => !exchange.closesExchange || outcomeOf(exchange) === 'open',
+      )
+      const accepted = await acceptOperations(tx, queue, due.map(toWork), {
+        areLocked: outcomes.size > 0,
+      })
+      await acceptExtractionInputs(tx, queue, { exchanges: due, accepted, gatherSeconds })
+      return exchanges.map(exchange => ({ closeOutcome: outcomeOf(exchange) }))
+    },
+    { concurrency: 2, batchMax: 100 },
+  )
+}
+
+/** Closes the open ones of the exchanges, with the locks of all; without such, nothing is locked yet. */
+async function lockAndClose(
+  tx: Transaction,
+  exchanges: readonly NewExchange[],
+): Promise<Map<string, CloseOutcome>> {
+  const closing = exchanges.filter(({ closesExchange }) => closesExchange)
+  if (closing.length === 0) return new Map()
+  const locked = lockForAcceptance(
+    tx,
+    exchanges.map(({ operation }) => operation),
+  )
+  const closed = closeOpenExchanges(
+    tx,
+    closing.map(({ operation }) => operation.id),
+    closing.flatMap(({ operation: { vault }, answeredTurn: turn }) =>
+      turn ? [{ vault, turn }] : [],
+    ),
+  )
+  const [, outcomes] = await Promise.all([locked, closed])
+  return outcomes
+}
+
+const toWork = ({ operation, payload }: NewExchange): NewWork<'ingest'> => ({
+  operation,
+  queueName: 'ingest',
+  jobs({ epoch, sessionEpoch }) {
+    const { id, vault, session } = operation
+    return [{ id, data: { operation: id, vault, epoch, session, sessionEpoch, ...payload } }]
+  },
+})
+
+/** Sends the text of members to extraction for their organizations, in the same transaction. */
+async function acceptExtractionInputs(
+  tx: Transaction,
+  queue: Queue,
+  {
+    exchanges,
+    accepted,
+    gatherSeconds,
+  }: {
+    exchanges: readonly NewExchange[]
+    accepted: readonly AcceptedOperation[]
+    gatherSeconds: number
+  },
+): Promise<void> {
+  const inputs = exchanges.flatMap(({ operation, extractionInput }, index) => {
+    const { epoch, sessionEpoch, fresh } = accepted[index]!
+    if (!extractionInput || !fresh) return []
+    const { id: turn, vault, keyHash } = operation
+    return [{ ...extractionInput, turn, vault, keyHash, epoch, sessionEpoch }]
+  })
+  if (inputs.length > 0) await acceptTurns(tx, queue, inputs, gatherSeconds)
 }

@@ -7,9 +7,8 @@ export type InsertedTurn = {
 }
 
 /**
- * Writes the turns of members who still exist, by the keys of their exchanges; none of members who share
- * nothing, and with keys that share nothing. It locks the rows of their
- * organizations and users, so that a concurrent removal of one fails no other exchange.
+ * Writes the turns of members who share, by the keys of their exchanges. Locks the rows of organizations and
+ * users, so that a concurrent removal of one fails no other exchange.
  *
  * @param quietSeconds after which a member counts as silent
  * @returns what was inserted, by the ids of the turns.

@@ -6,7 +6,7 @@ import { padArray } from '#shared/storage/postgres/padded-array.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
 
 /** A model call under way, before its answer. */
-export type OpenExchangeRow = {
+type OpenExchangeRow = {
   operation: string
   account: string
   vault: string
@@ -33,7 +33,7 @@ export type NewOpenExchange = Omit<OpenExchangeRow, 'said'> & {
   turn?: Buffer
   /** Hash of what the user says in it, of whatever history; left out where nothing is said in words. */
   words?: Buffer
-  /** The call brings results of tools: what is said came with an earlier call, unless this is the first one that came here. */
+  /** The call brings results of tools: an earlier call has stored what is said, if one came here. */
   isContinuation?: boolean
 }
 
@@ -41,11 +41,11 @@ export type NewOpenExchange = Omit<OpenExchangeRow, 'said'> & {
 const unansweredSeconds = 600
 
 /**
- * Writes rows in one statement. One that exists already, of a request sent again, is renewed.
+ * Writes rows in one statement; an existing one, of a request sent again, is renewed.
  *
- * A turn whose last call is under way or was not answered is written with that call and not a second time,
- * unless it was cleared since, or a memory of the vault was deleted since. What a continuation says is written where no
- * call of the last day had those words: `unanswered_turns` has a row for them, too.
+ * A turn whose last call is under way or was not answered is written with that call only, unless it was cleared,
+ * or a memory of the vault was deleted since. A continuation is written if no call of the last day had its
+ * words: `unanswered_turns` has a row for them, too.
  *
  * @param answered answered calls that are being stored: the same turn sent again is a new turn
  * @returns for each row whether its turns were written with an earlier call.
@@ -122,7 +122,7 @@ export async function insertOpenExchanges(
   )
 }
 
-/** Records that these exchanges are still under way, or were tried just now: sweeps take others first. */
+/** Records that exchanges are still under way, or were tried just now: sweeps take others first. */
 export async function renewOpenExchanges(
   query: Query,
   operations: readonly string[],
@@ -145,17 +145,15 @@ export async function dropOpenExchanges(query: Query, operations: string[]): Pro
 
 /**
  * The state of an exchange when it was closed. `open`: it was open, and is closed now; `void`: its vault or
- * session was cleared since; `swept`: a sweep has accepted the user's turns without an answer; `kept`: it
- * was accepted before, with its answer.
+ * session was cleared; `swept`: a sweep has accepted the user's turns alone; `kept`: it was accepted before,
+ * with its answer.
  */
 export type CloseOutcome = 'open' | 'void' | 'swept' | 'kept'
 
 /**
- * Closes exchanges in the transaction that accepts them. The caller has locked their vaults: no clearing
- * comes between closing and accepting.
+ * Closes exchanges in the transaction that accepts them. The caller has locked their vaults.
  *
  * @param answered turns that now have their final answer: their kept steps are deleted
- * @returns the state of each, by operation.
  */
 export async function closeOpenExchanges(
   { query }: Transaction,
@@ -224,8 +222,8 @@ export async function listAbandonedExchanges(
 }
 
 /**
- * Deletes the open exchanges of a cleared range, and the recalled turns of its vault; the unanswered ones with the whole
- * vault alone, since a session's have its epoch and other sessions may be in the middle of a turn.
+ * Deletes the open exchanges of a cleared range, and the recalled turns of its vault. Unanswered turns go with
+ * the whole vault alone.
  *
  * @returns the number of exchanges.
  */
@@ -244,6 +242,112 @@ export async function dropClearedExchanges(
                 else o.session = $2 and o.session_epoch <= $3 and o.epoch <= $4 end`,
     [vault, session, upTo, vaultEpoch],
     'open-exchanges.void',
+  )
+  return rowCount
+}
+
+/** A turn without another call for this long has ended; its last step is stored. */
+const stepSeconds = 3_600
+
+/**
+ * Keeps the text of a step of a turn, in place of that of an earlier step: an open exchange that is never
+ * renewed, so that the sweep for abandoned exchanges stores it.
+ *
+ * @param step.operation the id under which it would be stored
+ * @param step.call the operation of the call that it is the reply of; without its row nothing is kept
+ */
+export async function saveStep(
+  query: Query,
+  {
+    vault,
+    turn,
+    operation,
+    call,
+    said,
+  }: {
+    vault: string
+    turn: Buffer
+
+    operation: string
+    call: string
+    said: readonly Turn[]
+  },
+): Promise<void> {
+  await query(
+    `with former as (
+       delete from open_exchanges where vault = $1 and turn = $2 and step and operation <> $3
+     )
+     insert into open_exchanges (operation, account, vault, key_hash, session, epoch, session_epoch,
+                                 embeddings, model, user_turn, turn, expires_at, shares, metadata, step,
+                                 renewed_at)
+     select $3, account, vault, key_hash, session, epoch, session_epoch, embeddings, model, $5::jsonb, $2,
+            expires_at, shares, metadata, true, now() + make_interval(secs => $6)
+     from open_exchanges where operation = $4
+     on conflict (operation) do nothing`,
+    [vault, turn, operation, call, JSON.stringify(said), stepSeconds],
+    'open-exchanges.save-step',
+  )
+}
+
+/** Deletes the kept step of a turn that was answered. */
+export async function dropSteps(query: Query, vault: string, turn: Buffer): Promise<void> {
+  await query(
+    'delete from open_exchanges where vault = $1 and turn = $2 and step',
+    [vault, turn],
+    'open-exchanges.drop-steps',
+  )
+}
+
+/**
+ * Ends turns that another turn follows: the next sweep stores their kept steps.
+ *
+ * @returns those whose messages are stored or will be.
+ */
+export async function endTurns(
+  query: Query,
+  { vault, turns }: { vault: string; turns: readonly Buffer[] },
+): Promise<Buffer[]> {
+  const { rows } = await query<{ turn: Buffer }>(
+    `with ended as (
+       update open_exchanges set renewed_at = '-infinity'
+       where vault = $1 and turn = any($2::bytea[]) and step
+     )
+     select turn from unanswered_turns where vault = $1 and turn = any($2::bytea[])
+     union
+     select turn from open_exchanges where vault = $1 and turn = any($2::bytea[]) and not step`,
+    [vault, turns],
+    'open-exchanges.end-turns',
+  )
+  return rows.map(({ turn }) => turn)
+}
+
+/** Turns that are sent again before another turn are known for this long. */
+const keptSeconds = 86_400
+
+/** Records that the turns of these exchanges were not answered. Call it before they are closed. */
+export async function saveUnansweredTurns(
+  query: Query,
+  operations: readonly string[],
+): Promise<void> {
+  await query(
+    `insert into unanswered_turns (vault, turn, epoch, session_epoch)
+     select distinct on (vault, turn) vault, turn, epoch, session_epoch from open_exchanges
+     where operation = any($1::uuid[]) and turn is not null and not step
+     order by vault, turn, operation desc
+     on conflict (vault, turn) do update
+       set epoch = excluded.epoch, session_epoch = excluded.session_epoch, ended_at = now(),
+           answered = false`,
+    [operations],
+    'open-exchanges.keep-unanswered',
+  )
+}
+
+/** Deletes turns older than `keptSeconds`. @returns how many. */
+export async function dropOldUnansweredTurns(query: Query): Promise<number> {
+  const { rowCount } = await query(
+    'delete from unanswered_turns where ended_at < now() - make_interval(secs => $1)',
+    [keptSeconds],
+    'open-exchanges.drop-unanswered',
   )
   return rowCount
 }

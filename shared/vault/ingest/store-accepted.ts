@@ -1,12 +1,5 @@
-import { embedToStore } from '#shared/vault/base/embed-to-store.ts'
-import { changeRetention } from '#shared/vault/base/apply-retention.ts'
-import { forgetWrongEmbedder } from '#shared/vault/base/forget-wrong-embedder.ts'
-import { withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
-import {
-  finalizeSkipped,
-  skipAlreadyExpired,
-  type AlreadyExpiredIds,
-} from '#shared/vault/ingest/skip-already-expired.ts'
+import { embedToStore, forgetWrongEmbedder } from '#shared/vault/base/embed-to-store.ts'
+import { changeRetention, withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 import {
   finalizeStored,
@@ -19,21 +12,24 @@ import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
+import { isExpired } from '#shared/domain/expiry.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import { recordTombstoneDay } from '#shared/vault/base/erasures.postgres.ts'
+import { tombstoneAlreadyExpired } from '#shared/vault/base/expiries.mongo.ts'
+import { finalizeTombstones, findTombstonedBy } from '#shared/vault/base/tombstones.mongo.ts'
 
 /** Ends jobs in a transaction. */
 type Complete = (tx: Transaction) => Promise<void>
 
 /**
  * The second half of ingest, in the job (the first is `acceptExchange`): embeds and writes the memories of
- * accepted exchanges, then finalizes their operations. Safe to run any number of times, in several processes
- * at once: ids are fixed, only missing memories are embedded, and an operation is finalized once.
+ * accepted exchanges, then finalizes their operations. Safe to run any number of times at once: ids are fixed,
+ * only missing memories are embedded, and an operation is finalized once. All jobs of a call have one model;
+ * when it fails none is finalized.
  *
- * All jobs of a call have one model and are embedded together and written together; when that fails none is finalized.
- *
- * @param again an earlier run may have stored some of the memories.
- * @param complete ends the jobs of the call in the transaction that finalizes them, unless something is left
- *   to do after it.
- * @returns whether `complete` has ended the jobs; otherwise that is the caller's.
+ * @param again an earlier run may have stored some of the memories
+ * @param complete ends the jobs in the transaction that finalizes them, unless something is left to do after it
+ * @returns whether `complete` has ended the jobs
  * @throws Refusal `upstream` when embedding fails, `unavailable` when a store is out of reach.
  */
 export async function storeAccepted(
@@ -155,3 +151,42 @@ function storedOperation(job: IngestJob, alreadyExpired: AlreadyExpiredIds): Sto
 }
 
 const idsOf = (memories: readonly Memory[]): string[] => memories.map(({ id }) => id)
+
+/** Ids of memories that expired before they were stored, by operation. */
+type AlreadyExpiredIds = ReadonlyMap<string, ReadonlySet<string>>
+
+/**
+ * Writes tombstones in place of memories that have expired before they were stored.
+ *
+ * @returns the ids not to store; an earlier run may have stored some of the expired ones in time.
+ */
+async function skipAlreadyExpired(
+  { mongo }: { mongo: Mongo },
+  jobs: readonly IngestJob[],
+): Promise<AlreadyExpiredIds> {
+  const alreadyExpired = new Map<string, Set<string>>()
+  for (const job of jobs) {
+    const expiredIds = job.memories
+      .filter(memory => isExpired(memory, Date.now()))
+      .map(({ id }) => id)
+    if (expiredIds.length === 0) continue
+    await tombstoneAlreadyExpired(mongo, job, expiredIds)
+    const tombstoned = await findTombstonedBy(mongo, job, expiredIds)
+    alreadyExpired.set(job.operation, new Set(tombstoned.map(({ id }) => id)))
+  }
+  return alreadyExpired
+}
+
+/** Reduces their tombstones to the taken ids. Call it when the operations are finalized. */
+async function finalizeSkipped(
+  { mongo, postgres }: Stores,
+  jobs: readonly IngestJob[],
+  alreadyExpired: AlreadyExpiredIds,
+): Promise<void> {
+  for (const job of jobs) {
+    const ids = alreadyExpired.get(job.operation)
+    if (!ids || ids.size === 0) continue
+    await recordTombstoneDay(postgres, job.vault)
+    await finalizeTombstones(mongo, job, [...ids])
+  }
+}

@@ -5,7 +5,7 @@ import {
   chunkMessages,
   type ChunkedMessages,
   type ChunkedTurn,
-} from '#shared/vault/ingest/chunk-messages.ts'
+} from '#shared/vault/base/text-chunks.ts'
 
 /** Messages to redact and to cut, or turns to redact. */
 export type ThreadTask = { redaction: RedactionPolicy | null } & (
@@ -19,12 +19,12 @@ export type ThreadResult = {
   messages?: readonly Message[]
 }
 
-/** Characters that are redacted and cut beside other requests: some 10 ms. */
+/** Characters that are redacted and cut in the main thread: some 10 ms. */
 const inlineCharactersMax = 64 * 1024
 
 /**
- * As `chunkMessages`; longer texts in a thread of their own, one request after the other: 20 MiB take a second
- * and more, in which the event loop serves others. The thread holds its own table of tokens, 60 MB.
+ * As `chunkMessages`; longer texts in a thread of their own, one request at a time: 20 MiB take a second and
+ * more. The thread holds its own table of tokens, 60 MB.
  */
 export async function chunkMessagesAside(
   redaction: RedactionPolicy | null,

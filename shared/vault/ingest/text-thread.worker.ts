@@ -1,6 +1,6 @@
 import { serveThread } from '#shared/core/thread.ts'
 import { redactOrSkipTurns } from '#shared/privacy/apply-redaction.ts'
-import { chunkMessages } from '#shared/vault/ingest/chunk-messages.ts'
+import { chunkMessages } from '#shared/vault/base/text-chunks.ts'
 import type { ThreadResult, ThreadTask } from '#shared/vault/ingest/text-thread.ts'
 
 /** The thread of `text-thread.ts`. */

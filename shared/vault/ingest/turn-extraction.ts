@@ -30,12 +30,10 @@ const partMax = 96_000
 const partsMax = 20
 
 /**
- * The parts of an exchange to extract from, oldest first; only text that is stored. A turn stays within one
- * part, unless it is longer than a part.
+ * The parts of an exchange to extract from, oldest first. A turn stays within one part, unless it is longer.
  *
- * @param messages were read before
- * @param saidAt when it was accepted, epoch milliseconds: the time of messages without a timestamp, and of those
- *   that name a later one; several parts get times one millisecond apart
+ * @param saidAt when it was accepted, epoch milliseconds: the time of messages without a timestamp or with a
+ *   later one; several parts get times one millisecond apart
  * @returns undefined for keys that are no member's, and where the member wrote nothing.
  */
 export function toExtractionInput(
@@ -83,9 +81,9 @@ export function toExtractionInput(
 
 /**
  * Writes the turns of accepted exchanges and their extraction jobs, in the transaction that accepts the
- * exchanges: one turn per part, the first under the exchange's id. It skips exchanges of other keys than
- * members', and turns that exist already. The jobs wait for `gatherSeconds`, so that one call extracts from
- * several exchanges; the first one after so long a silence of its member waits a fifth of that.
+ * exchanges: one turn per part, the first under the exchange's id. Skips keys that are no member's, and turns
+ * that exist. The jobs wait for `gatherSeconds`, so that one call extracts from several exchanges; the first one
+ * after so long a silence waits a fifth of that.
  */
 export async function acceptTurns(
   tx: Transaction,

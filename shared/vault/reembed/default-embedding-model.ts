@@ -17,9 +17,8 @@ export type DefaultEmbeddingModel = {
 }
 
 /**
- * The default embedding model of a database. The first process stores its model there, and this model stays
- * the default until `EMBEDDINGS` names another one: adding or removing a provider key in the environment
- * changes nothing. Vaults that have memories keep their model.
+ * The default embedding model of a database: that of the first process, until `EMBEDDINGS` names another one. A
+ * provider key in the environment changes nothing. Vaults that have memories keep their model.
  *
  * @param log for warnings to the operator; null logs nothing
  * @throws Refusal `unavailable` when the database is out of reach, or not of this version yet.

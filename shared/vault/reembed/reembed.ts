@@ -27,15 +27,20 @@ import {
   type ReembeddingInput,
   type ReembeddingRequest,
   type ReembeddingStep,
-} from '#shared/vault/reembed/reembeddings.postgres.ts'
-import { setVaultModel } from '#shared/vault/reembed/vault-models.postgres.ts'
-import { findSessionEpochs } from '#shared/vault/base/vault-state.postgres.ts'
+  setVaultModel,
+  dueModelChecks,
+  postponeModelCheck,
+  type DueModelCheck,
+} from '#shared/vault/reembed/vault-models.postgres.ts'
+import { findSessionEpochs } from '#shared/vault/base/vaults.postgres.ts'
 import type { StepJob } from '#shared/domain/job-payloads.ts'
 import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { mintId } from '#shared/core/ids.ts'
 
 /** Memories per step: one call to a provider, after which they become searchable together. */
 const stepMemories = 256
@@ -45,8 +50,8 @@ type ReembeddingOwner = Pick<Caller, 'account' | 'keyHash'> & {
 }
 
 /**
- * Accepts an operation that adds vectors of another model to all memories of a vault, in all sessions and
- * tiers. Accepting the same operation again changes nothing. It is not billed.
+ * Accepts an operation that adds vectors of another model to all memories of a vault. Accepting the same
+ * operation again changes nothing. It is not billed.
  */
 export async function acceptReembedding(
   { postgres, queue }: { postgres: Postgres; queue: Queue },
@@ -81,13 +86,12 @@ type ReembeddingBackend = Stores & {
 }
 
 /**
- * Does one step: embeds the memories of the step or drops their other vectors, makes that visible, and sends
- * the next step or ends the operation. Safe to run any number of times, in several processes at once: a step
- * counts once.
+ * Does one step: embeds memories or drops their other vectors, makes that visible, and sends the next step or
+ * ends the operation. Safe to run any number of times at once: a step counts once.
  *
- * The vault is scanned until a scan finds nothing more to embed, which includes memories that arrive during
- * the work. Both spaces can be searched all the time; vectors of other models are dropped only from memories
- * that have the new one. When all memories have it, this becomes the model of the vault.
+ * The vault is scanned until a scan finds nothing more to embed, memories that arrive meanwhile included. Both
+ * spaces can be searched all the time; vectors of other models are dropped only from memories that have the new
+ * one. When all memories have it, this becomes the model of the vault.
  *
  * @throws Refusal `upstream` when the embedding model does not answer, `unavailable`.
  */
@@ -213,4 +217,50 @@ async function nextStep(
     after: start,
   })
   return others.after ? { dropping: true, ...others } : null
+}
+
+/** Vaults checked in one run. */
+const movesMax = 50
+
+/**
+ * Re-embeds memories that work accepted before has stored in the old space after their vault moved to another
+ * model. Vaults are checked a minute after the move and then less and less often for a day; the re-embedding is
+ * an unbilled operation of the account.
+ *
+ * @returns for how many vaults a re-embedding was accepted
+ */
+export async function reembedLateArrivals(
+  backend: Stores & { queue: Queue; embedders: Embedders; log: Log },
+): Promise<number> {
+  const { query } = backend.postgres
+  let accepted = 0
+  for (const moved of await dueModelChecks(query, movesMax)) {
+    // Postponed first, so that the next check repeats what this one misses or fails to do.
+    await postponeModelCheck(query, moved.vault)
+    if (await startReembedding(backend, moved)) accepted++
+  }
+  return accepted
+}
+
+async function startReembedding(
+  backend: Stores & { queue: Queue; embedders: Embedders; log: Log },
+  { vault, epoch, model, account, keyHash }: DueModelCheck,
+): Promise<boolean> {
+  const { postgres, mongo, log } = backend
+  const embedder = await backend.embedders.get(model).catch(rethrowUnavailable)
+  if (!embedder) return false
+  const sessionEpochs = await findSessionEpochs(postgres.query, { vault })
+  const pageRequest = { after: null, sessionEpochs, max: 1 }
+  const { after } = await nextWithoutVector(mongo, { vault, epoch }, embedder.space, pageRequest)
+  if (!after) return false
+  const operation = mintId()
+  const request = { operation, model, dropPrevious: false, awaited: false }
+  await acceptReembedding(backend, { account, keyHash, scope: { vault } }, request)
+  log.info({ vault, to: embedder.space, operation }, 'vault.brought-along')
+  return true
+}
+
+function rethrowUnavailable(error: unknown): undefined {
+  if (error instanceof Refusal && error.reason !== 'unavailable') return undefined
+  throw error
 }

@@ -3,10 +3,15 @@ import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import { toBinaryVector, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
-import type { PartitionIds } from '#shared/vault/reembed/reembeddings.postgres.ts'
+import type { PartitionIds } from '#shared/vault/reembed/vault-models.postgres.ts'
 import { idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import type { MemoryPosition } from '#shared/vault/base/expiries.mongo.ts'
+import {
+  acknowledged,
+  countDocuments,
+  findDocuments,
+  findDocument,
+} from '#shared/storage/mongo/commands.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
@@ -112,12 +117,12 @@ export async function spacesOfMemory(
   scope: Scope,
   id: string,
 ): Promise<string[]> {
-  const row = await memories
-    .findOne(
-      { ...epochFilter(scope), _id: { $eq: id } },
-      { projection: { vectors: 1 }, hint: idIndex, signal: deadline(memories, scanDeadlineMs) },
-    )
-    .catch(refuseWhenUnreachable)
+  const row = await findDocument(
+    memories,
+    { ...epochFilter(scope), _id: { $eq: id } },
+    { projection: { vectors: 1 }, hint: idIndex },
+    scanDeadlineMs,
+  )
   return Object.keys(row?.vectors ?? {})
 }
 
@@ -127,12 +132,12 @@ export async function countWithoutVector(
   scope: Scope,
   space: string,
 ): Promise<number> {
-  return memories
-    .countDocuments(
-      { ...epochFilter(scope), ...withoutVector(space) },
-      { hint: partitionIndex, signal: deadline(memories, scanDeadlineMs) },
-    )
-    .catch(refuseWhenUnreachable)
+  return countDocuments(
+    memories,
+    { ...epochFilter(scope), ...withoutVector(space) },
+    { hint: partitionIndex },
+    scanDeadlineMs,
+  )
 }
 
 /** A text to embed, and the version of its memory when it was read. */
@@ -145,17 +150,15 @@ export async function textsWithoutVector(
   space: string,
   ids: readonly string[],
 ): Promise<TextToEmbed[]> {
-  const rows = await memories
-    .find(
-      { ...epochFilter(scope), ...withoutVector(space), _id: { $in: [...ids] } },
-      {
-        projection: { text: 1, version: 1 },
-        hint: idIndex,
-        signal: deadline(memories, scanDeadlineMs),
-      },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const rows = await findDocuments(
+    memories,
+    { ...epochFilter(scope), ...withoutVector(space), _id: { $in: [...ids] } },
+    {
+      projection: { text: 1, version: 1 },
+      hint: idIndex,
+    },
+    scanDeadlineMs,
+  )
   return rows.map(({ _id, text, version }) => ({ id: _id, text, version }))
 }
 
@@ -163,8 +166,8 @@ export async function textsWithoutVector(
 const writeBytes = 1_500_000
 
 /**
- * Adds vectors to memories, journaled. A memory that was changed since it was read is left unchanged; a
- * concurrent edit that read the memory before fails its version check and reads it again.
+ * Adds vectors to memories, journaled. A memory that was changed since it was read stays as it is; a concurrent
+ * edit fails its version check and reads again.
  */
 export async function addVectors(
   { memories }: Collections,
@@ -182,7 +185,7 @@ export async function addVectors(
       },
     }))
     const writing = memories.bulkWrite(writes, { ordered: false })
-    await withWriteTimeout(writing).catch(refuseWhenUnreachable)
+    await acknowledged(writing)
   }
 }
 
@@ -193,12 +196,12 @@ export async function countWithVector(
   space: string,
   ids: readonly string[],
 ): Promise<number> {
-  return memories
-    .countDocuments(
-      { ...epochFilter(scope), ...withVector(space), _id: { $in: [...ids] } },
-      { hint: idIndex, signal: deadline(memories, scanDeadlineMs) },
-    )
-    .catch(refuseWhenUnreachable)
+  return countDocuments(
+    memories,
+    { ...epochFilter(scope), ...withVector(space), _id: { $in: [...ids] } },
+    { hint: idIndex },
+    scanDeadlineMs,
+  )
 }
 
 /** Removes all vectors but that of a space from the given memories; a memory without that one keeps all. */
@@ -221,5 +224,5 @@ export async function dropOtherVectors(
     [{ $set: { vectors: remaining, version: { $add: ['$version', 1] } } }],
     { hint: idIndex },
   )
-  await withWriteTimeout(writing).catch(refuseWhenUnreachable)
+  await acknowledged(writing)
 }

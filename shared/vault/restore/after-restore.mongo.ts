@@ -4,6 +4,7 @@ import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { partitionIndex, tagSetIndex, unconsolidatedIndex } from '#shared/storage/mongo/indexes.ts'
+import { aggregateDocuments, findDocument } from '#shared/storage/mongo/commands.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
@@ -11,11 +12,7 @@ type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 /** Only an operator who restores a backup waits for these queries. */
 const readDeadlineMs = 60_000
 
-/**
- * The newest epoch of all documents of a vault, tombstones included; 0 without any.
- *
- * @throws Refusal `unavailable` when the memory store is out of reach, as all functions here do.
- */
+/** The newest epoch of all documents of a vault, tombstones included; 0 without any. */
 export async function newestEpoch({ memories }: Collections, vault: string): Promise<number> {
   const [newest, [tombstone]] = await Promise.all([
     memories.findOne(
@@ -45,12 +42,12 @@ export const hasEarlierEpochs = async (
   { memories }: Collections,
   { vault, epoch }: Scope,
 ): Promise<boolean> =>
-  (await memories
-    .findOne(
-      { vault: { $eq: vault }, epoch: { $gte: 0, $lt: epoch } },
-      { projection: { _id: 1 }, hint: partitionIndex, signal: deadline(memories, readDeadlineMs) },
-    )
-    .catch(refuseWhenUnreachable)) !== null
+  (await findDocument(
+    memories,
+    { vault: { $eq: vault }, epoch: { $gte: 0, $lt: epoch } },
+    { projection: { _id: 1 }, hint: partitionIndex },
+    readDeadlineMs,
+  )) !== null
 
 export type StoredSession = { session: string; epoch: number; storedAt: Date }
 
@@ -59,22 +56,21 @@ export async function sessionsStored(
   { memories }: Collections,
   scope: Scope,
 ): Promise<StoredSession[]> {
-  const rows = await memories
-    .aggregate<{ _id: string; epoch: number; storedAt: Date }>(
-      [
-        { $match: { ...epochFilter(scope), session: { $gt: '' } } },
-        {
-          $group: {
-            _id: '$session',
-            epoch: { $max: '$session_epoch' },
-            storedAt: { $max: '$stored_at' },
-          },
+  const rows = await aggregateDocuments<{ _id: string; epoch: number; storedAt: Date }>(
+    memories,
+    [
+      { $match: { ...epochFilter(scope), session: { $gt: '' } } },
+      {
+        $group: {
+          _id: '$session',
+          epoch: { $max: '$session_epoch' },
+          storedAt: { $max: '$stored_at' },
         },
-      ],
-      { hint: partitionIndex, signal: deadline(memories, readDeadlineMs) },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+      },
+    ],
+    { hint: partitionIndex },
+    readDeadlineMs,
+  )
   return rows.map(({ _id: session, ...rest }) => ({ session, ...rest }))
 }
 
@@ -86,41 +82,41 @@ export type UnconsolidatedTotals = {
   tier2Tokens: number
 }
 
-/**
- * What of a vault waits to be consolidated.
- *
- * @param unfinished operations whose memories are not to be counted: they are when those are settled.
- */
+/** What of a vault waits to be consolidated, without the memories of `unfinished` operations. */
 export async function countUnconsolidated(
   { memories }: Collections,
   scope: Scope,
   unfinished: readonly string[],
 ): Promise<UnconsolidatedTotals> {
-  const rows = await memories
-    .aggregate<{ _id: number; count: number; tokens: number; importance: number }>(
-      [
-        {
-          $match: {
-            ...epochFilter(scope),
-            session: '',
-            consolidated: false,
-            tier: { $in: [1, 2] },
-            operation: { $nin: [...unfinished] },
-          },
+  const rows = await aggregateDocuments<{
+    _id: number
+    count: number
+    tokens: number
+    importance: number
+  }>(
+    memories,
+    [
+      {
+        $match: {
+          ...epochFilter(scope),
+          session: '',
+          consolidated: false,
+          tier: { $in: [1, 2] },
+          operation: { $nin: [...unfinished] },
         },
-        {
-          $group: {
-            _id: '$tier',
-            count: { $sum: 1 },
-            tokens: { $sum: '$tokens' },
-            importance: { $sum: '$importance' },
-          },
+      },
+      {
+        $group: {
+          _id: '$tier',
+          count: { $sum: 1 },
+          tokens: { $sum: '$tokens' },
+          importance: { $sum: '$importance' },
         },
-      ],
-      { hint: unconsolidatedIndex, signal: deadline(memories, readDeadlineMs) },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+      },
+    ],
+    { hint: unconsolidatedIndex },
+    readDeadlineMs,
+  )
   const raw = rows.find(({ _id }) => _id === 1)
   const tier2 = rows.find(({ _id }) => _id === 2)
   return {
@@ -137,33 +133,31 @@ export async function countByTagSet(
   { memories }: Collections,
   scope: Scope,
 ): Promise<{ tagSet: string; memories: number }[]> {
-  const rows = await memories
-    .aggregate<{ _id: string; memories: number }>(
-      [
-        { $match: { ...epochFilter(scope), tag_set: { $exists: true } } },
-        { $group: { _id: '$tag_set', memories: { $sum: 1 } } },
-      ],
-      { hint: tagSetIndex, signal: deadline(memories, readDeadlineMs) },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const rows = await aggregateDocuments<{ _id: string; memories: number }>(
+    memories,
+    [
+      { $match: { ...epochFilter(scope), tag_set: { $exists: true } } },
+      { $group: { _id: '$tag_set', memories: { $sum: 1 } } },
+    ],
+    { hint: tagSetIndex },
+    readDeadlineMs,
+  )
   return rows.map(({ _id: tagSet, memories: count }) => ({ tagSet, memories: count }))
 }
 
 /** The days, in UTC, on which the tombstones of a vault were set. */
 export async function tombstoneDays({ memories }: Collections, vault: string): Promise<string[]> {
-  const rows = await memories
-    .aggregate<{ _id: string }>(
-      [
-        {
-          $match: { vault: { $eq: vault }, epoch: { $exists: false }, tomb_at: { $exists: true } },
-        },
-        { $group: { _id: { $dateToString: { date: '$tomb_at', format: '%Y-%m-%d' } } } },
-      ],
-      { hint: partitionIndex, signal: deadline(memories, readDeadlineMs) },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const rows = await aggregateDocuments<{ _id: string }>(
+    memories,
+    [
+      {
+        $match: { vault: { $eq: vault }, epoch: { $exists: false }, tomb_at: { $exists: true } },
+      },
+      { $group: { _id: { $dateToString: { date: '$tomb_at', format: '%Y-%m-%d' } } } },
+    ],
+    { hint: partitionIndex },
+    readDeadlineMs,
+  )
   return rows.map(({ _id }) => _id)
 }
 

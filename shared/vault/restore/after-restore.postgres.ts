@@ -82,8 +82,8 @@ export type InspectedVault = {
 }
 
 /**
- * Sets a vault in Postgres to what MongoDB has. Its revision becomes one that it never had, so that every
- * index in memory is loaded again, and it is checked for memories without a vector of its embedding model.
+ * Sets a vault in Postgres to what MongoDB has. Its revision becomes one that it never had, so that every index
+ * is loaded again, and it is checked for memories without a vector of its embedding model.
  */
 export async function repairVault(
   { query }: Transaction,

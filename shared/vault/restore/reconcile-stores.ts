@@ -18,8 +18,7 @@ import {
   type RestoredVault,
 } from '#shared/vault/restore/after-restore.postgres.ts'
 import { notifyCleared } from '#shared/vault/base/erasures.postgres.ts'
-import { lockVault } from '#shared/vault/base/vault-state.postgres.ts'
-import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
+import { lockVault, takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
 /** The differences of a vault after its two stores were restored to different times. */

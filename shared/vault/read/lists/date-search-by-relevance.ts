@@ -43,9 +43,9 @@ const rankedMax = 500
 const candidatesMax = 2_000
 
 /**
- * The rows of a window that have to do with a query, best first; `more` at the end when there may be
- * others after them. Raw memories are ranked in the vaults' indexes; reflections are fetched, since the
- * index does not hold the periods they cover.
+ * The rows of a window that fit a query, best first; `more` at the end when there may be others after them. Raw
+ * memories are ranked in the vaults' indexes; reflections are fetched, since the index does not hold the periods
+ * they cover.
  */
 export async function* byRelevance(
   backend: RankingBackend,

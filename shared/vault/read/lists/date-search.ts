@@ -1,6 +1,5 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import { chronological } from '#shared/vault/read/lists/date-search-chronological.ts'
 import {
   byRelevance,
   type SourcesOfEmbedder,
@@ -19,6 +18,9 @@ import type { Embedders } from '#shared/models/embedders.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
+import { overlappingReflections, rowsWithin } from '#shared/vault/read/lists/timeline.mongo.ts'
+import type { ListedRow } from '#shared/vault/read/lists/listing.mongo.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
 
 export type DateSearchQuestion = {
   window: TimeWindow
@@ -37,14 +39,14 @@ export type DateSearchQuestion = {
   order: 'newest_first' | 'oldest_first'
 }
 
-export type DateSearchAnswer = {
+type DateSearchAnswer = {
   rows: DateSearchRow[]
   tokens: number
   /** There are more rows than fit. */
   truncated: boolean
   /**
-   * ISO times of the first and last row, those of the window when there is none; when `truncated`, the end to
-   * continue from is a millisecond beyond the last row of the page.
+   * ISO times of the first and last row, or of the window when there is none; when `truncated`, the end to
+   * continue from is a millisecond beyond the last row.
    */
   returned: { from: string; to: string }
 }
@@ -63,17 +65,16 @@ const tokensMax = 200_000
 const rowsMax = 5_000
 
 /**
- * What happened in a span of time. Reflections belong to the period they cover: one that overlaps the
- * span is in it (see `date-search-chronological.ts` for its place). For a member of an
- * organization the result includes what they may see of its shared memory; the rest is never read.
+ * Finds what happened in a span of time. Reflections belong to the period they cover: one that overlaps the span
+ * is in it. For a member the result includes what they may see of the shared memory.
  *
- * Rows are taken, in the order of time or best first, until the next one would exceed the budget; at
- * least one is. In the order of time a page ends between two milliseconds: it exceeds its budget by what is
- * left of the rows of one millisecond. A search that continues from `returned` (to its `from` newest first, from
- * its `to` oldest first) returns what was left out: in the order of time every row exactly once.
+ * Rows are taken, in the order of time or best first, until the next one would exceed the budget; at least one
+ * is. In the order of time a page ends between two milliseconds, over its budget if need be. A search that
+ * continues from `returned` (to its `from` newest first, from its `to` oldest first) returns what was left out:
+ * in the order of time every row exactly once.
  *
  * @throws Refusal `invalid` when `embeddings` names no known model, `upstream` when it does not answer,
- *   `unavailable` when a store is out of reach.
+ *   `unavailable`.
  */
 export async function searchDates(
   backend: DateSearchBackend,
@@ -186,4 +187,74 @@ function returnedRange(
     from: new Date(continuedOrder === 'newest_first' ? first - 1 : first).toISOString(),
     to: new Date(continuedOrder === 'oldest_first' ? last + 1 : last).toISOString(),
   }
+}
+
+type ChronologicalQuery = {
+  sources: readonly DateSearchSource[]
+  window: TimeWindow
+  oldestFirst: boolean
+}
+
+/** All rows of a window, of all sources, in the order of time; read from the database as they are consumed. */
+async function* chronological(
+  backend: { mongo: Mongo },
+  { sources, window, oldestFirst }: ChronologicalQuery,
+): AsyncGenerator<DateSearchRow, void, void> {
+  const isBefore = (one: DateSearchRow, other: DateSearchRow): boolean => {
+    const order = comparePositions(one.position, other.position)
+    return oldestFirst ? order < 0 : order > 0
+  }
+  const rowIterators = sources.map(source =>
+    rowsOfSource(backend, source, { window, oldestFirst, isBefore }),
+  )
+  try {
+    const heads = await Promise.all(rowIterators.map(rowIterator => rowIterator.next()))
+    for (;;) {
+      let first = -1
+      for (const [index, { value }] of heads.entries()) {
+        if (value && (first < 0 || isBefore(value, heads[first]!.value!))) first = index
+      }
+      if (first < 0) return
+      yield heads[first]!.value!
+      heads[first] = await rowIterators[first]!.next()
+    }
+  } finally {
+    await Promise.all(rowIterators.map(rowIterator => rowIterator.return()))
+  }
+}
+
+type OrderedQuery = Omit<ChronologicalQuery, 'sources'> & {
+  isBefore(one: DateSearchRow, other: DateSearchRow): boolean
+}
+
+/**
+ * Merges the rows of a source with its reflections: oldest first a reflection stands at the end of its period,
+ * newest first at its beginning, or at the end of the window that is passed first. A client that goes on moves
+ * the other end of the window, so each reflection keeps its place on all pages.
+ */
+async function* rowsOfSource(
+  { mongo }: { mongo: Mongo },
+  { scope, read: sourceRead, source }: DateSearchSource,
+  { window, oldestFirst, isBefore }: OrderedQuery,
+): AsyncGenerator<DateSearchRow, void, void> {
+  const read = { ...sourceRead, window, oldestFirst }
+  const placeOf = ({ at, covers }: ListedRow): number =>
+    oldestFirst ? Math.min(at, window.to) : Math.max(covers?.from ?? at, window.from)
+  const reflections = (
+    await overlappingReflections(mongo, scope, { ...read, endingAfter: oldestFirst })
+  )
+    .map((row): DateSearchRow => ({ ...row, source, position: { at: placeOf(row), id: row.id } }))
+    .sort((a, b) => (isBefore(a, b) ? -1 : 1))
+  const isPlaced = read.partition.session === null && !oldestFirst
+  const tiers = isPlaced ? read.tiers.filter(tier => tier === 1) : read.tiers
+  let next = 0
+  if (tiers.length > 0) {
+    for await (const within of rowsWithin(mongo, scope, { ...read, tiers })) {
+      const row: DateSearchRow = { ...within, source, position: { at: within.at, id: within.id } }
+      while (next < reflections.length && isBefore(reflections[next]!, row))
+        yield reflections[next++]!
+      yield row
+    }
+  }
+  yield* reflections.slice(next)
 }

@@ -1,5 +1,4 @@
 import { MongoServerError, type Filter, type Sort } from 'mongodb'
-import { textPattern } from '#shared/vault/read/lists/text-pattern.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import {
   tiers as allTiers,
@@ -18,6 +17,11 @@ import { metadataCondition } from '#shared/storage/mongo/partition.ts'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Span } from '#shared/domain/lease.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
+import type { Caller } from '#shared/access/caller.ts'
+import { boundsAsOf } from '#shared/vault/read/search/as-of.ts'
+import { countTiers } from '#shared/vault/read/lists/counts.mongo.ts'
+import type { CursorCodec } from '#shared/core/cursor.ts'
+import { readPage, type Page } from '#shared/core/page.ts'
 
 /** A row as lists show it. */
 export type ListedRow = Memory & {
@@ -28,7 +32,7 @@ export type ListedRow = Memory & {
 }
 
 /** Importance, event time in epoch milliseconds and id of the last row of a page. */
-export type ListPosition = [importance: number | null, at: number, id: string]
+type ListPosition = [importance: number | null, at: number, id: string]
 
 export type ListPageQuery = ListFilter &
   ListOrder & { after: ListPosition | undefined; count: number }
@@ -39,11 +43,11 @@ const searchReserveMs = 500
 const maxTimeExpiredCode = 50
 
 /**
- * The next `count` rows of the core vault in the requested order, read as a few ranges of one index each,
- * the next only when the one before has not filled the page. Every range names its index: with several to
- * choose from, the server runs them against each other first.
+ * The next `count` rows of the core vault in the requested order, read as a few ranges of one index each, the
+ * next only when the one before has not filled the page. Every range names its index: with several to choose
+ * from, the server runs them against each other first.
  *
- * @throws Refusal `unavailable` when the memory store is out of reach, or a text search takes too long.
+ * @throws Refusal `unavailable` also when a text search takes too long.
  */
 export async function listedRows(
   { memories }: Pick<Mongo, 'memories'>,
@@ -171,9 +175,9 @@ function rangesByImportance(read: ListPageQuery, after: ListPosition | undefined
 const directionOf = ({ order }: ListOrder): 1 | -1 => (order === 'newest_first' ? -1 : 1)
 
 /**
- * The times after a page: the rows after its last one in the same millisecond, then all later (or earlier)
- * milliseconds. The millisecond is given as a range: given as a value, the server reads and sorts all its
- * rows for each page (1,823 keys instead of 53 where 1,820 rows share it).
+ * The times after a page: the rest of the millisecond of its last row, then all later (or earlier) ones. The
+ * millisecond is given as a range: given as a value, the server reads and sorts all its rows for each page
+ * (1,823 keys instead of 53 where 1,820 rows share it).
  */
 function timeRangesAfter(
   { order, from, to }: ListPageQuery,
@@ -206,7 +210,7 @@ function refuseWhenSlow(error: unknown): never {
   return refuseWhenUnreachable(error)
 }
 
-export type ListFilter = {
+type ListFilter = {
   tier: Tier | undefined
   /** Lowest importance; unrated rows are left out whenever it is set. */
   importance: number | undefined
@@ -219,9 +223,116 @@ export type ListFilter = {
   search: string | undefined
 }
 
-export type ListOrder = {
+type ListOrder = {
   /** By importance: equal ones in the order of time, unrated rows last. */
   sort: 'date' | 'importance'
   /** Order in time; by importance the highest first, or the lowest. */
   order: 'newest_first' | 'oldest_first'
+}
+
+type ListQuestion = ListFilter &
+  ListOrder & {
+    limit: number
+    /** Epoch ms: later memories are left out, also of the counts. */
+    asOf?: number | undefined
+    /** `next` of the previous page. */
+    cursor: string | undefined
+  }
+
+type ListPage = Page<ListedRow> & {
+  /** Numbers of all memories of the core vault, without the filters; on the first page only. */
+  counts: Record<Tier, number> | null
+}
+
+type ListingBackend = { mongo: Mongo; cursors: CursorCodec }
+
+/**
+ * One page of the core vault and its reflections. A page begins after a key: rows that are added or deleted
+ * between two pages neither repeat nor hide others, and an edit moves no row.
+ *
+ * @throws Refusal `invalid` for a cursor of another list, or of the vault before it was cleared; `unavailable`
+ *   also when a text search takes too long.
+ */
+export async function listMemories(
+  { mongo, cursors }: ListingBackend,
+  { scope }: Pick<Caller, 'scope'>,
+  { asOf, ...asked }: ListQuestion,
+): Promise<ListPage> {
+  const { to: end = Infinity } = boundsAsOf(asOf)
+  const question = asOf === undefined ? asked : { ...asked, to: Math.min(asked.to ?? end, end) }
+  const { limit, cursor } = question
+  const bound = cursorBinding(scope, question)
+  const [page, counts] = await Promise.all([
+    readPage(
+      cursors,
+      { limit, cursor, bound },
+      (after: ListPosition | undefined, count) =>
+        listedRows(mongo, scope, { ...question, after, count }),
+      positionOf,
+    ),
+    cursor === undefined ? countTiers(mongo, scope, asOf) : null,
+  ])
+  return { ...page, counts }
+}
+
+/** A cursor is valid for the same filters and order in the same vault, until the vault is cleared. */
+function cursorBinding(
+  { vault, epoch }: Caller['scope'],
+  question: ListFilter & ListOrder,
+): unknown[] {
+  const { sort, order, tier, importance, from, to, search, metadata } = question
+  const filters = [tier, importance, from, to, search, metadata].map(value => value ?? null)
+  return ['list', vault, epoch, sort, order, ...filters]
+}
+
+const positionOf = ({ importance, at, id }: Memory): ListPosition => [importance ?? null, at, id]
+
+/** Soft hyphens, zero-width characters, marks of direction and the selector of emoji: what stands between two letters unseen. */
+const invisible = '[\\p{Cf}\ufe0f]'
+const gap = `${invisible}*`
+const allInvisible = new RegExp(invisible, 'gu')
+
+/** MongoDB takes patterns of up to 32,764 bytes. */
+const patternBytesMax = 32_000
+
+/** Letters that are one in some spelling, beyond upper and lower case: one pattern for all of them. */
+const sameLetters: readonly (readonly [letters: RegExp, pattern: string])[] = [
+  [/^(?:ss|ß|ẞ)/i, `(?:s${gap}s|ß|ẞ)`],
+  // Turkish has four letters i: with and without a dot, in both cases; a dot may be written apart.
+  [/^(?:i\u0307?|İ|ı)/i, '(?:i\u0307?|İ|ı)'],
+  [/^[σς]/i, '[σςΣ]'],
+]
+
+const special = /[\\^$.*+?()[\]{}|]/g
+
+/**
+ * The source of a regular expression, to be run without regard to case, that finds a text however it is spelled:
+ * composed or not, `ß` as `ss`, `i` with or without its dot, with or without invisible characters. A search too
+ * long for that is taken as it is.
+ */
+export function textPattern(search: string): string {
+  const plain = search.replaceAll(allInvisible, '') || search
+  const forms = [...new Set([plain, plain.normalize('NFC'), plain.normalize('NFD')])].map(piecesOf)
+  const pattern = forms.map(pieces => pieces.join(gap)).join('|')
+  if (Buffer.byteLength(pattern) <= patternBytesMax) return pattern
+  return forms.map(pieces => pieces.join('')).join('|')
+}
+
+function piecesOf(form: string): string[] {
+  const pieces: string[] = []
+  for (let rest = form; rest !== '';) {
+    const [piece, source] = firstPiece(rest)
+    pieces.push(source)
+    rest = rest.slice(piece.length)
+  }
+  return pieces
+}
+
+function firstPiece(text: string): [piece: string, source: string] {
+  for (const [letters, pattern] of sameLetters) {
+    const piece = letters.exec(text.slice(0, 3))?.[0]
+    if (piece) return [piece, pattern]
+  }
+  const letter = String.fromCodePoint(text.codePointAt(0)!)
+  return [letter, letter.replaceAll(special, String.raw`\$&`)]
 }

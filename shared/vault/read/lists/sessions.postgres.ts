@@ -1,7 +1,12 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
+import type { Caller } from '#shared/access/caller.ts'
+import { sessionTotals, type SessionTotals } from '#shared/vault/read/lists/counts.mongo.ts'
+import type { Stores } from '#shared/storage/stores.ts'
+import type { CursorCodec } from '#shared/core/cursor.ts'
+import { pageOf, type Page } from '#shared/core/page.ts'
 
 /** A session in which something was stored since it was last cleared; it may be empty by now. */
-export type SessionRow = {
+type SessionRow = {
   session: string
   /** How many times it was cleared; its memories carry this number. */
   epoch: number
@@ -15,8 +20,8 @@ export type SessionRow = {
 export type SessionPosition = { storedAt: string; session: string }
 
 /**
- * Sessions of a vault, the most recently stored first. The position is a row comparison, which the index
- * serves as a bound in any plan: as a filter, all rows before it would be read.
+ * Sessions of a vault, the most recently stored first. The position is a row comparison, which the index serves
+ * as a bound: as a filter, all rows before it would be read.
  */
 export async function storedSessions(
   query: Query,
@@ -33,3 +38,47 @@ export async function storedSessions(
   )
   return rows
 }
+
+export type ListedSession = SessionRow & SessionTotals
+
+/** Sessions read for one page; those that are empty by now are skipped. */
+const lookedMax = 1_000
+
+/**
+ * One page of the sessions of a vault, the most recently stored first. Storing moves a session to the front:
+ * between two pages it may be listed twice or not at all.
+ *
+ * @throws Refusal `invalid` for a cursor of another vault, or of this one before it was cleared; `unavailable`.
+ */
+export async function listSessions(
+  { postgres, mongo, cursors, now }: Stores & { cursors: CursorCodec; now: () => number },
+  { scope }: Pick<Caller, 'scope'>,
+  { limit, cursor }: { limit: number; cursor: string | undefined },
+): Promise<Page<ListedSession>> {
+  const cursorBinding = ['sessions', scope.vault, scope.epoch]
+  let before =
+    cursor === undefined ? undefined : (cursors.read(cursor, cursorBinding) as SessionPosition)
+  const sessions: ListedSession[] = []
+  for (let scanned = 0; scanned < lookedMax;) {
+    // One row more than the page holds tells whether there is a next page.
+    const rows = await storedSessions(postgres.query, scope.vault, { before, limit: limit + 1 })
+    const sums = await sessionTotals(mongo, scope, rows, now())
+    sessions.push(...rows.flatMap(row => listed(row, sums.get(row.session))))
+    if (sessions.length > limit) {
+      const page = pageOf(sessions, limit, positionOf)
+      return { rows: page.rows, next: cursors.write(page.next, cursorBinding) }
+    }
+    if (rows.length <= limit) return { rows: sessions, next: null }
+    scanned += rows.length
+    before = positionOf(rows.at(-1)!)
+  }
+  return { rows: sessions, next: cursors.write(before, cursorBinding) }
+}
+
+const listed = (row: SessionRow, sum: SessionTotals | undefined): ListedSession[] =>
+  sum ? [{ ...row, ...sum }] : []
+
+const positionOf = ({ position, session }: SessionRow): SessionPosition => ({
+  storedAt: position,
+  session,
+})

@@ -14,8 +14,8 @@ export type TimeWindow = {
 }
 
 /**
- * The span between two times of a client, both included: a date is the whole day. Rows have times in
- * milliseconds, so a finer beginning is rounded up and a finer end down. A span that has not begun yet is empty.
+ * The span between two times of a client, both included: a date is the whole day. Finer times than milliseconds
+ * are rounded inwards. A span that has not begun yet is empty.
  *
  * @throws Refusal `invalid` when it ends before it begins.
  */
@@ -32,9 +32,8 @@ export function parseTimeWindow(from: Moment, to: Moment | undefined, now: numbe
 }
 
 /**
- * The part of a span that was known at a moment.
+ * The part of a span that was known at a moment, in epoch milliseconds.
  *
- * @param asOf epoch milliseconds
  * @throws Refusal `invalid` when the span begins later.
  */
 export function windowAsOf(window: TimeWindow, asOf: number | undefined): TimeWindow {

@@ -37,11 +37,7 @@ const reflectionsMax = 5_000
 /** A vault to read a span of time from, and which of its memories. */
 export type TimelineSource = { scope: VaultScope; read: Omit<TimelineQuery, 'window'> }
 
-/**
- * The rows whose time lies in a window, in the order of time; read as they are consumed.
- *
- * @throws Refusal `unavailable` when the memory store is out of reach.
- */
+/** Streams the rows whose time lies in a window, in the order of time. */
 export async function* rowsWithin(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
@@ -65,10 +61,8 @@ export async function* rowsWithin(
 }
 
 /**
- * The reflections whose period begins before the end of a window and ends in it or after it, or only those that end
- * after it; without order, at most 5,000.
- *
- * @throws Refusal `unavailable` when the memory store is out of reach.
+ * At most 5,000 reflections whose period begins before the end of a window and ends in it or after it, or only
+ * those that end after it; in no order.
  */
 export async function overlappingReflections(
   { memories }: Pick<Mongo, 'memories'>,
@@ -92,10 +86,8 @@ export async function overlappingReflections(
 }
 
 /**
- * All reflections of a window and those that overlap its end, with their vectors in the space; without
- * order, at most 5,000 of each kind.
- *
- * @throws Refusal `unavailable` when the memory store is out of reach.
+ * All reflections of a window and those that overlap its end, with their vectors in the space; at most 5,000 of
+ * each kind, in no order.
  */
 export async function embeddedReflections(
   { memories }: Pick<Mongo, 'memories'>,

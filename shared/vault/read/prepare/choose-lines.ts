@@ -5,6 +5,7 @@ import type { Question } from '#shared/search/query/select-questions.ts'
 import { bestPassage } from '#shared/search/query/best-passage.ts'
 import { certainEvidence, unlikelyEvidence } from '#shared/search/ranking/answer-evidence.ts'
 import type { RecalledMemory } from '#shared/vault/read/search/recall.ts'
+import type { Memory } from '#shared/domain/memory.ts'
 
 /** Of the words of the question, its similarity, and of the relevance of the row that answers. */
 const answerWords = 0.75
@@ -12,9 +13,9 @@ const answerSimilarity = 0.5
 const restRelevance = 0.3
 
 /**
- * What is left of the memories where the best one plainly answers the only question: rows that share a
- * word with it by chance, at less than a third of its relevance, are left out. Fitted to the tuned halves
- * of scripts/lab/bench/recall-quality.ts, which lose no evidence, and of `npm run bench -- harm`.
+ * Leaves out weak rows where the best memory plainly answers the only question: those that share a word with it
+ * by chance, at less than a third of its relevance. Fitted to the tuned halves of scripts/lab/bench/recall-
+ * quality.ts, which lose no evidence, and of `npm run bench -- harm`.
  *
  * @param found best first
  * @param questions the parts of the message
@@ -42,8 +43,8 @@ const wholeTokensMax = 160
 const lineTokens = 24
 
 /**
- * The lines of a block: the best memories whose lines fit into the tokens, long ones by the passage
- * that best fits the question. The best one is always told.
+ * The lines of a block: the best memories whose lines fit into the tokens, long ones by the passage that best
+ * fits the question. The best one is always in it.
  *
  * @param found best first
  */
@@ -98,4 +99,20 @@ function laterMemory(found: readonly RecalledMemory[]): string | undefined {
     .sort((one, other) => one.at - other.at)
   const last = answers.at(-1)
   return last && last.at - answers[0]!.at >= DAY_MS ? last.id : undefined
+}
+
+/** How a memory was told: the part of its text in characters, and whether it is marked as later. */
+export type RecalledLine = { id: string; from?: number; to?: number; later?: boolean }
+
+/** Memories with the parts of them that a block told. */
+export function asTold(
+  memories: readonly Memory[],
+  lines: readonly RecalledLine[],
+): ContextMemory[] {
+  const toldLines = new Map(lines.map(line => [line.id, line]))
+  return memories.map(memory => {
+    const { from, to, later } = toldLines.get(memory.id) ?? {}
+    const passage = to === undefined ? undefined : { from: from ?? 0, to }
+    return { ...memory, passage, isLater: later }
+  })
 }

@@ -3,8 +3,9 @@ import { readQuestion } from '#shared/domain/turn/question.ts'
 import {
   excludeTexts,
   type TextExclusion,
+  comparedCharactersMax,
 } from '#shared/vault/read/search/already-in-conversation.ts'
-import { backgroundTurns, recentTurns } from '#shared/vault/read/prepare/recent-turns.ts'
+import { parseTurns, sentMessageContent } from '#shared/domain/turn/conversation.ts'
 
 /** What a conversation asks of memory. */
 export type ConversationQuestion = {
@@ -37,9 +38,7 @@ function questionTurnIndex(turns: readonly Turn[]): number {
   return userTurn >= 0 ? userTurn : Math.max(0, turns.length - 1)
 }
 
-/**
- * The texts to recall for, without those of the system: the last user turn, and the few turns before it.
- */
+/** The texts to recall for: the last user turn, and the few turns before it. */
 function retrievalTexts(
   turns: readonly Turn[],
   last: number,
@@ -56,4 +55,38 @@ function retrievalTexts(
     .join('\n')
     .trim()
   return { question, background }
+}
+
+/** Turns before the question that are recalled for. */
+const backgroundTurns = 4
+
+type RecentTurn = Turn & {
+  /** The text as it was sent, where marks of programs are no part of the turn's: it may be stored so. */
+  sent?: string
+}
+
+/**
+ * The newest turns of a conversation, oldest first: those that are recalled for, and as many as are compared
+ * with memories. Older messages are neither decoded nor read: a conversation of 18 MB has 3,600. Turns that are
+ * marked as not to be stored are among them.
+ */
+export function recentTurns(messages: readonly Message[]): RecentTurn[] {
+  const turns: RecentTurn[] = []
+  let characters = 0
+  /** Turns from the question back; 0 until it is found. */
+  let fromQuestion = 0
+  for (const message of messages.toReversed()) {
+    const { role } = message
+    const isFull = characters > comparedCharactersMax
+    if (isFull && fromQuestion > backgroundTurns) break
+    if (isFull && fromQuestion === 0 && role !== 'user') continue
+    const { content } = message
+    const [turn] = parseTurns([{ role, content }])
+    if (!turn) continue
+    const sent = sentMessageContent(content)
+    turns.push(sent === turn.text ? turn : { ...turn, sent })
+    characters += sent.length
+    if (fromQuestion > 0 || turn.role === 'user') fromQuestion++
+  }
+  return turns.reverse()
 }

@@ -11,9 +11,9 @@ export type InvalidatingSource = {
 }
 
 /**
- * Subscribes a process to the notification of cleared vaults before it loads its first index, so that
- * deleted memories leave its memory at once and not with the next request to the vault. A lost
- * notification only delays that: an index of an earlier epoch never answers.
+ * Subscribes a process to the notification of cleared vaults before it loads its first index, so that deleted
+ * memories leave its memory at once. A lost notification only delays that: an index of an earlier epoch never
+ * answers.
  */
 export function invalidateOnClear(
   source: IndexSource,

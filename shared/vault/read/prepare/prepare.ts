@@ -8,17 +8,18 @@ import {
   chooseLines,
   leaveOutWeakRest,
   toldTokens,
+  asTold,
+  type RecalledLine,
 } from '#shared/vault/read/prepare/choose-lines.ts'
-import { asTold, type RecalledLine } from '#shared/vault/read/prepare/recalled-line.ts'
 import { isAsideConversation } from '#shared/domain/turn/marks.ts'
-import { reloadRecalled } from '#shared/vault/read/search/reload-recalled.ts'
-import { momentOf } from '#shared/vault/read/search/as-of.ts'
-import type {
-  RecalledMemory,
-  RecallFilters,
-  RecallQuestion,
+import {
+  reloadRecalled,
+  type RecalledMemory,
+  type RecallFilters,
+  type RecallQuestion,
+  recallReranked,
 } from '#shared/vault/read/search/recall.ts'
-import { recallReranked } from '#shared/vault/read/search/recall-reranked.ts'
+import { momentOf } from '#shared/vault/read/search/as-of.ts'
 import {
   readConversationQuestion,
   type ConversationQuestion,
@@ -26,16 +27,14 @@ import {
 import { selectQuestions } from '#shared/search/query/select-questions.ts'
 import { answerConfidence } from '#shared/search/ranking/signals.ts'
 import { countTokensByLine } from '#shared/core/line-tokens.ts'
-import {
-  filtersOf,
-  prepareBounds,
-  type PrepareRequest,
-} from '#shared/vault/read/prepare/prepare-request.ts'
 import { recordPrepared, type RetrievalTrail } from '#shared/vault/read/search/retrieval-trail.ts'
+import type { Message } from '#shared/domain/message-content.ts'
+import type { MetadataFilter } from '#shared/domain/metadata.ts'
+import type { Tier } from '#shared/domain/memory.ts'
 
 /**
- * Why nothing is told: the message asks nothing, nothing that is remembered has to do with it, nothing is
- * remembered of the time that it names, or all that was found stands in the blocks of earlier turns.
+ * Why there is no block: the message asks nothing, no memory fits it, none is of the time that it names, or all
+ * that was found is in the blocks of earlier turns.
  */
 export type AbstentionReason = 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'already_told'
 
@@ -79,11 +78,11 @@ export type FoundContext = {
 }
 
 /**
- * Recalls what is relevant to the last turns of a conversation from the core and session vault and from
- * the shared memory that a member may see, and renders the block for the prompt. Texts that the
- * conversation contains are not recalled.
+ * Recalls what is relevant to the last turns of a conversation from the core and session vault and from the
+ * shared memory that a member may see, and renders the block for the prompt. Texts that the conversation
+ * contains are not recalled.
  *
- * @throws what `recall` throws.
+ * @throws what `recall` throws, as the functions below.
  */
 export const prepareContext = async (
   backend: Parameters<typeof recallReranked>[0] & { retrievals: RetrievalTrail },
@@ -92,11 +91,7 @@ export const prepareContext = async (
 ): Promise<PreparedContext> =>
   renderContext(backend, caller, await findContext(backend, caller, preparation))
 
-/**
- * The first step of `prepareContext`, with nearly all of its work.
- *
- * @throws what `recall` throws.
- */
+/** The first step of `prepareContext`, with nearly all of its work. */
 export async function findContext(
   backend: Parameters<typeof recallReranked>[0],
   caller: Caller,
@@ -156,10 +151,8 @@ function abstentionReason({
 }
 
 /**
- * Renders a block that was prepared before: the same bytes, unless one of its memories was changed or
- * deleted since.
- *
- * @throws what `recall` throws.
+ * Renders a block that was prepared before: the same bytes, unless one of its memories was changed or deleted
+ * since.
  */
 export async function rebuildContext(
   backend: Parameters<typeof reloadRecalled>[0] & { retrievals: RetrievalTrail },
@@ -245,3 +238,58 @@ async function recallForConversation(
   const known = new Set(direct.map(({ memory }) => memory.text))
   return [...direct, ...around.filter(({ memory }) => !known.has(memory.text))]
 }
+
+export type Density = 'low' | 'default' | 'high' | 'xhigh'
+
+/** How many memories a density may bring. */
+const densityLimits: Record<Density, number> = {
+  low: 12,
+  default: 30,
+  high: 60,
+  xhigh: 120,
+}
+
+/** How many tokens a block may have by density: the second bound. */
+const densityTokens: Record<Density, number> = {
+  low: 700,
+  default: 1_500,
+  high: 3_000,
+  xhigh: 6_000,
+}
+/** For each memory that `context_limit` asks for, where that is more than the default. */
+const tokensPerMemory = 50
+
+type PrepareRequest = {
+  messages: readonly Message[]
+  session: string | null
+  embeddings: string | undefined
+  density: Density | undefined
+  /** Overrides the density: 1 to 500 memories, and tokens for as many short ones. */
+  limit: number | undefined
+  tiers: readonly Tier[] | undefined
+  importance: number | undefined
+  /** Lowest relevance as answers show it, 0 to 1. */
+  minScore?: number | undefined
+  /** Memories without such metadata are left out. */
+  metadata?: MetadataFilter | undefined
+  /** Epoch ms: the conversation is held then, and later memories are unknown. */
+  asOf?: number | undefined
+}
+
+/** How many memories and tokens the block may have. */
+const prepareBounds = ({
+  density = 'default',
+  limit,
+}: Pick<PrepareRequest, 'density' | 'limit'>): { limit: number; tokensMax: number } =>
+  limit === undefined
+    ? { limit: densityLimits[density], tokensMax: densityTokens[density] }
+    : { limit, tokensMax: Math.max(densityTokens.default, limit * tokensPerMemory) }
+
+/** What it asks of memories beside having to do with the conversation. */
+const filtersOf = ({
+  tiers,
+  importance,
+  minScore,
+  metadata,
+  asOf,
+}: PrepareRequest): RecallFilters => ({ tiers, importance, minScore, metadata, asOf })

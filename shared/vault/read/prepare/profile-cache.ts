@@ -65,8 +65,8 @@ export class ProfileCache {
   /**
    * The statements of a partition, at least as new as the revision of its scope. Callers share a load.
    *
-   * @throws Refusal `unavailable` when a store is out of reach, or reading the vault takes over 8 s; `too-large` for
-   *   more than 100,000 statements.
+   * @throws Refusal `unavailable` also when reading the vault takes over 8 s; `too-large` for more than 100,000
+   *   statements.
    */
   async get(ref: ProfileRef): Promise<ProfileStatements> {
     const key = cacheKey(ref)

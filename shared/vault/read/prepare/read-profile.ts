@@ -36,11 +36,10 @@ type ProfileBackend = { profiles: ProfileCache; cursors: CursorCodec; now: () =>
 type ProfilePosition = [kind: number, source: number, since: number, memory: string, place: number]
 
 /**
- * One page of what a person has said of themselves and for good, and for a member also what they may see
- * of the shared memory. Nothing is invented: every row is a sentence out of a memory. Rows are ordered by
- * kind, the caller's own first, newest first.
+ * One page of what a person has said of themselves, and for a member also what they may see of the shared
+ * memory. Every row is a sentence of a memory. Rows are ordered by kind, the caller's own first, newest first.
  *
- * @throws Refusal `invalid` for a cursor of another profile, `unavailable` when a store is out of reach.
+ * @throws Refusal `invalid` for a cursor of another profile, `unavailable`.
  */
 export async function readProfile(
   { profiles, cursors, now }: ProfileBackend,

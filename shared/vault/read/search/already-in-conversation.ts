@@ -14,8 +14,8 @@ export const comparedCharactersMax = 1_000_000
 const unsplitCharactersMax = 512
 
 /**
- * Excludes texts that a conversation contains: short ones by their hashes, long ones as a whole and each
- * of their chunks.
+ * Excludes texts that a conversation contains: short ones by their hashes, long ones as a whole and each of
+ * their chunks.
  *
  * @param texts oldest first
  */
@@ -39,10 +39,7 @@ export function excludeTexts(texts: readonly string[]): TextExclusion {
   }
 }
 
-/**
- * A shorter text that occurs inside a long one is not excluded: on its own it may mean something else.
- * Only the last chunk of a text is usually shorter.
- */
+/** A shorter text that occurs inside a long one is not excluded: on its own it may mean something else. */
 const chunkCharactersMin = 256
 const lastChunkCharactersMin = 32
 
@@ -56,9 +53,9 @@ const comparisonsMax = 16
 type Window = { text: string; at: number }
 
 /**
- * Finds whether a text is a chunk of one of many long texts, by rolling hashes (Rabin-Karp). For 120
- * candidates and a conversation of 400 KB it takes 3 to 24 ms of CPU time; `String.includes` takes 12 to
- * 71 ms, and 75 to 260 ms when the texts repeat themselves.
+ * Finds whether a text is a chunk of one of many long texts, by rolling hashes (Rabin-Karp). For 120 candidates
+ * and a conversation of 400 KB it takes 3 to 24 ms of CPU time; `String.includes` takes 12 to 71 ms, and 75 to
+ * 260 ms when the texts repeat themselves.
  */
 class ChunkMatcher {
   readonly #windowsByHash = new Map<number, Window[]>()

@@ -6,7 +6,7 @@ export const parseAsOf = (moment: Moment | undefined): number | undefined =>
   moment === undefined ? undefined : parseExclusiveEnd(moment) - 1
 
 /**
- * The moment that counts as now: the one as of which is asked, which may lie ahead, or the present.
+ * The moment that counts as now: the one as of which is asked, or the present.
  *
  * @param asOf epoch milliseconds
  */

@@ -19,8 +19,8 @@ const textLengthMax = 2_000
 const edges = /^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu
 
 /**
- * The words of a question that can be looked for as they are, the most telling first: identifiers and
- * numbers, then names, then long words. Identifiers stay whole.
+ * The words of a question that can be looked for as they are: identifiers (whole) and numbers, then names, then
+ * long words.
  */
 export function exactWords(text: string): ExactWord[] {
   const words = new Map<string, { word: string; weight: number }>()
@@ -62,8 +62,8 @@ function wordWeight(word: string): number {
 }
 
 /**
- * Literal text only, so the search is linear. Words of letters match where a word begins; other scripts,
- * which have no spaces, anywhere.
+ * Literal text only, so the search is linear. Words of letters match where a word begins; other scripts, which
+ * have no spaces, anywhere.
  */
 function patternOf(word: string): string {
   const literal = word.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`)
@@ -110,8 +110,7 @@ const foldedLetters: Record<string, string> = {
 }
 
 /**
- * Finds notes of a value behind one of some labels, "Name: Ada", "- prénom : Ada": one pattern for all, so that
- * a text is read once.
+ * Finds notes of a value behind one of some labels, "Name: Ada", "- prénom : Ada": one pattern for all.
  *
  * @param labels folded
  */

@@ -31,8 +31,8 @@ export type NearestSearch = {
 }
 
 /**
- * Reads the memories of a question that were stored or changed in the last minutes; `too-many` when
- * reading them would cost more than a scan.
+ * Reads the memories of a question that were stored or changed in the last minutes; `too-many` when reading them
+ * would cost more than a scan.
  */
 export type RecentMemories = (
   scope: VaultScope,

@@ -1,21 +1,28 @@
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import type { Tier } from '#shared/domain/memory.ts'
+import type { Tier, Memory } from '#shared/domain/memory.ts'
 import type { TextExclusion } from '#shared/vault/read/search/already-in-conversation.ts'
 import { visibilityOf } from '#shared/domain/visibility.ts'
-import { toSharedVaultScope } from '#shared/domain/member-scope.ts'
+import { toSharedVaultScope, type MemberScope } from '#shared/domain/member-scope.ts'
 import { boundsAsOf, momentOf } from '#shared/vault/read/search/as-of.ts'
 import { undefinedIfUnavailable, openSharedEmbedders } from '#shared/vault/base/shared-embedders.ts'
-import { forgetWrongEmbedder } from '#shared/vault/base/forget-wrong-embedder.ts'
+import { forgetWrongEmbedder } from '#shared/vault/base/embed-to-store.ts'
 import { searchableIndex, type IndexBackend } from '#shared/vault/read/search/searchable-index.ts'
-import type { IndexRef } from '#shared/search/index/vault-indexes.ts'
+import type { IndexRef, VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import { rankInTurns, type EmbeddedQuestion, type SearchHit } from '#shared/search/ranking/rank.ts'
 import { selectQuestions, type Question } from '#shared/search/query/select-questions.ts'
 import { recallSeconds } from '#shared/core/metrics.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import { embeddingTimeoutMs, withEmbeddingTimeout } from '#shared/models/embedding-deadline.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
+import type { Config } from '#shared/core/config.ts'
+import { tellText } from '#shared/domain/context-block.ts'
+import { rerankOrder } from '#shared/models/rerank.ts'
+import { bestPassage } from '#shared/search/query/best-passage.ts'
+import { visiblePartition } from '#shared/vault/read/search/index-source.ts'
+import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
 export type RecallQuestion = {
   text: string
@@ -61,13 +68,12 @@ type RecallBackend = IndexBackend & {
 }
 
 /**
- * Finds the memories of a vault that are relevant to a text, best first; for a member of an organization
- * also what they may see of its shared memory, in one ranking. Vaults are ranked by their indexes in this
- * process's memory; one that is too large, or still being loaded, is searched in the database and its
- * candidates are ranked the same way.
+ * Finds the memories of a vault that are relevant to a text, best first; for a member also what they may see of
+ * the shared memory, in one ranking. Vaults are ranked by their indexes in memory; one that is too large, or
+ * still being loaded, is searched in the database and its candidates are ranked the same way.
  *
- * @throws Refusal `upstream` when the embedding model does not answer, `unavailable` when the memory
- *   store is out of reach.
+ * @throws Refusal `upstream` when the embedding model does not answer, `unavailable` when the memory store is
+ *   out of reach.
  */
 export async function recall(
   backend: RecallBackend,
@@ -154,8 +160,8 @@ async function rankIn(
 }
 
 /**
- * The parts of the text to search for, the most telling one first; names have no vector. Without any,
- * the text as it is, unless only relevant rows are wanted.
+ * The parts of the text to search for, the most telling one first; names have no vector. Without any, the text
+ * as it is, unless only relevant rows are wanted.
  */
 async function embedQuestions(
   { queryVectors }: RecallBackend,
@@ -190,4 +196,109 @@ export function mergeRankings<Row extends SearchHit>(rows: readonly Row[]): Row[
     if (!known || known.memory.at < row.memory.at) newest.set(text, row)
   }
   return [...newest.values()].sort((a, b) => b.relevance - a.relevance)
+}
+
+/** Memories that a reranker puts in order: enough to bring up what the ranking had too low. */
+const candidatesMin = 40
+const candidatesMax = 60
+
+/**
+ * As `recall`, in the order of the operator's reranker where there is one. None of the memories that match is
+ * dropped, one of the very text that was asked stays first, and scores stay sorted, since the memories take over
+ * each other's. Without its answer everything is as without a reranker.
+ */
+export async function recallReranked(
+  backend: Parameters<typeof recall>[0] & { config: Pick<Config, 'reranker'> },
+  caller: Parameters<typeof recall>[1] & Pick<Caller, 'scope'>,
+  question: RecallQuestion,
+): Promise<RecalledMemory[]> {
+  const found = await recall(backend, caller, question)
+  const { reranker } = backend.config
+  // What only surrounds the question is not worth another wait.
+  if (!reranker || question.undivided) return found
+  const { limit } = question
+  const mayHaveMore = found.length === limit && limit < candidatesMin
+  const candidates = mayHaveMore
+    ? await recall(backend, caller, {
+        ...question,
+        limit: candidatesMin,
+        onMatchCount: undefined,
+        onEmptyTime: undefined,
+      })
+    : found
+  const fixed = candidates.filter(({ relevance }) => relevance === Infinity).length
+  const open = candidates.slice(fixed, candidatesMax)
+  if (open.length < 2) return found
+  const texts = open.map(({ memory }) =>
+    tellText({ ...memory, passage: bestPassage(memory.text, question.text) }),
+  )
+  const stopTimer = recallSeconds.startTimer({ stage: 'rerank' })
+  const order = await rerankOrder(reranker, question.text, texts)
+  stopTimer()
+  if (!order) return found
+  const reordered = order.map((from, at) => {
+    const { score, relevance } = open[at]!
+    return { ...open[from]!, score, relevance }
+  })
+  return [
+    ...candidates.slice(0, fixed),
+    ...reordered,
+    ...candidates.slice(fixed + open.length),
+  ].slice(0, limit)
+}
+
+type ReloadBackend = {
+  embedders: Embedders
+  vaultIndexes: VaultIndexes
+  memories: MemoryStore
+  postgres: Postgres
+  now: () => number
+}
+
+type RecallSnapshot = {
+  ids: readonly string[]
+  /** The sessions they are from; null is the core vault. */
+  sessions: readonly (string | null)[]
+  embeddings: string | undefined
+}
+
+/**
+ * Memories recalled before, in their current form, in no order. Those that were deleted, have expired or may no
+ * longer be seen by the caller are missing. Nothing is embedded or ranked.
+ */
+export async function reloadRecalled(
+  backend: ReloadBackend,
+  { scope, memberScope }: Pick<Caller, 'scope' | 'memberScope'>,
+  { ids, sessions, embeddings }: RecallSnapshot,
+): Promise<Memory[]> {
+  if (ids.length === 0) return []
+  const [embedder, shared] = await Promise.all([
+    backend.embedders.get(embeddings),
+    memberScope ? openSharedEmbedders(backend, memberScope.orgSpace) : [],
+  ])
+  const memories = await Promise.all([
+    ...sessions.map(session => findInPartition(backend, embedder, { scope, session }, ids)),
+    ...shared.map(one => findInPartition(backend, one, sharedPartition(memberScope!), ids)),
+  ])
+  const byId = new Map(memories.flat().map(memory => [memory.id, memory]))
+  return [...byId.values()].filter(({ expiresAt = Infinity }) => expiresAt > backend.now())
+}
+
+const sharedPartition = (
+  member: MemberScope,
+): Pick<IndexRef, 'scope' | 'session' | 'audience'> => ({
+  scope: toSharedVaultScope(member),
+  session: null,
+  audience: visibilityOf(member),
+})
+
+async function findInPartition(
+  { vaultIndexes, memories, postgres }: ReloadBackend,
+  { space, dimension }: Embedder,
+  partition: Pick<IndexRef, 'scope' | 'session' | 'audience'>,
+  ids: readonly string[],
+): Promise<Memory[]> {
+  const vaultIndex = await vaultIndexes.get({ ...partition, space, dimension })
+  if (vaultIndex !== 'too-large') return ids.flatMap(id => vaultIndex.find(id) ?? [])
+  return memories.byIds(partition.scope, await visiblePartition(postgres, partition), space, ids)
 }

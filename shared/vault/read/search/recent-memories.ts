@@ -11,8 +11,8 @@ const searchIndexLagMinutes = 15
 const recentMax = 2_000
 
 /**
- * Reads what the change log knows to be newer than a search index may be, so that a memory can be found as
- * soon as it is stored, wherever its vault is searched.
+ * Reads what the change log knows to be newer than a search index may be, so that a memory can be found as soon
+ * as it is stored.
  */
 export function createRecentMemories({
   memories,

@@ -71,9 +71,9 @@ const spanCandidates = 100
 const spansMax = 4
 
 /**
- * An index to rank a question in: that of the whole partition in this process's memory, or one of the
- * candidates that the database finds, where the partition is too large. While a large partition is being
- * loaded its search index answers at once; without one the question waits for the load, 50 s at most.
+ * An index to rank a question in: that of the whole partition in memory, or one of the candidates that the
+ * database finds, where the partition is too large. While a large partition is being loaded its search index
+ * answers; without one the question waits for the load, 50 s at most.
  *
  * @throws Refusal `unavailable` after that; the load goes on.
  */
@@ -133,8 +133,8 @@ function askedNotes(text: string): ExactWord[] {
 }
 
 /**
- * An index of what the database finds: by meaning, in the times that the question names, and by its exact
- * words and the labels of notes that it asks for, so that a name or number is found wherever its vector is.
+ * An index of what the database finds: by meaning, in the times that the question names, by its exact words and
+ * by the labels of notes that it asks for.
  *
  * @returns null where `indexed` cannot answer.
  */

@@ -9,10 +9,9 @@ import type { Embedders } from '#shared/models/embedders.ts'
 
 /**
  * Loads the index of a vault before its first search; for a member also of what they may see of the shared
- * memory. The embedding model embeds one word meanwhile, for which a server that has unloaded it loads it.
+ * memory. Embeds one word, so that a server loads its model.
  *
- * @returns how many memories it holds; null when the vault is too large for this process and is searched
- *   in the database instead.
+ * @returns how many memories it holds; null when the vault is too large and is searched in the database.
  */
 export async function warmUp(
   { embedders, vaultIndexes }: { embedders: Embedders; vaultIndexes: VaultIndexes },

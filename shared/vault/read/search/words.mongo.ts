@@ -1,5 +1,5 @@
 import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
-import { isUnreachable, refuseWhenUnreachable } from '#shared/storage/mongo/server-errors.ts'
+import { isUnreachable } from '#shared/storage/mongo/server-errors.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import {
@@ -11,7 +11,8 @@ import { idIndex, partitionIndex, tagSetIndex } from '#shared/storage/mongo/inde
 import { partitionFilter } from '#shared/storage/mongo/partition.ts'
 import { rowsByRareWords, type ExactWord } from '#shared/vault/read/search/exact-words.ts'
 import type { NearestQuestion } from '#shared/vault/read/search/nearest.ts'
-import { questionFilter } from '#shared/vault/read/search/nearest-ranking.mongo.ts'
+import { questionFilter } from '#shared/vault/read/search/nearest-scan.mongo.ts'
+import { findDocuments } from '#shared/storage/mongo/commands.ts'
 
 /** Reading the texts of 60,000 rows takes 0.2 s. What was not found by then is left to the vectors. */
 const searchWithinMs = 1_500
@@ -21,11 +22,8 @@ const matchesMax = 5_000
 const rowsMax = 100
 
 /**
- * The memories with the rarest of some exact words, for a vault without an index in memory: there the
- * words are not indexed, and the nearest vectors may not be theirs. Reads the texts of the partition for at
- * most 1.5 s.
- *
- * @throws Refusal `unavailable` when the memory store is out of reach.
+ * The memories with the rarest of some exact words, for a vault without an index in memory: its words are not
+ * indexed, and the nearest vectors may not have them. Reads the texts of the partition for at most 1.5 s.
  */
 export async function memoriesWithWords(
   { memories }: Pick<Mongo, 'memories'>,
@@ -54,16 +52,14 @@ export async function memoriesWithWords(
   }
   if (matches.length === 0) return []
   const ids = rowsByRareWords(matches, words, rowsMax)
-  const rows = await memories
-    .find(
-      { ...filter, _id: { $in: ids } },
-      {
-        projection: embeddedMemoryProjection(space),
-        hint: idIndex,
-        signal: deadline(memories, searchWithinMs),
-      },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+  const rows = await findDocuments(
+    memories,
+    { ...filter, _id: { $in: ids } },
+    {
+      projection: embeddedMemoryProjection(space),
+      hint: idIndex,
+    },
+    searchWithinMs,
+  )
   return rows.map(row => embeddedMemoryFromDocument(row, space))
 }

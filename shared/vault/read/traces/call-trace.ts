@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { LeftOutCounts } from '#shared/domain/turn/text.ts'
 import type { MatchReason } from '#shared/search/ranking/signals.ts'
 import type { AbstentionReason } from '#shared/vault/read/prepare/prepare.ts'
-import type { RecalledLine } from '#shared/vault/read/prepare/recalled-line.ts'
+import type { RecalledLine } from '#shared/vault/read/prepare/choose-lines.ts'
 
 /** What a model call was told, and what its request became on the way to the provider. No word of either. */
 export type CallTrace = {

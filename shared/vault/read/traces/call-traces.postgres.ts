@@ -92,8 +92,8 @@ export type RecalledMemory = {
 const countedTracesMax = 1_000
 
 /**
- * The memories that were recalled most since a moment. A block that later calls of its turn, or later turns,
- * still have in their prompt counts once.
+ * The memories that were recalled most since a moment. A block that later calls still have in their prompt
+ * counts once.
  */
 export async function countRecalledMemories(
   query: Query,
@@ -146,11 +146,7 @@ export async function dropExpiredTraces(query: Query): Promise<number> {
   return rowCount
 }
 
-/**
- * Gives the traces of one account whose policy was shortened the end that it has now, some at a time.
- *
- * @returns how many.
- */
+/** Gives the traces of one account whose policy was shortened the end that it has now. @returns how many. */
 export async function shortenTraces(query: Query): Promise<number> {
   const { rows } = await query<{ id: string; at: string; end: number }>(
     `select id, traces_shortened_at::text as at,

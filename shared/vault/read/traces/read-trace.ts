@@ -8,11 +8,13 @@ import {
   type RecalledMemory,
   type StoredCallTrace,
   type TraceScope,
+  listCallTraces,
 } from '#shared/vault/read/traces/call-traces.postgres.ts'
 import { sessionsToRecall } from '#shared/vault/read/prepare/prepare.ts'
-import { asTold } from '#shared/vault/read/prepare/recalled-line.ts'
-import { reloadRecalled } from '#shared/vault/read/search/reload-recalled.ts'
+import { asTold } from '#shared/vault/read/prepare/choose-lines.ts'
+import { reloadRecalled } from '#shared/vault/read/search/recall.ts'
 import { recordPrepared, type RetrievalTrail } from '#shared/vault/read/search/retrieval-trail.ts'
+import type { TracePolicy } from '#shared/domain/trace-policy.ts'
 
 /** A line of a block against the memory as it is now. */
 export type TracedLine = {
@@ -31,7 +33,7 @@ type ReadBackend = Parameters<typeof reloadRecalled>[0] & { retrievals: Retrieva
 /**
  * The blocks of a trace with the texts that the vault still has and the caller may see now.
  *
- * @throws what `recall` throws.
+ * @throws what `recall` throws, as the functions below.
  */
 export async function readTracedBlocks(
   backend: ReadBackend,
@@ -59,11 +61,7 @@ const findTold = (
 /** A memory that was recalled, as it is now; undefined: gone, or not to be seen by the caller. */
 export type RecalledNow = RecalledMemory & { memory: Memory | undefined }
 
-/**
- * The memories that a vault's model calls were given most since a moment, with what the caller may see of them.
- *
- * @throws what `recall` throws.
- */
+/** The memories that a vault's model calls were given most since a moment, as the caller may see them. */
 export async function readRecalledMemories(
   backend: ReadBackend & { postgres: { query: Query } },
   caller: Caller,
@@ -111,4 +109,24 @@ function linesOf(block: TracedBlock, memories: ReadonlyMap<string, Memory>): Tra
       ? { id, state: 'same', line }
       : { id, state: 'changed', line: tombstoneLine(id, 'changed') }
   })
+}
+
+/** Rows per statement: the longest trace has some 100 kB. */
+const pageRows = 50
+
+/** Every trace that a vault may show under a policy, newest first, one page in memory at a time. */
+export async function* listAllCallTraces(
+  query: Query,
+  { vault, epoch }: { vault: string; epoch: number },
+  { mode, days }: TracePolicy,
+): AsyncGenerator<StoredCallTrace> {
+  if (mode === 'off') return
+  let before: string | undefined
+  for (;;) {
+    const page = { before, limit: pageRows }
+    const traces = await listCallTraces(query, { vault, epoch, days }, page)
+    yield* traces
+    if (traces.length < pageRows) return
+    before = traces.at(-1)!.id
+  }
 }

@@ -1,10 +1,12 @@
-import type { Query } from '#shared/storage/postgres/connect.ts'
-import type { RecalledLine } from '#shared/vault/read/prepare/recalled-line.ts'
+import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
+import type { RecalledLine } from '#shared/vault/read/prepare/choose-lines.ts'
 import {
   insertTracesSql,
   type NewCallTrace,
 } from '#shared/vault/read/traces/call-traces.postgres.ts'
 import { padArray } from '#shared/storage/postgres/padded-array.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { batchLoader } from '#shared/core/batch-loader.ts'
 
 /** A turn of a user in a vault. */
 export type TurnKey = { vault: string; turn: Buffer }
@@ -59,10 +61,7 @@ export async function findRecalledTurns(
   return rows.map(row => (row.at === null ? undefined : row))
 }
 
-/**
- * Inserts or replaces recalled turns, and traces of calls, in one statement; of what is given twice, the last
- * counts.
- */
+/** Inserts or replaces recalled turns, and traces of calls, in one statement; of duplicates the last counts. */
 export async function saveRecalledTurns(
   query: Query,
   turns: readonly (TurnKey & RecalledTurn)[],
@@ -104,4 +103,42 @@ export async function dropOldRecalledTurns(query: Query): Promise<number> {
     'recalled-turns.drop-old',
   )
   return rowCount
+}
+
+/** What was recalled when the current turns began, shared by all processes. */
+export type RecalledTurns = {
+  /** Undefined when none is stored, or it is older than 70 minutes. @throws Refusal `unavailable`. */
+  find(key: TurnKey): Promise<StoredTurn | undefined>
+  /** Stores it for 70 minutes, in place of an earlier one. @throws like `find`. */
+  save(key: TurnKey, recalled: RecalledTurn): Promise<void>
+  /**
+   * Stores the trace of a call, with the turns that are saved in the same moment.
+   *
+   * @param build is called once the moment is over
+   */
+  saveTrace(build: () => Promise<NewCallTrace>): Promise<void>
+}
+
+type Save = (TurnKey & RecalledTurn) | { build: () => Promise<NewCallTrace> }
+
+/** Concurrent calls share a statement. */
+export function createRecalledTurns({ query }: Pick<Postgres, 'query'>): RecalledTurns {
+  const save = batchLoader(
+    async (saves: Save[]) => {
+      const turns = saves.flatMap(one => ('turn' in one ? [one] : []))
+      const builds = saves.flatMap(one => ('build' in one ? [one.build()] : []))
+      await saveRecalledTurns(query, turns, await Promise.all(builds))
+      return saves
+    },
+    { concurrency: 1, batchMax: 100, gather: () => nextTurn() },
+  )
+  return {
+    find: batchLoader(keys => findRecalledTurns(query, keys), { concurrency: 2, batchMax: 100 }),
+    async save(key, recalled) {
+      await save({ ...key, ...recalled })
+    },
+    async saveTrace(build) {
+      await save({ build })
+    },
+  }
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { importedMemoryId, lineMemoryId, type LineIdentity } from '#shared/vault/bulk/line-ids.ts'
+import { importedMemoryId, lineMemoryId, type LineIdentity } from '#shared/vault/bulk/plan-items.ts'
 import { isUuid, mintId } from '#shared/core/ids.ts'
 
 const identity: LineIdentity = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { batchRule, type BatchTotals } from '#shared/vault/consolidate/batch-rule.ts'
+import { batchRule, type BatchTotals } from '#shared/vault/consolidate/checkout.ts'
 
 type Row = { tokens: number; importance: number }
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { redactOrSkipTurns, type RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import { redactionKinds } from '#shared/privacy/detectors.ts'
-import { chunkMessages, type ChunkedTurn } from '#shared/vault/ingest/chunk-messages.ts'
+import { chunkMessages, type ChunkedTurn } from '#shared/vault/base/text-chunks.ts'
 import { chunkMessagesAside, redactOrSkipTurnsAside } from '#shared/vault/ingest/text-thread.ts'
 import { countTurns, stopClock } from '#test/support/step-clock.ts'
 

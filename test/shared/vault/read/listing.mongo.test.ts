@@ -4,7 +4,7 @@ import { mintId } from '#shared/core/ids.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { commandListeners } from '#shared/storage/mongo/connect.ts'
 import { listedRows, type ListPageQuery } from '#shared/vault/read/lists/listing.mongo.ts'
-import { countTiers } from '#shared/vault/read/lists/tier-counts.mongo.ts'
+import { countTiers } from '#shared/vault/read/lists/counts.mongo.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { insertStoredMemories } from '#test/support/stored-memories.ts'
 

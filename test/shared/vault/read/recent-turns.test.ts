@@ -1,6 +1,6 @@
 import t from 'tap'
 import { parseTurns } from '#shared/domain/turn/conversation.ts'
-import { recentTurns } from '#shared/vault/read/prepare/recent-turns.ts'
+import { recentTurns } from '#shared/vault/read/prepare/conversation-question.ts'
 
 /** Messages that count how often their content is read. */
 function countedMessages(count: number, length: number, roleOf: (index: number) => string) {

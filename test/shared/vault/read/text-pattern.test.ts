@@ -1,5 +1,5 @@
 import t from 'tap'
-import { textPattern } from '#shared/vault/read/lists/text-pattern.ts'
+import { textPattern } from '#shared/vault/read/lists/listing.mongo.ts'
 
 const finds = (search: string, text: string): boolean =>
   new RegExp(textPattern(search), 'iu').test(text)

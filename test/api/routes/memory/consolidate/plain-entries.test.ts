@@ -1,5 +1,5 @@
 import t from 'tap'
-import { requireStandaloneProse } from '#shared/vault/consolidate/standalone-prose.ts'
+import { requireStandaloneProse } from '#shared/vault/consolidate/output-contract.ts'
 
 const refusalOf = (text: string) => {
   try {

@@ -1,7 +1,7 @@
 import { createSlices } from '#shared/core/event-loop.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { findStatements } from '#shared/search/profile/find-statements.ts'
-import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import { type Mongo, refuseWhenUnreachable } from '#shared/storage/mongo/connect.ts'
 import type { Partition } from '#shared/storage/mongo/partition.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { changesSince } from '#shared/vault/base/vault-changes.postgres.ts'
@@ -11,7 +11,10 @@ import type {
   StatementsById,
   StoredStatement,
 } from '#shared/vault/read/prepare/profile-cache.ts'
-import { userLines, type UserLine } from '#shared/vault/read/prepare/user-lines.mongo.ts'
+import type { Filter } from 'mongodb'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
+import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { idIndex, partitionIndex, tagSetIndex } from '#shared/storage/mongo/indexes.ts'
 
 /** After more changes the whole partition is read again instead of the changed ids. */
 const incrementalChangesMax = 5_000
@@ -79,3 +82,83 @@ const statementsIn = ({ id, text, at, speaker, ...line }: UserLine): StoredState
     // Of a shared memory only what its author says replaces it.
     ...((speaker ?? line.author) !== undefined && { speaker: speaker ?? line.author }),
   }))
+
+/** What a person said, word for word. */
+type UserLine = {
+  id: string
+  text: string
+  /** Epoch milliseconds. */
+  at: number
+  speaker?: string
+  expiresAt?: number
+  /** Of a shared memory. */
+  tags?: string[]
+  author?: string
+}
+
+const fields = { text: 1, at: 1, speaker: 1, expires_at: 1, tags: 1, author: 1 } as const
+
+/** 100,000 lines are read in about 2 s; reading goes on while callers are told to come back. */
+const readWithinMs = 120_000
+const batchRows = 200
+
+/**
+ * Streams the lines of people in a partition, unordered, of every vector space: nothing that a model has said,
+ * no reflections.
+ *
+ * @param ids only these
+ */
+async function* userLines(
+  { memories }: Pick<Mongo, 'memories'>,
+  scope: VaultScope,
+  partition: Partition,
+  ids?: readonly string[],
+): AsyncGenerator<UserLine[], void, void> {
+  if (partition.tagSets?.length === 0 || ids?.length === 0) return
+  const shared = partition.tagSets ? tagSetIndex : partitionIndex
+  const cursor = memories.find(
+    { ...userFilter(scope, partition), ...(ids && { _id: { $in: [...ids] } }) },
+    {
+      projection: fields,
+      hint: ids ? idIndex : shared,
+      batchSize: batchRows,
+      signal: deadline(memories, readWithinMs),
+    },
+  )
+  try {
+    let lines: UserLine[] = []
+    for await (const document of cursor) {
+      if (lines.push(toLine(document)) < batchRows) continue
+      yield lines
+      lines = []
+    }
+    yield lines
+  } catch (error) {
+    refuseWhenUnreachable(error)
+  }
+}
+
+const userFilter = (
+  { vault, epoch }: VaultScope,
+  { session, sessionEpoch, tagSets }: Partition,
+): Filter<MemoryDocument> => ({
+  vault: { $eq: vault },
+  epoch: { $eq: epoch },
+  session: { $eq: session ?? '' },
+  session_epoch: { $eq: sessionEpoch },
+  tier: { $eq: 1 },
+  role: { $eq: 'user' },
+  // A tombstone has none.
+  text: { $exists: true },
+  ...(tagSets && { tag_set: { $in: [...tagSets] } }),
+})
+
+const toLine = ({ _id, text, at, ...rest }: MemoryDocument): UserLine => ({
+  id: _id,
+  text,
+  at: at.getTime(),
+  ...(rest.speaker !== undefined && { speaker: rest.speaker }),
+  ...(rest.expires_at && { expiresAt: rest.expires_at.getTime() }),
+  ...(rest.tags && { tags: rest.tags }),
+  ...(rest.author !== undefined && { author: rest.author }),
+})

@@ -1,10 +1,14 @@
 import type { Stores } from '#shared/storage/stores.ts'
 import type { EditJob } from '#shared/domain/job-payloads.ts'
-import { isEditFinalized, finalizeEdit } from '#shared/vault/edit/edits.postgres.ts'
-import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
+import {
+  takeVaultAdvisoryLock,
+  lockVault,
+  changeVault,
+} from '#shared/vault/base/vaults.postgres.ts'
 import { findEditableMemory, type EditableMemory } from '#shared/vault/edit/edits.mongo.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
+import { recordBill, type UsageEvent } from '#shared/billing/bill.postgres.ts'
 
 /** The advisory lock under which a vault's texts are compared with new ones. */
 export const contentsLock = 'contents'
@@ -12,11 +16,7 @@ export const contentsLock = 'contents'
 /** An edit older than this is finalized, by its request or its job; its bill may be archived. */
 const finalizedWithinMs = 24 * 3600 * 1000
 
-/**
- * Finalizes an edit that was written and not finalized yet; otherwise it does nothing.
- *
- * @throws Refusal `unavailable` when a store is out of reach.
- */
+/** Finalizes an edit that was written and not finalized yet; otherwise does nothing. */
 export async function finalizeWrittenEdit(
   { postgres, mongo }: Stores,
   job: EditJob,
@@ -71,4 +71,41 @@ export async function finalizeInTransaction(
 function debtChangeOf({ tier, session, consolidated }: EditableMemory, tokens: number): DebtChange {
   if (consolidated || session !== null || tier === 3) return {}
   return tier === 1 ? { rawTokens: tokens } : { tier2Tokens: tokens }
+}
+
+type EditEffects = {
+  /** Its id is the operation's. */
+  bill: UsageEvent
+  /** The vault's epoch when it was edited. */
+  epoch: number
+  /** The memory, and the session it is in. */
+  id: string
+  session: string | null
+  debt: DebtChange
+}
+
+/** Whether an edit is finalized: it has a bill. */
+export async function isEditFinalized({ query }: Transaction, operation: string): Promise<boolean> {
+  const { rows } = await query(
+    'select 1 from usage_events where id = $1',
+    [operation],
+    'edits.settled',
+  )
+  return rows.length === 1
+}
+
+/**
+ * Bills an edit, moves the debt and makes the new text visible, once. The caller holds the lock on the vault's
+ * contents. In a vault that was cleared since only the bill is written.
+ */
+async function finalizeEdit(
+  tx: Transaction,
+  { bill, epoch, id, session, debt }: EditEffects,
+): Promise<void> {
+  if (await isEditFinalized(tx, bill.id)) return
+  const vaultState = await lockVault(tx, bill.vault)
+  await recordBill(tx, bill)
+  if (vaultState.epoch !== epoch) return
+  // Removed and stored: an index of a space the memory has left drops it, the others read it again.
+  await changeVault(tx, bill.vault, [{ session, removed: [id], stored: [id] }], debt)
 }

@@ -1,0 +1,176 @@
+import { LRUCache } from 'lru-cache'
+import { tiers, type Tier, type VaultScope } from '#shared/domain/memory.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
+import { partitionIndex, expiryIndex } from '#shared/storage/mongo/indexes.ts'
+import type { Filter } from 'mongodb'
+import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { aggregateDocuments } from '#shared/storage/mongo/commands.ts'
+
+type Counted = Pick<VaultScope, 'epoch' | 'revision'> & { counts: Record<Tier, number> }
+
+/** Counting reads the index alone and still takes 50 ms for 100,000 rows: an unchanged vault is counted once. */
+const tierCountCaches = new WeakMap<Mongo['memories'], LRUCache<string, Counted>>()
+const cachedVaultsMax = 10_000
+
+/**
+ * How many memories of each tier the core vault holds, as of the scope's revision.
+ *
+ * @param asOf epoch ms: those of a later time are not counted
+ */
+export async function countTiers(
+  { memories }: Pick<Mongo, 'memories'>,
+  scope: VaultScope,
+  asOf?: number,
+): Promise<Record<Tier, number>> {
+  if (asOf !== undefined) return readTierCounts(memories, scope, { $lte: new Date(asOf) })
+  const { vault, epoch, revision } = scope
+  const vaults =
+    tierCountCaches.get(memories) ?? new LRUCache<string, Counted>({ max: cachedVaultsMax })
+  tierCountCaches.set(memories, vaults)
+  const last = vaults.get(vault)
+  if (last?.epoch === epoch && last.revision === revision) return last.counts
+
+  const counts = await readTierCounts(memories, scope)
+
+  vaults.set(vault, { epoch, revision, counts })
+  return counts
+}
+
+async function readTierCounts(
+  memories: Mongo['memories'],
+  { vault, epoch }: VaultScope,
+  at?: { $lte: Date },
+): Promise<Record<Tier, number>> {
+  const signal = deadline(memories)
+  const [raw = 0, reflections = 0, high = 0] = await Promise.all(
+    tiers.map(tier =>
+      memories.countDocuments(
+        {
+          vault: { $eq: vault },
+          epoch: { $eq: epoch },
+          session: { $eq: '' },
+          tier: { $eq: tier },
+          ...(at && { at }),
+        },
+        { hint: partitionIndex, signal },
+      ),
+    ),
+  ).catch(refuseWhenUnreachable)
+  return { 1: raw, 2: reflections, 3: high }
+}
+
+/** A UTC day as `YYYY-MM-DD`, and how many memories happened on it. */
+type DayCount = { day: string; raw: number; reflections: number }
+
+type DayRow = { _id: string; raw: number; all: number }
+
+const countsOfDay = {
+  _id: { $dateToString: { date: '$at', format: '%Y-%m-%d' } },
+  raw: { $sum: { $cond: [{ $eq: ['$tier', 1] }, 1, 0] } },
+  all: { $sum: 1 },
+}
+
+type DayCountOptions = {
+  /** Sessions of which everything up to an epoch is cleared. */
+  clearedSessions: readonly { session: string; upTo: number }[]
+  /** The newest days that are answered at most. */
+  daysMax: number
+}
+
+/** Counts the memories of a vault, sessions included, by the day they happened, oldest first. */
+export async function countDays(
+  { memories }: Pick<Mongo, 'memories'>,
+  { vault, epoch }: VaultScope,
+  { clearedSessions, daysMax }: DayCountOptions,
+): Promise<DayCount[]> {
+  const cleared = clearedSessions.map(({ session, upTo }) => ({
+    session,
+    session_epoch: { $lte: upTo },
+  }))
+  const $match = {
+    vault: { $eq: vault },
+    epoch: { $eq: epoch },
+    ...(cleared.length > 0 && { $nor: cleared }),
+  }
+  const days = await aggregateDocuments<DayRow>(
+    memories,
+    [{ $match }, { $group: countsOfDay }, { $sort: { _id: -1 } }, { $limit: daysMax }],
+    { hint: partitionIndex },
+  )
+  return days.map(({ _id: day, raw, all }) => ({ day, raw, reflections: all - raw })).reverse()
+}
+
+/** The memories of a session, and the event times of the first and last. */
+export type SessionTotals = { memories: number; first: Date; last: Date }
+
+/** A session, and how many times it was cleared. */
+type SessionEpoch = { session: string; epoch: number }
+
+/**
+ * How many memories some sessions of a vault hold, and from when; empty sessions are left out. Counting reads
+ * one range of an index per session and no documents, except where cleared or expired memories may not be
+ * removed yet.
+ *
+ * @param now epoch milliseconds; memories that have expired by then do not count
+ */
+export async function sessionTotals(
+  mongo: Pick<Mongo, 'memories'>,
+  scope: Pick<VaultScope, 'vault' | 'epoch'>,
+  sessions: readonly SessionEpoch[],
+  now: number,
+): Promise<Map<string, SessionTotals>> {
+  if (sessions.length === 0) return new Map()
+  const requested = { session: { $in: sessions.map(({ session }) => session) } }
+  const expired = { expires_at: { $lte: new Date(now) } }
+  const sessionsWithExpired = new Set(
+    (await aggregateTotals(mongo, scope, { ...requested, ...expired }, expiryIndex)).map(
+      ({ _id }) => _id,
+    ),
+  )
+  const needsNoFilter = ({ session, epoch }: SessionEpoch): boolean =>
+    epoch === 0 && !sessionsWithExpired.has(session)
+  const unfilteredSessions = sessions.filter(needsNoFilter).map(({ session }) => session)
+  const sums = await Promise.all([
+    unfilteredSessions.length > 0
+      ? aggregateTotals(mongo, scope, { session: { $in: unfilteredSessions } }, partitionIndex)
+      : [],
+    ...sessions
+      .filter(session => !needsNoFilter(session))
+      .map(({ session, epoch }) => {
+        const liveOnly = { session_epoch: { $eq: epoch }, expires_at: { $not: expired.expires_at } }
+        return aggregateTotals(
+          mongo,
+          scope,
+          { session: { $eq: session }, ...liveOnly },
+          partitionIndex,
+        )
+      }),
+  ])
+  return new Map(sums.flat().map(({ _id, ...sum }) => [_id, sum]))
+}
+
+function aggregateTotals(
+  { memories }: Pick<Mongo, 'memories'>,
+  { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
+  which: Filter<MemoryDocument>,
+  hint: string,
+): Promise<(SessionTotals & { _id: string })[]> {
+  return memories
+    .aggregate<SessionTotals & { _id: string }>(
+      [
+        { $match: { vault: { $eq: vault }, epoch: { $eq: epoch }, ...which } },
+        {
+          $group: {
+            _id: '$session',
+            memories: { $sum: 1 },
+            first: { $min: '$at' },
+            last: { $max: '$at' },
+          },
+        },
+      ],
+      { hint, signal: deadline(memories) },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+}
