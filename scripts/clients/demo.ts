@@ -1,10 +1,21 @@
 import { parseArgs } from 'node:util'
 import { isHttpUrl, type ServiceConnection } from '#scripts/service-connection.ts'
 import { formatUsageError } from '#scripts/command-line.ts'
-import { createStoryWriter } from '#scripts/clients/demo/story-writer.ts'
-import { openTerminal } from '#scripts/clients/demo/terminal.ts'
-import { openService } from '#scripts/clients/demo/service.ts'
-import { runStory, type StoryResult } from '#scripts/clients/demo/story.ts'
+import { questions, readConversation } from '#scripts/clients/demo/conversation.ts'
+import { openTerminal, silentTerminal, StoryPage } from '#scripts/clients/demo/page.ts'
+import { openService, type TimedCall } from '#scripts/clients/demo/service.ts'
+import {
+  askQuestion,
+  median,
+  nextUserTurn,
+  prepareQuestion,
+  storeSitting,
+  unanswerableQuestion,
+  waitUntilStored,
+  type AnsweredQuestion,
+  type StoredSitting,
+  type StoryResult,
+} from '#scripts/clients/demo/story.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 const help = `Usage: npm run demo -- [options]
@@ -86,13 +97,13 @@ function readOptions(): DemoOptions | string {
 async function runDemo({ json, connection }: DemoOptions): Promise<StoryResult> {
   const now = new Date()
   const { signal } = abortController
-  const writer = json ? undefined : createStoryWriter(openTerminal(process.stdout), now.getTime())
-  writer?.writeIntroduction()
-  const service = await openService(connection, { signal, starting: () => writer?.writeStarting() })
+  const page = new StoryPage(json ? silentTerminal : openTerminal(process.stdout))
+  page.writeIntroduction()
+  const service = await openService(connection, { signal, starting: () => page.writeStarting() })
   try {
-    writer?.writeReady(service)
-    const story = await runStory(service.client, now, writer ?? {})
-    writer?.writeSummary(story, service)
+    page.writeReady(service)
+    const story = await runStory(service.call, now, page)
+    page.writeSummary(story, service)
     if (json) {
       const { baseUrl, kind, readyMs } = service
       const report = { service: { baseUrl, kind, readyMs }, ...story }
@@ -101,5 +112,47 @@ async function runDemo({ json, connection }: DemoOptions): Promise<StoryResult> 
     return story
   } finally {
     await service.stop()
+  }
+}
+
+/** Stores the conversation in an empty vault, sitting by sitting, then searches it with the questions. */
+async function runStory(call: TimedCall, now: Date, page: StoryPage): Promise<StoryResult> {
+  const conversation = readConversation(now)
+  const told: StoredSitting[] = []
+  for (const sitting of conversation.sittings) {
+    told.push(await storeSitting(call, sitting))
+    page.writeSitting(told.at(-1)!)
+  }
+  await waitUntilStored(call, told)
+  const { answer, ms } = await call('POST /v1/memory/warmup')
+  const warmup = { memories: answer.memories_loaded, ms }
+  page.writeWarmup(warmup)
+
+  const asked: AnsweredQuestion[] = []
+  for (const question of questions) {
+    asked.push(await askQuestion(call, question, { conversation, now }))
+    page.writeQuestion(asked.at(-1)!, { number: asked.length, now: now.getTime() })
+  }
+  const unanswerable = await prepareQuestion(call, unanswerableQuestion)
+  page.writeUnanswerable(unanswerable)
+  const prepared = await prepareQuestion(call, nextUserTurn)
+  page.writePrepared(prepared)
+
+  const { answer: stats } = await call('GET /v1/memory/stats')
+  const { memories, total_tokens: tokens, oldest, newest } = stats
+  const failed = [
+    ...asked.flatMap(({ question, fault }) => (fault ? [`${question} ${fault}`] : [])),
+    unanswerable.context !== null && `${unanswerableQuestion} something unrelated was recalled`,
+    prepared.context === null && `${nextUserTurn} nothing was recalled`,
+  ].filter(line => line !== false)
+  return {
+    told,
+    warmup,
+    asked,
+    unanswerable,
+    prepared,
+    stats: { memories, tokens, oldest, newest },
+    medianSearchMs: median(asked.map(({ ms }) => ms)),
+    failed,
   }
 }

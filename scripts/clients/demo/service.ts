@@ -1,18 +1,36 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { readRunningConnection, type ServiceConnection } from '#scripts/service-connection.ts'
-import { createTimedClient, type TimedClient } from '#scripts/clients/demo/client.ts'
+import {
+  vaultClient,
+  VaultError,
+  type EndpointRequest,
+  type EndpointResponse,
+  type Route,
+} from '#api/client/client.ts'
 import { resolveDataDir } from '#scripts/embedded-environment.ts'
 import { cleanEnvironment } from '#scripts/services/process.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
+/**
+ * Calls an endpoint by its name in the contract. `ms` is from the first byte sent to the last byte read.
+ *
+ * @throws Refusal `upstream` with the error of the service when it refuses, `unavailable` when it does not answer
+ *   within a minute.
+ */
+export type TimedCall = <Name extends Route>(
+  route: Name,
+  request?: EndpointRequest<Name>,
+) => Promise<{ answer: EndpointResponse<Name>; ms: number }>
+
 export type DemoService = {
   baseUrl: string
-  client: TimedClient
+  call: TimedCall
   /** The key of a vault with only the data of the demo. */
   key: string
   /** `running`: started by another process; `own`: started and stopped here. */
@@ -23,6 +41,7 @@ export type DemoService = {
   stop(): Promise<void>
 }
 
+const callTimeoutMs = 60_000
 /** A service that does not answer within this time counts as not running. */
 const probeTimeoutMs = 5_000
 /** On the first start a C library may have to be downloaded. */
@@ -56,18 +75,34 @@ export async function openService(
   return startTemporaryService(signal)
 }
 
+function timedCall(baseUrl: string, key: string, signal: AbortSignal): TimedCall {
+  const client = vaultClient(baseUrl, key)
+  return async (route, request) => {
+    const startedAt = performance.now()
+    const either = AbortSignal.any([signal, AbortSignal.timeout(callTimeoutMs)])
+    try {
+      const answer = await client.call(route, request, { signal: either })
+      return { answer, ms: performance.now() - startedAt }
+    } catch (error) {
+      if (error instanceof VaultError) throw new Refusal('upstream', error.message, error.hint)
+      const { cause, message } = error as Error & { cause?: Error }
+      throw new Refusal('unavailable', `${baseUrl} does not answer: ${cause?.message || message}`)
+    }
+  }
+}
+
 async function connectToRunning(
   { baseUrl, key }: ServiceConnection,
   signal: AbortSignal,
 ): Promise<DemoService> {
   const startedAt = performance.now()
   const probeSignal = AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)])
-  const host = createTimedClient(baseUrl, key, probeSignal)
-  await host.call('GET /health')
-  const { answer } = await host.call('POST /v1/keys', { body: { name: 'Demo' } })
+  const call = timedCall(baseUrl, key, probeSignal)
+  await call('GET /health')
+  const { answer } = await call('POST /v1/keys', { body: { name: 'Demo' } })
   return {
     baseUrl,
-    client: createTimedClient(baseUrl, answer.key, signal),
+    call: timedCall(baseUrl, answer.key, signal),
     key: answer.key,
     kind: 'running',
     readyMs: performance.now() - startedAt,
@@ -82,21 +117,39 @@ async function startTemporaryService(signal: AbortSignal): Promise<DemoService> 
     env: serviceEnvironment(dataDir),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const output: string[] = []
+  const exited = once(child, 'exit')
+  let output = ''
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => output.push(text))
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text))
   }
   const kill = (): void => void child.kill('SIGTERM')
   process.once('exit', kill)
   const stop = async (): Promise<void> => {
-    await stopProcess(child)
+    kill()
+    const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
+    await exited
+    clearTimeout(timer)
     process.off('exit', kill)
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
   }
+  const deadline = Date.now() + startTimeoutMs
   try {
-    const { baseUrl, key } = await waitUntilReady(child, { dataDir, output, signal })
-    const client = createTimedClient(baseUrl, key, signal)
-    return { baseUrl, client, key, kind: 'own', readyMs: performance.now() - startedAt, stop }
+    while (child.exitCode === null && child.signalCode === null && Date.now() < deadline) {
+      signal.throwIfAborted()
+      const connection = readRunningConnection(dataDir)
+      if (!connection) {
+        await delay(25)
+        continue
+      }
+      const { baseUrl, key } = connection
+      const readyMs = performance.now() - startedAt
+      return { baseUrl, call: timedCall(baseUrl, key, signal), key, kind: 'own', readyMs, stop }
+    }
+    throw new Refusal(
+      'unavailable',
+      `No service could be started for the demo:\n${output.trim()}`,
+      'Start one yourself and name it with --base-url and --key',
+    )
   } catch (error) {
     await stop()
     throw error
@@ -106,43 +159,6 @@ async function startTemporaryService(signal: AbortSignal): Promise<DemoService> 
 /** The environment of an own service: without external databases, with local embeddings by default. */
 function serviceEnvironment(dataDir: string): NodeJS.ProcessEnv {
   const { DATABASE_URL: _postgres, MONGODB_URI: _mongodb, ...rest } = cleanEnvironment()
-  return {
-    ...rest,
-    EMBEDDINGS: rest.EMBEDDINGS || 'local',
-    HOST: '127.0.0.1',
-    PORT: '0',
-    DATA_DIR: dataDir,
-  }
-}
-
-async function waitUntilReady(
-  child: ChildProcess,
-  { dataDir, output, signal }: { dataDir: string; output: readonly string[]; signal: AbortSignal },
-): Promise<ServiceConnection> {
-  const deadline = Date.now() + startTimeoutMs
-  while (Date.now() < deadline) {
-    signal.throwIfAborted()
-    if (hasExited(child)) break
-    const connection = readRunningConnection(dataDir)
-    if (connection) return connection
-    await delay(25)
-  }
-  throw new Refusal(
-    'unavailable',
-    `No service could be started for the demo:\n${output.join('').trim()}`,
-    'Start one yourself and name it with --base-url and --key',
-  )
-}
-
-const hasExited = ({ exitCode, signalCode }: ChildProcess): boolean =>
-  exitCode !== null || signalCode !== null
-
-async function stopProcess(child: ChildProcess): Promise<void> {
-  if (hasExited(child)) return
-  const { promise, resolve } = Promise.withResolvers<void>()
-  child.once('exit', () => resolve())
-  child.kill('SIGTERM')
-  const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
-  await promise
-  clearTimeout(timer)
+  const EMBEDDINGS = rest.EMBEDDINGS || 'local'
+  return { ...rest, EMBEDDINGS, HOST: '127.0.0.1', PORT: '0', DATA_DIR: dataDir }
 }

@@ -1,8 +1,6 @@
 import t from 'tap'
 import { wrappings } from '#scripts/lab/bench/harm/wrappings.ts'
-import { readConversation } from '#scripts/clients/demo/conversation.ts'
-import { questions } from '#scripts/clients/demo/questions.ts'
-import { fillDates } from '#scripts/clients/demo/relative-dates.ts'
+import { fillDates, questions, readConversation } from '#scripts/clients/demo/conversation.ts'
 import { startService } from '#test/support/start-service.ts'
 
 /** A question is found however it is wrapped, and a text that asks for nothing of the vault gets nothing. */
