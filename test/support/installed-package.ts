@@ -14,6 +14,7 @@ const plain = (command: string, args: string[], cwd = root) =>
 
 export type Manifest = {
   name: string
+  version: string
   bin?: Record<string, string>
   dependencies?: object
   engines: { node: string }
@@ -34,7 +35,7 @@ export async function installPackage(source: string, modules: string): Promise<M
   await plain('npm', ['pack', '--ignore-scripts', '--silent', '--offline'], built)
   const target = join(modules, manifest.name)
   mkdirSync(target, { recursive: true })
-  const archive = join(built, `${manifest.name}-2.0.0.tgz`)
+  const archive = join(built, `${manifest.name}-${manifest.version}.tgz`)
   await plain('tar', ['-xzf', archive, '-C', target, '--strip-components=1'])
   rmSync(built, { recursive: true })
   return manifest

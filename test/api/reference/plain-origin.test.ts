@@ -4,7 +4,7 @@ import { buildOpenApi } from '#api/reference/openapi.ts'
 type Marked = { 'x-contract'?: boolean; properties?: Record<string, Marked> }
 type Operation = Marked & { parameters?: (Marked & { name: string })[] }
 
-const { paths, components } = buildOpenApi('2.0.0')
+const { paths, components } = buildOpenApi('1.0.0')
 const schemas = components.schemas as Record<string, Marked>
 const operation = (method: string, path: string) => paths[path]![method] as Operation
 
