@@ -2,7 +2,7 @@ import { mapInSlices, runAtOnce, runInSlices, type Steps } from '#shared/core/ev
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { dimension, getFeature } from '#shared/models/hashed-features.ts'
 import { relatedTerms } from '#shared/search/words/related-terms.ts'
-import { isFunctionTerm } from '#shared/search/words/function-terms.ts'
+import { isFunctionTerm } from '#shared/search/words/stop-words.ts'
 import { innerNames } from '#shared/search/words/inner-names.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
 import { queryLengthMax } from '#shared/search/query/parse-query.ts'

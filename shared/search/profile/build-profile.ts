@@ -1,7 +1,8 @@
 import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
 import { sortInSteps } from '#shared/core/sort-in-steps.ts'
-import type { Fact, ProfileKind, Statement } from '#shared/search/profile/rules/statement.ts'
-import { profileKinds } from '#shared/search/profile/rules/statement.ts'
+import type { ProfileKind } from '#shared/domain/profile-kinds.ts'
+import type { Fact, Statement } from '#shared/search/profile/find-statements.ts'
+import { profileKinds } from '#shared/domain/profile-kinds.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
 
 /** A statement and the memory that it stands in. */

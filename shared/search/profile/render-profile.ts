@@ -1,4 +1,4 @@
-import { profileKinds, type ProfileKind } from '#shared/search/profile/rules/statement.ts'
+import { profileKinds, type ProfileKind } from '#shared/domain/profile-kinds.ts'
 
 const headings: Record<ProfileKind, string> = {
   instruction: 'Standing instructions',

@@ -1,3 +1,4 @@
+import { languages } from '#shared/search/languages/languages.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
 
 const DAY_MS = 86_400_000
@@ -5,51 +6,35 @@ const DAY_MS = 86_400_000
 /** Event times from `from` until before `to`, epoch milliseconds. */
 export type TimeSpan = { from: number; to: number }
 
-const monthNames = [
-  'january jan januar enero janvier gennaio janeiro января январь ocak',
-  'february feb februar febrero fevrier febbraio fevereiro февраля февраль subat',
-  'march mar marz marzo mars marco марта март mart',
-  'april apr abril avril aprile апреля апрель nisan',
-  'may mai mayo maggio maio мая май mayis',
-  'june jun juni junio juin giugno junho июня июнь haziran',
-  'july jul juli julio juillet luglio julho июля июль temmuz',
-  'august aug agosto aout августа август agustos',
-  'september sep sept septiembre septembre settembre setembro сентября сентябрь eylul',
-  'october oct oktober octubre octobre ottobre outubro октября октябрь ekim',
-  'november nov noviembre novembre novembro ноября ноябрь kasim',
-  'december dec dezember diciembre decembre dicembre dezembro декабря декабрь aralik',
-]
-
-/** From 0 for January; undefined for anything else. Case and accents do not matter. */
-export function monthOf(name: string): number | undefined {
-  return months.get(foldText(name))
-}
-
-const months = new Map(
-  monthNames.flatMap((names, month) => names.split(' ').map(name => [name, month] as const)),
+const months: ReadonlyMap<string, number> = new Map(
+  [...languages.values()].flatMap(({ months = [] }) =>
+    months.flatMap((names, month) =>
+      names.split(' ').map(name => [foldText(name), month] as const),
+    ),
+  ),
 )
 
-const weekdayNames = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ')
+/** Returns the month of a name in any language, from 0 for January. Case and accents do not matter. */
+export const monthOf = (name: string): number | undefined => months.get(foldText(name))
 
-/** From 0 for Sunday. */
-export function weekdayOf(name: string): number | undefined {
-  const day = weekdayNames.indexOf(name.toLowerCase())
-  return day < 0 ? undefined : day
-}
+const weekdays: ReadonlyMap<string, number> = new Map(
+  [...languages.values()].flatMap(({ weekdays = [] }) =>
+    weekdays.map((name, day) => [name, day] as const),
+  ),
+)
+
+/** Returns the day of a name, from 0 for Sunday. */
+export const weekdayOf = (name: string): number | undefined => weekdays.get(name.toLowerCase())
 
 /** The first month, from 0, of each season of the northern hemisphere. */
-export const seasons: Readonly<Record<string, number>> = {
-  spring: 2,
-  summer: 5,
-  autumn: 8,
-  fall: 8,
-  winter: 11,
-}
+export const seasons: Readonly<Record<string, number>> = Object.fromEntries(
+  [...languages.values()].flatMap(language => Object.entries(language.seasons ?? {})),
+)
 
-/** Users' time zones are unknown: a UTC day is extended from the noon before to the noon after. */
+/** A UTC day is extended from the noon before to the noon after: users' time zones are unknown. */
 const timezoneSlackMs = DAY_MS / 2
 
-/** `days` days from the UTC day given. */
+/** Returns `days` days from a UTC day on. */
 export function daySpan(year: number, month: number, day: number, days = 1): TimeSpan {
   const start = Date.UTC(year, month, day)
   return { from: start - timezoneSlackMs, to: start + days * DAY_MS + timezoneSlackMs }
@@ -66,13 +51,13 @@ export function yearSpan(year: number): TimeSpan {
   return monthSpan(year, 0, 12)
 }
 
-/** `days` whole days that end with the day of `now`, or `ago` days earlier. */
+/** Returns `days` whole days that end `ago` days before `now`. */
 export function lastDaysSpan(now: number, days: number, ago = 0): TimeSpan {
   const { year, month, day } = utcDateOf(now)
   return daySpan(year, month, day - ago - days + 1, days)
 }
 
-/** The calendar week, Monday to Sunday, that lies `ago` weeks back. */
+/** Returns the calendar week, Monday to Sunday, that lies `ago` weeks back. */
 export function weekSpan(now: number, ago: number): TimeSpan {
   const { year, month, day } = utcDateOf(now)
   const sinceMonday = (new Date(now).getUTCDay() + 6) % 7
@@ -82,4 +67,73 @@ export function weekSpan(now: number, ago: number): TimeSpan {
 export function utcDateOf(now: number): { year: number; month: number; day: number } {
   const date = new Date(now)
   return { year: date.getUTCFullYear(), month: date.getUTCMonth(), day: date.getUTCDate() }
+}
+
+/** A month or day without a year stands for that of each of so many last years. */
+const yearsBack = 12
+
+export function recentYears(now: number): number[] {
+  const { year } = utcDateOf(now)
+  return Array.from({ length: yearsBack }, (_, i) => year - i)
+}
+
+export function isYear(value: number): boolean {
+  return value >= 1970 && value <= 2100
+}
+
+export function parseDay(
+  yearText: string | undefined,
+  month: number,
+  dayText: string | undefined,
+): TimeSpan[] {
+  const [year, day] = [Number(yearText), Number(dayText)]
+  const exists = isYear(year) && month >= 0 && month < 12 && day >= 1 && day <= 31
+  return exists ? [daySpan(year, month, day)] : []
+}
+
+export function parseDayOfRecentYears(
+  yearText: string | undefined,
+  month: number | undefined,
+  dayText: string | undefined,
+  now: number,
+): TimeSpan[] {
+  if (month === undefined) return []
+  if (yearText) return parseDay(yearText, month, dayText)
+  return recentYears(now).flatMap(year => parseDay(String(year), month, dayText))
+}
+
+/** Parses the days from one to another of a month: "between 1 and 7 July 2026". */
+export function parseDayRange(
+  yearText: string | undefined,
+  month: number | undefined,
+  [first, last]: readonly (string | undefined)[],
+  now: number,
+): TimeSpan[] {
+  if (month === undefined || Number(first) > Number(last)) return []
+  const years = yearText ? [yearText] : recentYears(now).map(String)
+  return years.flatMap(year => {
+    const [from] = parseDay(year, month, first)
+    const [to] = parseDay(year, month, last)
+    return from && to ? [{ from: from.from, to: to.to }] : []
+  })
+}
+
+/** Day, month and year as they stand in the text; the year may be empty. */
+type NamedDay = readonly (string | undefined)[]
+
+/** Parses the days from one to another; the last may be of the next year: "30 December to 2 January". */
+export function parseRangeOfMonths(
+  [firstDay, firstMonth, firstYear]: NamedDay,
+  [lastDay, lastMonth, lastYear]: NamedDay,
+  now: number,
+): TimeSpan[] {
+  const [from, to] = [monthOf(firstMonth ?? ''), monthOf(lastMonth ?? '')]
+  if (from === undefined || to === undefined) return []
+  const later = to < from || (to === from && Number(lastDay) < Number(firstDay)) ? 1 : 0
+  const known = Number(firstYear) || (lastYear ? Number(lastYear) - later : undefined)
+  return (known === undefined ? recentYears(now) : [known]).flatMap(year => {
+    const [first] = parseDay(String(year), from, firstDay)
+    const [last] = parseDay(lastYear || String(year + later), to, lastDay)
+    return first && last && first.from < last.to ? [{ from: first.from, to: last.to }] : []
+  })
 }

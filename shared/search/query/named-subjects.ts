@@ -1,6 +1,6 @@
-import { isAsking } from '#shared/search/query/asking-words.ts'
+import { isAsking } from '#shared/search/query/sentence-kinds.ts'
 import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
-import { isRequest } from '#shared/search/query/task-words.ts'
+import { isRequest } from '#shared/search/query/sentence-kinds.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { isCommonWord } from '#shared/search/words/term-weights.ts'
 

@@ -1,10 +1,12 @@
 import type { Role } from '#shared/domain/memory.ts'
 import type { TimeSpan } from '#shared/search/query/calendar.ts'
-import { askedLabels } from '#shared/search/query/attributes/attributes.ts'
+import { askedLabels } from '#shared/search/query/attributes.ts'
+import { patternOf, wordsOf } from '#shared/search/languages/languages.ts'
 import { parseTimeExpressions } from '#shared/search/query/parse-time-expressions.ts'
 import { termWeight } from '#shared/search/words/term-weights.ts'
-import { functionTermWeight, isFunctionTerm } from '#shared/search/words/function-terms.ts'
+import { functionTermWeight, isFunctionTerm } from '#shared/search/words/stop-words.ts'
 import { isMarkerTerm, termsOf } from '#shared/search/words/index-terms.ts'
+import { foldText } from '#shared/search/words/writing-systems.ts'
 
 export type QueryTerm = { term: string; /** 0 to 1. */ weight: number }
 
@@ -30,22 +32,16 @@ export type ParsedQuery = {
 
 /** Words that are in most questions and in few answers. */
 const genericQueryWords: ReadonlySet<string> = new Set(
-  'kind type sort name number many much thing mention tell say remind recommend suggest advise list give show previous conversation chat discuss talk remember recall differ happen describe explain know ever new news plan event anything something everything'
-    .split(' ')
-    .flatMap(word => termsOf(word)),
+  wordsOf('genericWords').flatMap(word => termsOf(word)),
 )
 const genericWordWeight = 0.3
 
-const numberWords =
-  /\bhow (?:many|much|old|long|far|high|big|often|tall|heavy|large|fast|expensive|deep|wide)\b|\b(?:what|which) (?:price|sum|amount|age|size|rate|number|revenue|percent\w*|share)\b|\b(?:cost|number of|wie ?viele?|cuánt[oa]s?|combien|quant[oiea]s?|сколько|kaç)\b|多少|几|いくら|いくつ|何[人本枚回個]|몇|얼마|كم /iu
-const timeWords =
-  /\bwhen\b|\b(?:what|which) (?:date|day|month|year|time|hours?|week)\b|\bhow long ago\b|\b(?:birthday|deadline|wann|cuándo|quand|quando|когда|ne zaman)\b|什么时候|何时|几点|いつ|何時|언제|متى/iu
-const assistantWords =
-  /\byou(?:r|'ve|'d)?\b|\b(?:previous|earlier|last|past|our) (?:conversation|chat|discussion|session)s?\b|\b(?:assistant|chatbot)\b/i
-const userWords = /\b(?:i|me|my|mine|myself|we|our|us|i'm|i've|i'd)\b/i
-const latestWords =
-  /\b(?:latest|newest|current(?:ly)?|now|nowadays|these days|at the moment|most recent(?:ly)?|still|so far|by now|as of)\b/i
-const firstWords = /\b(?:first|earliest|originally|initially|at the beginning|used to)\b/i
+const asksNumber = patternOf('asksNumber')
+const asksTime = patternOf('asksTime')
+const asksAssistant = patternOf('asksAssistant')
+const asksUser = patternOf('asksUser')
+const asksLatest = patternOf('asksLatest')
+const asksFirst = patternOf('asksFirst')
 
 /** Characters of a query that are read; the rest is ignored. */
 export const queryLengthMax = 16_000
@@ -56,24 +52,17 @@ export function parseSearchQuery(query: string, now: number): ParsedQuery {
   const normalized = text.replaceAll('’', "'")
   const terms = extractQueryTerms(text)
   const { spans, rest } = parseTimeExpressions(normalized, now)
+  const folded = foldText(normalized)
   return {
     terms,
     times: spans,
     nonTimeTerms: (rest === text ? terms : extractQueryTerms(rest))
       .map(({ term }) => term)
       .filter(term => !genericQueryWords.has(term)),
-    role: assistantWords.test(normalized)
-      ? 'assistant'
-      : userWords.test(normalized)
-        ? 'user'
-        : undefined,
-    wantsNumber: numberWords.test(normalized),
-    wantsTime: timeWords.test(normalized),
-    order: latestWords.test(normalized)
-      ? 'latest'
-      : firstWords.test(normalized)
-        ? 'first'
-        : undefined,
+    role: asksAssistant.test(folded) ? 'assistant' : asksUser.test(folded) ? 'user' : undefined,
+    wantsNumber: asksNumber.test(folded),
+    wantsTime: asksTime.test(folded),
+    order: asksLatest.test(folded) ? 'latest' : asksFirst.test(folded) ? 'first' : undefined,
     labels: askedLabels(text),
   }
 }

@@ -1,22 +1,21 @@
 import {
-  utcDateOf,
+  isYear,
   lastDaysSpan,
   monthOf,
   monthSpan,
-  seasons,
-  weekdayOf,
-  weekSpan,
-  yearSpan,
-  type TimeSpan,
-} from '#shared/search/query/calendar.ts'
-import {
-  isYear,
   parseDay,
   parseDayOfRecentYears,
   parseDayRange,
   parseRangeOfMonths,
   recentYears,
-} from '#shared/search/query/named-days.ts'
+  seasons,
+  utcDateOf,
+  weekdayOf,
+  weekSpan,
+  yearSpan,
+  type TimeSpan,
+} from '#shared/search/query/calendar.ts'
+import { alternativesOf, wordsOf } from '#shared/search/languages/languages.ts'
 
 const spansMax = 32
 
@@ -52,22 +51,24 @@ export function parseTimeExpressions(
 
 type TimeParser = {
   /**
-   * Whether a query has what the pattern needs. Most have not, and a pattern for letters of all scripts takes
-   * milliseconds to compile, again and again: the engine drops those that are not used for a while.
+   * Whether a query has what the pattern needs. A pattern for letters of all scripts takes milliseconds to compile, and
+   * the engine drops those that are not used for a while.
    */
   isPossible: (query: string) => boolean
   pattern: RegExp
   parse: (groups: string[], now: number) => TimeSpan[]
 }
 
+const rangeWords = wordsOf('rangeWords').join('|')
+const dateOf = `(?:${wordsOf('dateOf').join('|')})`
 const wordPattern = '(\\p{L}{3,12})'
 const dayPattern = '(\\d{1,2})(?:st|nd|rd|th|er|\\.|º)?'
 /** Between the first and the last day of a span in one month. */
-const rangePattern = '(?:and|to|till|until|through|[-–])'
+const rangePattern = `(?:and|${rangeWords}|[-–])`
 const yearPattern = '(\\d{4})'
 /** From one day of a year to another; "and" alone names two days. */
 const fromToPattern = (day: string): string =>
-  `${day}(?:,? ${yearPattern})? ?(?:to|till|until|through|bis|[-–]|(?<=\\bbetween .{5,30})and) ?${day}(?:,? ${yearPattern})?`
+  `${day}(?:,? ${yearPattern})? ?(?:${rangeWords}|[-–]|(?<=\\bbetween .{5,30})and) ?${day}(?:,? ${yearPattern})?`
 const countPattern =
   '(an?|one|two|three|four|five|six|seven|eight|nine|ten|a few|a couple of|\\d{1,3})'
 const unitPattern = '(day|week|month|year)s?'
@@ -104,14 +105,14 @@ const timeParsers: readonly TimeParser[] = [
     ([, m, first, last, y], now) => parseDayRange(y, monthOf(m ?? ''), [first, last], now),
   ),
   createTimeParser(
-    `\\b${dayPattern} (?:of |de )?${wordPattern},?(?: (?:of |de )?${yearPattern})?(?!\\p{L})`,
+    `\\b${dayPattern} (?:${dateOf} )?${wordPattern},?(?: (?:${dateOf} )?${yearPattern})?(?!\\p{L})`,
     ([, d, m, y], now) => parseDayOfRecentYears(y, monthOf(m ?? ''), d, now),
   ),
   createTimeParser(
     `(?<!\\p{L})${wordPattern} ${dayPattern}(?!\\d|:)(?:,? ${yearPattern})?`,
     ([, m, d, y], now) => parseDayOfRecentYears(y, monthOf(m ?? ''), d, now),
   ),
-  createTimeParser(`(?<!\\p{L})${wordPattern},?(?: of| de)? ${yearPattern}\\b`, ([, m, y]) =>
+  createTimeParser(`(?<!\\p{L})${wordPattern},?(?: ${dateOf})? ${yearPattern}\\b`, ([, m, y]) =>
     parseMonthOrSeason(m, Number(y)),
   ),
   createTimeParser(
@@ -129,23 +130,15 @@ const timeParsers: readonly TimeParser[] = [
     ([, which, what], now) => relativeSpan(which === 'this' ? 0 : 1, what ?? '', now),
     query => /week|month|year|night|spring|summer|autumn|fall|winter/i.test(query),
   ),
-  createTimeParser(
-    '\\b(?:yesterday|gestern|ayer|ieri|ontem|вчера|dün)\\b|昨天|昨日|어제|أمس',
-    (_, now) => [lastDaysSpan(now, 1, 1)],
-    query => /yesterday|gestern|ayer|ieri|ontem|вчера|dün|昨|어제|أمس/i.test(query),
-  ),
-  createTimeParser(
-    '\\b(?:today|tonight|this morning|heute|hoy|oggi|hoje|сегодня)\\b|今天|今日|오늘',
-    (_, now) => [lastDaysSpan(now, 1)],
-    query => /today|tonight|this morning|heute|hoy|oggi|hoje|сегодня|今|오늘/i.test(query),
-  ),
+  createDayParser('yesterday', 1),
+  createDayParser('today', 0),
   createTimeParser(
     '\\b(?:last|on|this|past) (\\p{L}{6,9})s?\\b',
     ([, name], now) => lastWeekday(name, now),
     query => /day/i.test(query),
   ),
   createTimeParser(
-    `\\b(?:in|during|since|until|till|of|by|from|last|this|early|late|mid|en|im|em|nel|в) ${wordPattern}(?!\\p{L}|[-–])`,
+    `\\b(?:${wordsOf('timePrepositions').join('|')}) ${wordPattern}(?!\\p{L}|[-–])`,
     ([, m], now) => parseMonthOfRecentYears(m, now),
     hasMonth,
   ),
@@ -160,6 +153,18 @@ function createTimeParser(
   // Boundaries for letters of any script: `\b` is for ASCII only.
   const source = pattern.replace(/^\\b/, '(?<![\\p{L}\\d])').replace(/\\b$/, '(?![\\p{L}\\d])')
   return { isPossible, pattern: new RegExp(source, 'giu'), parse }
+}
+
+/** Words for a whole day, `ago` days back. */
+function createDayParser(list: 'yesterday' | 'today', ago: number): TimeParser {
+  const spaced = alternativesOf(list, ({ boundaries }) => boundaries === true)
+  const others = alternativesOf(list, ({ boundaries }) => !boundaries)
+  const words = new RegExp(`${spaced}|${others}`, 'iu')
+  return createTimeParser(
+    `\\b(?:${spaced})(?![\\p{L}\\d])|${others}`,
+    (_, now) => [lastDaysSpan(now, 1, ago)],
+    query => words.test(query),
+  )
 }
 
 function parseYear(text: string | undefined): TimeSpan[] {

@@ -1,10 +1,8 @@
 import { readQuestion } from '#shared/domain/turn/question.ts'
-import { isAsking } from '#shared/search/query/asking-words.ts'
+import { alternativesOf } from '#shared/search/languages/languages.ts'
 import { namedSubjects } from '#shared/search/query/named-subjects.ts'
-import { isSmallTalk } from '#shared/search/query/small-talk.ts'
+import { isAsking, isRequest, isSmallTalk } from '#shared/search/query/sentence-kinds.ts'
 import { splitSentences } from '#shared/search/query/split-sentences.ts'
-import { isRequest } from '#shared/search/query/task-words.ts'
-import { unwrapJson } from '#shared/search/query/unwrap-json.ts'
 
 /** A part of a message that is searched for by itself. */
 export type Question = {
@@ -65,8 +63,7 @@ export function selectQuestions(message: string): Question[] {
 }
 
 /** Labels that templates put before a question. */
-const label =
-  /^(?:the )?(?:(?:user|current|new|final|original|my|last|follow-?up) )?(?:question|query|message|prompt|input|request|user|human|q|frage|nutzerfrage|anfrage|pregunta|consulta|domanda|pergunta|mensagem|requete|vraag|вопрос|запрос|سؤال|السؤال|प्रश्न|सवाल|问题|用户问题|提问|質問|질문)\s?[:：]\s*/iu
+const label = new RegExp(`^(?:${alternativesOf('questionLabels')})\\s?[:：]\\s*`, 'iu')
 
 const stripLabel = (sentence: string): string => sentence.replace(label, '') || sentence
 
@@ -80,4 +77,47 @@ function properNames(sentences: readonly string[]): string[] {
     }
   }
   return [...names]
+}
+
+/** Length beyond which a JSON text is data, not a wrapped question. */
+const jsonLengthMax = 16_000
+const stringsMax = 64
+const jsonDepthMax = 16
+
+/** Names of fields that do not hold what is asked. */
+const settingNames =
+  /^(?:id|role|type|model|format|lang|language|locale|version|session|timestamp|date|mode|tone|style|system|instructions?|user_?id|source|temperature)$/i
+
+/** Replaces a JSON value in a text, alone or among other words, by its strings, each on a line of its own. */
+function unwrapJson(text: string): string {
+  const start = text.search(/[{[]/)
+  const end = Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'))
+  if (start < 0 || end <= start || end - start > jsonLengthMax) return text
+  const value = parseJson(text.slice(start, end + 1))
+  if (typeof value !== 'object' || value === null) return text
+  const strings: string[] = []
+  collectStrings(value, strings)
+  return [text.slice(0, start), ...strings, text.slice(end + 1)]
+    .map(part => part.replaceAll(/```\w*/g, ''))
+    .filter(part => part.trim() !== '')
+    .join('\n')
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Collects the strings of several words, or in scripts without spaces, that are not settings; in order. */
+function collectStrings(value: object, strings: string[], depth = 0): void {
+  for (const [name, item] of Object.entries(value)) {
+    if (strings.length >= stringsMax || depth >= jsonDepthMax) return
+    if (typeof item === 'object' && item !== null) collectStrings(item, strings, depth + 1)
+    else if (typeof item === 'string' && !settingNames.test(name)) {
+      if (/\s|[^\p{ASCII}]/u.test(item.trim())) strings.push(item)
+    }
+  }
 }

@@ -1,3 +1,5 @@
+import { wordsOf } from '#shared/search/languages/languages.ts'
+
 /** A longer sentence is a list or a text without sentence ends: it is cut between words. */
 const sentenceLengthMax = 320
 
@@ -8,9 +10,11 @@ const sentenceLengthMax = 320
 const sentenceEnds =
   /[。！？｡]+[」』”"')）]*|[।॥۔؟]+["'”’)»]*|(?<![.!?…;])[.!?…;]+["'”’)\]»]*(?=\s|$)|\s[-–—]\s(?=\p{Ll}|\p{Lu})|\n+|(?<=\s)(?=[¿¡])/gu
 
-/** Words before a full stop that is part of them. */
-const abbreviations =
-  /(?:^|[\s(])(?:\p{L}|\d{1,2}|dr|mr|mrs|ms|st|sr|sra|mme|prof|jr|vs|etc|nr|no|ca|approx|bzw|usw|e\.g|i\.e|z\.b|d\.h|p\.ex|a\.m|p\.m|u\.s)$/iu
+/** What stands before a full stop that ends nothing: a letter, a number, an abbreviation. */
+const abbreviations = new RegExp(
+  `(?:^|[\\s(])(?:\\p{L}|\\d{1,2}|${wordsOf('abbreviations').join('|').replaceAll('.', '\\.')})$`,
+  'iu',
+)
 
 /**
  * The sentences of a text in any script, trimmed, in order; linear in its length. A quoted sentence

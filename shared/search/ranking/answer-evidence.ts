@@ -1,5 +1,9 @@
-import { isAsking } from '#shared/search/query/asking-words.ts'
-import { isImpersonalRequest, isPersonal, isProfileNote } from '#shared/search/query/task-words.ts'
+import { isAsking } from '#shared/search/query/sentence-kinds.ts'
+import {
+  isImpersonalRequest,
+  isPersonal,
+  isProfileNote,
+} from '#shared/search/query/sentence-kinds.ts'
 import { namedSubjects } from '#shared/search/query/named-subjects.ts'
 import {
   asksOnlyTimeOrSpeaker,

@@ -4,7 +4,7 @@ import type { AdjacentTurns } from '#shared/search/ranking/context.ts'
 import type { SearchRange } from '#shared/search/ranking/ranges.ts'
 import type { WordScores } from '#shared/search/ranking/score-words.ts'
 import { findStatements, statementCues } from '#shared/search/profile/find-statements.ts'
-import { hasLabel } from '#shared/search/query/attributes/attributes.ts'
+import { hasLabel } from '#shared/search/query/attributes.ts'
 import type { QueryTerm } from '#shared/search/query/parse-query.ts'
 import { isMarkerTerm, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
 

@@ -4,12 +4,13 @@ import {
   type ScoredRow,
 } from '#shared/search/ranking/scores.ts'
 import type { AnswerEvidence } from '#shared/search/ranking/answer-evidence.ts'
+import { wordsOf } from '#shared/search/languages/languages.ts'
 import { isFollowedByTurn } from '#shared/search/ranking/context.ts'
 import {
   isImpersonalRequest,
   isPersonal,
   isImpersonalTask,
-} from '#shared/search/query/task-words.ts'
+} from '#shared/search/query/sentence-kinds.ts'
 import type { NamedSubject } from '#shared/search/query/named-subjects.ts'
 import { parseSpeakerPrefix, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
 import { buildConcepts, type Concepts } from '#shared/search/query/concepts.ts'
@@ -231,11 +232,7 @@ const clearTermsMin = 3
 const clearRowsMax = 3
 
 /** Words of times that name no day, month or year; rows have them for different times. */
-const relativeWords: ReadonlySet<string> = new Set(
-  termsOf(
-    'a few couple one two three four five six seven eight nine ten day days night week weeks weekend month months year years ago back before now last past previous this yesterday today early late in on of by from during since until till',
-  ),
-)
+const relativeWords: ReadonlySet<string> = new Set(wordsOf('relativeTimeWords').flatMap(termsOf))
 
 /**
  * Keeps the rows that answer a question about a time without rows of its own: they have nearly all words that are

@@ -1,6 +1,7 @@
 import type { ConceptWeights, Concepts } from '#shared/search/query/concepts.ts'
 import type { SearchRange } from '#shared/search/ranking/ranges.ts'
 import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
+import { alternativesOf, wholeWords } from '#shared/search/languages/languages.ts'
 import { isFollowedByTurn } from '#shared/search/ranking/context.ts'
 import { splitSentences } from '#shared/search/query/split-sentences.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
@@ -131,10 +132,11 @@ const questionTokensMax = 28
 const isAnsweredByPerson = ({ tierIndex, end }: SearchRange, row: number): boolean =>
   row + 1 < end && isFollowedByTurn(tierIndex, row) && tierIndex.role(row + 1) === 'user'
 
+const actionRequest = new RegExp(`^${wholeWords(alternativesOf('actionRequests'))}`, 'i')
+
 /** Whether a text is one question and no request: requests ("Can you plan a trip?") state plans. */
 const onlyAsks = (text: string): boolean =>
-  splitSentences(text).length === 1 &&
-  !/^(?:can|could|would|will|should|how (?:do|can|should))\b/i.test(text)
+  splitSentences(text).length === 1 && !actionRequest.test(text)
 
 /** Returns for each row 1 for a short turn of the user that is one question. */
 export function questionHints(range: SearchRange, rows: Uint32Array): Float32Array {

@@ -1,6 +1,6 @@
 import { countTokens } from '#shared/core/tokens.ts'
 import { tellText, type ContextMemory } from '#shared/domain/context-block.ts'
-import { questionKind } from '#shared/search/query/question-kinds.ts'
+import { questionKind } from '#shared/search/query/sentence-kinds.ts'
 import type { Question } from '#shared/search/query/select-questions.ts'
 import { bestPassage } from '#shared/search/query/best-passage.ts'
 import { certainEvidence, unlikelyEvidence } from '#shared/search/ranking/answer-evidence.ts'

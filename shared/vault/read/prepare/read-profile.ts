@@ -6,7 +6,7 @@ import { readPage, type Page } from '#shared/core/page.ts'
 import { toSharedVaultScope } from '#shared/domain/member-scope.ts'
 import { visibilityOf } from '#shared/domain/visibility.ts'
 import { buildProfileInSteps, type ProfileEntry } from '#shared/search/profile/build-profile.ts'
-import { profileKinds, type ProfileKind } from '#shared/search/profile/rules/statement.ts'
+import { profileKinds, type ProfileKind } from '#shared/domain/profile-kinds.ts'
 import type {
   ProfileCache,
   ProfileRef,

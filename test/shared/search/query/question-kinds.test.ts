@@ -1,5 +1,5 @@
 import t from 'tap'
-import { questionKind, statesPreference } from '#shared/search/query/question-kinds.ts'
+import { questionKind, statesPreference } from '#shared/search/query/sentence-kinds.ts'
 import { readPage } from '#test/support/question-samples.ts'
 
 t.test('the kind of a question, in several languages', async t => {

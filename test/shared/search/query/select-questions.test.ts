@@ -1,6 +1,6 @@
 import t from 'tap'
 import { selectQuestions } from '#shared/search/query/select-questions.ts'
-import { isSmallTalk } from '#shared/search/query/small-talk.ts'
+import { isSmallTalk } from '#shared/search/query/sentence-kinds.ts'
 import { splitSentences } from '#shared/search/query/split-sentences.ts'
 
 const asked = (message: string): string[] =>

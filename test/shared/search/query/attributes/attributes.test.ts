@@ -1,5 +1,5 @@
 import t from 'tap'
-import { askedLabels, hasLabel } from '#shared/search/query/attributes/attributes.ts'
+import { askedLabels, hasLabel } from '#shared/search/query/attributes.ts'
 import { readPage } from '#test/support/question-samples.ts'
 
 t.test('askedLabels has the labels under which the answer is noted', async t => {

@@ -1,0 +1,14 @@
+/** The kinds of statements, in the order of a profile. */
+export const profileKinds = [
+  'instruction',
+  'name',
+  'role',
+  'place',
+  'date',
+  'person',
+  'preference',
+  'possession',
+  'change',
+] as const
+
+export type ProfileKind = (typeof profileKinds)[number]
