@@ -17,6 +17,8 @@ export type FillOptions = {
   from: number
   /** Milliseconds between two memories; default one minute. */
   step?: number
+  /** The texts, one after the other and then again; random ones of so many words when missing. */
+  texts?: readonly string[]
   /** Embeds texts; random vectors when missing. */
   embedTexts?: (texts: string[]) => Promise<readonly Float32Array[]>
 }
@@ -39,7 +41,7 @@ export const resolveCaller = (backend: Backend, key: string): Promise<Caller> =>
 export async function fillVault(
   backend: Backend,
   key: string,
-  { count, words, seed, from, step = 60_000, embedTexts }: FillOptions,
+  { count, words, seed, from, step = 60_000, texts: given, embedTexts }: FillOptions,
 ): Promise<string[]> {
   const ids: string[] = []
   const { scope } = await resolveCaller(backend, key)
@@ -47,8 +49,9 @@ export async function fillVault(
   const next = seededRandom(seed)
   for (let start = 0; start < count; start += batchSize) {
     const operation = mintId()
-    const texts = Array.from({ length: Math.min(batchSize, count - start) }, () =>
-      randomSentence(words, next),
+    const texts = Array.from(
+      { length: Math.min(batchSize, count - start) },
+      (_, index) => given?.[(start + index) % given.length] ?? randomSentence(words, next),
     )
     const vectors = await embedTexts?.(texts)
     const rows = texts.map((text, index) => ({

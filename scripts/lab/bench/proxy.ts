@@ -4,6 +4,8 @@ import { randomSentence } from '#scripts/lab/bench/bench-environment.ts'
 import { seededRandom } from '#scripts/lab/bench/generated-vectors.ts'
 import { Caller, cpuSeconds, p99AtRate, type Call } from '#scripts/lab/bench/proxy/load.ts'
 import { startNginx } from '#scripts/lab/bench/proxy/nginx.ts'
+import { reportMemoryCases, repeatedQuestion } from '#scripts/lab/bench/proxy/memory-cases.ts'
+import { modelReply } from '#scripts/lab/bench/proxy/model-answer.ts'
 import { setUpProxy } from '#scripts/lab/bench/proxy/setup.ts'
 
 const next = seededRandom(3)
@@ -31,7 +33,8 @@ const longText = randomSentence(70_000, next).slice(0, 400_000)
 const model = await startProcess('scripts/lab/bench/proxy/model-double.ts', {
   ...(process.env as Record<string, string>),
 })
-const { env, key } = await setUpProxy(model.port)
+const { env, createKey } = await setUpProxy(model.port)
+const key = await createKey({ count: 2_000 })
 const pipe = await startProcess('scripts/lab/bench/proxy/bare-pipe.ts', {
   ...env,
   MODEL_URL: `http://127.0.0.1:${model.port}`,
@@ -70,6 +73,12 @@ await reportStreams()
 await Promise.all([web.stop(), pipe.stop()])
 nginx?.stop()
 await Promise.all(targets.map(({ caller }) => caller.close()))
+await reportMemoryCases(env, {
+  small: await createKey({ count: 2_000, seed: 5 }),
+  large: await createKey({ count: 20_000, seed: 6 }),
+  empty: await createKey({ count: 0 }),
+  repeated: await createKey({ count: 40_000, texts: [repeatedQuestion, modelReply] }),
+})
 await model.stop()
 
 /** Interleaved, so that a change of the machine's speed affects all of them. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Pool } from 'undici'
 import { quantile } from '#scripts/lab/bench/measure.ts'
-import { eventIntervalMs } from '#scripts/lab/bench/proxy/stream-pace.ts'
+import { eventIntervalMs } from '#scripts/lab/bench/proxy/model-answer.ts'
 
 const path = '/v1/chat/completions'
 

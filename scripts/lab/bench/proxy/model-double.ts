@@ -1,15 +1,13 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { randomSentence } from '#scripts/lab/bench/bench-environment.ts'
-import { seededRandom } from '#scripts/lab/bench/generated-vectors.ts'
-import { eventCount, eventIntervalMs } from '#scripts/lab/bench/proxy/stream-pace.ts'
+import { eventCount, eventIntervalMs, modelReply } from '#scripts/lab/bench/proxy/model-answer.ts'
 
 /**
  * A model provider in a process of its own that answers at once: what a call takes beyond that is the time of what
  * stands before it. A call with `"stream":true` gets events at even intervals.
  */
 
-const message = { role: 'assistant', content: randomSentence(60, seededRandom(3)) }
+const message = { role: 'assistant', content: modelReply }
 const answer = JSON.stringify({
   id: 'chatcmpl-1',
   object: 'chat.completion',
