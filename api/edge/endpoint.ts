@@ -30,7 +30,7 @@ type PartOf<Name extends Route, Part extends string> = Part extends keyof Endpoi
   : undefined
 
 type EndpointOptions<Name extends Route, Id extends Identity, Mode extends ClaimMode> = {
-  /** Of the contract, whose schemas check query and body. */
+  /** Its limits, fields and statuses stand in the page of `api/contract` after which the file of the route is named. */
   route: Name
   auth: Authenticate<Id>
   /** Whether the account may have this done; not checked again for work that an earlier attempt began. */

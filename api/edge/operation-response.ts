@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import { presentOperationOutcome } from '#api/present/operation-outcome.ts'
+import { presentOperationOutcome } from '#api/present/operation.ts'
 import type { Backend } from '#shared/backend.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { Refusal } from '#shared/core/errors.ts'

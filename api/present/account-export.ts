@@ -1,11 +1,13 @@
-import { presentAccountEvent } from '#api/present/account-event.ts'
+import {
+  presentAccountEvent,
+  presentAccountPolicy,
+  presentWebhook,
+  type TypedLine,
+} from '#api/present/account.ts'
 import { presentOrgExportLine } from '#api/present/org-export.ts'
-import { presentAccountPolicy } from '#api/present/policy.ts'
 import { presentStoredTrace } from '#api/present/trace.ts'
-import { presentWebhook } from '#api/present/webhook.ts'
 import type { AccountExportItem } from '#shared/accounts/export-account.ts'
 import type { AccountVault } from '#shared/accounts/export.postgres.ts'
-import type { TypedLine } from '#api/present/typed-line.ts'
 
 /** A line of the export of an account. */
 export function presentAccountExportLine(exported: AccountExportItem): TypedLine {

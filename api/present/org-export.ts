@@ -1,13 +1,17 @@
-import { microsToMs } from '#api/present/account-event.ts'
-import { presentInstructions, presentListedUser, presentOrg, presentRole, presentTag } from '#api/present/org.ts'
-import { presentPolicy } from '#api/present/policy.ts'
+import { microsToMs, presentPolicy, type TypedLine } from '#api/present/account.ts'
+import {
+  presentInstructions,
+  presentListedUser,
+  presentOrg,
+  presentRole,
+  presentTag,
+} from '#api/present/org.ts'
 import { presentSharedMemory } from '#api/present/shared-memory.ts'
 import { roundVector } from '#shared/vault/bulk/export-memories.mongo.ts'
 import type { OrgExportItem } from '#shared/org/trail/export-organization.ts'
 import type { AuditChainEntry } from '#shared/org/trail/audit-chain.postgres.ts'
 import type { OrgKeyRow } from '#shared/org/base/users.postgres.ts'
 import type { ExportedStatement } from '#shared/org/memories/shared-statements.postgres.ts'
-import type { TypedLine } from '#api/present/typed-line.ts'
 
 type RecordOfType<Type extends OrgExportItem['type']> = Extract<OrgExportItem, { type: Type }>
 

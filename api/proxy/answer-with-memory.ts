@@ -1,10 +1,27 @@
 import type { Context } from 'koa'
 import { isAnyAllowed } from '#api/proxy/switches.ts'
 import { readProxyCall, type ProxyCall, type ProxyEndpoint } from '#api/proxy/proxy-call.ts'
-import { authenticateProxyCaller, isKeyUnverified, type ProxyCaller } from '#api/proxy/credentials.ts'
+import {
+  authenticateProxyCaller,
+  isKeyUnverified,
+  type ProxyCaller,
+} from '#api/proxy/credentials.ts'
 import { createDecodingParser } from '#api/proxy/decoding-parser.ts'
-import { closeExchange, noReply, openExchange, toReplyOutcome, type ReplyOutcome } from '#api/proxy/exchange.ts'
-import { createRequestTimer, noteCoreSession, setCacheHeaders, setMemoryHeaders, setRecallHeaders, type RequestTimer } from '#api/proxy/response-headers.ts'
+import {
+  closeExchange,
+  noReply,
+  openExchange,
+  toReplyOutcome,
+  type ReplyOutcome,
+} from '#api/proxy/exchange.ts'
+import {
+  createRequestTimer,
+  noteCoreSession,
+  setCacheHeaders,
+  setMemoryHeaders,
+  setRecallHeaders,
+  type RequestTimer,
+} from '#api/proxy/response-headers.ts'
 import { replayStoredResponse } from '#api/proxy/idempotency.ts'
 import { saveCallTrace } from '#api/proxy/call-trace.ts'
 import { readContextError } from '#api/proxy/context-error.ts'

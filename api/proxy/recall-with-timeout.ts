@@ -1,14 +1,36 @@
 import type { EarlierTurn, UserTurn } from '#api/proxy/dialects/dialect.ts'
 import type { EmbeddingSpace } from '#api/proxy/embedding-space.ts'
-import { noEarlierBlocks, recallEarlierTurns, type EarlierBlocks } from '#api/proxy/recall-earlier-turns.ts'
-import { degradedRecall, emptyRecall, toRecallResult, withEarlier, type RecallResult } from '#api/proxy/recall-result.ts'
+import {
+  noEarlierBlocks,
+  recallEarlierTurns,
+  type EarlierBlocks,
+} from '#api/proxy/recall-earlier-turns.ts'
+import {
+  degradedRecall,
+  emptyRecall,
+  toRecallResult,
+  withEarlier,
+  type RecallResult,
+} from '#api/proxy/recall-result.ts'
 import { withRecallTimeout } from '#api/proxy/recall-timeout.ts'
-import { rebuildBlock, saveTurn, toRecalledTurn, withoutBlock, type StoredBlockBackend } from '#api/proxy/stored-block.ts'
+import {
+  rebuildBlock,
+  saveTurn,
+  toRecalledTurn,
+  withoutBlock,
+  type StoredBlockBackend,
+} from '#api/proxy/stored-block.ts'
 import type { Backend } from '#shared/backend.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { Message } from '#shared/domain/message-content.ts'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
-import { findContext, renderContext, type FoundContext, type PreparedContext, type Density } from '#shared/vault/read/prepare/prepare.ts'
+import {
+  findContext,
+  renderContext,
+  type FoundContext,
+  type PreparedContext,
+  type Density,
+} from '#shared/vault/read/prepare/prepare.ts'
 import type { StoredTurn } from '#shared/vault/read/traces/recalled-turns.postgres.ts'
 
 type RecallQuery = {

@@ -1,14 +1,13 @@
 import type { Router } from '@koa/router'
+import type { Context } from 'koa'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey, owner } from '#api/edge/auth.ts'
 import { readJson } from '#api/edge/body.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { readMemoryKey } from '#api/edge/memory-key-auth.ts'
 import { RequestIdempotency } from '#api/edge/request-idempotency.ts'
-import type { Context } from 'koa'
 import { RotateKeyBody } from '#api/contract/contract.ts'
 import { presentPage } from '#api/present/page.ts'
-import { presentAccountKey, presentMintedKey } from '#api/present/account-key.ts'
 import { parseStart, type Moment } from '#shared/core/dates.ts'
 import { readPage } from '#shared/core/page.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -27,7 +26,12 @@ import { remintKey, rotateMemoryKey } from '#shared/accounts/replace-key.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { mintMemoryKey } from '#shared/access/mint.ts'
 import { revokeAccountKey } from '#shared/accounts/revoke-key.ts'
-import { isRotatedKey, listAccountKeys } from '#shared/access/memory-keys.postgres.ts'
+import {
+  isRotatedKey,
+  listAccountKeys,
+  type AccountKey,
+} from '#shared/access/memory-keys.postgres.ts'
+import type { MemoryKey } from '#api/contract/generated/types.ts'
 
 /** The Memory Keys of an account: minted with a vault of their own, rotated, listed, revoked. */
 export function keys(router: Router, backend: ApiBackend): void {
@@ -201,3 +205,44 @@ function parseFutureDate(moment: Moment | undefined, now: number): Date | null {
   if (date.getTime() > now) return date
   throw new Refusal('invalid', 'expires_at must lie in the future')
 }
+
+type NewKeyFields = { id: string; key: string; name: string; createdAt: Date }
+
+/**
+ * A key that was just made, whole.
+ *
+ * @param externalId of the user whose vault it opens
+ */
+const presentMintedKey = (
+  { id, key, name, createdAt }: NewKeyFields,
+  expiresAt: Date | null,
+  externalId?: string | null,
+) => ({
+  id,
+  key,
+  name,
+  ...(typeof externalId === 'string' && { external_id: externalId }),
+  created_at: createdAt.toISOString(),
+  ...(expiresAt && { expires_at: expiresAt.toISOString() }),
+})
+
+/**
+ * A key in a listing.
+ *
+ * @param requesterHash the hash of the credential that asks
+ */
+const presentAccountKey = (key: AccountKey, requesterHash: Buffer | undefined): MemoryKey => ({
+  id: key.id,
+  masked_key: key.masked,
+  name: key.name,
+  external_id: key.externalId,
+  active: key.active,
+  current: requesterHash !== undefined && key.hash.equals(requesterHash),
+  created_at: key.createdAt.toISOString(),
+  expires_at: toIsoOrNull(key.expiresAt),
+  revoked_at: toIsoOrNull(key.revokedAt),
+  rotated_at: toIsoOrNull(key.rotatedAt),
+  last_used_at: toIsoOrNull(key.lastUsedAt),
+})
+
+const toIsoOrNull = (date: Date | null): string | null => date?.toISOString() ?? null

@@ -1,12 +1,17 @@
 import type { Router } from '@koa/router'
+import type { Context } from 'koa'
+import type { HttpServer } from '#api/edge/server.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { createReadinessCheck, presentReadiness } from '#shared/operations/readiness.ts'
+import { contractDocument } from '#api/contract/document.ts'
+import { version } from '#api/edge/version.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
 import { operationWaitMs } from '#api/edge/operation-response.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentPage } from '#api/present/page.ts'
 import { presentOperation } from '#api/present/operation.ts'
-import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { requireStorePermission, isOwnerKey, type Caller } from '#shared/access/caller.ts'
 import { findOperationCauses } from '#shared/storage/queue/held-jobs.ts'
@@ -19,8 +24,41 @@ import {
   type OperationScope,
 } from '#shared/operations/operation-rows.postgres.ts'
 
-/** Lists, reads and cancels queued work: of the vault, or for an owner key of the account. */
-export function operations(router: Router, backend: ApiBackend): void {
+/** The endpoints of `contract/operations.md`. */
+export function operationRoutes(router: Router, backend: ApiBackend): void {
+  // Liveness and readiness; open.
+  router.get('/health', ctx => {
+    ctx.body = { status: 'ok', timestamp: new Date().toISOString() }
+  })
+
+  router.get('/health/live', ctx => {
+    ctx.body = { status: 'ok' }
+  })
+
+  const checkReadiness = createReadinessCheck(backend)
+  router.get('/health/ready', async ctx => {
+    const { faults, ...readiness } = await checkReadiness()
+    ctx.set('Cache-Control', 'no-store')
+    const faultsNow = isDraining(ctx) ? [...faults, 'this process is about to stop'] : faults
+    if (faultsNow.length > 0) throw new Refusal('unavailable', `Not ready: ${faultsNow.join('; ')}`)
+    ctx.body = presentReadiness(readiness)
+  })
+
+  // The name and version of the service and its endpoints; open.
+  const summaries = Object.values(contractDocument.endpoints).map(
+    ({ method, path, summary, operation }) => [`${method} ${path}`, summary || operation] as const,
+  )
+  router.get('/', ctx => {
+    const served = new Set(
+      router.stack.flatMap(({ path, methods }) =>
+        methods.map(method => `${method} ${String(path)}`),
+      ),
+    )
+    const endpoints = Object.fromEntries(summaries.filter(([route]) => served.has(route)))
+    ctx.body = { name: 'Memory Vault', version, status: 'ok', docs: '/docs', endpoints }
+  })
+
+  // Lists, reads and cancels queued work: of the vault, or for an owner key of the account.
   endpoint(router, backend, {
     route: 'GET /v1/operations',
     auth: memoryKey(),
@@ -61,6 +99,9 @@ export function operations(router: Router, backend: ApiBackend): void {
     },
   })
 }
+
+const isDraining = ({ req }: Context): boolean =>
+  (req.socket as { server?: Partial<HttpServer> }).server?.draining === true
 
 /**
  * Cancels work that has not begun; a file that is being stored stops at its next chunk, which is awaited.

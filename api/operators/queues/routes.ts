@@ -3,11 +3,29 @@ import type { Context } from 'koa'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { requireOperator } from '#api/operators/operator-auth.ts'
 import { readForm, refuseForeignForm } from '#api/operators/queues/form.ts'
-import { basePath, jobBody, jobsBody, jobsPerPage, page, pageStyle, queuesBody, sendBody } from '#api/operators/queues/pages.ts'
+import {
+  basePath,
+  jobBody,
+  jobsBody,
+  jobsPerPage,
+  page,
+  pageStyle,
+  queuesBody,
+  sendBody,
+} from '#api/operators/queues/pages.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 import { jobNames } from '#shared/domain/jobs.ts'
-import { deleteEndedJob, isCancelledToDelete, listJobs, requireJob, requireQueue, retryJob, sendJob, type JobDetail } from '#shared/storage/queue/job-admin.ts'
+import {
+  deleteEndedJob,
+  isCancelledToDelete,
+  listJobs,
+  requireJob,
+  requireQueue,
+  retryJob,
+  sendJob,
+  type JobDetail,
+} from '#shared/storage/queue/job-admin.ts'
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
 import { cancelAsOperator } from '#shared/vault/delete/cancel.ts'
 

@@ -8,7 +8,7 @@ import { appendEndLine } from '#api/present/account-export.ts'
 import { presentOrgExportLine } from '#api/present/org-export.ts'
 import { exportOrgItems } from '#shared/org/trail/export-organization.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
-import type { TypedLine } from '#api/present/typed-line.ts'
+import type { TypedLine } from '#api/present/account.ts'
 
 /** Streams everything that is stored of an organization as JSON lines. */
 export function exportOrg(router: Router, backend: ApiBackend): void {

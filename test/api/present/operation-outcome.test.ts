@@ -1,5 +1,5 @@
 import t from 'tap'
-import { presentOperationOutcome } from '#api/present/operation-outcome.ts'
+import { presentOperationOutcome } from '#api/present/operation.ts'
 import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
 
 const id = '0199aaaa-0000-7000-8000-000000000001'

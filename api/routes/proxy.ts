@@ -7,12 +7,13 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { containsKey } from '#shared/access/key.ts'
 
-/** Google's SDKs call v1beta by default; Google is called with the version of the request. */
-const versions = ['v1', 'v1beta']
-const actions = ['generateContent', 'streamGenerateContent']
-
-/** Gemini's format, in one response and as a stream. */
-export function generateContent(router: Router, backend: ApiBackend): void {
+/** The endpoints of `contract/proxy.md`, each in the format of a provider. */
+export function proxy(router: Router, backend: ApiBackend): void {
+  for (const endpoint of bodyEndpoints) {
+    const [method, path] = endpoint.route.split(' ') as [string, string]
+    router.register(path, [method], ctx => answerWithMemory(ctx, backend, endpoint))
+  }
+  // Gemini's path names the model.
   for (const version of versions) {
     for (const action of actions) {
       const endpoint: ProxyEndpoint = {
@@ -31,6 +32,29 @@ export function generateContent(router: Router, backend: ApiBackend): void {
     }
   }
 }
+
+/** Endpoints whose body names the model: models of every provider, of those that serve Responses, and Anthropic's. */
+const bodyEndpoints: readonly ProxyEndpoint[] = [
+  {
+    dialect: dialects.openai,
+    route: 'POST /v1/chat/completions',
+    providerPath: () => '/chat/completions',
+  },
+  {
+    dialect: dialects.responses,
+    route: 'POST /v1/responses',
+    providerPath: () => '/responses',
+  },
+  {
+    dialect: dialects.anthropic,
+    route: 'POST /v1/messages',
+    providerPath: () => '/v1/messages',
+  },
+]
+
+/** Google's SDKs call v1beta by default; Google is called with the version of the request. */
+const versions = ['v1', 'v1beta']
+const actions = ['generateContent', 'streamGenerateContent']
 
 /** With or without its provider. */
 const modelParam = (ctx: Context): string => (ctx as unknown as ModelParams).params.model

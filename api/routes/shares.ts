@@ -24,7 +24,7 @@ const memberWriting = withLookup(memoryKey(requireStorePermission), ({ caller })
 }))
 
 /** What the team's memory has from a member, whether it gets more, and taking it back. */
-export function shared(router: Router, backend: ApiBackend): void {
+export function shares(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'GET /v1/shares',
     auth: memberReading,

@@ -8,9 +8,15 @@ import { changeBilling } from '#shared/accounts/change-billing.ts'
 import { listTenants, type Tenant } from '#shared/accounts/tenants.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
+import { serviceUsageByDay } from '#shared/billing/usage-sums.postgres.ts'
+import {
+  listServiceOperations,
+  type ServiceOperation,
+} from '#shared/operations/operation-rows.postgres.ts'
 
-/** The accounts of the service, for the operator. */
-export function tenants(router: Router, backend: ApiBackend): void {
+/** The endpoints of `contract/operator.md`. */
+export function operatorRoutes(router: Router, backend: ApiBackend): void {
+  // The accounts of the service.
   endpoint(router, backend, {
     route: 'GET /v1/operator/tenants',
     auth: operator,
@@ -48,6 +54,46 @@ export function tenants(router: Router, backend: ApiBackend): void {
       })
     },
   })
+
+  // The usage of the whole service by day.
+  endpoint(router, backend, {
+    route: 'GET /v1/operator/usage',
+    auth: operator,
+    async handle({ query }, ctx) {
+      const { days } = query
+      const now = backend.now()
+      const rows = await serviceUsageByDay(backend.postgres.query, days)
+      ctx.body = {
+        start: isoDay(now - (days - 1) * dayMs),
+        end: isoDay(now),
+        by_day: rows.map(row => ({
+          day: row.day,
+          accounts: row.accounts,
+          requests: row.requests,
+          input_tokens: row.inputTokens,
+          output_tokens: row.outputTokens,
+          memory_tokens: row.memoryTokens,
+        })),
+      }
+    },
+  })
+
+  // Queued work of all accounts.
+  endpoint(router, backend, {
+    route: 'GET /v1/operator/operations',
+    auth: operator,
+    async handle({ query }, ctx) {
+      const { cursor, account_id: account, state, kind, limit } = query
+      const filters = [account ?? null, state ?? null, kind ?? null]
+      const cursorScope = ['GET /v1/operator/operations', ...filters]
+      const before =
+        cursor === undefined ? undefined : (backend.cursors.read(cursor, cursorScope) as string)
+      const filter = { state, kind, account, before, limit }
+      const { rows, after } = await listServiceOperations(backend.postgres.query, filter)
+      const next = after === null ? null : backend.cursors.write(after, cursorScope)
+      ctx.body = presentPage({ rows, next }, presentServiceOperation)
+    },
+  })
 }
 
 const presentTenant = ({ used, ...tenant }: Tenant) => ({
@@ -69,4 +115,20 @@ const presentTenant = ({ used, ...tenant }: Tenant) => ({
     memory_tokens: used.memoryTokens,
   },
   last_active: tenant.lastActive,
+})
+
+const dayMs = 24 * 3600 * 1000
+
+const isoDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
+
+const presentServiceOperation = (row: ServiceOperation) => ({
+  operation_id: row.id,
+  account_id: row.account,
+  email: row.email,
+  kind: row.kind,
+  state: row.state,
+  progress: { done: row.done, total: row.total },
+  created_at: row.createdAt.toISOString(),
+  finished_at: row.finishedAt?.toISOString() ?? null,
+  status: row.status,
 })

@@ -1,0 +1,133 @@
+import type { Span } from '#shared/domain/lease.ts'
+import type { Memory } from '#shared/domain/memory.ts'
+import { recencyWindow, type RecencyWindow } from '#shared/domain/recency-window.ts'
+import { matchReasons } from '#shared/search/ranking/signals.ts'
+import type { RecalledMemory } from '#shared/vault/read/search/recall.ts'
+import type { DateSearchRow } from '#shared/vault/read/lists/dated-row.ts'
+import type { ListedRow } from '#shared/vault/read/lists/listing.mongo.ts'
+import type { ProfileRow } from '#shared/vault/read/prepare/read-profile.ts'
+
+/** A span of time with ISO ends. */
+export const presentSpan = ({ from, to }: Span) => ({
+  from: new Date(from).toISOString(),
+  to: new Date(to).toISOString(),
+})
+
+/** When a memory will be gone, where it will. */
+export const presentExpiry = ({ expiresAt }: Pick<Memory, 'expiresAt'>) =>
+  expiresAt === undefined ? {} : { expires_at: new Date(expiresAt).toISOString() }
+
+/** Above 0 stays above 0. */
+const roundShare = (share: number): number =>
+  share > 0 ? Math.max(0.0001, Math.round(share * 10_000) / 10_000) : 0
+
+type Match = Pick<RecalledMemory, 'score' | 'similarity' | 'signals'>
+
+/** How a row fits what was asked. `relevance` is another name of the score. */
+const presentMatch = ({ score, similarity, signals }: Match) => ({
+  score: roundShare(score),
+  relevance: roundShare(score),
+  ...(similarity !== undefined && { similarity: Math.round(similarity * 10_000) / 10_000 }),
+  why: matchReasons(signals),
+})
+
+/** What a line of a block was ranked by. */
+export const presentBlockLine = (row: RecalledMemory) => ({
+  memory_id: row.memory.id,
+  ...presentMatch(row),
+})
+
+/** A search row. */
+export const presentSearchResult = (row: RecalledMemory, now: number) => {
+  const { memory, source } = row
+  return {
+    id: memory.id,
+    tier: memory.tier,
+    role: memory.role,
+    content: memory.text,
+    ...presentMatch(row),
+    window: recencyWindow(memory.at, now),
+    timestamp: new Date(memory.at).toISOString(),
+    source,
+    ...(memory.importance !== undefined && { importance: memory.importance }),
+    ...(memory.speaker !== undefined && { name: memory.speaker }),
+    ...(memory.tags !== undefined && { tags: memory.tags }),
+    ...(memory.author !== undefined && { author: memory.author }),
+    ...(memory.metadata !== undefined && { metadata: memory.metadata }),
+    ...presentExpiry(memory),
+  }
+}
+
+/** How the rows of an answer spread over windows and tiers, and what they weigh. */
+export function breakDownResults(rows: readonly Pick<RecalledMemory, 'memory'>[], now: number) {
+  const windows: Record<RecencyWindow, number> = { hot: 0, working: 0, longterm: 0 }
+  const tiers = { raw: 0, tier2: 0, tier3: 0 }
+  const names = { 1: 'raw', 2: 'tier2', 3: 'tier3' } as const
+  let tokens = 0
+  for (const { memory } of rows) {
+    windows[recencyWindow(memory.at, now)]++
+    tiers[names[memory.tier]]++
+    tokens += memory.tokens
+  }
+  return { windows, tiers, tokens }
+}
+
+/** A row of a date search. */
+export const presentDateSearchRow = (row: DateSearchRow) => ({
+  id: row.id,
+  tier: row.tier,
+  role: row.role,
+  content: row.text,
+  timestamp: new Date(row.at).toISOString(),
+  source: row.source,
+  token_count: row.tokens,
+  ...(row.hit && presentMatch(row.hit)),
+  ...(row.importance !== undefined && { importance: row.importance }),
+  ...(row.covers && { covers: presentSpan(row.covers) }),
+  ...(row.speaker !== undefined && { name: row.speaker }),
+  ...(row.tags !== undefined && { tags: row.tags }),
+  ...(row.author !== undefined && { author: row.author }),
+  ...(row.metadata !== undefined && { metadata: row.metadata }),
+  ...presentExpiry(row),
+})
+
+/** A row of a list. */
+export const presentListRow = (row: ListedRow) => ({
+  memory_id: row.id,
+  text: row.text,
+  date: new Date(row.at).toISOString(),
+  tier: row.tier,
+  importance: row.importance ?? null,
+  role: row.role,
+  token_count: row.tokens,
+  consolidated: row.consolidated,
+  covers: row.covers && presentSpan(row.covers),
+  ...(row.speaker !== undefined && { name: row.speaker }),
+  ...(row.metadata !== undefined && { metadata: row.metadata }),
+  ...presentExpiry(row),
+})
+
+/** A row of a profile. */
+export const presentProfileEntry = ({
+  kind,
+  quote,
+  memory,
+  since,
+  until,
+  replacedBy,
+  source,
+  speaker,
+  tags,
+  author,
+}: ProfileRow) => ({
+  kind,
+  quote,
+  memory_id: memory,
+  since: new Date(since).toISOString(),
+  until: until === null ? null : new Date(until).toISOString(),
+  replaced_by: replacedBy,
+  source,
+  ...(speaker !== undefined && author === undefined && { name: speaker }),
+  ...(tags !== undefined && { tags }),
+  ...(author !== undefined && { author }),
+})

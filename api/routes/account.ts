@@ -1,0 +1,241 @@
+import type { Router } from '@koa/router'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { memoryKey, owner, admin } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
+import { providerKeyFromRequest } from '#api/proxy/credentials.ts'
+import { forwardPassthrough } from '#api/proxy/pass-through.ts'
+import type { ProviderRoute } from '#api/proxy/provider-routes.ts'
+import { createRequestTimer } from '#api/proxy/response-headers.ts'
+import {
+  openProviderKeys,
+  parseProviderKey,
+  removeProviderKey,
+  storeProviderKey,
+} from '#shared/access/provider-key.ts'
+import { reachableProviders } from '#shared/models/model-catalog.ts'
+import { pickDefaultModel } from '#shared/models/default-chat-model.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
+import {
+  usageByDay,
+  usageByModel,
+  type DayUsage,
+  type UsageByModel,
+} from '#shared/billing/usage-sums.postgres.ts'
+import { requireKeyForm } from '#shared/models/provider-key-form.ts'
+import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-keys.postgres.ts'
+import { providerNamePattern, type Providers } from '#shared/core/provider-registry.ts'
+import { isUuid } from '#shared/core/ids.ts'
+import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
+import { isOperator } from '#shared/access/operator.ts'
+import { upsertAccount } from '#shared/access/accounts.postgres.ts'
+import { issueAdminKey, revokeAdminKey } from '#shared/access/admin-keys.ts'
+import { listAdminKeys, type AdminKey } from '#shared/access/admin-keys.postgres.ts'
+
+/** A request with a provider key of its own asks that provider, in its own form. */
+const listOfModels: ProviderRoute = { methods: ['GET'], path: '/v1/models', family: 'shared' }
+
+/** The endpoints of `contract/account.md`: models, usage, keys of providers and of admins. */
+export function account(router: Router, backend: ApiBackend): void {
+  // The models that provider keys of the account or the operator reach, also as a list of OpenAI's form.
+  endpoint(router, backend, {
+    route: 'GET /v1/models',
+    auth: memoryKey(),
+    async handle({ account, caller }, ctx) {
+      if (providerKeyFromRequest(ctx) !== undefined) {
+        const timer = createRequestTimer()
+        return forwardPassthrough(ctx, backend, { route: listOfModels, caller, timer })
+      }
+      const providers = reachableProviders(backend.config, await openProviderKeys(backend, account))
+      const { lists, updatedAt } = await backend.catalog.modelLists(providers)
+      ctx.body = {
+        providers: lists,
+        models: lists.flatMap(list => list.models.map(name => `${list.provider}/${name}`)),
+        default: pickDefaultModel(lists) ?? '',
+        catalog_updated: new Date(updatedAt).toISOString(),
+        object: 'list',
+        data: lists.flatMap(({ provider, models }) =>
+          models.map(name => ({
+            id: `${provider}/${name}`,
+            object: 'model',
+            created: 0,
+            owned_by: provider,
+          })),
+        ),
+      }
+    },
+  })
+
+  // The usage of a vault in a period: by the caller's key and by the keys it was rotated from.
+  endpoint(router, backend, {
+    route: 'GET /v1/account/usage',
+    auth: memoryKey(),
+    async handle({ caller, query }, ctx) {
+      const end = query.end === undefined ? backend.now() : parseExclusiveEnd(query.end)
+      const start = query.start === undefined ? end - defaultPeriodMs : parseStart(query.start)
+      if (start > end) {
+        const hint = query.end === undefined ? 'Without end the period ends now' : 'Swap the two'
+        throw new Refusal('invalid', 'start lies after end', hint)
+      }
+
+      const period = { start: new Date(start), end: new Date(end) }
+      // A day, or a moment, given as `end` is part of the period.
+      const last = new Date(query.end === undefined ? end : end - 1)
+      const [sums, days] = await Promise.all([
+        usageByModel(backend.postgres.query, caller.scope.vault, period),
+        query.by_day ? usageByDay(backend.postgres.query, caller.scope.vault, period) : null,
+      ])
+      const total = (field: Exclude<keyof UsageByModel, 'model'>): number =>
+        sums.reduce((sum, row) => sum + row[field], 0)
+      ctx.body = {
+        key: caller.maskedKey,
+        period: { start: period.start.toISOString(), end: last.toISOString() },
+        total_requests: total('requests'),
+        total_input_tokens: total('inputTokens'),
+        total_output_tokens: total('outputTokens'),
+        total_memory_tokens: total('memoryTokens'),
+        by_model: Object.fromEntries(
+          sums
+            .filter(({ model }) => model !== '')
+            .map(({ model, requests, inputTokens }) => [
+              model,
+              { requests, input_tokens: inputTokens },
+            ]),
+        ),
+        ...(days && { by_day: days.map(presentDay) }),
+      }
+    },
+  })
+
+  // The account's own keys for model providers: listed masked, stored sealed.
+  endpoint(router, backend, {
+    route: 'GET /v1/account/provider-keys',
+    auth: owner(),
+    async handle({ account }, ctx) {
+      const rows = await listProviderKeys(backend.postgres.query, account)
+      const providers = [...backend.config.providers.keys()]
+      ctx.body = { provider_keys: rows.map(presentProviderKey), providers }
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'PUT /v1/account/provider-keys/:provider',
+    auth: owner(),
+    async handle({ account, actor, params: { provider }, body }, ctx) {
+      requireProvider(backend.config.providers, provider)
+      const sendable = parseProviderKey(body.key)
+      requireKeyForm(provider, sendable)
+      const keyOwner = { account, actor }
+      const row = await backend.postgres.transaction(({ query }) =>
+        storeProviderKey({ query, seal: backend.seal }, keyOwner, provider, sendable),
+      )
+      ctx.body = presentProviderKey(row)
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'DELETE /v1/account/provider-keys/:provider',
+    auth: owner(),
+    async handle({ account, actor, params: { provider }, claim }, ctx) {
+      // A key may be left of a provider that is not set up any more.
+      if (!providerNamePattern.test(provider)) requireProvider(backend.config.providers, provider)
+      const answer = { deleted: true, id: provider }
+      await backend.postgres.transaction(async tx => {
+        if (!(await removeProviderKey(tx, { account, actor }, provider)))
+          throw new Refusal('missing', `The account has no key for ${provider}`)
+        await claim.storeInTransaction(tx, { status: 200, body: answer })
+      })
+      ctx.body = answer
+    },
+  })
+
+  // Admin credentials: admins issue and revoke those of their own email, the operator those of any.
+  endpoint(router, backend, {
+    route: 'POST /v1/account/admin-keys',
+    auth: admin,
+    async handle({ actor, admin, body, claim }, ctx) {
+      const email = body.email?.toLowerCase() ?? admin.email
+      if (email !== admin.email && !isOperator(backend.config, admin)) {
+        throw new Refusal(
+          'forbidden',
+          'Only the operator issues credentials for another email',
+          'Leave email out to issue one for yourself',
+        )
+      }
+      const key = mintKey('admin')
+      const issued = await backend.postgres.transaction(async tx => {
+        await upsertAccount(tx, email, { paymentMethod: null, balance: null })
+        const newKey = {
+          id: claim.operation,
+          hash: hashKey(backend.config.keyPepper, key),
+          email,
+          masked: maskKey(key),
+          issuedBy: admin.email,
+          expiresAt: new Date(Date.now() + body.expires_in_days * dayMs),
+        }
+        return issueAdminKey(tx, newKey, actor)
+      })
+      ctx.status = 201
+      ctx.body = { key, ...presentAdminKey(issued) }
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'GET /v1/account/admin-keys',
+    auth: admin,
+    async handle({ admin }, ctx) {
+      const email = isOperator(backend.config, admin) ? null : admin.email
+      const rows = await listAdminKeys(backend.postgres.query, email)
+      ctx.body = { admin_keys: rows.map(presentAdminKey) }
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'DELETE /v1/account/admin-keys/:adminKeyId',
+    auth: admin,
+    async handle({ actor, admin, params }, ctx) {
+      const { adminKeyId } = params
+      const email = isOperator(backend.config, admin) ? null : admin.email
+      const revoke = (id: string) =>
+        backend.postgres.transaction(tx => revokeAdminKey(tx, { email, id }, actor))
+      if (!isUuid(adminKeyId) || !(await revoke(adminKeyId))) {
+        throw new Refusal('missing', 'There is no such admin credential')
+      }
+      ctx.body = { deleted: true, id: adminKeyId }
+    },
+  })
+}
+
+const defaultPeriodMs = 30 * 24 * 3600 * 1000
+
+const presentDay = ({ day, requests, inputTokens, outputTokens, memoryTokens }: DayUsage) => ({
+  day,
+  requests,
+  input_tokens: inputTokens,
+  output_tokens: outputTokens,
+  memory_tokens: memoryTokens,
+})
+
+function requireProvider(providers: Providers, name: string): void {
+  if (providers.has(name)) return
+  throw new Refusal('missing', 'No such provider', `Providers: ${[...providers.keys()].join(', ')}`)
+}
+
+const presentProviderKey = ({ provider, masked, createdAt, updatedAt }: ProviderKeyRow) => ({
+  provider,
+  masked_key: masked,
+  created_at: createdAt.toISOString(),
+  updated_at: updatedAt.toISOString(),
+})
+
+const dayMs = 24 * 3600 * 1000
+
+const presentAdminKey = (key: AdminKey) => ({
+  id: key.id,
+  masked_key: key.masked,
+  email: key.email,
+  issued_by: key.issuedBy,
+  created_at: key.createdAt.toISOString(),
+  expires_at: key.expiresAt.toISOString(),
+  revoked_at: key.revokedAt?.toISOString() ?? null,
+})

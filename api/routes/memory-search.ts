@@ -1,0 +1,220 @@
+import type { Router } from '@koa/router'
+import { parseMetadataFilter } from '#shared/domain/metadata.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { memoryKey } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
+import {
+  presentBlockLine,
+  breakDownResults,
+  presentSearchResult,
+  presentDateSearchRow,
+} from '#api/present/memory.ts'
+import { presentDebt } from '#api/present/debt.ts'
+import {
+  embeddingModelForRequest,
+  resolveSession,
+  requestedEmbeddingModel,
+} from '#api/edge/request.ts'
+import { resolveSessionSpace } from '#api/edge/session-space.ts'
+import { recordRead } from '#shared/billing/meter.ts'
+import { requireBalance } from '#shared/billing/admission-checks.ts'
+import { requireReadableVault, requireRetrievePermission } from '#shared/access/caller.ts'
+import { parseAsOf, momentOf } from '#shared/vault/read/search/as-of.ts'
+import { withContent } from '#shared/domain/message-content.ts'
+import { prepareContext } from '#shared/vault/read/prepare/prepare.ts'
+import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
+import { recallReranked } from '#shared/vault/read/search/recall.ts'
+import { sharedIdsOf } from '#shared/vault/read/search/retrieval-trail.ts'
+import { searchDates } from '#shared/vault/read/lists/date-search.ts'
+import { tiers as allTiers } from '#shared/domain/memory.ts'
+import { parseTimeWindow, windowAsOf } from '#shared/vault/read/lists/time-window.ts'
+import { warmUp } from '#shared/vault/read/search/warmup.ts'
+
+/** The endpoints of `contract/memory.md` that search. */
+export function memorySearch(router: Router, backend: ApiBackend): void {
+  // The context block for a prompt: memories of core and session on a conversation's last turns.
+  endpoint(router, backend, {
+    route: 'POST /v1/memory/prepare',
+    auth: memoryKey(requireReadableVault),
+    admit: ({ caller }) => caller.permissions.retrieve && requireBalance(caller),
+    async handle({ caller, body, query, startedAt }, ctx) {
+      const { session } = resolveSessionSpace(ctx, { inBody: body.session_id, query })
+
+      const { context, memories, ranking, recalledTokens, contextTokens, confidence, abstained } =
+        caller.permissions.retrieve
+          ? await prepareContext(backend, caller, {
+              messages: body.messages.map(withContent),
+              session,
+              embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings),
+              density: body.density,
+              limit: body.context_limit,
+              tiers: body.tiers,
+              importance: body.importance,
+              metadata: parseMetadataFilter(body.metadata),
+              minScore: body.min_relevance,
+              asOf: parseAsOf(body.as_of),
+            })
+          : nothingPrepared
+      recordRead(backend, caller, { kind: 'prepare', tokens: recalledTokens, session })
+
+      ctx.body = {
+        context,
+        memories_found: memories,
+        memories: ranking.map(presentBlockLine),
+        confidence: Math.round(confidence * 100) / 100,
+        abstained,
+        memory_tokens: contextTokens,
+        retrieval_tokens: recalledTokens,
+        tokens_billed: recalledTokens,
+        metrics: { total_ms: Math.round((performance.now() - startedAt) * 10) / 10 },
+        reflection: presentDebt(reflectionDebt(caller.keyRow)),
+      }
+    },
+  })
+
+  // Searches the core vault, or with a session that session.
+  endpoint(router, backend, {
+    route: 'POST /v1/memory/search',
+    auth: memoryKey(requireReadableVault),
+    admit: ({ caller }) => caller.permissions.retrieve && requireBalance(caller),
+    async handle({ caller, body, query: parameters }, ctx) {
+      const { query, limit, tiers, importance } = body
+      const asOf = parseAsOf(body.as_of)
+      const session = resolveSession(ctx, body.session_id, parameters.session_id)
+
+      const question = {
+        text: query,
+        limit,
+        tiers,
+        importance,
+        metadata: parseMetadataFilter(body.metadata),
+        minScore: body.min_relevance,
+        asOf,
+      }
+      let matchingMemories = 0
+      const embeddings = [body.embeddings, parameters.embeddings]
+      const results = caller.permissions.retrieve
+        ? await recallReranked(backend, caller, {
+            ...question,
+            onMatchCount: count => (matchingMemories += count),
+            sessions: [session],
+            embeddings: embeddingModelForRequest(ctx, caller, ...embeddings),
+            relevantOnly: false,
+          })
+        : []
+      if (caller.memberScope && caller.permissions.retrieve) {
+        const returned = sharedIdsOf(results.map(({ memory }) => memory))
+        backend.retrievals.record(caller.memberScope, { request: 'search', returned, question })
+      }
+      const now = momentOf(backend, asOf)
+      const { windows, tiers: tierBreakdown, tokens } = breakDownResults(results, now)
+      recordRead(backend, caller, { kind: 'search', tokens, session })
+
+      ctx.body = {
+        query,
+        sessionId: session,
+        memoryKey: caller.maskedKey,
+        totalMemories: results.length,
+        matchingMemories,
+        tokenCount: tokens,
+        windowBreakdown: windows,
+        tierBreakdown,
+        memories: results.map(row => presentSearchResult(row, now)),
+        reflection: presentDebt(reflectionDebt(caller.keyRow)),
+      }
+    },
+  })
+
+  // The memories of a time window, by time or by relevance.
+  endpoint(router, backend, {
+    route: 'POST /v1/memory/date-search',
+    auth: memoryKey(requireRetrievePermission),
+    admit: ({ caller }) => requireBalance(caller),
+    async handle({ caller, body, query: parameters }, ctx) {
+      const { from, to, query, tiers = allTiers, max_tokens: maxTokens, order, importance } = body
+      const session = resolveSession(ctx, body.session_id, parameters.session_id)
+      const spaces = [body.embeddings, parameters.embeddings] as const
+      const window = windowAsOf(parseTimeWindow(from, to, backend.now()), parseAsOf(body.as_of))
+
+      const metadata = parseMetadataFilter(body.metadata)
+      const { rows, tokens, truncated, returned } = await searchDates(backend, caller, {
+        window,
+        session,
+        query,
+        // Without a query the memories of all spaces are listed by time.
+        embeddings:
+          query === undefined
+            ? requestedEmbeddingModel(ctx, ...spaces)
+            : embeddingModelForRequest(ctx, caller, ...spaces),
+        tiers,
+        importance,
+        metadata,
+        maxTokens,
+        order,
+      })
+      if (caller.memberScope) {
+        backend.retrievals.record(caller.memberScope, {
+          request: 'date-search',
+          returned: sharedIdsOf(rows),
+          question:
+            query === undefined
+              ? null
+              : {
+                  text: query,
+                  tiers,
+                  importance,
+                  metadata,
+                  within: { from: window.from, to: window.to + 1 },
+                  ...(truncated && { limit: rows.length }),
+                },
+        })
+      }
+      recordRead(backend, caller, { kind: 'date-search', tokens, session })
+
+      ctx.body = {
+        from: new Date(window.from).toISOString(),
+        to: new Date(window.to).toISOString(),
+        order,
+        returned,
+        truncated,
+        count: rows.length,
+        token_count: tokens,
+        memories: rows.map(presentDateSearchRow),
+        reflection: presentDebt(reflectionDebt(caller.keyRow)),
+      }
+    },
+  })
+
+  // Loads the vault, or a session vault, so that the next search does not wait for it.
+  endpoint(router, backend, {
+    route: 'POST /v1/memory/warmup',
+    auth: memoryKey(requireRetrievePermission),
+    async handle({ caller, body, query, startedAt }, ctx) {
+      const { session_id: session, embeddings } = body
+      const sessionId = resolveSession(ctx, session, query.session_id)
+      const loaded = await warmUp(
+        backend,
+        caller,
+        sessionId,
+        embeddingModelForRequest(ctx, caller, embeddings, query.embeddings),
+      )
+      ctx.body = {
+        status: loaded === null ? 'too-large' : 'warm',
+        key: caller.maskedKey,
+        memories_loaded: loaded ?? 0,
+        warmup_ms: Math.round((performance.now() - startedAt) * 10) / 10,
+      }
+    },
+  })
+}
+
+/** For a key that may not read. */
+const nothingPrepared = {
+  context: null,
+  memories: 0,
+  ranking: [],
+  recalledTokens: 0,
+  contextTokens: 0,
+  confidence: 0,
+  abstained: 'off',
+} as const

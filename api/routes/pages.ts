@@ -1,0 +1,68 @@
+import type { Router } from '@koa/router'
+import { createAsset, sendAsset, type Asset } from '#api/edge/assets.ts'
+import { buildOpenApi } from '#api/reference/openapi.ts'
+import { docsSecurityPolicy, referencePageFiles } from '#api/reference/page.ts'
+import { version } from '#api/edge/version.ts'
+import { consoleFiles } from '#api/console/files.ts'
+import { consolePolicy } from '#api/console/page.ts'
+import { requireOperator } from '#api/operators/operator-auth.ts'
+import { queuePages } from '#api/operators/queues/routes.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
+
+/** Pages for people, and what the operator scrapes; they are not in the contract. */
+export function pages(router: Router, backend: ApiBackend): void {
+  // The OpenAPI document of the served endpoints, and a page to read and try it; open.
+  let document: Asset | undefined
+  router.get('/openapi.json', async ctx => {
+    document ??= createAsset(
+      'application/json; charset=utf-8',
+      JSON.stringify(buildServedDocument(router)),
+    )
+    await sendAsset(ctx, document)
+  })
+
+  let docs: Record<string, Asset> | undefined
+  router.get(['/docs', '/docs/:file'], async ctx => {
+    docs ??= referencePageFiles()
+    const asset = docs[ctx.path.replace(/\/$/, '')]
+    if (!asset) return
+    ctx.set('Content-Security-Policy', docsSecurityPolicy)
+    await sendAsset(ctx, asset)
+  })
+
+  // The web console. Its files are open; the data that they show needs a credential.
+  let files: Promise<Record<string, Asset>> | undefined
+  router.get(/^\/console(?:\/.*)?$/, async ctx => {
+    files ??= consoleFiles().catch((error: unknown) => {
+      files = undefined
+      throw error
+    })
+    const asset = (await files)[ctx.path.replace(/\/$/, '')]
+    if (!asset) return
+    ctx.set('Content-Security-Policy', consolePolicy)
+    ctx.set('Referrer-Policy', 'no-referrer')
+    ctx.set('Cross-Origin-Opener-Policy', 'same-origin')
+    await sendAsset(ctx, asset)
+  })
+
+  // Metrics and the pages over the queues, for the operator.
+  const page = createMetricsCollector(backend)
+  router.get('/metrics', async ctx => {
+    await requireOperator(ctx, backend)
+    const { type, text } = await page()
+    ctx.body = text
+    ctx.set('Content-Type', type)
+  })
+
+  queuePages(router, backend)
+}
+
+function buildServedDocument(router: Router) {
+  const served = new Set(
+    router.stack.flatMap(({ path, methods }) =>
+      methods.map(method => `${method} ${String(path).replaceAll(String.raw`\:`, ':')}`),
+    ),
+  )
+  return buildOpenApi(version, (method, path) => served.has(`${method} ${path}`))
+}
