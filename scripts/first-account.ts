@@ -4,7 +4,7 @@ import type { Config } from '#shared/core/config.ts'
 import { serviceActor } from '#shared/events/account-events.postgres.ts'
 import { operatorEmail } from '#shared/access/operator.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
-import { createSeal } from '#shared/core/seal.ts'
+import { Seal } from '#shared/core/seal.ts'
 import { hasAccounts, upsertAccount } from '#shared/access/accounts.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
@@ -24,7 +24,7 @@ export async function createFirstAccount(
   if (await hasAccounts(postgres.query)) return null
   const email = operatorEmail({ adminEmail })
   const billing = { paymentMethod: 'on-file', balance: null }
-  const seal = createSeal(masterKeys)
+  const seal = new Seal(masterKeys)
 
   return postgres.transaction(async ({ query }) => {
     const account = await upsertAccount({ query }, email, billing)

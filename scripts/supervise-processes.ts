@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { diskFullHint, isDiskFull } from '#shared/core/disk-full.ts'
+import { diskFullHint, isDiskFull } from '#shared/core/system-fault.ts'
 import type { ReadyMessage } from '#shared/core/process-lifecycle.ts'
 
 export type SupervisedProgram = {

@@ -1,12 +1,11 @@
 import { Breaker } from '#shared/core/breaker.ts'
 import type { Config } from '#shared/core/config.ts'
-import { createCursorCodec, type CursorCodec } from '#shared/core/cursor.ts'
+import { CursorCodec } from '#shared/core/page.ts'
 import { resolveDefaultEmbeddingModel } from '#shared/vault/reembed/default-embedding-model.ts'
-import { createCalibrator } from '#shared/models/calibration/calibrate-embedder.ts'
-import { createCalibrationStore } from '#shared/models/calibration/calibrations.postgres.ts'
+import { Calibrator } from '#shared/models/calibration/calibrate-embedder.ts'
 import { createEmbedders, type Embedders } from '#shared/models/embedders.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
-import { createSeal, type Seal } from '#shared/core/seal.ts'
+import { Seal } from '#shared/core/seal.ts'
 import type { Log } from '#shared/core/log.ts'
 import { OpenExchanges } from '#shared/vault/ingest/open-exchanges.ts'
 import {
@@ -26,8 +25,8 @@ import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts
 import { logPooler } from '#shared/storage/postgres/pooler.ts'
 import { createKeyAccess, type KeyAccess } from '#shared/access/key-access.ts'
 import { UsageWriter } from '#shared/billing/usage-writer.ts'
-import { createModelCatalog, type ModelCatalog } from '#shared/models/model-catalog.ts'
-import { createUpstream, type Upstream } from '#shared/models/upstream.ts'
+import { ModelCatalog } from '#shared/models/model-catalog.ts'
+import { Upstream } from '#shared/models/upstream.ts'
 import type { QueuePace } from '#shared/storage/queue/due-queues.ts'
 import { openQueueSender, openQueueWorker } from '#shared/storage/queue/open-queue.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
@@ -43,7 +42,7 @@ import {
   type QueryVectorCache,
 } from '#shared/search/query/query-vector-cache.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
-import { createWebhookSender, type WebhookSender } from '#shared/events/webhooks/send.ts'
+import { WebhookSender } from '#shared/events/webhooks/send.ts'
 import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
 import type { ExpiryPurger } from '#shared/vault/base/expiry-protocol.ts'
 import type { RetrievalTrail } from '#shared/vault/read/search/retrieval-trail.ts'
@@ -104,7 +103,7 @@ export async function openBackend(
 ): Promise<Backend> {
   const stores = await openStores(environmentConfig, log, role, queuePace)
   const { config, postgres, mongo, queue } = stores
-  const seal = createSeal(config.masterKeys)
+  const seal = new Seal(config.masterKeys)
   const keys = createKeyAccess({ postgres, seal }, log)
   const reads = await createReads(stores, log)
   const models = createModels(stores, log)
@@ -116,7 +115,7 @@ export async function openBackend(
   const { embedders } = models
   queue.held.away = () => [...embedders.away(), ...(reads.storeBreaker.isAway ? ['mongodb'] : [])]
   const exchanges = new OpenExchanges({ postgres, accept, embedders, usage, now, log })
-  const webhookSender = createWebhookSender({ allowLoopback: config.allowLoopbackWebhooks })
+  const webhookSender = new WebhookSender({ allowLoopback: config.allowLoopbackWebhooks })
   const { clearSubscription, ...searched } = reads
 
   return {
@@ -124,7 +123,7 @@ export async function openBackend(
     log,
     now,
     seal,
-    cursors: createCursorCodec(config.keyPepper),
+    cursors: new CursorCodec(config.keyPepper),
     postgres,
     mongo,
     queue,
@@ -235,14 +234,14 @@ async function createReads({ config, postgres, mongo, memories, queue }: Stores,
 type Models = Pick<Backend, 'embedders' | 'queryVectors' | 'catalog' | 'upstream'>
 
 function createModels({ config, modelsInUse, postgres, queue }: Stores, log: Log): Models {
-  const calibrator = createCalibrator(createCalibrationStore(postgres), log)
+  const calibrator = new Calibrator(postgres, log)
   return {
     embedders: createEmbedders(config, modelsInUse, queue.held.onChange, calibrator),
     queryVectors: createQueryVectorCache(),
-    catalog: createModelCatalog({
-      onError: (provider, error) => log.warn({ provider, err: error }, 'models.not-listed'),
-    }),
-    upstream: createUpstream({
+    catalog: new ModelCatalog((provider, error) =>
+      log.warn({ provider, err: error }, 'models.not-listed'),
+    ),
+    upstream: new Upstream({
       firstByteMs: config.providerFirstByteMs,
       idleMs: config.providerIdleMs,
     }),

@@ -58,7 +58,7 @@ const owners: Record<string, (string | RegExp)[]> = {
     'scripts/lab/prove/',
   ],
   standardwebhooks: ['shared/events/webhooks/'],
-  'prom-client': ['shared/core/metrics.ts', 'shared/core/event-loop-lag.ts'],
+  'prom-client': ['shared/core/metrics.ts'],
   '@opentelemetry/api': ['shared/core/trace.ts'],
   pino: ['shared/core/log.ts'],
   'gpt-tokenizer': ['shared/core/tokens.ts', 'scripts/lab/bench/'],

@@ -1,7 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
-import { isPermanentFailure, type JobName } from '#shared/domain/jobs.ts'
+import { isPermanentFailure, type JobName, type Outage } from '#shared/domain/jobs.ts'
 import { Refusal, type RefusalReason } from '#shared/core/errors.ts'
-import type { Outage } from '#shared/domain/outage.ts'
 import { ModelRefusal } from '#shared/models/model-refusal.ts'
 import type { Job } from '#shared/storage/queue/queue.ts'
 import { holdFor, type JobOutcome, type Snooze } from '#shared/storage/queue/job-outcome.ts'

@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import { contractDocument, fieldsOf, type Endpoint } from '#api/contract/document.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { InputNotes } from '#shared/core/lenient-input.ts'
-import { suggestName } from '#shared/core/suggest-name.ts'
+import { suggestName } from '#shared/core/describe-input.ts'
 
 /** Longest part of a parameter's name that a message repeats. */
 const shownLengthMax = 64

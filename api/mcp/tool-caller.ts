@@ -3,7 +3,7 @@ import { defaultsOf } from '#api/mcp/arguments.ts'
 import { readArguments } from '#api/mcp/read-arguments.ts'
 import type { Tool } from '#api/mcp/tools.ts'
 import { findTracePath, type ToolResponse } from '#api/mcp/trace-path.ts'
-import { suggestName } from '#shared/core/suggest-name.ts'
+import { suggestName } from '#shared/core/describe-input.ts'
 
 type Arguments = Record<string, unknown>
 

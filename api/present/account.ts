@@ -5,7 +5,7 @@ import type {
 } from '#api/contract/generated/types.ts'
 import type { AccountEvent, RecordedValue } from '#shared/events/account-events.postgres.ts'
 import type { AccountPolicy } from '#shared/accounts/policy.ts'
-import type { EffectivePolicy } from '#shared/privacy/redaction-decision.ts'
+import type { EffectivePolicy } from '#shared/privacy/apply-redaction.ts'
 import type { DeliveryRow } from '#shared/events/webhooks/deliveries.postgres.ts'
 import type { WebhookRow } from '#shared/events/webhooks/webhooks.postgres.ts'
 

@@ -1,6 +1,5 @@
 import type { Span } from '#shared/domain/lease.ts'
-import type { Memory } from '#shared/domain/memory.ts'
-import { recencyWindow, type RecencyWindow } from '#shared/domain/recency-window.ts'
+import { recencyWindow, type Memory, type RecencyWindow } from '#shared/domain/memory.ts'
 import { matchReasons } from '#shared/search/ranking/signals.ts'
 import type { RecalledMemory } from '#shared/vault/read/search/recall.ts'
 import type { DateSearchRow } from '#shared/vault/read/lists/dated-row.ts'

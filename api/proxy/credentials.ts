@@ -15,7 +15,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
 import { callerOf, limitSubjectOf, type Caller } from '#shared/access/caller.ts'
 import { containsKey, hashKey, looksLikeKey, type KeyMode } from '#shared/access/key.ts'
-import { requireKeyForm } from '#shared/models/provider-key-form.ts'
+import { requireKeyForm } from '#shared/models/resolve-model.ts'
 
 /** The caller of a model call. */
 export type ProxyCaller = {

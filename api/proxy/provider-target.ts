@@ -4,10 +4,12 @@ import { pickForwardedHeaders } from '#api/proxy/forwarded-headers.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { containsKey } from '#shared/access/key.ts'
 import type { ModelRef } from '#shared/models/resolve-model.ts'
-import { openAiKeyHeader, openAiUrl, withVersion } from '#shared/core/provider-address.ts'
 import {
   lacksAddress,
+  openAiKeyHeader,
+  openAiUrl,
   variablePrefix,
+  withVersion,
   type ApiFormat,
   type Provider,
 } from '#shared/core/provider-registry.ts'

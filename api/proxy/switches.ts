@@ -7,7 +7,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { parseAsOf } from '#shared/vault/read/search/as-of.ts'
 import type { Density } from '#shared/vault/read/prepare/prepare.ts'
 import type { StoredHalves } from '#shared/domain/turn/conversation.ts'
-import type { StoragePolicy } from '#shared/domain/storage-policy.ts'
+import type { StoragePolicy } from '#shared/domain/account-policies.ts'
 import { permissionsByMode, type KeyMode, type Permissions } from '#shared/access/key.ts'
 
 /** The memory switches of one channel of a request: its headers, its query or its body. */

@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { memoryKey, owner, admin } from '#api/edge/auth.ts'
+import { admin, memoryKey, owner } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { providerKeyFromRequest } from '#api/proxy/credentials.ts'
 import { forwardPassthrough } from '#api/proxy/pass-through.ts'
@@ -12,8 +12,7 @@ import {
   removeProviderKey,
   storeProviderKey,
 } from '#shared/access/provider-key.ts'
-import { reachableProviders } from '#shared/models/model-catalog.ts'
-import { pickDefaultModel } from '#shared/models/default-chat-model.ts'
+import { pickDefaultModel, reachableProviders } from '#shared/models/model-catalog.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
 import {
@@ -22,7 +21,7 @@ import {
   type DayUsage,
   type UsageByModel,
 } from '#shared/billing/usage-sums.postgres.ts'
-import { requireKeyForm } from '#shared/models/provider-key-form.ts'
+import { requireKeyForm } from '#shared/models/resolve-model.ts'
 import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-keys.postgres.ts'
 import { providerNamePattern, type Providers } from '#shared/core/provider-registry.ts'
 import { isUuid } from '#shared/core/ids.ts'

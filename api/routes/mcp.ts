@@ -17,7 +17,7 @@ import { authenticateCaller } from '#api/edge/memory-key-auth.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { suggestName } from '#shared/core/suggest-name.ts'
+import { suggestName } from '#shared/core/describe-input.ts'
 
 /** Headers of an MCP request that its tool calls carry on: the credential, the user and the trace. */
 const forwardedHeaders = [

@@ -2,16 +2,16 @@ import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { owner, withLookup } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
-import { presentWebhook, presentDelivery } from '#api/present/account.ts'
-import { removeWebhook } from '#shared/events/webhooks/remove-webhook.ts'
+import { presentDelivery, presentWebhook } from '#api/present/account.ts'
 import {
   changeWebhook,
   createWebhook,
   listWebhooks,
+  removeWebhook,
   renewSecret,
-  sendTest,
-  requireWebhook,
   replayToWebhook,
+  requireWebhook,
+  sendTest,
 } from '#shared/events/webhooks/webhook.ts'
 import { presentPage } from '#api/present/page.ts'
 import { readPage } from '#shared/core/page.ts'

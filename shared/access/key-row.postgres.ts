@@ -1,6 +1,5 @@
 import type { MemberScope } from '#shared/domain/member-scope.ts'
-import type { StoragePolicy } from '#shared/domain/storage-policy.ts'
-import type { TracePolicy } from '#shared/domain/trace-policy.ts'
+import type { StoragePolicy, TracePolicy } from '#shared/domain/account-policies.ts'
 import type { RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import { padArray } from '#shared/storage/postgres/padded-array.ts'

@@ -1,5 +1,9 @@
-import type { StoragePolicy, StoragePolicyChange } from '#shared/domain/storage-policy.ts'
-import type { TracePolicy, TracePolicyChange } from '#shared/domain/trace-policy.ts'
+import type {
+  StoragePolicy,
+  StoragePolicyChange,
+  TracePolicy,
+  TracePolicyChange,
+} from '#shared/domain/account-policies.ts'
 import type { StoredRedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 

@@ -6,11 +6,11 @@ import {
 } from '#shared/accounts/policies.postgres.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import {
-  type EffectivePolicy,
   defaultRedaction,
-  type RedactionInput,
   toStoredRedaction,
-} from '#shared/privacy/redaction-decision.ts'
+  type EffectivePolicy,
+  type RedactionInput,
+} from '#shared/privacy/apply-redaction.ts'
 import type { Postgres, Query } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { setAccountRetention } from '#shared/vault/delete/retention.ts'

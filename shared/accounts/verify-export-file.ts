@@ -1,9 +1,5 @@
 import { toEventChainEntry } from '#shared/events/account-event-chain.ts'
-import {
-  createChainVerifier,
-  type ChainEntry,
-  type ChainVerification,
-} from '#shared/core/hash-chain.ts'
+import { ChainVerifier, type ChainEntry, type ChainVerification } from '#shared/core/hash-chain.ts'
 import { toAuditChainEntry } from '#shared/org/trail/audit-chain.postgres.ts'
 import type { AccountAction } from '#shared/events/account-events.postgres.ts'
 
@@ -85,16 +81,13 @@ function findFault(
 
 /** Verifies the chains of a file line by line. */
 function createChainVerifiers(anchors: readonly ExportAnchor[]) {
-  const verifiers = new Map<
-    string,
-    { owner: ChainOwner; verifier: ReturnType<typeof createChainVerifier> }
-  >()
+  const verifiers = new Map<string, { owner: ChainOwner; verifier: ChainVerifier }>()
   const verifierOf = (owner: ChainOwner) => {
     const name = JSON.stringify(owner)
     const known = verifiers.get(name)
     if (known) return known.verifier
     const ownAnchors = anchors.filter(anchor => isSameOwner(anchor, owner))
-    const verifier = createChainVerifier(ownerId(owner), ownAnchors)
+    const verifier = new ChainVerifier(ownerId(owner), ownAnchors)
     verifiers.set(name, { owner, verifier })
     return verifier
   }

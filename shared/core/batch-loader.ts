@@ -1,11 +1,10 @@
 /**
- * Reads for many callers at once. A question that arrives while a read is running waits for the
- * next read, so no answer is older than its question. A question that arrives alone is read at
- * once.
+ * Reads for many callers at once. A question that arrives during a read waits for the next one, so that no answer is
+ * older than its question.
  *
  * @param read returns the answers in the order of the questions
- * @param concurrency how many reads may run at once
- * @param gather is awaited before the first read of an idle loader, so that what is asked meanwhile is read with it
+ * @param concurrency reads that may run at once
+ * @param gather is awaited before an idle loader reads, so that questions of that time are read together
  */
 export function batchLoader<Question, Answer>(
   read: (questions: Question[]) => Promise<Answer[]>,
@@ -15,12 +14,11 @@ export function batchLoader<Question, Answer>(
     gather,
   }: { concurrency: number; batchMax: number; gather?: () => Promise<unknown> },
 ): (question: Question) => Promise<Answer> {
-  type PendingQuestion = {
+  const waiting: {
     question: Question
     resolve: (answer: Answer) => void
     reject: (error: unknown) => void
-  }
-  const waiting: PendingQuestion[] = []
+  }[] = []
   let reading = 0
 
   const readWaiting = async (): Promise<void> => {

@@ -10,24 +10,24 @@ export type BreakerState = 'closed' | 'slow' | 'open' | 'refused'
 export type BreakerOptions = {
   /** As metrics name the dependency. */
   name: string
-  /** Asks the dependency for little; rejects when it does not answer. */
+  /** A small call of the dependency; rejects when it does not answer. */
   probe: () => Promise<unknown>
-  /** Whether a probe that was rejected so will be rejected until an operator changes something. */
+  /** Whether a probe with this error will be refused until an operator changes something. */
   isRefusal?: (error: unknown) => boolean
-  /** What the error of a probe says to operators; its message by default. */
+  /** The reason that operators read; the error's message by default. */
   reasonOf?: (error: unknown) => string
   /** @param reason why the last probe failed; undefined after one that did not */
   onChange?: (state: BreakerState, reason: string | undefined) => void
-  /** A dependency that is not listed is a label of the metric only while it does not answer. */
+  /** False: the metric has the dependency as a label only while it does not answer. */
   isListed?: boolean
-  /** A probe that takes longer is `slow`, one that takes longer than `openMs` is `open`. */
+  /** A longer probe is `slow`, one longer than `openMs` is `open`. */
   slowMs?: number
   openMs?: number
-  /** Between a probe that found a fault and the next one. */
+  /** Time between a failed probe and the next. */
   intervalMs?: number
-  /** The same after a refusal: a person has to act first. */
+  /** The same after a refusal. */
   refusedIntervalMs?: number
-  /** Reports of failures without an answer between them after which it is probed. */
+  /** Failures in a row after which the dependency is probed. */
   failuresMax?: number
 }
 
@@ -37,9 +37,8 @@ const stateNumbers: Record<BreakerState, number> = { closed: 0, slow: 1, open: 2
 const probeAgeMaxMs = 1_000
 
 /**
- * Whether a dependency answers, as its last probe found. The first is made when callers report failures, or
- * that they have waited too long; while the breaker is not closed they follow each other in the background, so that
- * callers need not wait for the dependency to find out.
+ * Whether a dependency answers, by its last probe. Failures that callers report start the first probe; while the
+ * breaker is not closed, further probes run in the background, so that callers need not wait to find out.
  */
 export class Breaker {
   #state: BreakerState = 'closed'
@@ -64,7 +63,7 @@ export class Breaker {
       failuresMax: 2,
       ...options,
     }
-    this.#tellMetric()
+    this.#updateMetric()
   }
 
   get state(): BreakerState {
@@ -81,14 +80,14 @@ export class Breaker {
     return this.#reason
   }
 
-  /** The dependency has failed a caller, or a caller has waited too long for it. */
+  /** Notes that the dependency has failed a caller, or was too late for one. */
   failed(): void {
     this.#failures++
     const isDue = this.#failures >= this.#options.failuresMax
     if (isDue && this.#state === 'closed') void this.#probe()
   }
 
-  /** The state after a failure, by a probe where it is not known from the last second. Never rejects. */
+  /** The state, by a probe where the last one is older than a second. Never rejects. */
   async check(): Promise<BreakerState> {
     const isKnown = this.isAway || performance.now() - this.#probedAt < probeAgeMaxMs
     if (!isKnown) await this.#probe()
@@ -96,9 +95,9 @@ export class Breaker {
   }
 
   /**
-   * Does work with the dependency, unless it does not answer.
+   * Does work with the dependency.
    *
-   * @param refuse makes the error for an open breaker
+   * @param refuse makes the error that is thrown while callers are refused
    * @param isFault whether an error of the work is a failure of the dependency
    */
   async run<Result>(
@@ -118,7 +117,7 @@ export class Breaker {
     }
   }
 
-  /** No probe begins any more, and the metric forgets the dependency. */
+  /** Ends the probes and removes the dependency from the metric. */
   stop(): void {
     this.#stopped = true
     clearTimeout(this.#timer)
@@ -167,11 +166,11 @@ export class Breaker {
     this.#reason = reason
     if (state === this.#state || this.#stopped) return
     this.#state = state
-    this.#tellMetric()
+    this.#updateMetric()
     this.#options.onChange(state, reason)
   }
 
-  #tellMetric(): void {
+  #updateMetric(): void {
     const { name: dependency, isListed } = this.#options
     if (isListed || this.#state !== 'closed')
       dependencyState.set({ dependency }, stateNumbers[this.#state])

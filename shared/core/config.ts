@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto'
 import { parseMongoUri, parsePostgresUrl } from '#shared/core/database-url.ts'
 import {
   environmentReader,
+  parseHttpUrl,
+  readProviders,
   type Environment,
   type ReadVariable,
-} from '#shared/core/environment-reader.ts'
+} from '#shared/core/read-providers.ts'
 import { splitModelName, type Providers } from '#shared/core/provider-registry.ts'
-import { parseHttpUrl, readProviders } from '#shared/core/read-providers.ts'
 
-/** A `/rerank` endpoint. Without a model it is one of text-embeddings-inference. */
+/** A `/rerank` endpoint; without a model, of text-embeddings-inference. */
 export type RerankerSettings = { url: string; model: string; apiKey: string; timeoutMs: number }
 
 /** How vector search indexes are created, where MongoDB has vector search. */
@@ -17,31 +18,30 @@ export type VectorIndexOptions = {
   method: 'hnsw' | 'flat'
 }
 
-/** A key that seals secrets. Its id is stored with what it sealed, so that keys can be rotated. */
+/** The id is stored with each sealed secret, so that keys can be rotated. */
 export type MasterKey = { id: string; key: Buffer }
 
 export type Config = {
   port: number
   host: string
-  /** Port of a worker's health and metrics; null for none. */
+  /** Of a worker's health and metrics; null for none. */
   metricsPort: number | null
   databaseUrl: string
   mongodbUri: string
   /**
-   * The model of new vaults: `local` or a provider-prefixed embedding model. Here it is the
-   * environment's; in an open backend it is the one its database holds
-   * (`resolveDefaultEmbeddingModel`).
+   * The model of new vaults: `local` or a provider-prefixed embedding model. In an open backend it is the one that the
+   * database holds (`resolveDefaultEmbeddingModel`).
    */
   embeddingModel: string
   /** Whether `EMBEDDINGS` is set; otherwise the model follows from the provider keys. */
   isEmbeddingModelExplicit: boolean
-  /** What goes before its queries and texts; an empty one is none, a missing one what the model is known to want. */
+  /** Prefixes of its queries and texts; '' is none, a missing one is that of the model's family. */
   embeddingPrefixes: { query?: string; passage?: string }
-  /** Length of its vectors; null for its own. */
+  /** Length of its vectors; null for the model's own. */
   embeddingDimensions: number | null
   /** The first one seals; every one opens. */
   masterKeys: MasterKey[]
-  /** Secret of the HMAC that keys are looked up by. */
+  /** Secret of the HMAC by which keys are found. */
   keyPepper: string
   adminSecret: string | null
   adminEmail: string | null
@@ -49,26 +49,23 @@ export type Config = {
   rateLimits: boolean
   /** Connections of one address without a whole request head; null for no bound. */
   pendingPerAddress: number | null
-  /** How long a client may leave a response unread. */
+  /** Time that a client may leave a response unread. */
   clientTimeoutMs: number
-  /** How long a provider may take until the first byte, and between two chunks. */
+  /** Time of a provider until the first byte, and between two chunks. */
   providerFirstByteMs: number
   providerIdleMs: number
-  /** How long a proxied call waits for its key and each step of its recall before it goes on without memory. */
+  /** Time of a proxied call for its key and for each step of its recall, before it continues without memory. */
   recallTimeoutMs: number
-  /** Whether webhooks may be sent to loopback addresses: for tests. */
+  /** For tests. */
   allowLoopbackWebhooks: boolean
-  /** Memory for vault indexes in this process. */
   vaultIndexCacheBytes: number
   vectorIndex: VectorIndexOptions
-  /** How long a member's exchange waits for others of its session, to be extracted together. */
+  /** Time that a member's exchange waits for others of its session, to be extracted together. */
   orgGatherSeconds: number
   providers: Providers
-  /** What puts found memories in order; null for nothing. */
   reranker: RerankerSettings | null
 }
 
-/** All faults of the environment in one error. */
 export class ConfigError extends Error {
   readonly faults: string[]
 
@@ -80,7 +77,7 @@ export class ConfigError extends Error {
 }
 
 /**
- * The only reader of the environment. Every variable is in this file and in the README's table.
+ * Reads the environment. Every variable is in this file or in read-providers.ts, and in the README's table.
  *
  * @throws ConfigError naming every fault at once.
  */
@@ -141,18 +138,10 @@ export function readConfig(env: Environment): Config {
   return config
 }
 
-/**
- * The default follows from the provider keys in the environment; without one, `local` needs no
- * network.
- */
-function defaultEmbeddings(env: Environment): string {
-  return env.OPENAI_API_KEY?.trim() ? 'openai/text-embedding-3-small' : 'local'
-}
+const defaultEmbeddings = (env: Environment): string =>
+  env.OPENAI_API_KEY?.trim() ? 'openai/text-embedding-3-small' : 'local'
 
-/**
- * White space at the end is a part of a prefix. Some shells and env files keep none: a value in double quotes
- * is read without them.
- */
+/** White space at the end is part of a prefix. Some env files drop it, so a value may stand in double quotes. */
 const prefixOf = (kind: 'query' | 'passage', value: string | undefined) =>
   value === undefined ? {} : { [kind]: /^"[\s\S]*"$/.test(value) ? value.slice(1, -1) : value }
 
@@ -198,7 +187,6 @@ function parseSecret(text: string): string {
   throw new Error('must have at least 16 characters')
 }
 
-/** The secret is sent as a bearer token, in a header. */
 function parseTokenSecret(text: string): string {
   if (text.startsWith('mk_')) throw new Error('must not begin like a Memory Key, with mk_')
   if (/^[\x21-\x7E]+$/.test(text)) return parseSecret(text)
@@ -210,9 +198,6 @@ function parseEmail(text: string): string {
   throw new Error('must be an email address')
 }
 
-/**
- * One or more keys of 32 bytes in hex or base64, separated by commas; the first seals, all open.
- */
 function parseMasterKeys(text: string): MasterKey[] {
   return text.split(',').map(part => {
     const digits = part.trim()

@@ -1,8 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 
 /**
- * A connection string of PostgreSQL as it was given. What the driver would refuse by an error of its own, or read as
- * something else, is a fault that the operator is told with all others.
+ * Checks a connection string of PostgreSQL for what the driver would refuse or read as something else.
  *
  * @throws Error whose message follows the name of the variable.
  */
@@ -11,14 +10,14 @@ export function parsePostgresUrl(text: string): string {
   const hosts = authority.slice(authority.lastIndexOf('@') + 1)
   if (hosts.includes(',')) throw new Error('must name one host: the driver knows no list of hosts')
   requirePorts([hosts])
-  // The driver takes a user without a host, of a socket, too.
+  // The driver also takes a user without a host, for a socket.
   const url = [text, text.replace('@/', '@socket/')].find(candidate => URL.canParse(candidate))
   if (!url || isUnescaped(authority, rest)) throw new Error(`must be one URL: ${escapes}`)
   requireFiles(new URL(url).searchParams, ['sslrootcert', 'sslcert', 'sslkey'])
   return text
 }
 
-/** As `parsePostgresUrl`, of MongoDB: several hosts are allowed. */
+/** As `parsePostgresUrl`, for MongoDB: several hosts are allowed. */
 export function parseMongoUri(text: string): string {
   const { authority, rest } = splitUrl(text, ['mongodb:', 'mongodb+srv:'])
   const credentials = authority.slice(0, Math.max(0, authority.lastIndexOf('@')))
@@ -44,7 +43,7 @@ function splitUrl(text: string, protocols: readonly string[]): { authority: stri
   return { authority, rest: text.slice(protocol.length + 2 + authority.length) }
 }
 
-/** A password with a `/` or `#` ends the authority, and what is left of it stands before the `@` of the host. */
+/** Whether a password has a `/` or `#`: it ends the authority, so that an `@` follows in the rest. */
 const isUnescaped = (authority: string, rest: string): boolean =>
   rest.includes('#') || (!authority.includes('@') && /^[^?]*@/.test(rest))
 

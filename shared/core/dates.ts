@@ -3,9 +3,9 @@ const dayMs = 24 * 3600 * 1000
 const dateOnly = /^\d{4}-\d\d-\d\d$/
 
 /**
- * A day, or a day and a time: ISO 8601, and as databases write it, with a blank for the `T` and before the zone, and a
- * zone of hours alone (PostgreSQL's `+05`) or with seconds. `Date.parse` is never given a client's text: beside ISO
- * it reads what it likes, `+05Z` as UTC, 30 February as 2 March, `12` as the year 2001.
+ * A day, or a day and a time: ISO 8601, also as databases write it, with a blank for the `T` and before the zone, and
+ * a zone of hours alone (PostgreSQL's `+05`) or with seconds. `Date.parse` never gets a client's text: it reads `+05Z`
+ * as UTC, 30 February as 2 March, `12` as the year 2001.
  */
 const isoTime =
   /^(\d{4}-\d\d-\d\d)(?:[t ](\d\d:\d\d)(?::(\d\d)(?:\.(\d+))?)?(?: ?(?:z|utc|gmt|([+-]\d\d)(?::?(\d\d)(?::?(\d\d))?)?))?)?$/i
@@ -42,16 +42,13 @@ export const parseExclusiveEnd = (moment: Moment): number =>
     ? parseStart(moment) + dayMs
     : parseStart(moment) + 1
 
-/** The text of a client's time: a number of milliseconds becomes ISO 8601. */
+/** Writes a client's time as text: milliseconds become ISO 8601. */
 export const momentText = (moment: Moment): string =>
   typeof moment === 'number' ? new Date(parseStart(moment)).toISOString() : moment
 
 const [earliest, latest] = ['0000-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'].map(Date.parse)
 
-/**
- * Whether a text is a day with a time that survives being written and read again: in UTC its year has four
- * digits. A zone can move a time at the end of the range out of it.
- */
+/** Whether a text is a day with a time whose year in UTC has four digits, so that it can be written again. */
 export function isDateTime(text: string): boolean {
   const at = parseStart(text)
   return !dateOnly.test(text) && at >= earliest! && at <= latest!

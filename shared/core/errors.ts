@@ -12,15 +12,12 @@ export type RefusalReason =
   | 'upstream'
   | 'unavailable'
 
-/**
- * An expected refusal. The message says what is wrong, the hint what to change. Every other error
- * is a defect of the service or an outage.
- */
+/** An expected refusal: the message says what is wrong, the hint what to change. Other errors are defects or outages. */
 export class Refusal extends Error {
   readonly reason: RefusalReason
   readonly hint: string | undefined
 
-  /** @param cause the error that led to it, for the log */
+  /** @param cause for the log */
   constructor(reason: RefusalReason, message: string, hint?: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'Refusal'
@@ -29,9 +26,9 @@ export class Refusal extends Error {
   }
 }
 
-/** Refuses a file of which no line can be stored. */
+/** The refusal of a file without a line that can be stored. */
 export class FileRefusal extends Refusal {
-  /** What is wrong with its first lines. */
+  /** Of its first lines. */
   readonly errors: readonly { line: number; error: string }[]
 
   constructor(errors: FileRefusal['errors']) {

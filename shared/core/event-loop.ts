@@ -1,16 +1,15 @@
 /** Short work is done in one turn of the event loop: a pause would only delay it. */
 const firstSliceMs = 4
-/** Of work that takes longer, this much is done in each further turn. */
 const sliceMs = 2
 
-/** The works that wait for a turn; the one that has waited longest is first. */
+/** Works that wait for a turn; the one that has waited longest is first. */
 const waiting: (() => void)[] = []
 let isScheduled = false
 
 /** Long work, with some milliseconds of it at most between two `yield`s. */
 export type Steps<Result> = Generator<void, Result, void>
 
-/** Does all steps without a pause: for small inputs. */
+/** Does all steps without a pause. */
 export function runAtOnce<Result>(steps: Steps<Result>): Result {
   for (;;) {
     const { done, value } = steps.next()
@@ -32,7 +31,7 @@ export async function runInSlices<Result>(steps: Steps<Result>): Promise<Result>
   }
 }
 
-/** Cuts long work into slices, as `runInSlices`: await `pause` between its parts. */
+/** Cuts long work into slices as `runInSlices` does: await `pause` between its parts. */
 export function createSlices(): { pause(): Promise<void> | undefined } {
   let until = performance.now() + firstSliceMs
   return {
@@ -57,12 +56,11 @@ export async function mapInSlices<Item, Result>(
   return results
 }
 
-function nextTurn(): Promise<void> {
-  return new Promise(resolve => {
+const nextTurn = (): Promise<void> =>
+  new Promise(resolve => {
     waiting.push(resolve)
     scheduleTurn()
   })
-}
 
 function scheduleTurn(): void {
   if (isScheduled || waiting.length === 0) return
@@ -72,4 +70,46 @@ function scheduleTurn(): void {
     waiting.shift()!()
     scheduleTurn()
   })
+}
+
+/** Items of a step: some 0.2 ms of sorting. */
+const runLength = 500
+
+type Compare<Item> = (one: Item, other: Item) => number
+
+/** As `toSorted`, in steps. */
+export function* sortInSteps<Item>(
+  items: readonly Item[],
+  compare: Compare<Item>,
+): Steps<readonly Item[]> {
+  let runs: (readonly Item[])[] = []
+  for (let start = 0; start < items.length; start += runLength) {
+    runs.push(items.slice(start, start + runLength).sort(compare))
+    yield
+  }
+  while (runs.length > 1) {
+    const merged: (readonly Item[])[] = []
+    for (let i = 0; i < runs.length; i += 2)
+      merged.push(yield* mergeInSteps(runs[i]!, runs[i + 1] ?? [], compare))
+    runs = merged
+  }
+  return runs[0] ?? []
+}
+
+/** Two sorted lists in one order; of equal items those of the first one come first. */
+export function* mergeInSteps<Item>(
+  first: readonly Item[],
+  second: readonly Item[],
+  compare: Compare<Item>,
+): Steps<readonly Item[]> {
+  if (first.length === 0 || second.length === 0) return first.length === 0 ? second : first
+  const merged: Item[] = []
+  let [at, other] = [0, 0]
+  while (at < first.length || other < second.length) {
+    const isSecond =
+      at === first.length || (other < second.length && compare(first[at]!, second[other]!) > 0)
+    merged.push(isSecond ? second[other++]! : first[at++]!)
+    if (merged.length % runLength === 0) yield
+  }
+  return merged
 }

@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto'
 
-/** One event of a chain. Its hash covers the event and the hash before it. */
+/** An event whose hash covers the event and the hash before it. */
 export type ChainEntry = {
   /** From 1, without a gap. */
   position: number
   hash: Buffer
   id: string
-  /**
-   * All other fields that the hash covers, in order; a field that may hold a line break is last.
-   */
+  /** All other fields that the hash covers, in order; a field that may hold a line break is last. */
   payload: readonly string[]
 }
 
@@ -28,69 +26,65 @@ export type ChainVerification = { position: number; hash: string; broken: Broken
 /** Hashes of some positions as an earlier reader recorded them, in hex. */
 type KnownHashes = readonly { position: number; hash: string }[]
 
-type ChainVerifier = {
-  /**
-   * Checks the next event. @returns false once the chain is broken; later events are not checked.
-   */
-  verify(link: ChainEntry): boolean
-  result(): ChainVerification
-}
+/** Recomputes the hashes of a chain, event by event, up to the first that differs. */
+export class ChainVerifier {
+  readonly #owner: string
+  readonly #expected: Map<number, { hash: string }[]>
+  #position = 0
+  #hash: Buffer = Buffer.alloc(0)
+  #broken: BrokenEntry | null = null
 
-/**
- * Recomputes the hashes of a chain, event by event, up to the first that differs.
- *
- * @param owner whose chain it is; part of every hash
- */
-export function createChainVerifier(owner: string, anchors: KnownHashes = []): ChainVerifier {
-  const expected = Map.groupBy(anchors, ({ position }) => position)
-  let position = 0
-  let hash: Buffer = Buffer.alloc(0)
-  let broken: BrokenEntry | null = null
+  /** @param owner part of every hash */
+  constructor(owner: string, anchors: KnownHashes = []) {
+    this.#owner = owner
+    this.#expected = Map.groupBy(anchors, ({ position }) => position)
+  }
 
-  return {
-    verify(link) {
-      if (broken) return false
-      const next = entryHash(hash, owner, link)
-      if (link.position !== position + 1) broken = missingEntry(position + 1)
-      else if (!next.equals(link.hash)) broken = { ...identifyEntry(link), fault: 'changed' }
-      if (broken) return false
-      hash = next
-      position = link.position
-      const currentHash = hash.toString('hex')
-      if (expected.get(position)?.some(anchor => anchor.hash !== currentHash)) {
-        broken = { ...identifyEntry(link), fault: 'not the one it was' }
-      }
-      return broken === null
-    },
-    result() {
-      if (!broken && position < Math.max(0, ...expected.keys())) broken = missingEntry(position + 1)
-      return { position, hash: hash.toString('hex'), broken }
-    },
+  /** Checks the next event. @returns false once the chain is broken; later events are not checked. */
+  verify(entry: ChainEntry): boolean {
+    if (this.#broken) return false
+    const { position, id } = entry
+    const next = entryHash(this.#hash, this.#owner, entry)
+    if (position !== this.#position + 1) this.#broken = missingEntry(this.#position + 1)
+    else if (!next.equals(entry.hash)) this.#broken = { position, id, fault: 'changed' }
+    if (this.#broken) return false
+    this.#hash = next
+    this.#position = position
+    const hash = next.toString('hex')
+    if (this.#expected.get(position)?.some(anchor => anchor.hash !== hash))
+      this.#broken = { position, id, fault: 'not the one it was' }
+    return this.#broken === null
+  }
+
+  result(): ChainVerification {
+    const position = this.#position
+    if (!this.#broken && position < Math.max(0, ...this.#expected.keys()))
+      this.#broken = missingEntry(position + 1)
+    return { position, hash: this.#hash.toString('hex'), broken: this.#broken }
   }
 }
 
 /**
  * Verifies a chain of the database.
  *
+ * @param read a page of its entries
  * @param head reads the current end of the chain
  */
-export async function verifyChain<Row>({
+export async function verifyChain({
   owner,
-  rows,
-  linkOf,
+  read,
   head,
   anchors = [],
 }: {
   owner: string
-  rows: AsyncIterable<Row>
-  linkOf: (row: Row) => ChainEntry
+  read: (page: { after: number; limit: number }) => Promise<ChainEntry[]>
   head: () => Promise<ChainHead>
   anchors?: KnownHashes
 }): Promise<ChainVerification> {
   const before = await head()
   const known = { position: before.position, hash: before.hash.toString('hex') }
-  const verifier = createChainVerifier(owner, [...anchors, known])
-  for await (const row of rows) if (!verifier.verify(linkOf(row))) break
+  const verifier = new ChainVerifier(owner, [...anchors, known])
+  for await (const entry of readPages(read)) if (!verifier.verify(entry)) break
   const verification = verifier.result()
   const { position, broken } = verification
   // Events that were added during the walk have moved the head.
@@ -102,10 +96,9 @@ export async function verifyChain<Row>({
 const pageMax = 2_000
 
 /**
- * The rows of a chain from its beginning, read page by page.
+ * Reads the rows of a chain from its beginning, page by page.
  *
- * @param end the last position to read; without it, rows that are added during the walk are read
- *   too
+ * @param end the last position to read; without it, rows that are added meanwhile are read too
  */
 export async function* readPages<Row extends { position: number }>(
   read: (page: { after: number; limit: number }) => Promise<Row[]>,
@@ -121,8 +114,6 @@ export async function* readPages<Row extends { position: number }>(
 }
 
 const missingEntry = (position: number): BrokenEntry => ({ position, id: null, fault: 'missing' })
-
-const identifyEntry = ({ position, id }: ChainEntry) => ({ position, id })
 
 /** The same hash as the database computes: `chain_account_event` and `chain_audit_event`. */
 const entryHash = (before: Buffer, owner: string, { position, id, payload }: ChainEntry): Buffer =>

@@ -3,7 +3,7 @@ import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto'
 /** A new operation, account or vault id: UUIDv7, so ids sort by time. */
 export const mintId = (): string => randomUUIDv7()
 
-/** The lowest UUIDv7 of a moment in epoch milliseconds: ids that were made from then on are not below it. */
+/** The lowest UUIDv7 of a moment in epoch milliseconds. */
 export function lowestIdAt(at: number): string {
   const bytes = Buffer.alloc(16)
   bytes.writeUIntBE(Math.max(0, at), 0, 6)
@@ -13,32 +13,25 @@ export function lowestIdAt(at: number): string {
 }
 
 /**
- * The id of the memory at `index` of an operation: always the same, so a job that runs twice stores
- * once. It is a UUIDv7 of the operation's millisecond whose next 24 bits are the index, so that
- * memories of one operation sort in the order they were said; the last 50 bits are a hash.
+ * The id of the memory at `index` of an operation: always the same, so a job that runs twice stores once.
  *
- * @param operation the operation's UUIDv7
+ * @param operation a UUIDv7
  * @param index 0 to 16,777,215
  */
-export function memoryIdOf(operation: string, index: number): string {
-  return derivedId(operation, index, String(index))
-}
-
-/**
- * The id of a copied memory: the form and order of `memoryIdOf`, derived from the operation and the
- * source.
- */
-export function copyIdOf(operation: string, index: number, source: string): string {
-  return derivedId(operation, index, source)
-}
+export const memoryIdOf = (operation: string, index: number): string =>
+  copyIdOf(operation, index, String(index))
 
 /** The id of anything else that an operation creates: the same on every run, one per purpose. */
 export const idForPurpose = (operation: string, purpose: string): string =>
-  derivedId(operation, 0, purpose)
+  copyIdOf(operation, 0, purpose)
 
-function derivedId(operation: string, index: number, seed: string): string {
+/**
+ * The id of a memory that an operation copies from a source: a UUIDv7 of the operation's millisecond whose next 24
+ * bits are the index, so that memories of one operation sort in their order. The last 50 bits are a hash.
+ */
+export function copyIdOf(operation: string, index: number, source: string): string {
   const bytes = Buffer.from(operation.replaceAll('-', ''), 'hex')
-  const tail = createHash('sha256').update(bytes).update(seed).digest()
+  const tail = createHash('sha256').update(bytes).update(source).digest()
   tail.copy(bytes, 9, 0, 7)
   bytes[6] = 0x70 | (index >>> 20)
   bytes[7] = (index >>> 12) & 0xff
@@ -58,20 +51,12 @@ export function randomBase62(length: number): string {
   let text = ''
   while (text.length < length) {
     for (const byte of randomBytes(length)) {
-      // 248 is the largest multiple of 62 in a byte: anything above would favour some characters.
+      // 248 is the largest multiple of 62 in a byte: values above would favour some characters.
       if (byte < 248 && text.length < length) text += base62[byte % 62]
     }
   }
   return text
 }
 
-function formatUuid(bytes: Buffer): string {
-  const hex = bytes.toString('hex')
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    hex.slice(12, 16),
-    hex.slice(16, 20),
-    hex.slice(20),
-  ].join('-')
-}
+const formatUuid = (bytes: Buffer): string =>
+  bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')

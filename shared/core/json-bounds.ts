@@ -1,7 +1,6 @@
 import { Refusal } from '#shared/core/errors.ts'
 import type { Steps } from '#shared/core/event-loop.ts'
 
-/** How much one JSON body may hold, whatever its bytes are. */
 export type JsonBounds = {
   /** Objects and lists: an empty one is 2 bytes to send and some 60 to hold. */
   containersMax: number
@@ -9,22 +8,22 @@ export type JsonBounds = {
   valuesMax: number
 }
 
-/** As deep as anything may nest (shared/core/sanitize-text.ts). */
+/** The same as in sanitize-text.ts. */
 const depthMax = 64
 
-/** Of bodies that are parsed as a whole: 10,000 messages with eight parts each. */
+/** For bodies that are parsed as a whole: 10,000 messages with eight parts each. */
 export const parsedBodyBounds: JsonBounds = { containersMax: 100_000, valuesMax: 500_000 }
 
-/** Of model calls, whose numbers and texts stay bytes; a conversation of agents has many parts. */
+/** For model calls, whose numbers and texts stay bytes; a conversation of agents has many parts. */
 export const modelCallBounds: JsonBounds = { containersMax: 200_000, valuesMax: 4_000_000 }
 
 const quote = 0x22
 const backslash = 0x5c
 
-/** For shorter texts this loop is faster than `indexOf`. */
+/** Up to here a loop is faster than `indexOf`. */
 const scanBytesMax = 32
 
-/** What a byte outside of texts does: opens, closes, separates, begins a text, or nothing. */
+/** By byte outside of texts: 1 opens, 2 closes, 3 separates, 4 begins a text. */
 const roles = new Uint8Array(256)
 for (const byte of Buffer.from('{[')) roles[byte] = 1
 for (const byte of Buffer.from('}]')) roles[byte] = 2
@@ -32,11 +31,10 @@ for (const byte of Buffer.from(',')) roles[byte] = 3
 roles[quote] = 4
 
 /**
- * Counts what the bytes of a JSON body hold while they arrive, before anything is parsed: parsed, 19 MiB of
- * empty objects take a gigabyte. The grammar is not checked.
+ * Counts the objects, lists and values of a JSON body as its bytes arrive, since 19 MiB of empty objects take a
+ * gigabyte when parsed. The grammar is not checked.
  *
- * @returns a function to call with each chunk
- * @throws Refusal `invalid` as soon as a bound is exceeded; it names the bound.
+ * @returns a function to call with each chunk; it throws Refusal `invalid` naming the bound that is exceeded.
  */
 export function createJsonCounter(bounds: JsonBounds): (bytes: Uint8Array) => void {
   let depth = 0
@@ -97,10 +95,9 @@ export function createJsonCounter(bounds: JsonBounds): (bytes: Uint8Array) => vo
   }
 }
 
-/** Bytes of one step: some milliseconds. */
 const stepBytes = 256 * 1024
 
-/** Counts what a JSON body holds that has arrived: as `createJsonCounter`, in steps. */
+/** As `createJsonCounter`, for a whole body, in steps of some milliseconds. */
 export function* countJsonInSteps(bytes: Uint8Array, bounds: JsonBounds): Steps<undefined> {
   const count = createJsonCounter(bounds)
   for (let at = 0; at < bytes.length; at += stepBytes) {

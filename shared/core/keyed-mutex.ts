@@ -1,9 +1,8 @@
-/** The last work queued for each key. */
 const lastByKey = new Map<string, Promise<unknown>>()
 
 /**
- * Runs the work of one key one at a time in this process. Work that waits for a database lock holds
- * a connection: without the mutex, ten requests of one vault take the whole pool.
+ * Runs the works of one key one after the other in this process. Work that waits for a database lock holds a
+ * connection: without the mutex, ten requests of one vault take the whole pool.
  */
 export async function withKeyedMutex<Result>(
   key: string,

@@ -1,13 +1,17 @@
-import { countCodePoints, shownLengthMax } from '#shared/core/describe-value.ts'
+import {
+  countCodePoints,
+  describeValue,
+  shownLengthMax,
+  suggestName,
+} from '#shared/core/describe-input.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Branch, JsonSchema, SchemaWalk } from '#shared/core/schema-walk.ts'
-import { suggestName } from '#shared/core/suggest-name.ts'
 
-/** What of a request was not taken as it was sent. */
+/** The parts of a request that were ignored or changed. */
 export class InputNotes {
-  /** Unknown fields and parameters, such as `entries[].colour`: the first 20. */
+  /** The first 20 unknown fields and parameters, such as `entries[].colour`. */
   readonly ignored = new Set<string>()
-  /** What was above its bound, by field, and the bound that was taken. */
+  /** By field, the bound that replaced a value above it. */
   readonly clamped = new Map<string, number>()
 
   noteIgnored(field: string): void {
@@ -17,14 +21,14 @@ export class InputNotes {
 
 const ignoredMax = 20
 
-/** Unknown fields of a value that are compared with known names: a comparison takes 2 µs for each. */
+/** Unknown fields that are compared with known names: 2 µs for each. */
 const comparedMax = 1_000
 
 /**
- * Removes from a value, in place and at every level, the fields that the schema does not know, and items that a
- * list without equal items has twice.
+ * Removes from a value, in place and at every level, the fields that the schema does not know and the repeated items
+ * of sets.
  *
- * @throws Refusal `invalid` for an unknown field whose name is nearly that of one that is missing beside it.
+ * @throws Refusal `invalid` for an unknown field whose name is nearly that of a known one that is missing.
  */
 export function removeUnknown(
   walk: SchemaWalk,
@@ -70,7 +74,6 @@ export function removeUnknown(
   }
 }
 
-/** A field beside the one that is meant is another one. */
 function requireNoNearMiss(
   objects: readonly Branch[],
   fields: Record<string, unknown>,
@@ -83,6 +86,7 @@ function requireNoNearMiss(
   if (meant) throw new Refusal('invalid', `unknown field ${field}`, `did you mean ${meant}?`)
 }
 
+/** Not by `splice`: a list may have more items than a call has arguments. */
 function removeRepeated(list: unknown[]): void {
   const distinct = new Set(list)
   list.length = 0
@@ -91,7 +95,7 @@ function removeRepeated(list: unknown[]): void {
 
 /**
  * Brings fields that are marked `x-clamped` down to their bound, in place, at the value's own level: numbers to their
- * maximum; of a longer text the beginning and the end stay, where what is asked stands.
+ * maximum; of a longer text the beginning and the end stay, which hold the question.
  */
 export function clampFields(
   walk: SchemaWalk,
@@ -111,7 +115,7 @@ export function clampFields(
   }
 }
 
-/** @returns undefined for what is in bounds, and for no number */
+/** @returns undefined for a number in bounds and for other values */
 function clampNumber(given: unknown, maximum: number): number | string | undefined {
   if (Number.isFinite(given)) return Number(given) > maximum ? maximum : undefined
   const isText = typeof given === 'string' && /^\d{1,20}$/.test(given)
@@ -122,4 +126,29 @@ function clampText(given: unknown, lengthMax: number): string | undefined {
   if (typeof given !== 'string' || countCodePoints(given) <= lengthMax) return undefined
   const half = Math.floor((lengthMax - 1) / 2)
   return `${given.slice(0, half)}\n${given.slice(-half)}`.toWellFormed()
+}
+
+/** Copies query parameters with `true` and `false` for the `1` and `0` of booleans. */
+export function readBooleans<Values extends Record<string, unknown>>(
+  walk: SchemaWalk,
+  schema: JsonSchema,
+  values: Values,
+): Values {
+  const properties = walk.properties(schema)
+  const read = Object.entries(values).map(([name, value]) => {
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined
+    const isDigit = (value === '1' || value === '0') && property && walk.allows(property, 'boolean')
+    return [name, isDigit ? String(value === '1') : value]
+  })
+  return Object.fromEntries(read) as Values
+}
+
+/** @throws Refusal `invalid` for texts that Ajv reads as numbers and people do not: `Infinity`, `0x10`. */
+export function requirePlainNumbers(sent: object, coerced: object): void {
+  for (const [field, text] of Object.entries(sent)) {
+    if (typeof text !== 'string') continue
+    if (typeof (coerced as Record<string, unknown>)[field] !== 'number') continue
+    if (/^-?\d{1,20}(?:\.\d{1,20})?$/.test(text)) continue
+    throw new Refusal('invalid', `${field} must be a plain number, not ${describeValue(text)}`)
+  }
 }

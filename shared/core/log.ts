@@ -3,8 +3,8 @@ import pino, { type Logger } from 'pino'
 export type Log = Logger
 
 /**
- * One JSON line per event: `log.info({ ids and counts }, 'noun.verb')`. Texts, keys and vectors are
- * never fields; redaction is the second line of defence.
+ * One JSON line per event: `log.info({ ids and counts }, 'noun.verb')`. Texts, keys and vectors are never fields;
+ * redaction is the second line of defence.
  */
 export function createLog(level: string, name: string): Log {
   return pino({
@@ -28,10 +28,7 @@ export function createLog(level: string, name: string): Log {
   })
 }
 
-/**
- * The logged part of an error: kind, code and stack. Databases put values into messages and
- * details, and the driver adds whole documents: neither is logged.
- */
+/** Kind, code, message and stack of an error. Databases put values into messages and details: neither is logged. */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error }
   const { code } = error as { code?: unknown }

@@ -1,6 +1,46 @@
-import type { CursorCodec } from '#shared/core/cursor.ts'
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { Refusal } from '#shared/core/errors.ts'
 
-/** A page of a list, as a client asks for it. */
+const signatureBytes = 16
+
+/** Signs the positions of pages, so that a client can only send back one that it was given. */
+export class CursorCodec {
+  readonly #secret: string
+
+  constructor(secret: string) {
+    this.#secret = secret
+  }
+
+  /** @param bound everything the page depends on: key, route, filters, epoch */
+  write(position: unknown, bound: readonly unknown[]): string {
+    const payload = Buffer.from(JSON.stringify(position)).toString('base64url')
+    return `${payload}.${this.#sign(payload, bound).toString('base64url')}`
+  }
+
+  /** @throws Refusal `invalid` for anything that was not written with the same `bound`. */
+  read(cursor: string, bound: readonly unknown[]): unknown {
+    const [payload = '', signature = '', ...rest] = cursor.split('.')
+    const provided = Buffer.from(signature, 'base64url')
+    const isValid =
+      rest.length === 0 &&
+      provided.length === signatureBytes &&
+      // Base64 spells the same bytes in several ways; only our own spelling is valid.
+      provided.toString('base64url') === signature &&
+      timingSafeEqual(provided, this.#sign(payload, bound))
+    if (isValid) return JSON.parse(Buffer.from(payload, 'base64url').toString()) as unknown
+    throw new Refusal(
+      'invalid',
+      'cursor is not one of this list',
+      'Send next_cursor of the page before, with the same key and filters',
+    )
+  }
+
+  #sign(payload: string, bound: readonly unknown[]): Buffer {
+    const text = `cursor\n${payload}\n${JSON.stringify(bound)}`
+    return createHmac('sha256', this.#secret).update(text).digest().subarray(0, signatureBytes)
+  }
+}
+
 export type PageRequest = {
   limit: number
   /** The one that came with the page before; undefined for the first page. */
@@ -19,8 +59,7 @@ export type Page<Row, Position = string> = {
  * Reads one page of a list that is ordered by a key. Rows that are added or removed between two pages
  * neither repeat nor hide others.
  *
- * @param read gives at most `limit` rows after a position, or from the start; it is asked for one row more
- *   than the page holds, which tells whether there is a next page
+ * @param read returns at most `limit` rows after a position, or from the start; it gets one more than the page holds
  * @throws Refusal `invalid` for a cursor of another list.
  */
 export async function readPage<Row, Position>(

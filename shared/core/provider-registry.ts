@@ -1,46 +1,42 @@
-/**
- * A request and response format; `responses` is OpenAI's Responses API. Formats are never translated into
- * each other.
- */
+import { Refusal } from '#shared/core/errors.ts'
+
+/** A request and response format; `responses` is OpenAI's Responses API. Formats are never translated. */
 export type ApiFormat = 'openai' | 'anthropic' | 'google' | 'responses'
 
-/** What a provider's API is, and where. */
 export type ProviderApi = {
   baseUrl: string
   /** Path of the OpenAI-compatible API below the base URL, when the base URL is of another API. */
   compatiblePath?: string
-  /** Its own format, which it supports beside OpenAI's. */
+  /** A format of its own in addition to OpenAI's. */
   native?: 'anthropic' | 'google'
-  /** Whether it serves OpenAI's Responses API beside chat completions. */
+  /** Whether it serves OpenAI's Responses API. */
   responses?: true
-  /** How its API keys begin, where no other provider's begin so. */
+  /** How its API keys begin, where that is its own. */
   keyPrefix?: string
-  /** Runs where the operator says, and needs no key. */
+  /** Run by the operator; needs no key. */
   selfHosted?: boolean
 }
 
-/** A provider as this service reaches it: a built-in one, or one of the operator's own. */
 export type Provider = ProviderApi & {
   name: string
-  /** The operator's key: it pays for embeddings and lists models. A client's call brings another. */
+  /** The operator's key, which pays for embeddings and lists models. A client's call has its own. */
   apiKey?: string
-  /** Whether the environment sets the address. A self-hosted one is reached only then. */
+  /** Whether the environment sets the address; a self-hosted one is reached only then. */
   isAddressSet: boolean
-  /** Its models, where the operator lists them; else it is asked for them. */
+  /** Its models, where the operator lists them. */
   models?: readonly string[]
-  /** Whether the address is Azure's: the key then goes into the header `api-key`. */
+  /** Azure takes the key in the header `api-key`. */
   isAzure: boolean
   /** The `api-version` that each request of an Azure resource names; undefined for its `/openai/v1`. */
   apiVersion?: string
 }
 
-/** Every provider that a model name may begin with, by name: the built-in ones, then the operator's own. */
+/** By name: the built-in ones, then the operator's own. */
 export type Providers = ReadonlyMap<string, Provider>
 
 /**
- * The providers that are known without being set up, and their addresses. `<NAME>_BASE_URL` overrides an
- * address: with its version path where the API is OpenAI's own or a copy of it, without one for Anthropic
- * and Google, as the official SDKs read them.
+ * `<NAME>_BASE_URL` overrides an address: with its version path for OpenAI's API and copies of it, without one for
+ * Anthropic and Google, as the official SDKs read them.
  */
 export const builtInProviders = {
   openai: { baseUrl: 'https://api.openai.com/v1', responses: true },
@@ -78,7 +74,7 @@ export const providerOfKey = (key: string): BuiltInName | undefined =>
     return keyPrefix !== undefined && key.startsWith(keyPrefix)
   })
 
-/** The names of the providers that support a format; all of them support OpenAI's chat completions. */
+/** All providers support OpenAI's chat completions. */
 export const providersWithFormat = (providers: Providers, format: ApiFormat): string[] =>
   [...providers.values()]
     .filter(
@@ -91,10 +87,7 @@ export const providersWithFormat = (providers: Providers, format: ApiFormat): st
 export const lacksAddress = ({ selfHosted, isAddressSet }: Provider): boolean =>
   selfHosted === true && !isAddressSet
 
-/**
- * The provider and the rest of a provider-prefixed name; undefined without a provider of this service or
- * without a rest.
- */
+/** Splits `<provider>/<name>`; undefined without a known provider or without a name. */
 export function splitModelName(
   providers: Providers,
   model: string,
@@ -105,8 +98,62 @@ export function splitModelName(
   return provider && name !== '' ? { provider, name } : undefined
 }
 
-/** The form of every provider's name. */
 export const providerNamePattern = /^[a-z][a-z0-9-]{1,30}$/
 
 /** The first part of the names of a provider's environment variables: `my-models` is `MY_MODELS`. */
 export const variablePrefix = (name: string): string => name.toUpperCase().replaceAll('-', '_')
+
+/** The base URL of a provider's OpenAI-compatible API. */
+export const openAiBaseUrl = ({ baseUrl, compatiblePath = '' }: Provider): string =>
+  baseUrl + compatiblePath
+
+/** The header that carries a key to a provider's OpenAI-compatible API. */
+export const openAiKeyHeader = ({ isAzure }: Provider, key: string): Record<string, string> =>
+  isAzure ? { 'api-key': key } : { authorization: `Bearer ${key}` }
+
+/**
+ * Whether calls of a model go below its deployment: at an Azure resource whose requests name an `api-version`. A base
+ * URL that continues after `/openai` names the deployment itself, or is of `/openai/v1`.
+ */
+export const hasDeploymentPaths = ({ apiVersion, baseUrl }: Provider): boolean =>
+  apiVersion !== undefined && baseUrl.endsWith('/openai')
+
+/** Calls below a deployment, by the list of OpenAI's SDK. */
+const deploymentPaths = new Set([
+  '/completions',
+  '/chat/completions',
+  '/embeddings',
+  '/audio/transcriptions',
+  '/audio/translations',
+  '/audio/speech',
+  '/images/generations',
+  '/images/edits',
+  '/batches',
+])
+
+/**
+ * The URL of an OpenAI-compatible call of a model.
+ *
+ * @param path below the base URL
+ * @throws Refusal `invalid` for a deployment whose name is no segment of a path.
+ */
+export const openAiUrl = (provider: Provider, path: string, model: string): URL =>
+  withVersion(provider, openAiBaseUrl(provider) + deploymentPath(provider, path, model))
+
+/** A URL of a provider, with its `api-version`. */
+export function withVersion({ apiVersion }: Provider, address: string): URL {
+  const url = new URL(address)
+  if (apiVersion !== undefined) url.searchParams.set('api-version', apiVersion)
+  return url
+}
+
+function deploymentPath(provider: Provider, path: string, model: string): string {
+  if (!hasDeploymentPaths(provider) || !deploymentPaths.has(path)) return path
+  if (/^\.+$/.test(model))
+    throw new Refusal(
+      'invalid',
+      'The model is no name of a deployment',
+      `Name one: ${provider.name}/<deployment>`,
+    )
+  return `/deployments/${encodeURIComponent(model)}${path}`
+}

@@ -1,4 +1,3 @@
-import type { ReadVariable } from '#shared/core/environment-reader.ts'
 import {
   builtInProviders,
   providerNamePattern,
@@ -7,10 +6,28 @@ import {
   type Providers,
 } from '#shared/core/provider-registry.ts'
 
+export type Environment = Record<string, string | undefined>
+
+/** Reads one variable; a missing or blank one, and one with a fault, is the fallback. */
+export type ReadVariable = <T>(name: string, parse: (text: string) => T, fallback: T) => T
+
+/** @param faults gets `<NAME> <message>` for each variable that its parser throws at */
+export const environmentReader =
+  (env: Environment, faults: string[]): ReadVariable =>
+  (name, parse, fallback) => {
+    const text = env[name]?.trim()
+    if (!text) return fallback
+    try {
+      return parse(text)
+    } catch (error) {
+      faults.push(`${name} ${(error as Error).message}`)
+      return fallback
+    }
+  }
+
 /**
- * The providers of this service: the built-in ones, then those that `PROVIDERS` names. `<NAME>_BASE_URL`,
- * `<NAME>_API_KEY` and `<NAME>_MODELS` set each of them. One of the operator's own needs its address; without
- * a key it is self-hosted. What it serves is not declared: it refuses itself what it does not serve.
+ * Reads the built-in providers, then those that `PROVIDERS` names. `<NAME>_BASE_URL`, `<NAME>_API_KEY` and
+ * `<NAME>_MODELS` set each of them. A provider of the operator needs an address; without a key it is self-hosted.
  *
  * @param faults gets a line for each name or value that cannot be used
  */
@@ -43,7 +60,6 @@ export function readProviders(read: ReadVariable, faults: string[]): Providers {
   return providers
 }
 
-/** What the environment sets of a provider. */
 function readSettings(read: ReadVariable, name: string): Partial<Provider> {
   const prefix = variablePrefix(name)
   const apiKey = read(`${prefix}_API_KEY`, text => text, '')
@@ -72,10 +88,7 @@ function parseOwnNames(text: string): string[] {
   return [...new Set(names)]
 }
 
-/**
- * Hosts of Azure's resources, by `azure_endpoint` and `base_url` of Microsoft's pages on Azure OpenAI in
- * Foundry models. A gateway in front of one is known by the `api-version` of its address.
- */
+/** By `azure_endpoint` and `base_url` of Microsoft's pages on Azure OpenAI. A gateway is known by its `api-version`. */
 const azureHosts = [
   '.openai.azure.com',
   '.openai.azure.us',
@@ -83,7 +96,7 @@ const azureHosts = [
   '.cognitiveservices.azure.com',
 ]
 
-/** Addresses are set by the operator alone. Credentials in them would end up in logs. */
+/** Parses an address of the operator. Credentials in it would end up in logs. */
 export function parseHttpUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null
   if (!url || !/^https?:$/.test(url.protocol)) throw new Error('must be an http(s) URL')

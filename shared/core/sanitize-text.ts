@@ -1,12 +1,11 @@
 import { Refusal } from '#shared/core/errors.ts'
 
-/** No client needs more; 200 levels drop a MongoDB connection. */
+/** 200 levels drop a MongoDB connection. */
 const depthMax = 64
 
 /**
- * Makes every string of a parsed JSON value well-formed, field names included: lone surrogates and
- * NUL become U+FFFD, since Postgres refuses them and MongoDB changes them silently. Works in place,
- * without recursion.
+ * Makes every string of a parsed JSON value well-formed, in place, field names included: lone surrogates and NUL
+ * become U+FFFD, since Postgres refuses them and MongoDB changes them silently.
  *
  * @throws Refusal `invalid` when the value nests deeper than 64 levels, or has a field `__proto__`.
  */
@@ -42,7 +41,6 @@ function sanitizeStrings(container: Record<string, unknown>, nested: unknown[]):
   }
 }
 
-/** Field names appear in errors and may be stored with free-form objects. */
 function sanitizeFieldName(container: Record<string, unknown>, name: string): string {
   if (name === '__proto__') {
     // A copy of the object would get another prototype.

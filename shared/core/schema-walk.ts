@@ -1,19 +1,18 @@
 /** A JSON Schema, 2020-12. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
-/** A schema without references and unions, as far as its own level goes. */
+/** A schema whose own level has no references and unions. */
 export type Branch = {
   types: readonly string[] | undefined
   enum: readonly unknown[] | undefined
   properties: Readonly<Record<string, JsonSchema>>
   required: readonly string[]
   items: JsonSchema | undefined
-  /** Whether the items of a list all differ. */
   isSet: boolean
   isClosed: boolean
 }
 
-/** Reads schemas of one document: what they say of a level of a value. */
+/** Reads the schemas of one document, one level at a time. */
 export class SchemaWalk {
   readonly #definitions: Readonly<Record<string, JsonSchema>>
   readonly #branches = new WeakMap<JsonSchema, Branch[]>()
@@ -23,7 +22,7 @@ export class SchemaWalk {
     this.#definitions = (document?.$defs ?? {}) as Record<string, JsonSchema>
   }
 
-  /** The members of a union, its references followed; of another schema that schema alone. */
+  /** The members of a union with references followed; for other schemas the schema itself. */
   branches(schema: JsonSchema): Branch[] {
     const known = this.#branches.get(schema)
     if (known) return known
@@ -39,12 +38,11 @@ export class SchemaWalk {
     return found
   }
 
-  /** The fields that an object of a schema may have, by name. */
   properties(schema: JsonSchema): Readonly<Record<string, JsonSchema>> {
     return Object.assign({}, ...this.branches(schema).map(({ properties }) => properties)) as never
   }
 
-  /** The fields of an object of a schema that are brought to their bound, by name. */
+  /** The fields with a bound that larger values are brought down to. */
   clamped(schema: JsonSchema): [name: string, bound: { maximum?: number; maxLength?: number }][] {
     const known = this.#clamped.get(schema)
     if (known) return known
@@ -65,16 +63,15 @@ export class SchemaWalk {
   }
 
   /**
-   * Removes optional fields that are null from a value, in place and at every level, where their schema
-   * has no null: clients of typed languages send null for what is absent.
+   * Removes optional fields that are null from a value, in place and at every level, where their schema has no null:
+   * clients in typed languages send null for an absent field.
    */
   removeAbsent(schema: JsonSchema, value: unknown): void {
     if (typeof value !== 'object' || value === null) return
     const branches = this.branches(schema)
     if (Array.isArray(value)) {
-      for (const { items } of branches) {
+      for (const { items } of branches)
         if (items) for (const item of value) this.removeAbsent(items, item)
-      }
       return
     }
     const fields = value as Record<string, unknown>
@@ -87,7 +84,7 @@ export class SchemaWalk {
     }
   }
 
-  /** Whether null in a field says that the field is absent. */
+  /** Whether null in a field means that the field is absent. */
   #isAbsent({ properties, required }: Branch, name: string): boolean {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined
     return !required.includes(name) && !(property && this.allows(property, 'null'))

@@ -1,16 +1,20 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import { countCodePoints, describeValue, shownLengthMax } from '#shared/core/describe-value.ts'
+import {
+  countCodePoints,
+  describeValue,
+  shownLengthMax,
+  suggestName,
+} from '#shared/core/describe-input.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { InputNotes } from '#shared/core/lenient-input.ts'
 import type { JsonSchema } from '#shared/core/schema-walk.ts'
-import { suggestName } from '#shared/core/suggest-name.ts'
 
 /**
- * The refusal `invalid` for what Ajv found in a value: it names the field, the bound and what came.
+ * Makes the refusal `invalid` of Ajv's errors; it names the field, the bound and the value.
  *
- * @param errors with `verbose`, of a schema of ours
+ * @param errors with `verbose`
  * @param name how the message names the value as a whole
- * @param notes what was left out of it, which may have been meant for what is missing
+ * @param notes ignored fields, which may have been meant for a missing one
  */
 export function toRefusal(
   errors: readonly ErrorObject[],
@@ -22,9 +26,8 @@ export function toRefusal(
   const unknown = unknownField(error)
   if (unknown !== undefined) {
     const known = Object.keys((error.parentSchema?.properties ?? {}) as object)
-    const field = fieldPath(
-      `${error.instancePath}/${unknown.replaceAll('~', '~0').replaceAll('/', '~1')}`,
-    )
+    const pointer = unknown.replaceAll('~', '~0').replaceAll('/', '~1')
+    const field = fieldPath(`${error.instancePath}/${pointer}`)
     return new Refusal('invalid', `unknown field ${field}`, unknownFieldHint(unknown, known))
   }
   const isMissing = error.keyword === 'required' && ignored.size > 0
@@ -32,10 +35,7 @@ export function toRefusal(
   return new Refusal('invalid', errorMessage(error, name), hint)
 }
 
-/**
- * The field that the schema does not know. A misspelt required field is missing too, and Ajv reports
- * that first: the name that came is what helps.
- */
+/** The field that the schema does not know. Of a misspelt required field Ajv first reports that it is missing. */
 function unknownField({ keyword, params, data, parentSchema }: ErrorObject): string | undefined {
   if (keyword === 'additionalProperties') return String(params.additionalProperty)
   if (keyword !== 'required' || parentSchema?.additionalProperties !== false) return undefined
@@ -43,10 +43,7 @@ function unknownField({ keyword, params, data, parentSchema }: ErrorObject): str
   return Object.keys(data as object).find(name => !Object.hasOwn(known, name))
 }
 
-/**
- * The error to report. A union reports a fault for each of its members: the member that was meant
- * is the one whose type matched and whose fault is deepest.
- */
+/** The error to report: of a union, that of the member whose type matched and whose fault is deepest. */
 function mostSpecificError(errors: readonly ErrorObject[]): ErrorObject | undefined {
   const last = errors.at(-1)
   if (last?.keyword !== 'anyOf') return last
@@ -76,7 +73,7 @@ type MessageTemplate = (
   schema: JsonSchema,
 ) => string
 
-/** The second half of a message, by keyword: the bound, then what came. */
+/** The second half of a message, by keyword: the bound, then the value. */
 const messageTemplates: Record<string, MessageTemplate> = {
   type: ({ type }, came) => `must be ${describeTypes(type)}, not ${describeValue(came)}`,
   enum: ({ allowedValues }, came) =>

@@ -1,25 +1,29 @@
 import { Ajv2020, type AnySchema, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { hasZone, isDateTime } from '#shared/core/dates.ts'
-import { clampFields, InputNotes, removeUnknown } from '#shared/core/lenient-input.ts'
-import { readBooleans, requirePlainNumbers } from '#shared/core/query-values.ts'
+import {
+  clampFields,
+  InputNotes,
+  readBooleans,
+  removeUnknown,
+  requirePlainNumbers,
+} from '#shared/core/lenient-input.ts'
 import { SchemaWalk, type JsonSchema } from '#shared/core/schema-walk.ts'
 import { toRefusal } from '#shared/core/shape-refusal.ts'
 
-/** A JSON Schema, 2020-12. */
 export type Schema = JsonSchema
 
 /** Checks a value from outside. Inside the service its type is trusted. */
 export type Shape<T> = {
   readonly schema: Schema
   /**
-   * The value as a `T`: absent fields get their defaults.
+   * Returns the value with the defaults of absent fields.
    *
-   * @param notes gets what was left out and brought to its bound
+   * @param notes gets the ignored fields and the changed values
    * @throws Refusal `invalid` naming the first fault: its field, the bound and the value.
    */
   check(value: unknown, notes?: InputNotes): T
-  /** Compiles the schema, if no check has done so: 1 to 40 ms of CPU. */
+  /** Compiles the schema before its first check: 1 to 40 ms of CPU. */
   compile(): void
 }
 
@@ -28,20 +32,19 @@ export type ShapeOptions = {
   name?: string
   /** Reads numbers and booleans from text, for queries and paths; checks a copy. */
   coerce?: boolean
-  /** Takes null in an optional field, at any depth, for its absence, where the schema has no null. */
+  /** Reads null in an optional field, at any depth, as its absence, where the schema has no null. */
   nullIsAbsent?: boolean
-  /** Leaves out fields that the schema does not know, unless the name is nearly that of one it does. */
+  /** Ignores unknown fields, but for those with nearly the name of a known one. */
   ignoresUnknown?: boolean
   /** The document that the schema's references point to, with an `$id` and `$defs`. */
   document?: Schema
 }
 
 /**
- * Makes a shape of a schema. It is compiled at its first check, or before by `compile`; until then it costs
- * nothing.
+ * Makes a shape of a schema, which is compiled at its first check or by `compile`.
  *
- * Annotations of our own: `x-says` describes a pattern in a message, such as `must not hold …`; what is
- * `x-clamped` is brought down to its bound; `x-contract` is for the reference.
+ * Annotations of our own: `x-says` describes a pattern in a message, such as `must not hold …`; `x-clamped` values are
+ * brought down to their bound; `x-contract` is for the reference.
  */
 export function shape<T>(schema: Schema, options: ShapeOptions = {}): Shape<T> {
   const {
@@ -96,8 +99,7 @@ function ajvFor(document: Schema = noDocument, coerce: boolean): Ajv2020 {
     useDefaults: true,
     coerceTypes: coerce,
     keywords: ['x-says', 'x-clamped', 'x-contract'],
-    // Tests check our schemas against the meta-schema; here that would cost the first request 43
-    // ms.
+    // Tests check our schemas against the meta-schema; here it would cost the first request 43 ms.
     validateSchema: false,
   })
   addFormats.default(ajv)

@@ -1,26 +1,31 @@
-import { diskFullHint, isDiskFull } from '#shared/core/disk-full.ts'
-
-/** Causes below an error that are looked at. */
-const depthMax = 5
-
 /**
- * What an operator can change about an error of the system, of a server or of what leads to it, in sentences.
+ * What an operator can change about an error of the system or of a server, in sentences.
  *
- * @returns null where it is none of these.
+ * @returns null for all other errors.
  */
 export function systemFault(error: unknown): string | null {
   // The messages of node-pg-migrate have the stack of the database's error in them.
   if (isDiskFull(error)) return `${firstLine(error)}\n${diskFullHint}`
-  let current = error
-  for (let depth = 0; current instanceof Error && depth < depthMax; depth++) {
-    const fault = faultOf(current)
-    if (fault !== null) return fault
-    current = current.cause
-  }
-  return null
+  return (
+    errorsOf(error)
+      .map(faultOf)
+      .find(fault => fault !== null) ?? null
+  )
 }
 
 type SystemError = NodeJS.ErrnoException & { address?: string; port?: number }
+
+const depthMax = 5
+
+/** An error and what caused it. */
+function errorsOf(error: unknown): SystemError[] {
+  const errors: SystemError[] = []
+  for (let current = error; current instanceof Error && errors.length < depthMax;) {
+    errors.push(current)
+    current = current.cause
+  }
+  return errors
+}
 
 function faultOf(error: SystemError): string | null {
   const { code = '', address, port } = error
@@ -46,3 +51,17 @@ const grantHint =
   'Its owner runs: grant create on database <database> to <user>; grant usage, create on schema public to <user>;'
 
 const firstLine = (error: unknown): string => (error as Error).message.split('\n', 1)[0]!
+
+/** `disk_full` of PostgreSQL, `OutOfDiskSpace` of MongoDB, and the system's own. */
+const diskFullCodes = new Set<unknown>(['53100', 14_031, 'ENOSPC'])
+
+const diskFullWords = /No space left on device|OutOfDiskSpace|ENOSPC/i
+
+/** Whether an error, or what caused it, is a full disk: here, of PostgreSQL or of MongoDB. */
+export const isDiskFull = (error: unknown): boolean =>
+  errorsOf(error).some(
+    ({ code, message }) => diskFullCodes.has(code) || diskFullWords.test(message),
+  )
+
+export const diskFullHint =
+  'No space is left on the disk of a database: free some, then start again. What was stored stays'

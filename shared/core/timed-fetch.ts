@@ -1,20 +1,32 @@
 import { providerSeconds } from '#shared/core/metrics.ts'
 import { withSpan } from '#shared/core/trace.ts'
 
-/** `fetch` for the calls to one provider; it measures the time to the response's status. */
+/** Measures a call of a provider until the head of its response; status 0 where there was none. */
+export function timeProviderCall<Answer>(
+  provider: string,
+  call: () => Promise<Answer>,
+  statusOf: (answer: Answer) => number,
+): Promise<Answer> {
+  const stopTimer = providerSeconds.startTimer({ provider })
+  return withSpan('provider', { 'server.name': provider }, async span => {
+    let status = 0
+    try {
+      const answer = await call()
+      status = statusOf(answer)
+      return answer
+    } finally {
+      stopTimer({ status })
+      span.setAttribute('http.response.status_code', status)
+    }
+  })
+}
+
+/** `fetch` with `timeProviderCall`. */
 export const timedFetch =
   (provider: string): typeof fetch =>
-  async (input, init) => {
-    const stopTimer = providerSeconds.startTimer({ provider })
-    return withSpan('provider', { 'server.name': provider }, async span => {
-      try {
-        const response = await fetch(input, init)
-        stopTimer({ status: response.status })
-        span.setAttribute('http.response.status_code', response.status)
-        return response
-      } catch (error) {
-        stopTimer({ status: 0 })
-        throw error
-      }
-    })
-  }
+  (input, init) =>
+    timeProviderCall(
+      provider,
+      () => fetch(input, init),
+      ({ status }) => status,
+    )

@@ -11,19 +11,16 @@ import {
   type Tracer,
 } from '@opentelemetry/api'
 
-/** Without an SDK in the process every span is a no-op; the service itself ships none. */
+/** Without an SDK in the process every span is a no-op; the service ships none. */
 const activeTracer = (): Tracer => trace.getTracer('memory-vault')
 const noProvider = new ProxyTracerProvider().getDelegate()
 const noSpan = trace.wrapSpanContext(INVALID_SPAN_CONTEXT)
 
-/** Whether spans reach anyone; a span that does not costs as much as one that does. */
+/** Whether an SDK takes spans. A span without one costs as much. */
 const isTraced = (): boolean =>
   (trace.getTracerProvider() as Partial<ProxyTracerProvider>).getDelegate?.() !== noProvider
 
-/** The request's headers, as Node reads them: they continue a trace that the client began. */
-type Carrier = Readonly<Record<string, string | string[] | undefined>>
-
-/** Runs work in a span of the active trace; the span fails with the work. */
+/** Runs work in a span of the active trace. */
 export const withSpan = <Result>(
   name: string,
   attributes: Attributes,
@@ -35,7 +32,7 @@ export const withSpan = <Result>(
 
 /** Runs a request in a span of the trace its `traceparent` names, or of a new one. */
 export function withRequestSpan<Result>(
-  headers: Carrier,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
   attributes: Attributes,
   work: (span: Span) => Promise<Result>,
 ): Promise<Result> {

@@ -1,8 +1,7 @@
 /**
- * Waits for `work` for `ms` milliseconds at most. Work that ends later is not stopped: its value or error
- * is ignored.
+ * Waits for `work` for `ms` milliseconds at most. Later its value or error is ignored.
  *
- * @param onTimeout gives the value to return in place of the work's, or throws
+ * @param onTimeout returns the value in place of the work's, or throws
  */
 export async function withTimeout<Result, LateResult>(
   work: Promise<Result>,
@@ -10,7 +9,7 @@ export async function withTimeout<Result, LateResult>(
   onTimeout: () => LateResult,
 ): Promise<Result | LateResult> {
   const timeout = Promise.withResolvers<void>()
-  // One turn later: when the event loop was blocked, an answer that has arrived is read first.
+  // One turn later, so that after a blocked event loop an answer that has arrived is read first.
   const timer = setTimeout(() => setImmediate(timeout.resolve), ms)
   try {
     return await Promise.race([work, timeout.promise.then(onTimeout)])

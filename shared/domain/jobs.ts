@@ -1,18 +1,5 @@
 import { Refusal, type RefusalReason } from '#shared/core/errors.ts'
-import type {
-  IngestJob,
-  ClearJob,
-  DeleteIdsJob,
-  AccountEraseJob,
-  StepJob,
-  EditJob,
-  CommitJob,
-  OrgExtractJob,
-  OrgTurnJob,
-  RelabelJob,
-  TagRunJob,
-  WebhookJob,
-} from '#shared/domain/job-payloads.ts'
+import type * as payloads from '#shared/domain/job-payloads.ts'
 
 /**
  * The queue board: every background job with its payload and its options. Names are stable; renaming one
@@ -20,23 +7,23 @@ import type {
  * renamed or retyped.
  */
 export type JobPayloads = {
-  ingest: IngestJob
-  upload: StepJob
-  import: StepJob
-  'edit-settle': EditJob
-  'commit-apply': CommitJob
-  'copy-chunk': StepJob
-  reembed: StepJob
-  'delete-ids': DeleteIdsJob
-  retention: StepJob
-  clear: ClearJob
-  'account-erase': AccountEraseJob
-  'org-extract': OrgExtractJob
-  'org-tag': OrgTurnJob
-  'org-reconcile': OrgTurnJob
-  'org-relabel': RelabelJob
-  'org-tag-run': TagRunJob
-  webhook: WebhookJob
+  ingest: payloads.IngestJob
+  upload: payloads.StepJob
+  import: payloads.StepJob
+  'edit-settle': payloads.EditJob
+  'commit-apply': payloads.CommitJob
+  'copy-chunk': payloads.StepJob
+  reembed: payloads.StepJob
+  'delete-ids': payloads.DeleteIdsJob
+  retention: payloads.StepJob
+  clear: payloads.ClearJob
+  'account-erase': payloads.AccountEraseJob
+  'org-extract': payloads.OrgExtractJob
+  'org-tag': payloads.OrgTurnJob
+  'org-reconcile': payloads.OrgTurnJob
+  'org-relabel': payloads.RelabelJob
+  'org-tag-run': payloads.TagRunJob
+  webhook: payloads.WebhookJob
   sweep: Record<string, never>
 }
 
@@ -168,3 +155,13 @@ export const isPermanentFailure = (error: unknown): boolean =>
   error instanceof Refusal && !isRetried[error.reason]
 
 export const deadLetterQueueOf = (name: JobName): string => `${name}.dead`
+
+/** Something outside of the process that jobs need does not answer, or refuses whatever it is asked. */
+export type Outage = {
+  /** `mongodb`, or the name of an embedding model. */
+  dependency: string
+  /** One line, without anything of a client. */
+  reason: string
+  /** Whether this process finds out by itself when it is over; otherwise the job must ask again. */
+  isAway: boolean
+}

@@ -1,9 +1,4 @@
-import {
-  readPages,
-  verifyChain,
-  type ChainEntry,
-  type ChainVerification,
-} from '#shared/core/hash-chain.ts'
+import { verifyChain, type ChainEntry, type ChainVerification } from '#shared/core/hash-chain.ts'
 import {
   accountChainHead,
   accountChainEntries,
@@ -13,26 +8,18 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 
 export type EventChainResult = ChainVerification & { account: string }
 
-/**
- * Recomputes the hash chain of an account's events.
- *
- * @param anchors of this account, from earlier checks
- * @returns the end of the chain, or the first event where it is broken.
- */
+/** Recomputes the hash chain of an account's events. @param anchors of this account, from earlier checks */
 export async function verifyAccountEvents(
   query: Query,
   account: string,
   anchors: readonly { position: number; hash: string }[] = [],
 ): Promise<EventChainResult> {
   const head = () => accountChainHead(query, account)
-  const rows = readPages<AccountEvent>(page => accountChainEntries(query, account, page))
-  return {
-    account,
-    ...(await verifyChain({ owner: account, rows, linkOf: toEventChainEntry, head, anchors })),
-  }
+  const read = async (page: { after: number; limit: number }) =>
+    (await accountChainEntries(query, account, page)).map(toEventChainEntry)
+  return { account, ...(await verifyChain({ owner: account, read, head, anchors })) }
 }
 
-/** The fields of an event that its hash covers. */
 export const toEventChainEntry = (event: AccountEvent): ChainEntry => {
   const { position, hash, id, action, subject, micros, actor, change } = event
   const payload = [action, subject, micros, actor, ...(change === null ? [] : [change])]

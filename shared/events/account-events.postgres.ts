@@ -1,6 +1,6 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** Every action that an account's events record, as the contract lists them. */
+/** As the contract lists them. */
 export const accountActions = [
   'key.minted',
   'key.rotated',
@@ -41,7 +41,6 @@ export const accountActions = [
 
 export type AccountAction = (typeof accountActions)[number]
 
-/** One action on an account, with its position and hash in the chain. */
 export type AccountEvent = {
   position: number
   hash: Buffer
@@ -51,13 +50,12 @@ export type AccountEvent = {
   /** Microseconds since 1970, as digits: more than a number holds. */
   micros: string
   actor: string
-  /** The product's id of the user whose key it was done to, while its vault exists; only in lists. */
+  /** The product's id of the user whose key is the subject, while its vault exists; only in lists. */
   externalId?: string | null
   /** JSON of `[before, after]`, or `[before, after, organization]`, where the event records a change. */
   change: string | null
 }
 
-/** What an event may record of a value before and after it. */
 export type RecordedValue = string | number | RecordedFields | null
 
 /** Ids, labels, counts and settings; never words of members, and no secret. */
@@ -70,10 +68,10 @@ const columns = `position, hash, id, action, subject, actor, change,
 
 export type NewAccountEvent = {
   account: string
-  /** Who did it: an admin's email, a Memory Key, masked, or `serviceActor`. */
+  /** An admin's email, a masked Memory Key, or `serviceActor`. */
   actor: string
   action: AccountAction
-  /** A key or credential, masked; the id of a webhook, an organization or a part of one; a provider; `account`. */
+  /** A masked key or credential; the id of a webhook, an organization or a part of one; a provider; `account`. */
   subject: string
   /** A value before and after. */
   change?: readonly [before: RecordedValue, after: RecordedValue]
@@ -81,25 +79,25 @@ export type NewAccountEvent = {
   organization?: string
 }
 
-/** The actor of what no request caused: scripts of the operator, and workers. */
+/** The actor of scripts of the operator, and of workers. */
 export const serviceActor = 'service'
 
-/** Records one action. Call it in the transaction that does what the event names. */
+/** Records one action. Call it in the transaction of that action. */
 export const recordAccountEvent = (
   tx: Pick<Transaction, 'query'>,
   event: NewAccountEvent,
 ): Promise<void> => recordAccountEvents(tx, [event])
 
 /**
- * Appends events, in this order, to the chains of their accounts; position, time and hash come from
- * the trigger `chain_account_event`. Events of an account that does not exist are left out.
+ * Appends events, in this order, to the chains of their accounts; events of a missing account are left out. Position,
+ * time and hash come from the trigger `chain_account_event`.
  */
 export async function recordAccountEvents(
   { query }: Pick<Transaction, 'query'>,
   events: readonly NewAccountEvent[],
 ): Promise<void> {
   if (events.length === 0) return
-  // The account is locked before its chain, in the order in which its erasure locks both.
+  // Locks the account before its chain, in the order of the erasure.
   await query(
     `with item as (
        select * from jsonb_to_recordset($1::jsonb)
@@ -180,7 +178,7 @@ export async function accountChainEntries(
   return rows
 }
 
-/** Accounts that have events, after an id, in the order of their ids. */
+/** Accounts with events, after an id, by id. */
 export async function accountIdsWithEvents(
   query: Query,
   after: string | null,

@@ -1,10 +1,11 @@
 import Anthropic from '@anthropic-ai/sdk'
 import {
+  completionRefusal,
   completionRetryPolicy,
   completionTokensMax,
-  completionRefusal,
-} from '#shared/models/completion-failure.ts'
-import type { CompletionModel, CompletionModelSettings } from '#shared/models/completion-model.ts'
+  type CompletionModel,
+  type CompletionModelSettings,
+} from '#shared/models/completion-model.ts'
 
 /** The name of the only tool: its input is the answer. */
 const answerTool = 'answer'

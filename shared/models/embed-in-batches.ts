@@ -1,8 +1,7 @@
 import { embeddingsRefused, embeddingsSplit } from '#shared/core/metrics.ts'
 import type { BatchLimits } from '#shared/models/batch-limits.ts'
 import { EmbeddingRefusal } from '#shared/models/embeddings-call.ts'
-import { isPassingStatus } from '#shared/models/model-refusal.ts'
-import { plainText } from '#shared/models/plain-text.ts'
+import { isPassingStatus, plainText } from '#shared/models/model-refusal.ts'
 import { splitText, weightedMeanVector } from '#shared/models/split-text.ts'
 
 type BatchCall = {

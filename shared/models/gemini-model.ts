@@ -4,12 +4,13 @@ import {
   type ResponseSchema,
 } from '@google/generative-ai'
 import {
+  completionRefusal,
   completionRetryPolicy,
   completionTokensMax,
-  completionRefusal,
-} from '#shared/models/completion-failure.ts'
+  type CompletionModel,
+  type CompletionModelSettings,
+} from '#shared/models/completion-model.ts'
 import type { Schema } from '#shared/core/shape.ts'
-import type { CompletionModel, CompletionModelSettings } from '#shared/models/completion-model.ts'
 
 /** Gemini models, which enforce the schema. */
 export function openGeminiModel(settings: CompletionModelSettings): CompletionModel {

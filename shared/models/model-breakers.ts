@@ -1,9 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { Breaker, type BreakerState } from '#shared/core/breaker.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import type { Outage } from '#shared/domain/outage.ts'
-import { DimensionRefusal } from '#shared/models/dimension-refusal.ts'
-import { ModelRefusal } from '#shared/models/model-refusal.ts'
+import type { Outage } from '#shared/domain/jobs.ts'
+import { DimensionRefusal, ModelRefusal } from '#shared/models/model-refusal.ts'
 
 /** Models with a breaker beside the default one. A gateway may answer to any name that clients invent. */
 const modelsMax = 64

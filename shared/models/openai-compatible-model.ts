@@ -1,16 +1,18 @@
-import OpenAI from 'openai'
-import { completionRetryPolicy, completionRefusal } from '#shared/models/completion-failure.ts'
-import { openOpenAiClient } from '#shared/models/openai-client.ts'
-import type {
-  CompletionModel,
-  CompletionModelSettings,
-  CompletionRequest,
+import OpenAI, { AzureOpenAI } from 'openai'
+import {
+  hasDeploymentPaths,
+  openAiBaseUrl,
+  openAiKeyHeader,
+} from '#shared/core/provider-registry.ts'
+import {
+  completionRefusal,
+  completionRetryPolicy,
+  type CompletionModel,
+  type CompletionModelSettings,
 } from '#shared/models/completion-model.ts'
+import type { ProviderAccess } from '#shared/models/model-catalog.ts'
 
-/**
- * Models behind an OpenAI-compatible API. They are asked for the schema (`json_schema`, strict); a
- * provider that refuses it is asked for any JSON, and then in words only.
- */
+/** Models behind an OpenAI-compatible API. */
 export function openOpenAiCompatibleModel(settings: CompletionModelSettings): CompletionModel {
   const client = openOpenAiClient(settings, {
     maxRetries: completionRetryPolicy.retries,
@@ -18,32 +20,25 @@ export function openOpenAiCompatibleModel(settings: CompletionModelSettings): Co
   })
   return {
     async complete({ instructions, userPrompt, schema }, signal) {
-      for (const format of responseFormats) {
-        try {
-          const { choices, usage } = await client.chat.completions.create(
-            {
-              model: settings.name,
-              messages: [
-                { role: 'system', content: instructions },
-                { role: 'user', content: userPrompt },
-              ],
-              ...format(schema),
-            },
-            { signal },
-          )
-          return {
-            text: choices?.[0]?.message?.content ?? '',
-            isComplete: !incompleteFinishReasons.has(choices?.[0]?.finish_reason ?? ''),
-            inputTokens: usage?.prompt_tokens ?? 0,
-            cachedTokens: usage?.prompt_tokens_details?.cached_tokens ?? 0,
-            outputTokens: usage?.completion_tokens ?? 0,
-          }
-        } catch (error) {
-          signal.throwIfAborted()
-          if (format === textFormat || !isFormatRejected(error)) throw toRefusal(settings, error)
+      const messages = [
+        { role: 'system', content: instructions },
+        { role: 'user', content: userPrompt },
+      ] as const
+      try {
+        const body = { model: settings.name, messages: [...messages] }
+        const { choices, usage } = await completeInForm(client, body, schema, { signal })
+        return {
+          text: choices?.[0]?.message?.content ?? '',
+          isComplete: !incompleteFinishReasons.has(choices?.[0]?.finish_reason ?? ''),
+          inputTokens: usage?.prompt_tokens ?? 0,
+          cachedTokens: usage?.prompt_tokens_details?.cached_tokens ?? 0,
+          outputTokens: usage?.completion_tokens ?? 0,
         }
+      } catch (error) {
+        signal.throwIfAborted()
+        const status = error instanceof OpenAI.APIError ? error.status : undefined
+        throw completionRefusal(settings, status as number | undefined)
       }
-      throw completionRefusal(settings, undefined)
     },
   }
 }
@@ -56,25 +51,70 @@ const incompleteFinishReasons = new Set<string>([
   'insufficient_system_resource',
 ])
 
-type ResponseFormat = (
-  schema: CompletionRequest['schema'],
-) => Pick<OpenAI.Chat.ChatCompletionCreateParamsNonStreaming, 'response_format'>
+type ChatBody = Omit<OpenAI.Chat.ChatCompletionCreateParamsNonStreaming, 'response_format'>
 
-const jsonSchemaFormat: ResponseFormat = schema => ({
-  response_format: {
-    type: 'json_schema',
-    json_schema: { name: 'answer', strict: true, schema: { ...schema } },
-  },
-})
-const jsonObjectFormat: ResponseFormat = () => ({ response_format: { type: 'json_object' } })
-const textFormat: ResponseFormat = () => ({})
-const responseFormats = [jsonSchemaFormat, jsonObjectFormat, textFormat]
+/** Ways to ask for the form of an answer, the strictest first. */
+const forms: ((
+  schema: object,
+) => Pick<OpenAI.Chat.ChatCompletionCreateParamsNonStreaming, 'response_format'>)[] = [
+  schema => ({
+    response_format: {
+      type: 'json_schema',
+      json_schema: { name: 'answer', strict: true, schema: { ...schema } },
+    },
+  }),
+  () => ({ response_format: { type: 'json_object' } }),
+  () => ({}),
+]
+
+/**
+ * Asks for an answer as JSON of a schema. A provider that refuses this form is asked for any JSON, then in words only.
+ *
+ * @param state the number of the form to begin with; it is raised with each refusal
+ */
+export async function completeInForm(
+  client: OpenAI,
+  body: ChatBody,
+  schema: object,
+  options: { signal?: AbortSignal },
+  state = { form: 0 },
+): Promise<OpenAI.Chat.ChatCompletion> {
+  for (; ; state.form++) {
+    try {
+      return await client.chat.completions.create(
+        { ...body, ...forms[state.form]!(schema) },
+        options,
+      )
+    } catch (error) {
+      if (state.form === forms.length - 1 || !isFormRejected(error)) throw error
+    }
+  }
+}
 
 /** Some answer 404 for a parameter that none of their models supports. */
-const isFormatRejected = (error: unknown): boolean =>
+const isFormRejected = (error: unknown): boolean =>
   error instanceof OpenAI.APIError &&
   [400, 404, 415, 422].includes(error.status as number) &&
   /response_?format|json_?(schema|object|mode)|structured/i.test(error.message)
 
-const toRefusal = (settings: CompletionModelSettings, error: unknown) =>
-  completionRefusal(settings, error instanceof OpenAI.APIError ? error.status : undefined)
+type CallOptions = { maxRetries: number; timeout: number; fetch?: typeof fetch }
+
+/** The SDK's client for the OpenAI-compatible API of a provider. */
+export function openOpenAiClient(
+  { provider, apiKey }: ProviderAccess,
+  options: CallOptions,
+): OpenAI {
+  // The SDK asks for a key also where none is needed.
+  const key = apiKey || 'none'
+  const { apiVersion } = provider
+  const client = { ...options, apiKey: key, baseURL: openAiBaseUrl(provider) }
+  if (apiVersion !== undefined && hasDeploymentPaths(provider))
+    return new AzureOpenAI({ ...client, apiVersion })
+  return new OpenAI({
+    ...client,
+    ...(apiVersion !== undefined && { defaultQuery: { 'api-version': apiVersion } }),
+    ...(provider.isAzure && {
+      defaultHeaders: { authorization: null, ...openAiKeyHeader(provider, key) },
+    }),
+  })
+}

@@ -1,12 +1,10 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { openAiKeyHeader, openAiUrl } from '#shared/core/provider-address.ts'
+import { openAiKeyHeader, openAiUrl } from '#shared/core/provider-registry.ts'
 import { unmeasuredCalibration } from '#shared/models/calibration/calibrate-embedder.ts'
 import { batchLimitsOf } from '#shared/models/batch-limits.ts'
-import { DimensionRefusal } from '#shared/models/dimension-refusal.ts'
+import { DimensionRefusal, ModelRefusal, plainText } from '#shared/models/model-refusal.ts'
 import { embedInBatches } from '#shared/models/embed-in-batches.ts'
-import { ModelRefusal } from '#shared/models/model-refusal.ts'
-import { plainText } from '#shared/models/plain-text.ts'
 import {
   callEmbeddings,
   EmbeddingRefusal,
@@ -19,7 +17,7 @@ import {
   type InputForm,
   type SetPrefixes,
 } from '#shared/models/embedding-forms.ts'
-import type { ProviderAccess } from '#shared/models/model-list.ts'
+import type { ProviderAccess } from '#shared/models/model-catalog.ts'
 import { toUnitLength } from '#shared/models/split-text.ts'
 
 export type EmbeddingModelSettings = ProviderAccess & {

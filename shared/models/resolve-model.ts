@@ -2,6 +2,7 @@ import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { reachableProviders, type ModelCatalog } from '#shared/models/model-catalog.ts'
 import {
+  providerOfKey,
   providersWithFormat,
   splitModelName,
   type ApiFormat,
@@ -55,7 +56,10 @@ const modelNamePattern = /^[\x21-\x7E]{1,200}$/
  *   format.
  */
 export async function resolveModel(
-  { catalog, config }: { catalog: ModelCatalog; config: Pick<Config, 'providers'> },
+  {
+    catalog,
+    config,
+  }: { catalog: Pick<ModelCatalog, 'modelLists'>; config: Pick<Config, 'providers'> },
   requestedName: string,
   format: ApiFormat,
   loadKeys: () => Promise<ReadonlyMap<string, string>>,
@@ -141,3 +145,18 @@ function requireFormat(model: ModelRef, format: ApiFormat, providers: Providers)
 }
 
 const truncateName = (name: string): string => name.slice(0, 64)
+
+/**
+ * Refuses a key that is plainly another provider's, before it leaves: the provider would learn it.
+ *
+ * @throws Refusal `invalid` naming both providers.
+ */
+export function requireKeyForm(provider: string, key: string): void {
+  const owner = providerOfKey(key)
+  if (owner === undefined || owner === provider) return
+  throw new Refusal(
+    'invalid',
+    `This provider key is one of ${owner}, and the request is for ${provider}; it was not sent`,
+    `Send a key of ${provider}, or name a model of ${owner}`,
+  )
+}

@@ -2,7 +2,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import type { Metadata } from '#shared/domain/metadata.ts'
 import type { Message, Turn } from '#shared/domain/message-content.ts'
 import { toReadTurns } from '#shared/domain/turn/conversation.ts'
-import type { RedactionKind } from '#shared/privacy/detectors.ts'
+import { defaultRedactionKinds, type RedactionKind } from '#shared/privacy/detectors.ts'
 import { findPrivateData, redactText } from '#shared/privacy/redact.ts'
 
 /** How private data in a text to be stored is handled; null: it is stored. */
@@ -154,3 +154,21 @@ export const redactOrSkipTurns = (
     if (text === undefined || (turn.speaker && speaker === undefined)) return []
     return [{ ...turn, text, ...(speaker && { speaker }) }]
   })
+
+/** A redaction decision and its origin. */
+export type EffectivePolicy = {
+  redaction: StoredRedactionPolicy
+  decidedBy: 'default' | 'account' | 'organization'
+}
+
+export const defaultRedaction: StoredRedactionPolicy = { mode: 'off', kinds: defaultRedactionKinds }
+
+export type RedactionInput = {
+  mode: StoredRedactionPolicy['mode']
+  kinds?: readonly RedactionKind[] | undefined
+}
+
+export const toStoredRedaction = ({
+  mode,
+  kinds = defaultRedactionKinds,
+}: RedactionInput): StoredRedactionPolicy => ({ mode, kinds })

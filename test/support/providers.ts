@@ -1,6 +1,5 @@
-import { environmentReader } from '#shared/core/environment-reader.ts'
+import { environmentReader, readProviders } from '#shared/core/read-providers.ts'
 import type { Providers } from '#shared/core/provider-registry.ts'
-import { readProviders } from '#shared/core/read-providers.ts'
 
 /** The providers of an environment. */
 export function providersOf(env: Record<string, string>): Providers {

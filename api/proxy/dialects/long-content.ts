@@ -1,4 +1,4 @@
-import { createWorkerThread } from '#shared/core/thread.ts'
+import { WorkerThread } from '#shared/core/thread.ts'
 import type { ContentReading } from '#shared/domain/turn/conversation.ts'
 
 /** Bytes of a content from which on it is read in the thread: fewer take some 2 ms. */
@@ -31,7 +31,7 @@ export function readLongContent(
   return thread.ask({ role, bytes, isVerbatim }, [bytes.buffer])
 }
 
-const thread = createWorkerThread<LongContent, LongContentReading>(
+const thread = new WorkerThread<LongContent, LongContentReading>(
   'contents',
   new URL('long-content.worker.ts', import.meta.url),
 )

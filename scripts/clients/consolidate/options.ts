@@ -5,8 +5,7 @@ import {
   type ServiceConnection,
 } from '#scripts/service-connection.ts'
 import type { ConsolidationPlan } from '#scripts/clients/consolidate/run.ts'
-import { environmentReader, type Environment } from '#shared/core/environment-reader.ts'
-import { readProviders } from '#shared/core/read-providers.ts'
+import { environmentReader, readProviders, type Environment } from '#shared/core/read-providers.ts'
 import { openChatModel, type ChatModel } from '#shared/models/openai-chat.ts'
 
 export type ConsolidateOptions = {

@@ -13,24 +13,22 @@ import {
 } from '#shared/events/webhooks/deliveries.postgres.ts'
 import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 import type { WebhookSender } from '#shared/events/webhooks/send.ts'
-import { openUrl } from '#shared/events/webhooks/sealed-url.ts'
-import { openSecret } from '#shared/events/webhooks/webhook.ts'
+import { openSecret, openUrl } from '#shared/events/webhooks/webhook.ts'
 import type { Snooze } from '#shared/storage/queue/job-outcome.ts'
 
 type DeliveryBackend = { postgres: Postgres; seal: Seal; log: Log; webhookSender: WebhookSender }
 
-/** After the first try; three days in all, as Standard Webhooks suggests. */
+/** After the first try: three days in all, as Standard Webhooks suggests. */
 const retrySeconds = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400] as const
-/** Up to a fifth later, so that messages that failed together are not sent again together. */
+/** Up to a fifth later, to spread messages that failed together. */
 const jitter = 0.2
 const failingDaysMax = 5
 
 /**
- * Sends a message once, records how that went, and snoozes the job until the next try. A message that is
- * not pending (delivered, given up, or deleted with its webhook) needs no more; one whose webhook is
- * switched off is given up.
+ * Sends a message once, records the outcome, and snoozes the job until the next try. A message that is delivered,
+ * given up or deleted ends the job; one whose webhook is switched off is given up.
  *
- * @throws Refusal `unavailable` when the database is out of reach: what was sent may be sent again.
+ * @throws Refusal `unavailable` when the database is out of reach: the message may be sent again.
  */
 export async function deliverWebhook(
   backend: DeliveryBackend,
@@ -51,7 +49,7 @@ export async function deliverWebhook(
   const url = openUrl(backend.seal, webhook, storedUrl)
   const secrets = signingSecrets(backend, delivery)
   const attempt = await webhookSender.send({ id, url, secrets, payload }, signal)
-  // A send that the end of this process cut off is no try of the message.
+  // A send that the end of this process cut off does not count as a try.
   if (attempt.error !== null) signal?.throwIfAborted()
 
   const delaySeconds = retrySeconds[attempts]
@@ -76,7 +74,7 @@ export async function deliverWebhook(
   return isPending && nextTrySeconds !== null ? { snoozeSeconds: nextTrySeconds } : undefined
 }
 
-/** The envelope of Standard Webhooks; the same for every try. */
+/** The envelope of Standard Webhooks, the same for every try. */
 const buildPayload = ({ event, createdAt, data }: PendingDelivery): string =>
   JSON.stringify({ type: event, timestamp: createdAt.toISOString(), data })
 
@@ -91,8 +89,8 @@ const signingSecrets = (
 const unsentMax = 1_000
 
 /**
- * Sends jobs for due messages that have none: those of changes that were made without a queue at hand, as an
- * edit is (`finalizeEdit`) or a cancellation by the operator (`cancelAsOperator`).
+ * Sends jobs for due messages without one: those of changes made without a queue, such as an edit (`finalizeEdit`) or a
+ * cancellation by the operator (`cancelAsOperator`).
  *
  * @returns how many.
  */

@@ -2,7 +2,6 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 import { deadLetterQueueOf } from '#shared/domain/jobs.ts'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 
-/** One try in the log. */
 type LoggedAttempt = { at: string; status: number | null; error: string | null; ms: number }
 
 export type DeliveryRow = {
@@ -10,7 +9,7 @@ export type DeliveryRow = {
   event: string
   data: object
   state: 'pending' | 'delivered' | 'failed'
-  /** Of a pending one: when its next try is. */
+  /** The next try of a pending message. */
   dueAt: Date
   /** The newest thirty, oldest first. */
   tries: LoggedAttempt[]
@@ -26,7 +25,7 @@ export type DeliveryFilter = {
   limit: number
 }
 
-/** The log of a webhook, newest first. The next page begins after the `position` of the last row. */
+/** The log of a webhook, newest first; the next page begins after the `position` of the last row. */
 export async function listDeliveries(
   query: Query,
   webhook: string,
@@ -59,7 +58,7 @@ export async function insertDeliveries(
   return rows
 }
 
-/** Writes a message for one webhook, whatever it is subscribed to. @returns false when the id exists. */
+/** Writes a message for one webhook, whatever its subscription. @returns false when the id exists. */
 export async function insertDelivery(
   query: Query,
   { id, webhook, event, data }: { id: string; webhook: string; event: string; data: object },
@@ -72,7 +71,7 @@ export async function insertDelivery(
   return rowCount === 1
 }
 
-/** Makes a message due with all its tries before it; undefined when the webhook has no such message. */
+/** Makes a message due with all its tries; undefined when the webhook has no such message. */
 export async function replayDelivery(
   query: Query,
   webhook: string,
@@ -92,22 +91,19 @@ export type PendingDelivery = {
   account: string
   event: string
   data: object
-  /** How often it has been tried. */
   attempts: number
   createdAt: Date
   /** 0 when it is due. */
   dueInSeconds: number
-  /** The webhook is switched off: nothing is sent to it. */
+  /** The webhook is switched off. */
   isOff: boolean
-  /** Sealed. */
+  /** Sealed, as are the secrets. */
   storedUrl: string
-  /** Sealed. */
   secret: string
-  /** Sealed; null once it does not sign any more. */
+  /** Null once it does not sign any more. */
   formerSecret: string | null
 }
 
-/** A message that is to be sent, and to where. */
 export async function findPendingDelivery(
   query: Query,
   id: string,
@@ -125,21 +121,23 @@ export async function findPendingDelivery(
   return rows[0]
 }
 
-/** The most that one statement gives up. It asks for their state twice: one may be delivered while it waits. */
+/** Rows of one statement, which checks their state twice: a message may be delivered while it waits. */
 export const givenUpMax = 10_000
 
-/** Gives up what is still pending of webhooks that are switched off. @returns how many, at most 10,000. */
-export async function giveUpDeliveries(query: Query): Promise<number> {
+/** Gives up pending messages of webhooks, or of one, that are switched off. @returns how many, at most 10,000. */
+export async function giveUpDeliveries(query: Query, webhook?: string): Promise<number> {
   const { rowCount } = await query(
     `update webhook_deliveries set state = 'failed' where id = any(array(
        select d.id from webhooks w
        join webhook_deliveries d on d.webhook = w.id and d.state = 'pending'
-       where w.disabled_at is not null limit ${givenUpMax})) and state = 'pending'`,
+       where w.disabled_at is not null and ($1::uuid is null or w.id = $1)
+       limit ${givenUpMax})) and state = 'pending'`,
+    [webhook ?? null],
   )
   return rowCount
 }
 
-/** Gives a message up whose webhook is switched off. */
+/** Gives up a message whose webhook is switched off. */
 export async function giveUpDelivery(query: Query, id: string): Promise<void> {
   await query(
     `update webhook_deliveries d set state = 'failed' from webhooks w
@@ -149,7 +147,7 @@ export async function giveUpDelivery(query: Query, id: string): Promise<void> {
   )
 }
 
-/** Messages that are due and that no job delivers, waiting, running or dead; oldest first. */
+/** Due messages without a waiting, running or dead job; oldest first. */
 export async function deliveriesWithoutJob(
   query: Query,
   limit: number,
@@ -166,7 +164,6 @@ export async function deliveriesWithoutJob(
   return rows
 }
 
-/** Per message. */
 const loggedTriesMax = 30
 
 export type AttemptOutcome = {
@@ -175,20 +172,20 @@ export type AttemptOutcome = {
   retrySeconds: number | null
   /** The webhook answered 410. */
   isGone: boolean
-  /** Days of nothing but failures after which the webhook is switched off. */
+  /** Days of failures only, after which the webhook is switched off. */
   failingDaysMax: number
 }
 
 type AttemptResult = {
   /** Another try follows. */
   isPending: boolean
-  /** Why this try has switched the webhook off; null when it has not. */
+  /** Why this try has switched the webhook off, if it has. */
   disabledReason: 'failures' | 'gone' | null
 }
 
 /**
- * Records how a try ended. A failure moves the message to its next try, or gives it up; and the webhook
- * with what waits for it, as `updateWebhook` does, when it has failed for days or is gone.
+ * Records how a try ended. A failure moves the message to its next try or gives it up. A webhook that has failed for
+ * days, or is gone, is switched off as by `updateWebhook`.
  */
 export async function recordAttempt(
   query: Query,
@@ -236,7 +233,7 @@ export async function recordAttempt(
 
 const deliveryRetentionDays = 30
 
-/** Deletes messages of long ago. @returns how many. */
+/** @returns how many. */
 export async function dropOldDeliveries(query: Query): Promise<number> {
   const { rowCount } = await query(
     `delete from webhook_deliveries where id = any(array(

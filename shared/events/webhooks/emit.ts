@@ -1,11 +1,10 @@
-import type { WebhookEventName } from '#shared/events/webhooks/event.ts'
+import type { WebhookEventName } from '#shared/events/webhooks/webhooks.postgres.ts'
 import { insertDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
 import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
 export type WebhookEvent = {
-  /** Whose webhooks receive it. */
   account: string
   event: WebhookEventName
   /** The `data` of the message: ids, states and counts, never what is remembered. */
@@ -13,10 +12,8 @@ export type WebhookEvent = {
 }
 
 /**
- * Writes a message for every active webhook that is subscribed to an event, and sends the jobs that
- * deliver them, in the caller's transaction: they exist when, and only when, it commits.
- *
- * Nothing is emitted about the private vaults of members: the caller leaves those events out.
+ * Writes a message for every active webhook that is subscribed to an event, and sends the jobs that deliver them, in
+ * the caller's transaction. The caller leaves out events about the private vaults of members.
  */
 export async function emitWebhookEvents(
   tx: Transaction,

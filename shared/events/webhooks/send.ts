@@ -1,11 +1,11 @@
 import { Webhook } from 'standardwebhooks'
 import type { Agent, request as UndiciRequest } from 'undici'
+import { Refusal } from '#shared/core/errors.ts'
 import {
   publicLookup,
   requirePublicUrl,
   type AddressPolicy,
 } from '#shared/events/webhooks/ssrf-guard.ts'
-import { Refusal } from '#shared/core/errors.ts'
 
 type WebhookMessage = {
   /** The same for every try, so that receivers can drop duplicates. */
@@ -16,66 +16,68 @@ type WebhookMessage = {
   payload: string
 }
 
-/** How a try ended; `status` is null when there was no response. */
+/** `status` is null when there was no response. */
 type DeliveryAttempt = { status: number | null; error: string | null; ms: number }
-
-export type WebhookSender = {
-  /** Sends a signed message once. Redirects are not followed; only the status of the response counts. */
-  send(message: WebhookMessage, signal?: AbortSignal): Promise<DeliveryAttempt>
-  close(): Promise<void>
-}
 
 const sendTimeouts = { connectMs: 5_000, responseMs: 10_000, totalMs: 15_000 }
 /** Read of a response, so that its connection can be used again. */
 const responseBytesMax = 64 * 1024
 
-/** Sends to the addresses that `addressPolicy` allows, whatever a name resolves to. */
-export function createWebhookSender(
-  addressPolicy: AddressPolicy,
-  bounds: Partial<typeof sendTimeouts> = {},
-): WebhookSender {
-  const { connectMs, responseMs, totalMs } = { ...sendTimeouts, ...bounds }
-  let client: Promise<{ request: typeof UndiciRequest; dispatcher: Agent }> | undefined
-  // Loaded with the first message: web processes never send one.
-  const open = async () => {
+/** Sends to the addresses that the policy allows, whatever a name resolves to. */
+export class WebhookSender {
+  readonly #policy: AddressPolicy
+  readonly #timeouts: typeof sendTimeouts
+  #client: Promise<{ request: typeof UndiciRequest; dispatcher: Agent }> | undefined
+
+  constructor(policy: AddressPolicy, timeouts: Partial<typeof sendTimeouts> = {}) {
+    this.#policy = policy
+    this.#timeouts = { ...sendTimeouts, ...timeouts }
+  }
+
+  /** Sends a signed message once. Redirects are not followed; only the status of the response counts. */
+  async send(
+    { id, url, secrets, payload }: WebhookMessage,
+    signal?: AbortSignal,
+  ): Promise<DeliveryAttempt> {
+    const { request, dispatcher } = await (this.#client ??= this.#open())
+    const startedAt = performance.now()
+    const attempt = (status: number | null, error: string | null): DeliveryAttempt => ({
+      status,
+      error,
+      ms: Math.round(performance.now() - startedAt),
+    })
+    try {
+      const limit = AbortSignal.timeout(this.#timeouts.totalMs)
+      const { statusCode, body } = await request(requirePublicUrl(url, this.#policy), {
+        method: 'POST',
+        dispatcher,
+        headers: buildHeaders(id, secrets, payload),
+        body: payload,
+        signal: signal ? AbortSignal.any([signal, limit]) : limit,
+      })
+      await body.dump({ limit: responseBytesMax })
+      return attempt(statusCode, statusCode >= 200 && statusCode < 300 ? null : 'refused')
+    } catch (error) {
+      return attempt(null, failureReason(error))
+    }
+  }
+
+  async close(): Promise<void> {
+    await (await this.#client)?.dispatcher.destroy()
+  }
+
+  /** Loads the client with the first message: web processes send none. */
+  async #open() {
     const { Agent, request } = await import('undici')
+    const { connectMs, responseMs } = this.#timeouts
     const dispatcher = new Agent({
-      connect: { timeout: connectMs, lookup: publicLookup(addressPolicy) },
+      connect: { timeout: connectMs, lookup: publicLookup(this.#policy) },
       headersTimeout: responseMs,
       bodyTimeout: responseMs,
       keepAliveTimeout: 5_000,
       pipelining: 1,
     })
     return { request, dispatcher }
-  }
-  return {
-    async send({ id, url, secrets, payload }, signal) {
-      const { request, dispatcher } = await (client ??= open())
-      const startedAt = performance.now()
-      const attemptResult = (status: number | null, error: string | null): DeliveryAttempt => ({
-        status,
-        error,
-        ms: Math.round(performance.now() - startedAt),
-      })
-      try {
-        const limit = AbortSignal.timeout(totalMs)
-        const { statusCode, body } = await request(requirePublicUrl(url, addressPolicy), {
-          method: 'POST',
-          dispatcher,
-          headers: buildHeaders(id, secrets, payload),
-          body: payload,
-          signal: signal ? AbortSignal.any([signal, limit]) : limit,
-        })
-        await body.dump({ limit: responseBytesMax })
-        const isAccepted = statusCode >= 200 && statusCode < 300
-        return attemptResult(statusCode, isAccepted ? null : 'refused')
-      } catch (error) {
-        return attemptResult(null, failureReason(error))
-      }
-    },
-    async close() {
-      if (client) await (await client).dispatcher.destroy()
-    },
   }
 }
 
@@ -91,19 +93,18 @@ function buildHeaders(id: string, secrets: readonly string[], payload: string) {
   }
 }
 
-/** Without the error's message, which may name internal addresses. */
-function failureReason(error: unknown): string {
-  if (error instanceof Refusal) return 'not a public address'
-  const { name = '', code = '' } = error as { name?: string; code?: string }
-  if (name === 'TimeoutError' || /TIMEOUT|TIMEDOUT/.test(code)) return 'timed out'
-  return (
-    reasonByCode[code] ?? (/CERT|SSL|TLS|SIGNED/.test(code) ? 'certificate refused' : 'unreachable')
-  )
-}
-
 const reasonByCode: Record<string, string> = {
   EPRIVATE: 'not a public address',
   ENOTFOUND: 'name not found',
   EAI_AGAIN: 'name not found',
   ECONNREFUSED: 'connection refused',
+}
+
+/** Without the error's message, which may name internal addresses. */
+function failureReason(error: unknown): string {
+  if (error instanceof Refusal) return 'not a public address'
+  const { name = '', code = '' } = error as { name?: string; code?: string }
+  if (name === 'TimeoutError' || /TIMEOUT|TIMEDOUT/.test(code)) return 'timed out'
+  const isTls = /CERT|SSL|TLS|SIGNED/.test(code)
+  return reasonByCode[code] ?? (isTls ? 'certificate refused' : 'unreachable')
 }

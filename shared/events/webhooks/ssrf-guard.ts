@@ -2,7 +2,6 @@ import { lookup } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { Refusal } from '#shared/core/errors.ts'
 
-/** Addresses of internal services: nothing is sent there. */
 const privateRanges = new BlockList()
 for (const [address, bits] of [
   ['0.0.0.0', 8],
@@ -23,7 +22,7 @@ for (const [address, bits] of [
 ] as const) {
   privateRanges.addSubnet(address, bits, 'ipv4')
 }
-/** Inside the one global range: documentation, and addresses that embed an IPv4 address. */
+/** In the global range: documentation, and addresses that embed an IPv4 address. */
 for (const [address, bits] of [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -55,8 +54,8 @@ export function isAllowedAddress(address: string, policy: AddressPolicy): boolea
 const urlMax = 2_048
 
 /**
- * The address of a webhook: https, without credentials, not private. What a name resolves to is checked
- * when something is sent.
+ * Requires an address with https, without credentials, not private. The addresses of a name are checked when
+ * something is sent.
  *
  * @throws Refusal `invalid`.
  */
@@ -88,8 +87,8 @@ const isLoopbackHost = (host: string): boolean =>
   (isIP(host) !== 0 && loopbackRanges.check(host, isIP(host) === 4 ? 'ipv4' : 'ipv6'))
 
 /**
- * Resolves a name for a connection, so that the address that was checked is the one that is connected to.
- * A name with a private address beside a public one is refused.
+ * Resolves a name for a connection, which then goes to the address that was checked. A name with any private address
+ * is refused.
  */
 export const publicLookup =
   (policy: AddressPolicy): LookupFunction =>

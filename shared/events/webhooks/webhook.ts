@@ -7,42 +7,45 @@ import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Postgres, Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import {
+  givenUpMax,
+  giveUpDeliveries,
   insertDelivery,
   replayDelivery,
   type DeliveryRow,
 } from '#shared/events/webhooks/deliveries.postgres.ts'
 import {
+  deleteDeliveries,
+  deleteWebhook,
   findStoredWebhook,
-  giveUpBacklog,
   insertWebhook,
   listStoredWebhooks,
   replaceSecret,
+  switchOffWebhooks,
+  testEvent,
   updateWebhook,
   type StoredWebhook,
   type StoredWebhookChange,
+  type WebhookEventName,
   type WebhookRow,
 } from '#shared/events/webhooks/webhooks.postgres.ts'
-import { isSameUrl, openUrl, sealUrl } from '#shared/events/webhooks/sealed-url.ts'
 import { requirePublicUrl } from '#shared/events/webhooks/ssrf-guard.ts'
-import { testEvent, type WebhookEventName } from '#shared/events/webhooks/event.ts'
 import type { Config } from '#shared/core/config.ts'
 
 type WebhookBackend = { postgres: Postgres; seal: Seal; config: Config }
 
-/** Whose webhook it is, and who changes it, as the account's events name them. */
+/** The account, and who changes its webhook, as the account's events name them. */
 export type WebhookOwner = { account: string; actor: string }
 
-/** Of one account. */
 const webhooksMax = 20
 
-/** A new signing secret: 32 random bytes in the form of Standard Webhooks. */
+/** 32 random bytes in the form of Standard Webhooks. */
 const mintSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
-const sealContext = (webhook: string): string => `webhooks:${webhook}`
+const secretPlace = (webhook: string): string => `webhooks:${webhook}`
 
 /** @throws Error when it was sealed for another webhook, or by a key no longer configured. */
 export const openSecret = (seal: Seal, webhook: string, sealed: string): string =>
-  seal.open(sealed, sealContext(webhook))
+  seal.open(sealed, secretPlace(webhook))
 
 /**
  * Subscribes an address to events. The secret is in the result and nowhere else in clear.
@@ -58,7 +61,7 @@ export async function createWebhook(
 ): Promise<{ webhook: WebhookRow; secret: string }> {
   const target = toTargetUrl(config, url)
   const secret = mintSecret()
-  const sealed = seal.seal(secret, sealContext(id))
+  const sealed = seal.seal(secret, secretPlace(id))
   const storedUrl = sealUrl(seal, id, target)
   const webhook = { id, account, storedUrl, description, events, secret: sealed }
   await postgres.transaction(async tx => {
@@ -116,14 +119,13 @@ async function requireStoredWebhook(
   throw webhookNotFound()
 }
 
-export const webhookNotFound = (): Refusal =>
+const webhookNotFound = (): Refusal =>
   new Refusal('missing', 'No such webhook', 'GET /v1/account/webhooks lists those of the account')
 
 export type WebhookChange = Omit<StoredWebhookChange, 'storedUrl'> & { url?: string | undefined }
 
 /**
- * Changes the given fields. Switching it off gives its pending messages up, those that are left before it is on
- * again; switching it on clears its failures.
+ * Changes the given fields. Switching a webhook off gives up its pending messages; switching it on clears its failures.
  *
  * @throws Refusal `missing`; `invalid` as `createWebhook`.
  */
@@ -135,11 +137,11 @@ export async function changeWebhook(
 ): Promise<WebhookRow> {
   const target = url === undefined ? undefined : toTargetUrl(config, url)
   const stored = await requireStoredWebhook(postgres.query, account, id)
-  // Sealed again, the same address would be another text: a change.
+  // The same address sealed again is another text, which would count as a change.
   const isKept = target === undefined || isSameUrl(seal, stored.id, stored.storedUrl, target)
   const storedUrl = isKept ? undefined : sealUrl(seal, stored.id, target)
-  // What waited when it was switched off is not sent after all.
-  if (change.active) await giveUpBacklog(postgres.query, account, stored.id)
+  // Messages that were pending when it was switched off are not sent later.
+  if (change.active) while ((await giveUpDeliveries(postgres.query, stored.id)) === givenUpMax);
   await postgres.transaction(async tx => {
     const isChanged = await updateWebhook(tx.query, account, id, { ...change, storedUrl })
     if (isChanged === undefined) throw webhookNotFound()
@@ -151,7 +153,7 @@ export async function changeWebhook(
 const graceSeconds = 24 * 3600
 
 /**
- * Gives a webhook another secret, in the caller's transaction. For a day messages are signed with both.
+ * Replaces the secret of a webhook, in the caller's transaction. For a day messages are signed with both.
  *
  * @throws Refusal `missing`.
  */
@@ -163,13 +165,13 @@ export async function renewSecret(
 ): Promise<string> {
   if (!isUuid(id)) throw webhookNotFound()
   const secret = mintSecret()
-  const renewal = { secret: seal.seal(secret, sealContext(id)), graceSeconds }
+  const renewal = { secret: seal.seal(secret, secretPlace(id)), graceSeconds }
   if (!(await replaceSecret(tx.query, account, id, renewal))) throw webhookNotFound()
   await recordWebhookEvent(tx, { account, actor }, 'webhook.changed', id)
   return secret
 }
 
-export const recordWebhookEvent = (
+const recordWebhookEvent = (
   tx: Transaction,
   owner: WebhookOwner,
   action: 'webhook.created' | 'webhook.changed' | 'webhook.deleted',
@@ -196,7 +198,7 @@ export async function sendTest(
 }
 
 /**
- * Sends a message again under its id, by a job, whatever became of it.
+ * Sends a message again under its id, by a job, in whatever state it is.
  *
  * @throws Refusal `missing`; `conflict` when the webhook is switched off.
  */
@@ -210,7 +212,7 @@ export async function replayToWebhook(
   const replayed = isUuid(delivery)
     ? await postgres.transaction(async tx => {
         const row = await replayDelivery(tx.query, webhook, delivery)
-        // As it is stored: an id may be written in capitals, and a job is found by its text.
+        // The stored id: a client may write it in capitals, and a job is found by its text.
         if (row) await hastenDeliveryJob(tx, queue, { id: row.id, webhook })
         return row
       })
@@ -231,4 +233,54 @@ async function requireActiveWebhook(
     'This webhook is switched off',
     'PATCH it with {"active": true} first',
   )
+}
+
+/** An address is stored sealed, since its path or query often is the receiver's secret. */
+const urlPlace = (webhook: string): string => `webhooks.url:${webhook}`
+
+export const sealUrl = (seal: Seal, webhook: string, url: string): string =>
+  seal.seal(url, urlPlace(webhook))
+
+/** @throws Refusal `conflict` when the master key that sealed the address is no longer configured. */
+export function openUrl(seal: Seal, webhook: string, stored: string): string {
+  try {
+    return seal.open(stored, urlPlace(webhook))
+  } catch {
+    throw new Refusal(
+      'conflict',
+      `The address of webhook ${webhook} can no longer be opened`,
+      'The operator has dropped the master key it was sealed with. PATCH the webhook with its url, or delete it',
+    )
+  }
+}
+
+export function isSameUrl(seal: Seal, webhook: string, stored: string, url: string): boolean {
+  try {
+    return openUrl(seal, webhook, stored) === url
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Deletes a webhook with its log and its pending messages. The log may have millions of rows, so it goes first, in
+ * parts, while the webhook is switched off.
+ *
+ * @param settle runs in the transaction of the deletion
+ * @throws Refusal `missing`.
+ */
+export async function removeWebhook(
+  { query, transaction }: Pick<Postgres, 'query' | 'transaction'>,
+  { account, actor }: WebhookOwner,
+  id: string,
+  settle: (tx: Transaction) => Promise<void>,
+): Promise<void> {
+  if (!isUuid(id)) throw webhookNotFound()
+  if ((await switchOffWebhooks(query, { account, id })) === 0) throw webhookNotFound()
+  await deleteDeliveries(query, { account, id })
+  await transaction(async tx => {
+    if (!(await deleteWebhook(tx.query, account, id))) throw webhookNotFound()
+    await recordWebhookEvent(tx, { account, actor }, 'webhook.deleted', id)
+    await settle(tx)
+  })
 }

@@ -1,13 +1,21 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import { givenUpMax } from '#shared/events/webhooks/deliveries.postgres.ts'
-import type { WebhookEventName } from '#shared/events/webhooks/event.ts'
+
+export type WebhookEventName =
+  | 'operation.finished'
+  | 'reflection.suggested'
+  | 'review.waiting'
+  | 'key.revoked'
+
+/** Sent on request, whatever the subscription. */
+export const testEvent = 'webhook.test'
 
 export type WebhookRow = {
   id: string
   url: string
   description: string
   events: WebhookEventName[]
-  /** Since when every message has failed; null while they arrive. */
+  /** The start of a series of failures only; null while messages arrive. */
   failingSince: Date | null
   disabledAt: Date | null
   disabledReason: 'owner' | 'failures' | 'gone' | null
@@ -15,14 +23,14 @@ export type WebhookRow = {
   updatedAt: Date
 }
 
-/** A webhook as it is stored: its address sealed (`sealed-url.ts`). */
+/** The address is sealed. */
 export type StoredWebhook = Omit<WebhookRow, 'url'> & { storedUrl: string }
 
 const columns = `id, url as "storedUrl", description, events, failing_since as "failingSince",
   disabled_at as "disabledAt", disabled_reason as "disabledReason",
   created_at as "createdAt", updated_at as "updatedAt"`
 
-/** Webhooks of an account, oldest first. */
+/** Oldest first. */
 export async function listStoredWebhooks(query: Query, account: string): Promise<StoredWebhook[]> {
   const { rows } = await query<StoredWebhook>(
     `select ${columns} from webhooks where account = $1 order by created_at, id`,
@@ -31,7 +39,6 @@ export async function listStoredWebhooks(query: Query, account: string): Promise
   return rows
 }
 
-/** One webhook of an account, or undefined. */
 export async function findStoredWebhook(
   query: Query,
   account: string,
@@ -44,25 +51,19 @@ export async function findStoredWebhook(
   return rows[0]
 }
 
-export type NewWebhook = Pick<WebhookRow, 'id' | 'description' | 'events'> & {
+/** The address and the secret are sealed. */
+export type NewWebhook = Pick<StoredWebhook, 'id' | 'description' | 'events' | 'storedUrl'> & {
   account: string
-  /** Sealed. */
-  storedUrl: string
-  /** Sealed. */
   secret: string
 }
 
-/**
- * Inserts a webhook; one of the same id and account gets the newer secret.
- *
- * @returns `refused` when the account has `webhooksMax` others already.
- */
+/** Inserts a webhook; one of the same id gets the newer secret. @returns `refused` where the account has too many. */
 export async function insertWebhook(
   tx: Transaction,
   { id, account, storedUrl, description, events, secret }: NewWebhook,
   webhooksMax: number,
 ): Promise<'created' | 'changed' | 'refused'> {
-  // Locked, so that two at once do not both find room.
+  // The lock keeps two requests from both finding room.
   await tx.query('select id from accounts where id = $1 for no key update', [account])
   const { rows } = await tx.query<{ isNew: boolean }>(
     `insert into webhooks (id, account, url, description, events, secret)
@@ -85,8 +86,8 @@ export type StoredWebhookChange = {
 }
 
 /**
- * Writes what is given; one that is switched on again has no failures. Of one that is switched off 10,000
- * pending messages are given up at once, and the others by the sweeps.
+ * Writes the given fields. Switching on clears the failures; switching off gives up 10,000 pending messages at once,
+ * and the sweeps the others.
  *
  * @returns whether it is different now; undefined when the account has none of that id.
  */
@@ -124,24 +125,7 @@ export async function updateWebhook(
   return rows[0]?.changed
 }
 
-/**
- * Gives up what is still pending of a webhook that is switched off, in statements that are short whatever it
- * has; nothing of one that is on.
- */
-export async function giveUpBacklog(query: Query, account: string, id: string): Promise<void> {
-  for (let given = givenUpMax; given === givenUpMax;) {
-    ;({ rowCount: given } = await query(
-      `update webhook_deliveries set state = 'failed' where id = any(array(
-         select d.id from webhooks w
-         join webhook_deliveries d on d.webhook = w.id and d.state = 'pending'
-         where w.id = $2 and w.account = $1 and w.disabled_at is not null
-         limit ${givenUpMax})) and state = 'pending'`,
-      [account, id],
-    ))
-  }
-}
-
-/** Replaces the secret; the former one signs for `graceSeconds` more. False when there is none. */
+/** Replaces the secret; the former one signs for `graceSeconds` more. @returns false when there is none. */
 export async function replaceSecret(
   query: Query,
   account: string,
@@ -157,7 +141,7 @@ export async function replaceSecret(
   return rowCount === 1
 }
 
-/** Switches webhooks off, so that nothing is added to their logs any more. @returns how many there are. */
+/** Switches webhooks off, so that their logs end. @returns how many there are. */
 export async function switchOffWebhooks(
   query: Query,
   { account, id }: { account: string; id?: string },
@@ -173,7 +157,7 @@ export async function switchOffWebhooks(
 
 const deliveriesMax = 10_000
 
-/** Deletes the logs of webhooks with their pending messages, in statements that are short whatever they have. */
+/** Deletes the logs of webhooks with their pending messages, in short statements. */
 export async function deleteDeliveries(
   query: Query,
   { account, id }: { account: string; id?: string },
@@ -188,7 +172,7 @@ export async function deleteDeliveries(
   }
 }
 
-/** Deletes a webhook with what its log still has. False when there is none. */
+/** @returns false when there is none. */
 export async function deleteWebhook(query: Query, account: string, id: string): Promise<boolean> {
   const { rowCount } = await query('delete from webhooks where id = $2 and account = $1', [
     account,

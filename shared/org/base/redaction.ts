@@ -2,14 +2,15 @@ import type { Admin } from '#shared/access/admin.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import { requireOrganization, changePolicy } from '#shared/org/base/policy-change.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
-import { type RedactionPolicy, toActiveRedaction } from '#shared/privacy/apply-redaction.ts'
-import { findOrgRedaction, putOrgRedaction } from '#shared/org/base/org-policy.postgres.ts'
 import {
-  type EffectivePolicy,
   defaultRedaction,
-  type RedactionInput,
+  toActiveRedaction,
   toStoredRedaction,
-} from '#shared/privacy/redaction-decision.ts'
+  type EffectivePolicy,
+  type RedactionInput,
+  type RedactionPolicy,
+} from '#shared/privacy/apply-redaction.ts'
+import { findOrgRedaction, putOrgRedaction } from '#shared/org/base/org-policy.postgres.ts'
 
 /**
  * The effective policy of an organization, for its members and its shared memories.

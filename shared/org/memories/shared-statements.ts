@@ -1,6 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
-import type { CursorCodec } from '#shared/core/cursor.ts'
-import { readPage, type Page } from '#shared/core/page.ts'
+import { readPage, type CursorCodec, type Page } from '#shared/core/page.ts'
 import {
   isOrganizationKey,
   toSharedVaultScope,

@@ -3,7 +3,7 @@ import { copyIdOf, mintId } from '#shared/core/ids.ts'
 import { recordBill } from '#shared/billing/bill.postgres.ts'
 import type { TagRunJob } from '#shared/domain/job-payloads.ts'
 import { toSnapshot } from '#shared/org/memories/finalize-shared-writes.ts'
-import { isAboutPrompt } from '#shared/models/completion-failure.ts'
+import { isAboutPrompt } from '#shared/models/completion-model.ts'
 import { findOrgPolicy, type OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 import { orgBillingHash, recordOrgUsage } from '#shared/org/base/org-usage.postgres.ts'
 import {

@@ -1,5 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
-import { isAboutPrompt } from '#shared/models/completion-failure.ts'
+import { isAboutPrompt } from '#shared/models/completion-model.ts'
 import type { Log } from '#shared/core/log.ts'
 import { UnusableAnswer } from '#shared/org/pipeline/cached-completion.ts'
 import {

@@ -1,10 +1,5 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import {
-  readPages,
-  verifyChain,
-  type ChainEntry,
-  type ChainVerification,
-} from '#shared/core/hash-chain.ts'
+import { verifyChain, type ChainEntry, type ChainVerification } from '#shared/core/hash-chain.ts'
 
 /** The fields of an audit event that its hash covers. */
 export type AuditChainEntry = {
@@ -74,11 +69,9 @@ export async function verifyAuditChain(
   anchors: readonly { org?: string; position: number; hash: string }[] = [],
 ): Promise<AuditChainResult> {
   const head = () => auditChainHead(query, org)
-  const rows = readPages<AuditChainEntry>(page => auditChainEntries(query, org, page))
-  return {
-    org,
-    ...(await verifyChain({ owner: org, rows, linkOf: toAuditChainEntry, head, anchors })),
-  }
+  const read = async (page: { after: number; limit: number }) =>
+    (await auditChainEntries(query, org, page)).map(toAuditChainEntry)
+  return { org, ...(await verifyChain({ owner: org, read, head, anchors })) }
 }
 
 /** The fields of an event that its hash covers. */

@@ -23,7 +23,7 @@ import {
   type UserRow,
 } from '#shared/org/base/users.postgres.ts'
 import { effectiveOrgPolicy } from '#shared/org/base/redaction.ts'
-import type { EffectivePolicy } from '#shared/privacy/redaction-decision.ts'
+import type { EffectivePolicy } from '#shared/privacy/apply-redaction.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
 /** One line of an organization's export. */

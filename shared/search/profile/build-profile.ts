@@ -1,5 +1,4 @@
-import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
-import { sortInSteps } from '#shared/core/sort-in-steps.ts'
+import { runAtOnce, sortInSteps, type Steps } from '#shared/core/event-loop.ts'
 import type { ProfileKind } from '#shared/domain/profile-kinds.ts'
 import type { Fact, Statement } from '#shared/search/profile/find-statements.ts'
 import { profileKinds } from '#shared/domain/profile-kinds.ts'

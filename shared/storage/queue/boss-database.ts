@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { insertJsonBytes, type JsonBytes } from '#shared/core/json-bytes.ts'
+import { insertJsonBytes, type JsonBytes } from '#shared/core/canonical-json.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 /** A transaction as pg-boss takes a database. */

@@ -1,6 +1,5 @@
 import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss'
-import type { JobName } from '#shared/domain/jobs.ts'
-import type { Outage } from '#shared/domain/outage.ts'
+import type { JobName, Outage } from '#shared/domain/jobs.ts'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 
 /** The job runs again after so many seconds; no try is used up. */

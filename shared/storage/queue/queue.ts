@@ -1,6 +1,6 @@
 import type { JobWithMetadata, PgBoss } from 'pg-boss'
 import { Refusal } from '#shared/core/errors.ts'
-import { JsonBytes } from '#shared/core/json-bytes.ts'
+import { JsonBytes } from '#shared/core/canonical-json.ts'
 import type { Log } from '#shared/core/log.ts'
 import { jobSeconds } from '#shared/core/metrics.ts'
 import { withSpan } from '#shared/core/trace.ts'

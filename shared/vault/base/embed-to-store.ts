@@ -1,6 +1,6 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
-import { DimensionRefusal } from '#shared/models/dimension-refusal.ts'
+import { DimensionRefusal } from '#shared/models/model-refusal.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { spacesOfOldest } from '#shared/vault/base/memories.mongo.ts'

@@ -1,4 +1,4 @@
-import { withEmbeddingTimeout } from '#shared/models/embedding-deadline.ts'
+import { withEmbeddingTimeout } from '#shared/models/model-refusal.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid, memoryIdOf } from '#shared/core/ids.ts'

@@ -1,4 +1,4 @@
-import { withEmbeddingTimeout } from '#shared/models/embedding-deadline.ts'
+import { withEmbeddingTimeout } from '#shared/models/model-refusal.ts'
 import { resolveSpaceEmbedders } from '#shared/models/space-embedders.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { withKeyedMutex } from '#shared/core/keyed-mutex.ts'

@@ -1,4 +1,4 @@
-import { insertJsonBytes, JsonBytes } from '#shared/core/json-bytes.ts'
+import { insertJsonBytes, JsonBytes } from '#shared/core/canonical-json.ts'
 import type { Metadata } from '#shared/domain/metadata.ts'
 import type { Turn } from '#shared/domain/message-content.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'

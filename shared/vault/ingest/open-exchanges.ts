@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { batchLoader } from '#shared/core/batch-loader.ts'
-import { toLargeJson } from '#shared/core/json-bytes.ts'
+import { toLargeJson } from '#shared/core/canonical-json.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
 import type { Message, Turn } from '#shared/domain/message-content.ts'
 import {

@@ -1,4 +1,4 @@
-import { createWorkerThread } from '#shared/core/thread.ts'
+import { WorkerThread } from '#shared/core/thread.ts'
 import { extractText, type Message, type Turn } from '#shared/domain/message-content.ts'
 import { redactOrSkipTurns, type RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import {
@@ -48,7 +48,7 @@ export async function redactOrSkipTurnsAside(
   return (await thread.ask({ redaction, said })).said!
 }
 
-const thread = createWorkerThread<ThreadTask, ThreadResult>(
+const thread = new WorkerThread<ThreadTask, ThreadResult>(
   'texts',
   new URL('text-thread.worker.ts', import.meta.url),
 )

@@ -1,16 +1,16 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { createCursorCodec } from '#shared/core/cursor.ts'
+import { CursorCodec } from '#shared/core/page.ts'
 
-const { write, read } = createCursorCodec('a secret of the service')
+const cursors = new CursorCodec('a secret of the service')
 const bound = ['key', 'GET /v1/memory/list', { tier: 1 }, 7]
 
 t.test('a cursor brings back its position', async t => {
-  t.same(read(write({ at: 5, id: 'ü' }, bound), bound), { at: 5, id: 'ü' })
+  t.same(cursors.read(cursors.write({ at: 5, id: 'ü' }, bound), bound), { at: 5, id: 'ü' })
 })
 
 t.test('invalid: any change of a character, other filters, another secret', async t => {
-  const cursor = write({ at: 1_700_000_000_000, id: '01' }, bound)
+  const cursor = cursors.write({ at: 1_700_000_000_000, id: '01' }, bound)
   fc.assert(
     fc.property(
       fc.nat(cursor.length - 1),
@@ -19,7 +19,7 @@ t.test('invalid: any change of a character, other filters, another secret', asyn
         const changed = cursor.slice(0, at) + char + cursor.slice(at + 1)
         if (changed === cursor) return true
         try {
-          read(changed, bound)
+          cursors.read(changed, bound)
           return false
         } catch (error) {
           return (error as { reason?: string }).reason === 'invalid'
@@ -29,7 +29,7 @@ t.test('invalid: any change of a character, other filters, another secret', asyn
     { numRuns: 1_000 },
   )
   for (const wrong of ['', '.', 'abc', `${cursor}.`, `${cursor}x`])
-    t.throws(() => read(wrong, bound), { message: /cursor/, reason: 'invalid' })
-  t.throws(() => read(cursor, ['other key', ...bound.slice(1)]), /cursor/)
-  t.throws(() => createCursorCodec('another secret').read(cursor, bound), /cursor/)
+    t.throws(() => cursors.read(wrong, bound), { message: /cursor/, reason: 'invalid' })
+  t.throws(() => cursors.read(cursor, ['other key', ...bound.slice(1)]), /cursor/)
+  t.throws(() => new CursorCodec('another secret').read(cursor, bound), /cursor/)
 })

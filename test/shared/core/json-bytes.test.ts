@@ -1,5 +1,5 @@
 import t from 'tap'
-import { insertJsonBytes, JsonBytes, toLargeJson } from '#shared/core/json-bytes.ts'
+import { insertJsonBytes, JsonBytes, toLargeJson } from '#shared/core/canonical-json.ts'
 
 const long = 'My "cat" is called Ada 😀\n'.repeat(20_000)
 

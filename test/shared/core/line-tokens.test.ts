@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { countTokensByLine } from '#shared/core/line-tokens.ts'
-import { countTokens } from '#shared/core/tokens.ts'
+import { countTokens, countTokensByLine } from '#shared/core/tokens.ts'
 
 const words = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8').split(/\s+/)
 const endings = ['.', '!', '…', ')', ':', ' ', '\t', '://', "'s", '7', '漢字', '😀', '']

@@ -1,9 +1,8 @@
 import t from 'tap'
-import { createCursorCodec } from '#shared/core/cursor.ts'
-import { pageOf, readPage } from '#shared/core/page.ts'
+import { CursorCodec, pageOf, readPage } from '#shared/core/page.ts'
 
 const numbers = [1, 2, 3, 4, 5]
-const cursors = createCursorCodec('a secret of the service')
+const cursors = new CursorCodec('a secret of the service')
 const bound = ['numbers', 'of', 'a test']
 const read = async (after: number | undefined, limit: number): Promise<number[]> =>
   numbers.filter(number => number > (after ?? 0)).slice(0, limit)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { releaseStartMemory } from '#shared/core/release-start-memory.ts'
+import { releaseStartMemory } from '#shared/core/process-lifecycle.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
 t.test('what only the start needed is collected once the process is idle', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { suggestName } from '#shared/core/suggest-name.ts'
+import { suggestName } from '#shared/core/describe-input.ts'
 
 const known = ['session_id', 'messages', 'limit', 'query']
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { recencyWindow } from '#shared/domain/recency-window.ts'
+import { recencyWindow } from '#shared/domain/memory.ts'
 
 const hour = 3_600_000
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { pickDefaultModel } from '#shared/models/default-chat-model.ts'
+import { pickDefaultModel } from '#shared/models/model-catalog.ts'
 
 t.test('the newest of a family, by the numbers in its name', async t => {
   const openai = ['gpt-4o', 'gpt-5', 'gpt-5-mini', 'gpt-5.1', 'gpt-10-preview', 'o3', 'tts-1']

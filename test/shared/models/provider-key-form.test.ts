@@ -1,6 +1,6 @@
 import t from 'tap'
 import { builtInNames } from '#shared/core/provider-registry.ts'
-import { requireKeyForm } from '#shared/models/provider-key-form.ts'
+import { requireKeyForm } from '#shared/models/resolve-model.ts'
 
 const owners: [string, string][] = [
   ['sk-ant-api03-abc', 'anthropic'],

@@ -7,7 +7,7 @@ import { providersOf } from '#test/support/providers.ts'
 /** What providers list, and how often anybody looked. */
 function catalogOf(lists: Record<string, string[]>) {
   const looks: string[][] = []
-  const catalog: ModelCatalog = {
+  const catalog: Pick<ModelCatalog, 'modelLists'> = {
     modelLists(providers) {
       looks.push(providers.map(({ provider }) => provider.name))
       const known = providers.flatMap(({ provider: { name } }) => {
@@ -97,7 +97,9 @@ t.test('invalid: unknown, ambiguous or no name', async t => {
   await t.rejects(resolved('openai/'), refused(/No provider is known/, hint))
   for (const name of ['', ' gpt-5', 'gpt 5', 'modèle', 'x'.repeat(201), 'a\nb'])
     await t.rejects(resolved(name), refused(/printable ASCII/, hint))
-  const down: ModelCatalog = { modelLists: () => Promise.reject(new Error('down')) }
+  const down: Pick<ModelCatalog, 'modelLists'> = {
+    modelLists: () => Promise.reject(new Error('down')),
+  }
   await t.rejects(
     resolveModel({ catalog: down, config }, 'x', 'openai', () => Promise.resolve(new Map())),
     refused(/No provider is known/, hint),

@@ -1,5 +1,5 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
-import { measureCalibration } from '#shared/models/calibration/measure-calibration.ts'
+import { measureCalibration } from '#shared/models/calibration/calibrate-embedder.ts'
 import { toUnitLength } from '#shared/models/split-text.ts'
 
 /** How the vectors of another model lie. */

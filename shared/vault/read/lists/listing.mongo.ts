@@ -3,14 +3,14 @@ import { Refusal } from '#shared/core/errors.ts'
 import {
   tiers as allTiers,
   type Memory,
-  type VaultScope,
   type Tier,
+  type VaultScope,
 } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { deadline, deadlineMs } from '#shared/storage/mongo/deadline.ts'
 import {
-  memoryFromDocument,
   memoryFields,
+  memoryFromDocument,
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
 import { metadataCondition } from '#shared/storage/mongo/partition.ts'
@@ -20,8 +20,7 @@ import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { boundsAsOf } from '#shared/vault/read/search/as-of.ts'
 import { countTiers } from '#shared/vault/read/lists/counts.mongo.ts'
-import type { CursorCodec } from '#shared/core/cursor.ts'
-import { readPage, type Page } from '#shared/core/page.ts'
+import { readPage, type CursorCodec, type Page } from '#shared/core/page.ts'
 
 /** A row as lists show it. */
 export type ListedRow = Memory & {

@@ -2,8 +2,7 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { sessionTotals, type SessionTotals } from '#shared/vault/read/lists/counts.mongo.ts'
 import type { Stores } from '#shared/storage/stores.ts'
-import type { CursorCodec } from '#shared/core/cursor.ts'
-import { pageOf, type Page } from '#shared/core/page.ts'
+import { pageOf, type CursorCodec, type Page } from '#shared/core/page.ts'
 
 /** A session in which something was stored since it was last cleared; it may be empty by now. */
 type SessionRow = {

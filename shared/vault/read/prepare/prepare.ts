@@ -26,7 +26,7 @@ import {
 } from '#shared/vault/read/prepare/conversation-question.ts'
 import { selectQuestions } from '#shared/search/query/select-questions.ts'
 import { answerConfidence } from '#shared/search/ranking/signals.ts'
-import { countTokensByLine } from '#shared/core/line-tokens.ts'
+import { countTokensByLine } from '#shared/core/tokens.ts'
 import { recordPrepared, type RetrievalTrail } from '#shared/vault/read/search/retrieval-trail.ts'
 import type { Message } from '#shared/domain/message-content.ts'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'

@@ -14,7 +14,7 @@ import { rankInTurns, type EmbeddedQuestion, type SearchHit } from '#shared/sear
 import { selectQuestions, type Question } from '#shared/search/query/select-questions.ts'
 import { recallSeconds } from '#shared/core/metrics.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
-import { embeddingTimeoutMs, withEmbeddingTimeout } from '#shared/models/embedding-deadline.ts'
+import { embeddingTimeoutMs, withEmbeddingTimeout } from '#shared/models/model-refusal.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 import type { Config } from '#shared/core/config.ts'
 import { tellText } from '#shared/domain/context-block.ts'

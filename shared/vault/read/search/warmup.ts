@@ -4,7 +4,7 @@ import { visibilityOf } from '#shared/domain/visibility.ts'
 import { toSharedVaultScope } from '#shared/domain/member-scope.ts'
 import { openSharedEmbedders, undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
 import type { IndexRef, VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import { plainText } from '#shared/models/plain-text.ts'
+import { plainText } from '#shared/models/model-refusal.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 
 /**

@@ -14,7 +14,7 @@ import { sessionsToRecall } from '#shared/vault/read/prepare/prepare.ts'
 import { asTold } from '#shared/vault/read/prepare/choose-lines.ts'
 import { reloadRecalled } from '#shared/vault/read/search/recall.ts'
 import { recordPrepared, type RetrievalTrail } from '#shared/vault/read/search/retrieval-trail.ts'
-import type { TracePolicy } from '#shared/domain/trace-policy.ts'
+import type { TracePolicy } from '#shared/domain/account-policies.ts'
 
 /** A line of a block against the memory as it is now. */
 export type TracedLine = {

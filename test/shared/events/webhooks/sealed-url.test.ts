@@ -3,8 +3,8 @@ import { buildKey, createTestClient } from '#test/support/api.ts'
 import { tablesHolding } from '#test/support/observe.ts'
 import { startWebhookReceiver } from '#test/support/webhook-receiver.ts'
 import { deliverPending, webhooksPath } from '#test/support/webhook-subscriber.ts'
-import { createSeal } from '#shared/core/seal.ts'
-import { isSameUrl, openUrl, sealUrl } from '#shared/events/webhooks/sealed-url.ts'
+import { Seal } from '#shared/core/seal.ts'
+import { isSameUrl, openUrl, sealUrl } from '#shared/events/webhooks/webhook.ts'
 import { startService } from '#test/support/start-service.ts'
 
 const { backend, base } = await startService(t, { env: { WEBHOOK_LOOPBACK: 'on' }, jobs: [] })
@@ -51,12 +51,12 @@ t.test('another address is sealed too; the same one is no change', async t => {
 })
 
 t.test('a sealed address opens for its own webhook and with its master key alone', async t => {
-  const seal = createSeal([{ id: 'one', key: Buffer.alloc(32, 1) }])
+  const seal = new Seal([{ id: 'one', key: Buffer.alloc(32, 1) }])
   const url = 'https://example.com/hooks?token=1'
   const sealed = sealUrl(seal, 'a', url)
   t.equal(openUrl(seal, 'a', sealed), url)
   t.throws(() => openUrl(seal, 'b', sealed), /can no longer be opened/)
-  const other = createSeal([{ id: 'two', key: Buffer.alloc(32, 2) }])
+  const other = new Seal([{ id: 'two', key: Buffer.alloc(32, 2) }])
   t.throws(() => openUrl(other, 'a', sealed), /can no longer be opened/)
   t.equal(isSameUrl(other, 'a', sealed, url), false, 'it can be replaced')
 })

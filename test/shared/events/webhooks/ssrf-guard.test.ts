@@ -6,7 +6,7 @@ import {
   publicLookup,
   requirePublicUrl,
 } from '#shared/events/webhooks/ssrf-guard.ts'
-import { createWebhookSender } from '#shared/events/webhooks/send.ts'
+import { WebhookSender } from '#shared/events/webhooks/send.ts'
 
 const nowhere = { allowLoopback: false }
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -59,7 +59,7 @@ t.test('a name counts by what it resolves to, when it is connected to', async t 
     publicLookup(nowhere)('localhost', { all: true }, error => done(error)),
   )
   t.match(found, { code: 'EPRIVATE' })
-  const sender = createWebhookSender(nowhere)
+  const sender = new WebhookSender(nowhere)
   t.teardown(() => sender.close())
   const message = { id: 'a', secrets: [secret], payload: '{}' }
   t.match(await sender.send({ ...message, url: 'https://localhost/' }), {
@@ -95,8 +95,8 @@ t.test('an answer that does not come, redirects or floods', async t => {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const patient = { connectMs: 60_000, responseMs: 60_000, totalMs: 120_000 }
-  const sender = createWebhookSender({ allowLoopback: true }, patient)
-  const impatient = createWebhookSender({ allowLoopback: true }, { ...patient, responseMs: 1_000 })
+  const sender = new WebhookSender({ allowLoopback: true }, patient)
+  const impatient = new WebhookSender({ allowLoopback: true }, { ...patient, responseMs: 1_000 })
   t.teardown(async () => {
     await Promise.all([sender.close(), impatient.close()])
     server.closeAllConnections()

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { shiftEmbedder } from '#scripts/lab/bench/harm/shifted-embedder.ts'
-import { measureCalibration } from '#shared/models/calibration/measure-calibration.ts'
 import {
-  createCalibrator,
+  Calibrator,
+  measureCalibration,
   unmeasuredCalibration,
 } from '#shared/models/calibration/calibrate-embedder.ts'
-import { createCalibrationStore } from '#shared/models/calibration/calibrations.postgres.ts'
+import { recordCalibration } from '#shared/models/calibration/calibrations.postgres.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import { scoreFromCosine } from '#shared/search/ranking/ranges.ts'
 import { createTestBackend } from '#test/support/backend.ts'
@@ -45,31 +45,30 @@ t.test('of a model that finds no meaning, only equal texts score', async t => {
 
 t.test('a space is measured once, in the background, for all processes', async t => {
   const { postgres, log } = await createTestBackend(t)
-  const store = createCalibrationStore(postgres)
   const shifted = await shiftEmbedder(local, scattered)
   let calls = 0
   const counted = {
     ...shifted,
     embedTexts: (texts: readonly string[]) => (calls++, shifted.embedTexts(texts)),
   }
-  const first = createCalibrator(store, log)
-  const embedder = await first.calibrate(counted)
+  const embedder = await new Calibrator(postgres, log).calibrate(counted)
   t.same(embedder.calibration, unmeasuredCalibration, 'requests do not wait')
   await waitUntil('measured', () => embedder.calibration !== unmeasuredCalibration)
   t.same(embedder.calibration, shifted.calibration)
   t.equal(calls, 1)
 
-  const later = await createCalibrator(store, log).calibrate(counted)
+  const later = await new Calibrator(postgres, log).calibrate(counted)
   t.same(later.calibration, shifted.calibration, 'holds at once in the next process')
   t.equal(calls, 1)
   const other = { unrelated: 0.3, same: 0.8, floor: 0.4, typical: 0.2 }
-  t.same(await store.record(shifted.space, other), shifted.calibration, 'the first one stays')
+  const kept = await recordCalibration(postgres.query, shifted.space, other)
+  t.same(kept, shifted.calibration, 'the first one stays')
 })
 
 t.test('a model that does not answer is measured later, and not after the end', async t => {
   const { postgres, log } = await createTestBackend(t)
   let calls = 0
-  const calibrator = createCalibrator(createCalibrationStore(postgres), log)
+  const calibrator = new Calibrator(postgres, log)
   const silent = {
     ...local,
     space: 'silent',

@@ -1,11 +1,28 @@
-/** Longest name that is compared: longer names are not typing errors. */
+/** Longest part of a value that a message repeats. */
+export const shownLengthMax = 64
+
+/** A value of a client as a message repeats it. */
+export function describeValue(value: unknown): string {
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object' && value !== null) return 'an object'
+  if (typeof value !== 'string') return String(value)
+  return value.length <= shownLengthMax
+    ? JSON.stringify(value)
+    : `a string of ${countCodePoints(value)} characters`
+}
+
+/** Length in code points, as the bounds count it. */
+export function countCodePoints(text: string): number {
+  let length = 0
+  for (let at = 0; at < text.length; at += text.codePointAt(at)! > 0xffff ? 2 : 1) length++
+  return length
+}
+
 const comparedLengthMax = 64
 
 /**
- * The known name most likely meant: at most a third of its characters differ, two at most, and one always may.
- * Case and punctuation do not count, so `sessionId` is `session_id`.
- *
- * @returns undefined when none is near.
+ * Finds the known name that was most likely meant: at most a third of its characters differ, two at most, and one
+ * always may. Case and punctuation do not count, so `sessionId` is `session_id`.
  */
 export function suggestName(input: string, candidates: readonly string[]): string | undefined {
   const letters = lettersAndDigits(input.slice(0, comparedLengthMax))
