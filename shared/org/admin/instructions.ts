@@ -17,7 +17,7 @@ import {
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
 /**
- * The instructions of an organization: what the first pass is to extract.
+ * Reads the instructions of an organization.
  *
  * @throws Refusal `missing`.
  */
@@ -35,14 +35,12 @@ type RuleInput = { id?: string | undefined; match: string; note?: string | undef
 export type InstructionsChange = {
   defaultOn?: boolean | undefined
   custom?: string | undefined
-  /** All of them. */
   antiRules?: readonly RuleInput[] | undefined
   execRules?: readonly RuleInput[] | undefined
 }
 
 /**
- * Writes what is given and leaves the rest. Rules get ids; an id that names no rule of the
- * organization, or the same rule again, becomes another one.
+ * Changes the given fields. Rules get ids; a rule with an unknown id, or one that is taken, gets a new one.
  *
  * @throws Refusal `missing`; `invalid` for a rule that matches nothing.
  */

@@ -34,17 +34,17 @@ export type RevealedMemberKey = MemberKeyRow & { key: string }
 type MemberKeyRequest = {
   org: string
   teamMemberId: string
-  /** False: what the member says with it is theirs alone. */
+  /** False: what the member says with it is not shared. */
   shares: boolean
   operation: string
 }
 
 /**
- * Creates a key of a member, and the member with a private vault where the organization has none of that
- * name. Repeated under the same operation it returns the key that the first run made.
+ * Mints a key of a member, and creates the member where the organization has none of that name. Repeated under the
+ * same operation it returns the same key.
  *
  * @param operation becomes the key's id
- * @throws Refusal `missing`; `conflict` when the key it made cannot be shown any more.
+ * @throws Refusal `missing`; `conflict` when the key cannot be shown any more.
  */
 export const mintMemberKey = (
   backend: { postgres: Postgres; config: Config; seal: Seal },
@@ -64,10 +64,9 @@ export const mintMemberKey = (
   })
 
 /**
- * Keys of members, revoked ones too, without their raw form.
+ * Lists keys of members, revoked ones too, without their raw form.
  *
- * @param q a whole key, or a part, in any case, of what is stored of keys in clear: the masked form,
- *   the id, and the name, email, first and last name of the member
+ * @param q a whole key, or a part in any case of the masked form, the id, or a name or email of the member
  * @throws Refusal `missing`.
  */
 export async function searchMemberKeys(
@@ -87,10 +86,9 @@ export async function searchMemberKeys(
   return rows.filter(row => searchableFields(row).some(text => toSearchForm(text).includes(needle)))
 }
 
-/** An accent as a letter or after it, and any case, are one. */
+/** Makes case and composition of accents equal. */
 const toSearchForm = (text: string): string => text.normalize('NFC').toLowerCase()
 
-/** The fields of a key that a search compares. */
 const searchableFields = (row: MemberKeyRow & KeyHolder): string[] => [
   row.id,
   row.masked,
@@ -101,7 +99,7 @@ const searchableFields = (row: MemberKeyRow & KeyHolder): string[] => [
 ]
 
 /**
- * A member key with its raw form. That it was shown is an event of the account.
+ * Reads a member key with its raw form, with an event of the account.
  *
  * @param keyReference its id, or the key itself
  * @throws Refusal `missing`; `conflict` when it cannot be shown any more.
@@ -152,7 +150,7 @@ export const revokeOrgMemberKey = (
   })
 
 /**
- * The key of a member that a reference names.
+ * Finds the key of a member.
  *
  * @param keyReference its id, or the key itself
  * @throws Refusal `missing`, also for the organization's own key.
@@ -179,7 +177,7 @@ const missingKey = (): Refusal =>
 export type SealBackend = { config: Config; seal: Seal }
 
 /**
- * The organization's own key, created when it has none. It belongs to no member: it reads memories
+ * Returns the organization's own key, minted when it has none. The key belongs to no member: it reads memories
  * without tags and stores nothing.
  */
 export async function ensureOrgKey(
@@ -197,9 +195,9 @@ export async function ensureOrgKey(
 }
 
 /**
- * Writes a new `mk_org_` key whose raw form can be read again.
+ * Mints a `mk_org_` key whose raw form can be read again.
  *
- * @param actor as the account's events name who mints it
+ * @param actor who mints it, for the event
  */
 async function insertSealedKey(
   tx: Transaction,
@@ -222,10 +220,10 @@ async function insertSealedKey(
 }
 
 /**
- * The raw key of a row.
+ * Opens the raw key of a row.
  *
- * @throws Refusal `conflict` when it does not open: the master key that sealed it is not configured any
- *   more. The key itself goes on working.
+ * @throws Refusal `conflict` when the master key that sealed it is not configured any more; the key itself goes on
+ *   working.
  */
 function unsealKey({ seal }: Pick<SealBackend, 'seal'>, row: MemberKeyRow): string {
   try {
@@ -242,7 +240,7 @@ function unsealKey({ seal }: Pick<SealBackend, 'seal'>, row: MemberKeyRow): stri
 const sealContext = (id: string): string => `memory_keys:${id}`
 
 /**
- * Mints a standard key for a user's private vault, in place of the one before. Its memories stay.
+ * Mints a key for a user's private vault in place of the one before.
  *
  * @returns the raw key, which is not stored
  * @throws Refusal `missing`.

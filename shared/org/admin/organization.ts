@@ -37,7 +37,7 @@ import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 
 type DefaultModels = { extract: string; classify: string }
 
-/** The models of each built-in provider when the admin names none. */
+/** The models of each built-in provider when an admin names none. */
 const defaultModels: Record<BuiltInName, DefaultModels> = {
   openai: { extract: 'gpt-5', classify: 'gpt-5-mini' },
   anthropic: { extract: 'claude-sonnet-5', classify: 'claude-haiku-4-5' },
@@ -65,8 +65,8 @@ type NewOrg = OrgChange & { name: string; processorProvider?: string | undefined
 const takenName = 'You have an organization of this name already'
 
 /**
- * Creates an organization with a shared vault and a key of its own. Repeated under the same operation it
- * returns what the first run made.
+ * Creates an organization with a shared vault and a key of its own. Repeated under the same operation it returns
+ * the same.
  *
  * @param operation becomes its id
  * @throws Refusal `invalid` for a blank name, an unknown provider, or one without default models when none are
@@ -118,7 +118,7 @@ async function withDefaultModels(
   }
 }
 
-/** The first provider that the account has a key for, of those with default models. */
+/** Finds the first provider with default models that the account has a key for. */
 async function firstProviderWithKey(
   query: Query,
   account: string,
@@ -129,7 +129,7 @@ async function firstProviderWithKey(
   return usable.find(({ name }) => keys.has(name))?.name ?? 'openai'
 }
 
-/** Of a provider of the operator's own, the first model that its variable lists. */
+/** The default models of a provider; of an operator's own, the first that its variable lists. */
 function defaultModelsOf({ name, models }: Provider): DefaultModels | undefined {
   if (isBuiltIn(name)) return defaultModels[name]
   return models?.[0] === undefined ? undefined : { extract: models[0], classify: models[0] }
@@ -148,7 +148,7 @@ function requireProvider(providers: Providers, name: string): Provider {
 }
 
 /**
- * Writes the settings that are given and leaves the others.
+ * Changes the given settings.
  *
  * @throws Refusal `missing`; `invalid` for a blank name or an unknown provider; `conflict` when the admin has
  *   another one of that name.
@@ -198,8 +198,8 @@ type StoredSettings = {
 }
 
 /**
- * Removes an organization with its policy, users and keys. The shared vault and the members' private ones
- * are invisible at once; jobs erase them. Repeated under the same operation it changes nothing.
+ * Removes an organization with its policy, users and keys. The shared vault and the private ones are invisible at
+ * once; jobs erase them. Repeated under the same operation it changes nothing.
  *
  * @throws Refusal `missing`.
  */

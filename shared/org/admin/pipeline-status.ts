@@ -14,7 +14,7 @@ type PipelineState = 'running' | 'paused' | 'over_budget' | 'faulty'
 
 export type Pipeline = PipelineStatus & { state: PipelineState }
 
-/** The pipeline of an organization: what an admin has set comes before a fault of the provider. */
+/** Reads the state of a pipeline; an admin's setting comes before a fault of the provider. */
 export async function readPipeline(query: Query, org: string): Promise<Pipeline> {
   const status = await findPipelineStatus(query, org)
   return { ...status, state: stateOf(status) }
@@ -26,7 +26,7 @@ function stateOf({ paused, dailyTokenBudget, spentToday, fault }: PipelineStatus
   return fault === null ? 'running' : 'faulty'
 }
 
-/** What an admin should know about the provider of an organization before a member says anything. */
+/** Warns an admin whose account has no key for the provider of the organization. */
 export async function providerNotice(
   { postgres, config }: { postgres: Postgres; config: Pick<Config, 'providers'> },
   { account, processorProvider: provider }: Pick<OrgRow, 'account' | 'processorProvider'>,
@@ -37,11 +37,11 @@ export async function providerNotice(
   return `The account has no key for ${provider}: nothing is shared until PUT /v1/account/provider-keys/${provider} stores one`
 }
 
-/** Turns given back in one request; another request takes the next. */
+/** The most turns of one request. */
 const redriveMax = 1_000
 
 /**
- * Gives the turns that were given up, oldest first, back to the pipeline, and wakes those that wait.
+ * Gives turns that were given up back to the pipeline, oldest first, and wakes those that wait.
  *
  * @returns how many were given back.
  */

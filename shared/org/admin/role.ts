@@ -65,10 +65,10 @@ export const changeRole = (
 const allowedTagsMax = 1_000
 
 /**
- * Checks, at the end of a change, how many tags the roles of a user allow.
+ * Checks, after a change, how many tags the roles of a user allow.
  *
  * @param whose the users of a role, or one user
- * @throws Refusal `invalid` when it is more than 1,000 labels.
+ * @throws Refusal `invalid` when they are more than 1,000.
  */
 export async function requireAllowedTagsLimit(
   tx: Transaction,

@@ -58,13 +58,12 @@ export const createTag = (
   })
 
 /**
- * Changes the given fields. Roles allow a new label from the next request on. Jobs give it to memories, the
- * last of them an hour later, and until then both labels permit the same. A new label never makes more
- * memories visible.
+ * Changes the given fields. Roles allow a new label from the next request on. Jobs give it to memories, the last of
+ * them an hour later, and until then both labels permit the same. A new label never makes more memories visible.
  *
  * @param operation the id of the request
- * @throws Refusal as `policyResource`; `invalid` for a blank label and for `*`; `conflict` when memories have
- *   the label that are not this tag's, or a role allows it that does not allow the tag.
+ * @throws Refusal as `policyResource`; `invalid` for a blank label and for `*`; `conflict` when memories have the
+ *   label that are not this tag's, or a role allows it that does not allow the tag.
  */
 export const changeTag = (
   backend: { postgres: Postgres; queue: Queue },
@@ -85,8 +84,8 @@ export const changeTag = (
   })
 
 /**
- * Removes a tag, from roles too. Memories keep the label, so that only roles with `*` see them until a
- * role allows the label again or an admin takes it off them.
+ * Removes a tag, from roles too. Memories keep the label, so that only roles with `*` see them until a role allows
+ * the label again or an admin takes it off them.
  *
  * @throws Refusal as `policyResource`.
  */
@@ -101,10 +100,10 @@ export const removeTag = async (
   ))
 
 /**
- * Checks that a tag may take a label without making memories visible: no memory may have the label,
- * except by a former label of this tag; and once memories have the tag, or can be restored to it, no role
- * may allow the label that does not allow the tag. In what other memories can be restored to, the label of
- * the tag that it stood for replaces it, or where that is unknown one that no role allows.
+ * Checks that a tag may take a label without making memories visible: no memory may have the label, except as a
+ * former label of this tag; and where memories have the tag, or can be restored to it, no role may allow the label
+ * without the tag. In the history of other memories the label is replaced by the one that it stood for, or by one
+ * that no role allows.
  */
 async function claimLabel(
   tx: Transaction,
@@ -140,7 +139,7 @@ function requireNotWildcard(label: string): void {
   throw new Refusal('invalid', 'label must not be *', 'In a role * stands for every tag')
 }
 
-/** What bears a label, be it of a tag that was renamed or is gone, must not pass for something else. */
+/** Memories with the label of a renamed or removed tag must not pass for memories of another. */
 async function requireUnusedLabel(
   tx: Transaction,
   scope: { vault: string },

@@ -2,7 +2,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { sortUniqueTags } from '#shared/domain/tags.ts'
 
 /**
- * Trims a name or a label and composes its accents (NFC): two that look the same are the same.
+ * Trims a name or a label and composes its accents (NFC).
  *
  * @param field its name in the request
  * @throws Refusal `invalid` when nothing is left.
@@ -13,18 +13,12 @@ export function normalizeName(text: string, field: string): string {
   throw new Refusal('invalid', `${field} must not be blank`)
 }
 
-/**
- * Labels that a role allows, `*` among them or not, each once.
- *
- * @throws Refusal `invalid` for a blank one.
- */
+/** Normalizes labels, each once; `*` is allowed. @throws Refusal `invalid` for a blank one. */
 export const normalizeLabels = (labels: readonly string[]): string[] => [
   ...new Set(labels.map(label => normalizeName(label, 'A label of allowed_tags'))),
 ]
 
-/**
- * Normalizes the name of a member, an author or an actor: emails to lower case, other names unchanged.
- */
+/** Normalizes the name of a member, an author or an actor: emails to lower case, other names unchanged. */
 export function normalizeMemberId(text: string): string {
   const name = text.normalize('NFC').trim()
   return isEmail(name) ? name.toLowerCase() : name
@@ -33,10 +27,9 @@ export function normalizeMemberId(text: string): string {
 export const isEmail = (name: string): boolean => /^[^\s@]+@[^\s@]+$/.test(name)
 
 /**
- * Tags from a request: white space around them and their order do not matter. They need not
- * be defined: a tag that no role allows hides a memory from all but those who see everything.
+ * Normalizes tags from a request. They need not be defined: a tag that no role allows hides a memory.
  *
- * @throws Refusal `invalid` for an empty one, and for `*`, which is every tag and none.
+ * @throws Refusal `invalid` for an empty one, and for `*`.
  */
 export function parseTags(tags: readonly string[]): string[] {
   const trimmed = tags.map(tag => tag.normalize('NFC').trim())

@@ -15,7 +15,6 @@ export type InstructionsRow = {
   org: string
   /** The base instructions of the service apply. */
   defaultOn: boolean
-  /** The organization's own. */
   custom: string
   /** Content that is never stored. */
   antiRules: InstructionRule[]
@@ -30,14 +29,13 @@ export type TagQuestion = {
   question: string
   examples: string[]
   negatives: string[]
-  /** Labels it had before. */
   former: string[]
 }
 
-/** The current policy, which every pass reads. */
+/** The policy that every pass reads. */
 export type OrgPolicy = {
   org: string
-  /** The owner's account: its provider keys are used, and it pays. */
+  /** The owner's account, whose provider keys are used and which pays. */
   account: string
   /** The shared vault, in its current epoch. */
   vault: string
@@ -46,7 +44,6 @@ export type OrgPolicy = {
   provider: string
   extractModel: string
   classifyModel: string
-  /** The redaction of shared memories. */
   redaction: RedactionPolicy | null
   defaultOn: boolean
   custom: string
@@ -55,7 +52,7 @@ export type OrgPolicy = {
   tags: TagQuestion[]
 }
 
-/** The policy of an organization; undefined once it is removed. */
+/** Reads the current policy; undefined once the organization is removed. */
 export async function findOrgPolicy(query: Query, org: string): Promise<OrgPolicy | undefined> {
   const { rows } = await query<
     Omit<OrgPolicy, 'redaction'> & { redaction: StoredRedactionPolicy | null }
@@ -85,17 +82,17 @@ function rulesSql(kind: string): string {
                     from org_rules r where r.org = o.id and r.kind = '${kind}'), '[]') as "${kind}Rules"`
 }
 
-/** The instructions of the organization `o`: joined as `i`, their defaults where none are stored. */
+/** SQL: the instructions of the organization `o`, joined as `i`; defaults where none are stored. */
 const instructionsSql = `coalesce(i.default_on, true) as "defaultOn", coalesce(i.custom, '') as custom,
   ${['anti', 'exec'].map(rulesSql).join(', ')}`
 
-/** Stores the instructions of a new organization: the base instructions, and no text and rules of its own. */
+/** Stores the instructions of a new organization. */
 export async function insertInstructions(tx: Transaction, org: string): Promise<void> {
   await tx.query('insert into org_instructions (org) values ($1)', [org])
 }
 
 /**
- * The instructions of an organization; the initial ones where none are stored.
+ * Reads the instructions; defaults where none are stored.
  *
  * @throws Refusal `missing` when there is no such organization.
  */
@@ -124,7 +121,6 @@ export async function updateInstructions(
   )
 }
 
-/** Replaces all rules of the given kinds. */
 export async function replaceRules(
   tx: Transaction,
   org: string,
@@ -146,7 +142,7 @@ export async function replaceRules(
   )
 }
 
-/** The effective redaction of an organization and its own; undefined once it is removed. */
+/** Reads an organization's own redaction and the effective one; undefined once it is removed. */
 export async function findOrgRedaction(
   query: Query,
   org: string,
@@ -165,7 +161,7 @@ export async function findOrgRedaction(
   return rows[0]
 }
 
-/** Writes the policy of an organization; null leaves it to the account. @returns whether it changed. */
+/** Writes the redaction of an organization; null leaves it to the account. @returns whether it changed. */
 export async function putOrgRedaction(
   query: Query,
   org: string,

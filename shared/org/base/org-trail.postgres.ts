@@ -3,12 +3,10 @@ import { givenUpQueues } from '#shared/org/base/pipeline-state.postgres.ts'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 import type { Decision, Fact, TaggedFact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 
-/** What has become of a turn: its passes go on, are done, or were tried for the last time. */
 type TurnState = 'waiting' | 'done' | 'given_up'
 
 type TrailEntry = { id: string; author: string; createdAt: Date }
 
-/** The results of the passes over a turn. */
 export type TurnTrailEntry = TrailEntry &
   Pick<TurnRow, 'pass1' | 'pass2' | 'pass3'> & {
     kind: 'write'
@@ -19,7 +17,6 @@ export type TurnTrailEntry = TrailEntry &
     withheld: 'turn' | 'answer' | null
   }
 
-/** The shared memories that one retrieval returned, and those that it withheld. */
 export type RetrievalTrailEntry = TrailEntry & {
   kind: 'retrieval'
   allowedTags: string[]
@@ -34,14 +31,14 @@ export type RetrievalTrailEntry = TrailEntry & {
 
 type TrailQuery = {
   org: string
-  /** Null: of every member. */
+  /** Null: every member. */
   author: string | null
-  /** Turns of this state alone, without retrievals. */
+  /** Lists turns of this state alone, without retrievals. */
   state?: TurnState | undefined
   limit: number
 }
 
-/** The trail of an organization, or of one member in it, newest first. */
+/** Lists the trail of an organization or of one member, newest first. */
 export async function listTrail(
   query: Query,
   question: TrailQuery,
@@ -98,12 +95,11 @@ function newerFirst(one: TrailEntry, other: TrailEntry): number {
   return later || (one.id < other.id ? 1 : -1)
 }
 
-/** The results of the passes about one memory. */
 export type MemoryPassResults = { pass1: Fact[]; pass2: TaggedFact[]; pass3: Decision[] }
 
 /**
- * The results of the passes about shared memories, by id: of each the newest turn that added or changed
- * it. Memories that no turn of the last 30 days is about are left out.
+ * Finds the results of the passes about memories, by id: of each the newest turn of the last 30 days that added or
+ * changed it.
  */
 export async function findPassResults(
   query: Query,
@@ -145,10 +141,7 @@ export async function findPassResults(
   return passes
 }
 
-/**
- * The memories that shared memories were added to replace, by the ids of those added. Others are left out,
- * and those that no turn of the last 30 days is about.
- */
+/** Finds, by the ids of added memories, the memories that they were added to replace, in turns of the last 30 days. */
 export async function findReplacedMemories(
   query: Query,
   org: string,

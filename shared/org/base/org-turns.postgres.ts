@@ -3,15 +3,15 @@ import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 /** A statement of a member that is worth sharing. */
 export type Fact = {
   text: string
-  /** How sure the extractor is that it was said and is worth sharing, 0 to 1. */
+  /** How sure the extractor is, 0 to 1. */
   confidence: number
-  /** Shortened by a rule of the organization to a high-level note. */
+  /** A rule of the organization shortened it to a note. */
   note: boolean
   /** Tags that it has at least: of shared memories in the model's prompt. */
   inheritedTags?: string[]
 }
 
-/** A fact with the tags it was given, by their labels and, in the same order, their ids. */
+/** A fact with its tags, by label and, in the same order, by id. */
 export type TaggedFact = {
   text: string
   tags: string[]
@@ -21,34 +21,32 @@ export type TaggedFact = {
   unclear?: true
 }
 
-/** The decision about a fact. */
 export type Decision = {
   /** The text of the fact, or of the changed memory. */
   text: string
   action: 'ADD' | 'UPDATE' | 'NONE'
-  /** The memory that was added or changed, or that contains the fact already. */
+  /** The memory that was added, changed or confirmed. */
   mem_id: string | null
-  /** Of an update: the version of the memory that the decision was made on. */
+  /** Of an update: the version that the decision was made on. */
   version?: number
   /** Of an update: further memories that the fact changes. */
   also?: { text: string; mem_id: string; version: number }[]
-  /** Of an update of what fewer may see: the fact itself, added for all who may see it once a person agrees. */
+  /** Of an update of a narrower memory: the fact itself, added once a person agrees. */
   copy?: { text: string; mem_id: string | null }
-  /** Of an addition: the memory it would replace, whose words a person has decided about. */
+  /** Of an addition: the reviewed memory that it would replace. */
   replaces?: string
-  /** Of an addition: no member sees it before a person has decided about it. */
+  /** Of an addition: unseen until a person has decided. */
   pending?: true
-  /** Of an addition: its author does not see it, so a person looks at it. */
+  /** Of an addition: its author does not see it, so a person decides. */
   unseen?: true
-  /** Of no action: the memory has words of a later time. */
+  /** Of no action: the memory has newer words. */
   outdated?: true
-  /** Of no action: the author does not see the memory that says it. */
+  /** Of no action: the author does not see the memory. */
   hidden?: true
 }
 
-/** A turn with the results of the passes so far. */
 export type TurnRow = {
-  /** Of the first turn of an exchange, the operation that stores it in the member's private vault. */
+  /** Of the first turn of an exchange: the operation that stores it in the private vault. */
   id: string
   org: string
   keyHash: Buffer
@@ -56,17 +54,16 @@ export type TurnRow = {
   pass1: Fact[] | null
   pass2: TaggedFact[] | null
   pass3: Decision[] | null
-  /** When it was said. */
   saidAt: Date
   createdAt: Date
   finished: boolean
-  /** The turn whose jobs it goes along with, its own id for that one; null: it goes by itself. */
+  /** The leading turn of its batch, which may be itself; null: it goes alone. */
   batch: string | null
-  /** Tags of the shared memories that the model was told when it answered. */
+  /** Tags of the shared memories in the model's prompt. */
   inheritedTags: string[]
 }
 
-/** A turn, or undefined once its organization or member is gone. */
+/** Finds a turn; undefined once its organization or member is gone. */
 export async function findTurn(query: Query, id: string): Promise<TurnRow | undefined> {
   const { rows } = await query<TurnRow>(
     `select ${turnColumns} from org_turns where id = $1`,
@@ -76,7 +73,7 @@ export async function findTurn(query: Query, id: string): Promise<TurnRow | unde
   return rows[0]
 }
 
-/** A turn and those of its batch that are not finished, in the order they were said. */
+/** Lists the unfinished turns of a batch in the order they were said. */
 export async function findTurnBatch(query: Query, id: string): Promise<TurnRow[]> {
   const { rows } = await query<TurnRow>(
     `select ${turnColumns} from org_turns
@@ -89,8 +86,8 @@ export async function findTurnBatch(query: Query, id: string): Promise<TurnRow[]
 }
 
 /**
- * The last turns of the member of a turn within a time, in epoch milliseconds. None where the turn itself has
- * failed in a batch, and none that has: what cannot be extracted is no context, either.
+ * Lists the last turns of the same member within a time, in epoch milliseconds. None when the turn itself failed in
+ * a batch, and none of those that did.
  */
 export async function findEarlierTurns(
   query: Query,
@@ -144,7 +141,6 @@ type PassResults = {
   withheld: 'turn' | 'answer' | null
 }
 
-/** Stores the result of a pass. */
 export async function savePassResults(
   { query }: Pick<Transaction, 'query'>,
   id: string,
@@ -160,7 +156,7 @@ export async function savePassResults(
   )
 }
 
-/** Withdraws decisions that a change of the shared memory made obsolete, with their model answers. */
+/** Withdraws decisions about memories that have changed, with their model answers. */
 export async function discardDecisions(
   { query }: Transaction,
   ids: readonly string[],
@@ -182,8 +178,8 @@ export async function finishTurn({ query }: Transaction, id: string): Promise<vo
 }
 
 /**
- * Whether the content of a turn may still be used: the exchange was not cancelled, and neither its vault
- * nor its session has been cleared since. In a transaction this holds until the end.
+ * Whether the content of a turn may be used: the exchange was not cancelled, its vault and session were not
+ * cleared. In a transaction this holds until the end.
  */
 export async function isStillValid(
   { query }: Pick<Transaction, 'query'>,
@@ -213,11 +209,7 @@ export async function isStillValid(
   return rows[0]?.usable ?? false
 }
 
-/**
- * Deletes turns that ended 30 days ago; others stay as long as their dead letters may be redriven.
- *
- * @returns how many.
- */
+/** Deletes turns that ended 30 days ago, and others after 400 days. @returns how many. */
 export async function dropOldTurns(query: Query): Promise<number> {
   const { rowCount } = await query(
     `delete from org_turns where ctid = any(array(
@@ -229,7 +221,6 @@ export async function dropOldTurns(query: Query): Promise<number> {
   return rowCount
 }
 
-/** The stored answer of a model, or undefined. */
 export async function findModelAnswer(
   query: Query,
   turn: string,

@@ -9,14 +9,14 @@ export type OrgModelCall = {
   /** Provider-prefixed. */
   model: string
   inputTokens: number
-  /** Of the input tokens, those that a cache of the provider held. */
+  /** Input tokens that a cache of the provider held. */
   cachedTokens: number
   outputTokens: number
 }
 
 /**
- * What the model calls of an organization are billed under: of no Memory Key, since a member or a holder
- * of the organization's key could read in their own usage what hidden memories a turn was compared with.
+ * The key hash that model calls are billed under. It is that of no Memory Key: usage that a member can read would
+ * reveal the hidden memories that a turn was compared with.
  */
 export const orgBillingHash = (org: string): Buffer =>
   createHash('sha256').update(`organization ${org}`).digest()
@@ -52,12 +52,11 @@ export type OrgUsageRow = {
   model: string
   calls: number
   inputTokens: number
-  /** Of the input tokens, those that a cache of the provider held. */
   cachedTokens: number
   outputTokens: number
 }
 
-/** The sums of an organization from a day to another, both included, oldest first. */
+/** Lists the sums from a day to another, both included, oldest first. */
 export async function listOrgUsage(
   query: Query,
   org: string,

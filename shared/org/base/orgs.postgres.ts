@@ -4,17 +4,16 @@ import { organizationRouteSql } from '#shared/operations/idempotency.postgres.ts
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import { routesShowingMemories } from '#shared/vault/base/erasures.postgres.ts'
 
-/** An organization, its owner, and the current state of its shared vault. */
+/** An organization with its owner and the state of its shared vault. */
 export type OrgRow = {
   id: string
-  /** The owner's account: it pays for what members do. */
+  /** The owner's account, which pays for what members do. */
   account: string
   ownerEmail: string
-  /** The shared vault. */
   vault: string
   epoch: number
   revision: number
-  /** The vault space of all its memories; null until it has been determined. */
+  /** The vault space of all its memories; null until it is determined. */
   space: string | null
   name: string
   processorProvider: string
@@ -40,9 +39,9 @@ const columns = `o.id, o.account, a.email as "ownerEmail", o.vault, v.epoch, v.r
 const fromClause = 'orgs o join accounts a on a.id = o.account join vaults v on v.id = o.vault'
 
 /**
- * An organization of an account; undefined for any other id.
+ * Finds an organization of an account.
  *
- * @param reviews the only one that a reviewer may look at; null for admins
+ * @param reviews the only organization of a reviewer; null for admins
  */
 export async function findOrg(
   query: Query,
@@ -60,13 +59,12 @@ export async function findOrg(
   return rows[0]
 }
 
-/** The account that an organization belongs to; undefined once it is removed. */
 export async function findOrgAccount(query: Query, id: string): Promise<string | undefined> {
   const { rows } = await query<{ account: string }>('select account from orgs where id = $1', [id])
   return rows[0]?.account
 }
 
-/** Every organization of an account, oldest first; of a reviewer the one that they look at. */
+/** Lists the organizations of an account, oldest first; a reviewer's only one. */
 export async function listOrgs(
   query: Query,
   account: string,
@@ -82,10 +80,9 @@ export async function listOrgs(
 }
 
 /**
- * Locks an organization of an account, so that changes to its policy follow one another, and raises the
- * version of its policy.
+ * Locks an organization, so that changes to its policy follow one another, and raises its policy version.
  *
- * @returns false for any other id.
+ * @returns false when the account has no such organization.
  */
 export async function lockOrg(tx: Transaction, account: string, id: string): Promise<boolean> {
   if (!isUuid(id)) return false
@@ -97,7 +94,7 @@ export async function lockOrg(tx: Transaction, account: string, id: string): Pro
   return rowCount === 1
 }
 
-/** @returns false when the account has an organization of that name, or this one already. */
+/** @returns false when the account has this organization, or one of its name. */
 export async function insertOrg(
   tx: Transaction,
   org: OrgSettings & { id: string; account: string; vault: string },
@@ -134,12 +131,12 @@ export async function updateOrg(
   )
 }
 
-/** Removes an organization with everything that refers to it: policy, users, keys. Vaults stay. */
+/** Deletes an organization with its policy, users and keys. Vaults stay. */
 export async function deleteOrg(tx: Transaction, id: string): Promise<void> {
   await tx.query('delete from orgs where id = $1', [id])
 }
 
-/** The shared vault, and the private vaults of its users and of its own key. */
+/** Lists the shared vault, and the private vaults of its users and of its own key. */
 export async function listOrgVaults(tx: Transaction, id: string): Promise<string[]> {
   const { rows } = await tx.query<{ vault: string }>(
     `select vault from orgs where id = $1
@@ -150,16 +147,15 @@ export async function listOrgVaults(tx: Transaction, id: string): Promise<string
   return rows.map(({ vault }) => vault)
 }
 
-/** Deletes stored responses to requests about an organization: they may contain raw keys and names. */
+/** Deletes stored responses to requests about an organization, which may contain raw keys and names. */
 export async function deleteOrgResponses(tx: Transaction, id: string): Promise<void> {
   await tx.query(`delete from idempotency where ${organizationRouteSql('$1::uuid')}`, [id])
 }
 
-/** One refusal for an organization of another admin, a removed one and an unknown one. */
+/** The same refusal for an organization of another admin, a removed one and an unknown one. */
 export const missingOrganization = (): Refusal =>
   new Refusal('missing', 'No such organization', 'GET /v1/orgs lists yours')
 
-/** Whether an error is a unique violation: the name, label or email is taken. */
 export const isUniqueViolation = (error: unknown): boolean =>
   (error as { code?: string }).code === '23505'
 
@@ -169,7 +165,7 @@ export async function isRemovalRecorded(query: Query, operation: string): Promis
   return rows.length > 0
 }
 
-/** Records for a day that a request has removed its object. */
+/** Records for 25 hours that a request has removed its object. */
 export async function recordRemoval(
   { query }: Transaction,
   { operation, org }: { operation: string; org: string },
@@ -177,7 +173,7 @@ export async function recordRemoval(
   await query('insert into policy_removals (operation, org) values ($1, $2)', [operation, org])
 }
 
-/** Deletes responses stored for members' Idempotency-Keys that may show changed memories. */
+/** Deletes stored responses to members that may show changed memories. */
 export async function deleteMemberResponses({ query }: Transaction, org: string): Promise<void> {
   await query(
     `delete from idempotency

@@ -1,14 +1,11 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 
-/** Whether the pipeline of an organization may run now, and why not. */
 export type PipelineGate = {
   paused: boolean
-  /** The tokens of today have reached the budget. */
   overBudget: boolean
   /** Seconds until midnight UTC. */
   dayLeft: number
-  /** Its provider could not be used. */
   faulty: boolean
   probes: number
 }
@@ -33,7 +30,7 @@ export async function findPipelineGate(
   return rows[0]
 }
 
-/** Claims the probe of a faulty pipeline, for one caller each time that it is due. */
+/** Claims a due probe of a faulty pipeline for one caller. */
 export async function claimProbe(query: Query, org: string): Promise<boolean> {
   const { rowCount } = await query(
     `update org_pipelines set probe_at = now() + interval '5 minutes'
@@ -44,7 +41,7 @@ export async function claimProbe(query: Query, org: string): Promise<boolean> {
   return rowCount === 1
 }
 
-/** Gives back a probe that asked no model: the next caller takes it. */
+/** Makes a probe that asked no model due again. */
 export async function returnProbe(query: Query, org: string): Promise<void> {
   await query(
     'update org_pipelines set probe_at = now() where org = $1 and fault is not null',
@@ -53,7 +50,7 @@ export async function returnProbe(query: Query, org: string): Promise<void> {
   )
 }
 
-/** Records that the provider could not be used. @returns seconds until the next probe. */
+/** Records a fault of the provider. @returns seconds until the next probe. */
 export async function recordFault(query: Query, org: string, error: string): Promise<number> {
   const { rows } = await query<{ seconds: number }>(
     `insert into org_pipelines as p (org, fault, fault_since, probes, probe_at)
@@ -82,11 +79,10 @@ export async function clearFault(query: Query, org: string): Promise<boolean> {
 
 export type PipelineSettings = {
   paused?: boolean | undefined
-  /** null: without a limit. */
+  /** Null: no limit. */
   dailyTokenBudget?: number | null | undefined
 }
 
-/** Writes the settings that are given. */
 export async function changePipeline(
   { query }: Transaction,
   org: string,
@@ -105,15 +101,14 @@ export async function changePipeline(
 
 const passQueues = ['org-extract', 'org-tag', 'org-reconcile']
 
-/** The queues that hold the turns that were given up. */
 export const givenUpQueues = passQueues.map(name => `${name}.dead`)
 
-/** Jobs that are woken while the provider could not be used: one is a probe, others may have nothing to ask it. */
+/** Jobs that are woken during a fault: one probes, others may have nothing to ask. */
 const wokenMax = 10
 
 /**
- * Makes the waiting jobs of an organization due now, unless its admin has paused it. While its provider could not
- * be used, the probe is due and a few jobs are woken for it: when it succeeds it wakes the others.
+ * Makes the waiting jobs of an organization due, unless its admin has paused it. During a fault of its provider
+ * only a few are woken, for the probe; its success wakes the others.
  */
 export async function wakePipeline(query: Query, org: string): Promise<void> {
   await query(
@@ -134,7 +129,7 @@ export async function wakePipeline(query: Query, org: string): Promise<void> {
   )
 }
 
-/** The dead letters of an organization's passes, oldest first, by queue. */
+/** Lists the dead letters of an organization's passes, oldest first. */
 export async function listGivenUpTurns(
   query: Query,
   org: string,
@@ -155,12 +150,11 @@ export type PipelineStatus = {
   spentToday: number
   fault: string | null
   faultSince: Date | null
-  /** Turns whose passes are not done, without those given up. */
+  /** Unfinished turns, without those given up. */
   waiting: number
   givenUp: number
 }
 
-/** What an admin is told of the pipeline of an organization. */
 export async function findPipelineStatus(query: Query, org: string): Promise<PipelineStatus> {
   const { rows } = await query<PipelineStatus>(
     `with dead as (

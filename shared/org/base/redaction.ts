@@ -13,9 +13,9 @@ import {
 import { findOrgRedaction, putOrgRedaction } from '#shared/org/base/org-policy.postgres.ts'
 
 /**
- * The effective policy of an organization, for its members and its shared memories.
+ * Reads the effective policy of an admin's organization.
  *
- * @throws Refusal `missing` when it is not the admin's.
+ * @throws Refusal `missing`.
  */
 export async function readOrgPolicy(
   { postgres }: { postgres: Postgres },
@@ -25,7 +25,7 @@ export async function readOrgPolicy(
   return effectiveOrgPolicy(postgres.query, id)
 }
 
-/** The effective policy of an organization, without an access check. */
+/** Reads the effective policy of an organization, without an access check. */
 export async function effectiveOrgPolicy(query: Query, org: string): Promise<EffectivePolicy> {
   const redaction = await findOrgRedaction(query, org)
   if (!redaction?.effective) return { redaction: defaultRedaction, decidedBy: 'default' }
@@ -33,9 +33,9 @@ export async function effectiveOrgPolicy(query: Query, org: string): Promise<Eff
 }
 
 /**
- * Changes the redaction of an organization; null: that of its account applies.
+ * Changes the redaction of an organization; with null that of its account applies.
  *
- * @throws Refusal `missing` when it is not the admin's.
+ * @throws Refusal `missing`.
  */
 export const changeOrgPolicy = (
   backend: { postgres: Postgres },
@@ -50,7 +50,6 @@ export const changeOrgPolicy = (
     await recordAccountEvent(tx, { account, actor, action: 'policy.changed', subject })
   })
 
-/** The redaction that applies to the shared memories of an organization now. */
 export async function activeOrgRedaction(
   query: Query,
   org: string,

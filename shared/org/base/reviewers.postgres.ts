@@ -4,7 +4,6 @@ import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 export type ReviewerRow = {
   id: string
   email: string
-  /** The credential, masked. */
   masked: string
   createdBy: string
   createdAt: Date
@@ -14,7 +13,7 @@ const columns = 'id, email, masked, created_by as "createdBy", created_at as "cr
 
 export const reviewerRows = policyRows<ReviewerRow>('org_reviewers', columns)
 
-/** The reviewer of a credential, with the organization and its account; undefined for any other. */
+/** Finds the reviewer of a credential, with the organization and its account. */
 export async function findReviewerByHash(
   query: Query,
   hash: Buffer,
@@ -29,10 +28,10 @@ export async function findReviewerByHash(
 }
 
 /**
- * Inserts a reviewer. A second insert under the same id replaces the credential, whose response was lost.
+ * Inserts a reviewer; a second insert under the same id replaces the credential.
  *
  * @returns the reviewer, and whether it is new.
- * @throws a unique violation when the organization has a reviewer of that email.
+ * @throws a unique violation when another reviewer has that email.
  */
 export async function insertReviewer(
   { query }: Transaction,

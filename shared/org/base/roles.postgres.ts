@@ -16,7 +16,7 @@ export const roleRows = policyRows<RoleRow>(
   'id, org, name, allowed_tags as "allowedTags", created_at as "createdAt"',
 )
 
-/** @throws a unique violation when the organization has a role of that name. */
+/** @throws a unique violation when another role has that name. */
 export async function insertRole(
   tx: Transaction,
   { id, org, name, allowedTags }: Omit<RoleRow, 'createdAt'>,
@@ -31,7 +31,7 @@ export async function insertRole(
 
 export type RoleChange = { name?: string | undefined; allowedTags?: string[] | undefined }
 
-/** Writes what is given. @throws a unique violation when another role has that name. */
+/** Changes the given fields. @throws a unique violation when another role has that name. */
 export async function updateRole(
   tx: Transaction,
   id: string,

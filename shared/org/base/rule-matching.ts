@@ -4,18 +4,17 @@ import type { OrgPolicy, PolicyRule } from '#shared/org/base/org-policy.postgres
 /** Longest high-level note, in characters. */
 export const noteMax = 200
 
-/** Words this short are looked for as whole words: `art` is not in `artist`. */
+/** Words up to this length match whole words only: `art` is not in `artist`. */
 const shortWord = 3
 
-/** A text as rules are looked for in it. */
+/** A text, prepared for the search. */
 type SearchedText = { normal: string; stems: string }
 
 /**
- * Whether a text holds what a rule matches: its words as they stand, upper or lower case, accents,
- * width, invisible characters, look-alike letters of other scripts and white space aside, from the
- * beginning of a word on: `rent` is in `rental`, and not in `current`; and English inflections of its
- * words: `salary` is in `salaries`. Models judge what a text is about; this is the fence behind them, so
- * it matches too much rather than too little. The time is linear in the text.
+ * Whether a text contains the words of a rule, from the beginning of a word on: `rent` is in `rental`, and not in
+ * `current`. Case, accents, width, invisible characters, look-alike letters and white space do not matter, nor do
+ * English inflections: `salary` is in `salaries`. Models judge what a text is about; this check stands behind them
+ * and matches too much rather than too little. The time is linear in the text.
  */
 export const matchesRule = (rule: PolicyRule, text: string): boolean =>
   isRuleIn(rule, toSearchedText(text))
@@ -43,11 +42,9 @@ function beginsWord(wanted: string, within: string): boolean {
   return false
 }
 
-/** Whether a rule has no words, and so would match nothing. */
 export const isEmptyRule = ({ match }: Pick<PolicyRule, 'match'>): boolean =>
   normalizeForMatch(match) === ''
 
-/** Whether content of this text is never stored. */
 export const matchesAntiRule = (
   { antiRules }: Pick<OrgPolicy, 'antiRules'>,
   text: string,
@@ -56,12 +53,12 @@ export const matchesAntiRule = (
   return antiRules.some(rule => isRuleIn(rule, searched))
 }
 
-/** What an anti-rule kept from the model: all of a turn, or the answers in it. */
+/** The part of a turn that an anti-rule kept from the model. */
 export type WithheldPart = 'turn' | 'answer'
 
 /**
- * The turns that may be shown to the model: without those in which a member's words match an anti-rule, and
- * without the answers where only these do.
+ * Returns the turns that a model may see: without turns in which a member's words match an anti-rule, and without
+ * answers where only these do.
  */
 export function withholdByAntiRules<Spoken extends Pick<TurnMessage, 'role' | 'text'>>(
   policy: Pick<OrgPolicy, 'antiRules'>,
@@ -82,11 +79,10 @@ export function withholdByAntiRules<Spoken extends Pick<TurnMessage, 'role' | 't
   }
 }
 
-/** The words of a turn, in which rules are looked for. */
 export const joinTexts = (messages: readonly Pick<TurnMessage, 'text'>[]): string =>
   messages.map(({ text }) => text).join('\n')
 
-/** The first rule under which content of this text is stored only as a short note. */
+/** Finds the first rule under which a text is stored only as a short note. */
 export const findExecRule = (
   { execRules }: Pick<OrgPolicy, 'execRules'>,
   text: string,
@@ -95,11 +91,7 @@ export const findExecRule = (
   return execRules.find(rule => isRuleIn(rule, searched))
 }
 
-/**
- * A note that is short whatever it was: cut at the end of a word, an ellipsis after it.
- *
- * @returns at most `noteMax` characters.
- */
+/** Cuts a text at the end of a word, with an ellipsis. @returns at most `noteMax` characters. */
 export function truncateNote(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
   if (line.length <= noteMax) return line
@@ -108,14 +100,14 @@ export function truncateNote(text: string): string {
   return `${end > noteMax / 2 ? cut.slice(0, end) : cut}…`
 }
 
-/** The beginning of a text, without half a character at its end. */
+/** Cuts a text without leaving half a character. */
 export const truncateText = (text: string, max: number): string =>
   text.slice(0, max).replace(/[\uD800-\uDBFF]$/, '')
 
-/** The note that replaces content which the model did not shorten. */
+/** The note in place of content that the model did not shorten. */
 export const fallbackNote = ({ match }: PolicyRule): string => truncateNote(`Came up: ${match}`)
 
-/** Scripts that put no space between words, or, as Korean, between a word and its endings. */
+/** Scripts without spaces between words, or, as Korean, between a word and its endings. */
 const scriptsWithoutSpaces =
   /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|\p{Script=Thai}|\p{Script=Lao}|\p{Script=Khmer}|\p{Script=Myanmar}/u
 /** Letters of Cyrillic, Greek and Latin extensions that look like a Latin one in upper or lower case. */
@@ -148,14 +140,14 @@ function toSearchedText(text: string): SearchedText {
   return { normal, stems: ` ${words.map(stemOf).join(' ')} ` }
 }
 
-/** Words with other signs than letters, such as `c++`, have no inflection: it would be that of `c`. */
+/** Words with other signs than letters, such as `c++`, have no inflection. */
 const hasInflection = (match: string, normal: string): boolean =>
   match.trim() !== '' && /^[\p{L}\p{N}\s'’_-]+$/u.test(normal)
 
 /** Shortest word that is stemmed. */
 const inflectedMin = 4
 
-/** What English inflections of a word have in common. */
+/** Returns what English inflections of a word have in common. */
 function stemOf(word: string): string {
   if (word.length < inflectedMin) return word
   const singular = toSingular(word)

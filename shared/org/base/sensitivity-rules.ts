@@ -2,7 +2,7 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 import { roleRows, type RoleRow } from '#shared/org/base/roles.postgres.ts'
 import { listTags, type TagRow } from '#shared/org/base/tags.postgres.ts'
 
-/** What decides how sensitive a shared memory is: the labels that each role of the organization allows. */
+/** The labels that each role of an organization allows, by which memories are sensitive. */
 export type SensitivityRules = { org: string; roles: readonly (readonly string[])[] }
 
 export async function readSensitivityRules(query: Query, org: string): Promise<SensitivityRules> {
@@ -10,7 +10,6 @@ export async function readSensitivityRules(query: Query, org: string): Promise<S
   return toSensitivityRules(org, roles, tags)
 }
 
-/** The rules of all roles and tags of an organization. */
 export function toSensitivityRules(
   org: string,
   roles: readonly RoleRow[],

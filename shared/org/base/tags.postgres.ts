@@ -8,13 +8,13 @@ export type TagRow = {
   id: string
   org: string
   label: string
-  /** What the classifier asks of a memory. */
+  /** The question to the classifier about a memory. */
   question: string
   /** Memories it fits. */
   examples: string[]
-  /** Memories it does not fit, though one might think so. */
+  /** Memories that it does not fit, although they seem to. */
   negatives: string[]
-  /** Labels it had before, that memories may still bear. */
+  /** Earlier labels, which memories may still have. */
   former: string[]
   createdAt: Date
 }
@@ -26,7 +26,7 @@ export const tagRows = policyRows<TagRow>(
 
 export const { list: listTags, find: findTag } = tagRows
 
-/** @throws a unique violation when the organization has a tag of that label. */
+/** @throws a unique violation when another tag has that label. */
 export async function insertTag(
   tx: Transaction,
   { id, org, label, question, examples, negatives }: Omit<TagRow, 'createdAt' | 'former'>,
@@ -46,7 +46,7 @@ export type TagChange = {
 }
 
 /**
- * Writes what is given. A new label makes the old one a former label.
+ * Changes the given fields; a replaced label becomes a former label.
  *
  * @throws a unique violation when another tag has that label.
  */
@@ -67,7 +67,7 @@ export async function updateTag(
   )
 }
 
-/** Takes a label that another tag had before from it. @returns the label of that tag now. */
+/** Takes a former label from another tag. @returns the present label of that tag. */
 export async function removeFormerLabel(
   tx: Transaction,
   org: string,
@@ -82,12 +82,11 @@ export async function removeFormerLabel(
   return rows[0]?.label
 }
 
-/** A part of a statement: the time of an operation, its first 48 bits. */
+/** SQL: the time of an operation, its first 48 bits. */
 const timeOf = (operation: string): string => `left(${operation}, 13)`
 
 /**
- * Takes a former label from its tag, unless the tag has got it by a later renaming whose jobs are not done:
- * its hour is not over.
+ * Takes a former label from its tag, unless a later renaming whose jobs are not done has made it one again.
  *
  * @returns the label of the tag; undefined when the former label stays, or is gone.
  */

@@ -4,7 +4,6 @@ import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 export type UserRow = {
   id: string
   org: string
-  /** Their private vault. */
   vault: string
   teamMemberId: string
   email: string | null
@@ -14,7 +13,7 @@ export type UserRow = {
   roles: { role_id: string; name: string }[]
   /** A live key opens the private vault. */
   hasKey: boolean
-  /** They let what they say be shared. */
+  /** The member lets what they say be shared. */
   shares: boolean
   createdAt: Date
 }
@@ -48,7 +47,7 @@ export type NewUser = Pick<
   'id' | 'org' | 'vault' | 'teamMemberId' | 'email' | 'firstName' | 'lastName'
 >
 
-/** @throws a unique violation when the organization has a user of that name or email. */
+/** @throws a unique violation when another user has that name or email. */
 export async function insertUser(tx: Transaction, user: NewUser): Promise<void> {
   await tx.query(
     `insert into org_users (id, org, vault, team_member_id, email, first_name, last_name)
@@ -85,9 +84,8 @@ export async function updateUser(
 }
 
 /**
- * Gives a user exactly these roles.
- *
- * @returns false, and leaves them as they were, when one is no role of the organization.
+ * Gives a user exactly these roles. @returns false, with nothing changed, when the organization has not all of
+ * them.
  */
 export async function replaceRoles(
   tx: Transaction,
@@ -107,10 +105,9 @@ export async function replaceRoles(
   return true
 }
 
-/** A key of an organization, without its raw form. */
 export type OrgKeyRow = {
   id: string
-  /** Opens a member's private vault and the shared one, or the private one alone. */
+  /** `member`: opens the private and the shared vault; `user`: the private one. */
   kind: 'member' | 'user'
   /** Null: the organization's own. */
   user: string | null
@@ -121,7 +118,7 @@ export type OrgKeyRow = {
   lastUsedAt: Date | null
 }
 
-/** Every key of an organization, revoked ones too, after an id, in the order of their ids. */
+/** Lists the keys of an organization, revoked ones too, after an id, in the order of their ids. */
 export async function orgKeysAfter(
   query: Query,
   org: string,

@@ -10,7 +10,7 @@ import {
 export type AuditEvent = {
   id: string
   action: AuditAction
-  /** An admin's email, or how the organization calls the member. */
+  /** An admin's email, or the member's name in the organization. */
   actor: string
   memory: string
   /** Epoch milliseconds. */
@@ -28,7 +28,7 @@ export type AuditFilter = {
   limit: number
 }
 
-/** Audit events of an organization, newest first. */
+/** Lists audit events of an organization, newest first. */
 export async function listAudit(
   query: Query,
   org: string,
@@ -45,10 +45,10 @@ export async function listAudit(
   return rows
 }
 
-/** Events of one memory; more are not listed. */
+/** The most events of one memory that are listed. */
 const memoryEventsMax = 10_000
 
-/** Audit events of one memory, newest first; none for an unknown memory. */
+/** Lists audit events of one memory, newest first. */
 export async function listMemoryAudit(
   query: Query,
   org: string,
@@ -63,9 +63,9 @@ export async function listMemoryAudit(
   return rows
 }
 
-/** A change that can still be looked at and undone. */
+/** A change that can be read and undone. */
 export type MemoryRevision = {
-  /** The write; every event of it names it. */
+  /** The write that its events refer to. */
   id: string
   kind: WriteKind
   actor: string
@@ -76,7 +76,7 @@ export type MemoryRevision = {
   createdAt: number
 }
 
-/** The changes of one memory in the last 30 days, newest first. */
+/** Lists the changes of one memory in the last 30 days, newest first. */
 export async function listMemoryRevisions(
   query: Query,
   org: string,

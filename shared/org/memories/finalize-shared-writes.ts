@@ -44,9 +44,8 @@ export const toSnapshot = (memory: MemorySnapshot | SharedMemory): MemorySnapsho
 })
 
 /**
- * Finalizes writes that were applied to MongoDB, in one transaction: audit events, webhook messages, the
- * change log that the indexes of all processes read, counts of tag sets, bills. Each write is finalized
- * once, however often this runs.
+ * Finalizes applied writes in one transaction: audit events, webhook messages, the change log that indexes read,
+ * counts of tag sets, bills. Each write is finalized once, however often this runs.
  */
 export async function finalizeWrites(
   { postgres, queue }: { postgres: Postgres; queue: Queue },
@@ -120,16 +119,15 @@ function countTagSetChanges(writes: readonly WriteIntent[]): Map<string, number>
   return changes
 }
 
-/** New memories and new texts are billed as storage. */
 const toStorageBill = ({ id, before, after }: WriteIntent): { id: string; tokens: number }[] =>
   after && after.text !== before?.text ? [{ id, tokens: after.tokens }] : []
 
 const dueMax = 500
 
 /**
- * Finalizes writes whose process ended between recording the intent and finalizing it, 30 seconds ago or
- * earlier: those that were applied are finalized now, the others are checked again later, for a day. One
- * that cannot be finalized is logged and tried again later, until it can; it holds up no other.
+ * Finalizes writes whose process ended between recording and finalizing them, at least 30 seconds ago. Writes that
+ * were not applied are checked again, for a day. One that fails is logged and tried again later; it holds up no
+ * other.
  *
  * @returns how many were finalized.
  * @throws Refusal `unavailable` when a store is out of reach.
@@ -154,7 +152,7 @@ export async function finalizeStrandedWrites(
   return finalized
 }
 
-/** @returns false when its document does not bear its mark. */
+/** @returns false when the document does not have its mark. */
 async function finalizeIfApplied(
   backend: Stores & { queue: Queue },
   write: SharedWrite,

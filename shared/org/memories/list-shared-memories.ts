@@ -25,11 +25,10 @@ export type SharedMemoryQuery = SharedFilter & {
   /** Ranks by it; newest first without. */
   q: string | undefined
   limit: number
-  /** Of the previous page. */
   cursor: string | undefined
 }
 
-/** A shared vault, and the space that all of it is in. */
+/** A shared vault with the space that holds all of it. */
 export type SharedVaultScope = VaultScope & { space: string | null }
 
 type ListBackend = {
@@ -43,11 +42,11 @@ type ListBackend = {
 }
 
 /**
- * One page of the shared memories of an organization, for its admin: newest first, or nearest to a query,
- * then 500 at most.
+ * Reads a page of an organization's shared memories for its admin: newest first, or nearest to a query, then 500 at
+ * most.
  *
- * @throws Refusal `invalid` for a cursor of another list; `upstream` when the embedding model does not
- *   answer; `unavailable` when the memory store is out of reach.
+ * @throws Refusal `invalid` for a cursor of another list; `upstream` when the embedding model does not answer;
+ *   `unavailable`.
  */
 export async function listSharedMemories(
   backend: ListBackend,
@@ -69,7 +68,7 @@ export async function listSharedMemories(
   )
 }
 
-/** A ranking has no key to go on from: its position is a count of rows. */
+/** The position in a ranking is a count of rows. */
 async function rankedPage(
   backend: ListBackend,
   scope: SharedVaultScope,
@@ -125,7 +124,7 @@ async function rankWithEmbedder(
   })
 }
 
-/** With a filter only what it lets through is ranked: as many of the newest as a process reads in time. */
+/** With a filter, the newest of its memories are ranked: as many as a process reads in time. */
 const filteredMax = 20_000
 const candidatesMax = 2_000
 

@@ -17,8 +17,8 @@ import type { Log } from '#shared/core/log.ts'
 const vaultsPerRun = 50
 
 /**
- * Accepts a re-embedding, as an operation of the owner's account, for each shared vault that is not in the
- * space of the service's default embedding model. The space of a vault that is there is recorded.
+ * Accepts a re-embedding, as an operation of the owner's account, for each shared vault outside the space of the
+ * default embedding model. Records the space of a vault that is inside.
  *
  * @returns how many were accepted.
  * @throws Refusal `upstream` when the embedding model does not answer; `unavailable`.

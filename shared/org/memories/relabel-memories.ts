@@ -17,15 +17,14 @@ import type { NewJob } from '#shared/storage/queue/queue.ts'
 
 const pageMax = 100
 
-/** By then no turn, request or tag run is under way that has read the former label. */
+/** By then no turn, request or tag run that has read the former label is under way. */
 const lastRunSeconds = 3_600
 
 /**
- * Replaces the former label of a renamed tag by the current one, memory by memory, each with an audit
- * event `retag`. It runs after the renaming, and an hour later for what was being written meanwhile. Until
- * that last run is done a role that allows the tag allows the former label too; then the label opens
- * nothing. Where the tag got the label again meanwhile and lost it, the last run of that renaming ends it.
- * Safe to run any number of times.
+ * Replaces the former label of a renamed tag, memory by memory, each with an audit event `retag`. Runs after the
+ * renaming, and an hour later for what was being written meanwhile. Until that last run is done a role that allows
+ * the tag allows the former label too. Where the tag got the label again meanwhile, the last run of that renaming
+ * ends it. Safe to run any number of times.
  *
  * @throws Refusal `unavailable` when a store is out of reach; the next run goes on.
  */
@@ -66,7 +65,7 @@ async function sendLastRun(
   await postgres.transaction(tx => queue.send(tx, 'org-relabel', [lastRun]))
 }
 
-/** What memories can be restored to gets the current label: the former one opens it no more. */
+/** Takes the former label from the tag, and from everything that memories can be restored to. */
 async function endLabel({ postgres }: SharedMemoryBackend, job: RelabelJob): Promise<void> {
   const { org, from } = job
   const account = await findOrgAccount(postgres.query, org)

@@ -16,10 +16,9 @@ import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
 /**
- * The state of a shared memory before and after each change of the last 30 days, newest first; of a
- * removed one too.
+ * Lists the states of a shared memory before and after each change of the last 30 days, newest first.
  *
- * @throws Refusal `missing` when the organization has, and in that time had, no such memory.
+ * @throws Refusal `missing` when the organization had no such memory in that time.
  */
 export async function readHistory(
   { postgres }: Pick<SharedMemoryBackend, 'postgres'>,
@@ -32,13 +31,12 @@ export async function readHistory(
 }
 
 /**
- * Restores a shared memory to its state before one of its changes: removed ones come back under their id,
- * changed ones get their former text, tags, confidence and review state. The audit records it as
- * `create`, `update` or `retag`.
+ * Restores a shared memory to its state before one of its changes; a removed one gets its id again. The audit
+ * records `create`, `update` or `retag`.
  *
- * @param event any event of that change; the latest change, when missing
- * @throws Refusal `missing` when there is no such memory or event, or it is more than 30 days ago;
- *   `conflict` when there was nothing before it; `upstream`, `unavailable` as `updateShared`.
+ * @param event any event of that change; of the latest one without it
+ * @throws Refusal `missing` when there is no such memory or event in the last 30 days; `conflict` when there was
+ *   nothing before it; otherwise as `mutateSharedMemory`.
  */
 export async function restoreSharedMemory(
   backend: SharedMemoryBackend,
@@ -77,7 +75,7 @@ export async function restoreSharedMemory(
 }
 
 /**
- * The audit of one shared memory, newest first, also after it was removed.
+ * Lists the audit of one shared memory, newest first, also after its removal.
  *
  * @throws Refusal `missing` when the organization never had such a memory.
  */

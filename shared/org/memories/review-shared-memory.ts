@@ -1,6 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { idForPurpose } from '#shared/core/ids.ts'
-import { findReviewQueue } from '#shared/org/memories/shared-lists.mongo.ts'
 import { type SharedMemory, sharedByIds } from '#shared/org/memories/shared-memories.mongo.ts'
 import {
   mutateSharedMemory,
@@ -18,19 +17,6 @@ import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import { tagSetKey } from '#shared/domain/tags.ts'
 import { findReplacedMemories } from '#shared/org/base/org-trail.postgres.ts'
 
-export type ReviewQuery = { threshold: number; limit: number; newestFirst: boolean }
-
-/**
- * Memories that wait for review: not reviewed, and less sure of their tags than the threshold.
- *
- * @throws Refusal `unavailable` when the memory store is out of reach.
- */
-export const listReviewQueue = (
-  { mongo }: Pick<SharedMemoryBackend, 'mongo'>,
-  orgVault: OrgVault,
-  question: ReviewQuery,
-): Promise<SharedMemory[]> => findReviewQueue(mongo, orgVault, question)
-
 export type ReviewDecision = {
   action: 'approve' | 'dismiss' | 'reject'
   /** With approve. */
@@ -38,14 +24,11 @@ export type ReviewDecision = {
 }
 
 /**
- * Reviews a memory: approves it, with other tags if given, dismisses the doubt and leaves the tags, or
- * rejects and removes it. Approved or dismissed it counts as reviewed. The memory that an approved one was added to replace is removed
- * first: a run that ends between the two writes is completed by the next request. A second run under the
- * same operation changes nothing more.
+ * Reviews a memory: `approve` takes the given tags, `dismiss` leaves the tags, `reject` removes the memory. The
+ * memory that an approved one replaces is removed first: a run that ends between the two writes is completed by the
+ * next request. Safe to run any number of times under one operation.
  *
- * @throws Refusal `missing` when there is no such memory; `conflict` when it has been reviewed;
- *   `upstream` when a memory has to be brought back and the embedding
- *   model does not answer; `unavailable` when a store is out of reach.
+ * @throws Refusal `conflict` when it has been reviewed; otherwise as `mutateSharedMemory`.
  */
 export async function reviewSharedMemory(
   backend: SharedMemoryBackend,
@@ -82,7 +65,7 @@ export async function reviewSharedMemory(
   return decided
 }
 
-/** The memory as it was before this operation rejected it. */
+/** The memory before this operation rejected it. */
 async function findRejected(
   { postgres }: Pick<SharedMemoryBackend, 'postgres'>,
   { org }: OrgVault,
@@ -94,11 +77,7 @@ async function findRejected(
   return { ...rejection.before, id, version: 0, updatedAt: rejection.createdAt }
 }
 
-/**
- * Those that the memory has, and those of the organization.
- *
- * @throws Refusal `invalid` for any other.
- */
+/** @throws Refusal `invalid` for a tag that neither the memory nor the organization has. */
 async function requireKnownTags(
   query: Query,
   org: string,
@@ -116,8 +95,8 @@ async function requireKnownTags(
 }
 
 /**
- * Another review was faster: what this one removed comes back, and what this one brought back is removed
- * again when the other was an approval.
+ * Takes back what this review did when another one was faster: restores what it removed, and removes again what it
+ * restored where the other was an approval.
  */
 async function undoLosingReview(
   backend: SharedMemoryBackend,
@@ -136,12 +115,11 @@ async function undoLosingReview(
 }
 
 /**
- * Undoes the last review of a memory: it gets its former tags and waits again. The memory that was removed
- * with it is restored, unless it was changed since.
+ * Undoes the last review of a memory: it gets its former tags and waits again. The memory that was removed with it
+ * is restored, unless it was changed since.
  *
- * @throws Refusal `missing` when there is no such memory; `conflict` when it was not reviewed in
- *   the last 30 days, or its tags were changed since; `upstream` when the embedding model does not
- *   answer; `unavailable` when a store is out of reach.
+ * @throws Refusal `conflict` when it was not reviewed in the last 30 days, or its tags were changed since;
+ *   otherwise as `mutateSharedMemory`.
  */
 export async function undoReview(
   backend: SharedMemoryBackend,
@@ -188,8 +166,8 @@ type ReviewCandidate = {
 }
 
 /**
- * A memory that waits, with the operation that removes what it replaces: another one each time that it
- * waits, and the same one however often it is changed meanwhile.
+ * Derives the operation that removes what a waiting memory replaces: another one each time that it waits, the same
+ * one however often it is changed meanwhile.
  */
 async function findReviewCandidate(
   { postgres }: Pick<SharedMemoryBackend, 'postgres'>,
@@ -202,8 +180,7 @@ async function findReviewCandidate(
 }
 
 /**
- * What memories that wait would replace once they are approved, by the ids of those that wait: nothing
- * for the others, and where what would be replaced is gone, or the trail that knows of it.
+ * Finds what waiting memories would replace once they are approved, by the ids of those that wait.
  *
  * @throws Refusal `unavailable` when a store is out of reach.
  */
@@ -226,11 +203,10 @@ export async function findReplacements(
 }
 
 /**
- * Removes what a memory replaces, once for each time that it waits: two who approve it at the same time,
- * and one who does it again after a failure, remove it once.
+ * Removes what a memory replaces, once for each time that it waits, whoever approves it and however often.
  *
- * @returns the id of what is replaced; undefined where there is none, or it had been removed before.
- * @throws Refusal as `deleteShared`, but for `missing`.
+ * @returns the id of what is replaced; undefined where there is none, or it is gone.
+ * @throws Refusal as `deleteSharedMemory`, but for `missing`.
  */
 async function deleteSuperseded(
   backend: SharedMemoryBackend,
@@ -249,10 +225,9 @@ async function deleteSuperseded(
 }
 
 /**
- * Restores what an approval removed when the approval itself did not take effect: another decision came
- * first, or the same person decided otherwise after a failure. A memory decided about since is unchanged.
+ * Restores what an approval removed when another decision took effect. A memory changed since stays as it is.
  *
- * @throws Refusal as `restoreShared`, but for `missing`.
+ * @throws Refusal as `mutateSharedMemory`, but for `missing`.
  */
 async function restoreSuperseded(
   backend: SharedMemoryBackend,
@@ -266,9 +241,9 @@ async function restoreSuperseded(
 }
 
 /**
- * Makes a removed memory what it was, if its latest change is the removal that is meant.
+ * Restores a removed memory if its latest change is the expected removal.
  *
- * @throws Refusal as `restoreShared`, but for `missing`.
+ * @throws Refusal as `mutateSharedMemory`, but for `missing`.
  */
 async function restoreDeleted(
   backend: SharedMemoryBackend,

@@ -21,9 +21,9 @@ type SeedInput = {
 }
 
 /**
- * The memories of a request: one, or several.
+ * Reads the memories of a request: one, or several.
  *
- * @throws Refusal `invalid` for both, for neither, for one without words, for tags that are none, and as
+ * @throws Refusal `invalid` for both forms, for neither, for a text without words, and as `parseTags` and
  *   `parseMetadata`.
  */
 export function parseSeeds({
@@ -55,11 +55,11 @@ function toSeed(
 export type SeedResult = { added: SharedMemory[]; errors: { index: number; error: string }[] }
 
 /**
- * Seeds memories of an admin's own words. They need no review, unless the admin says to be less sure of
- * the tags than the threshold. Those that cannot be embedded are reported, the others stored. A second run
- * under the same operation stores nothing twice.
+ * Seeds memories in an admin's own words. They need no review, unless their confidence is below the threshold.
+ * Those that cannot be embedded are reported, the others stored. A second run under the same operation stores
+ * nothing twice.
  *
- * @throws Refusal `upstream` when none could be embedded; `unavailable` when a store is out of reach.
+ * @throws Refusal as `addSharedMemories`.
  */
 export async function seedSharedMemories(
   backend: SharedMemoryBackend,

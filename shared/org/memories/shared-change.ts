@@ -39,9 +39,9 @@ import type { Queue } from '#shared/storage/queue/queue.ts'
 import { openOrgEmbedders, undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
 
 /*
- * Every change of a shared memory takes three steps: its intent is recorded in Postgres, the document is
- * written in MongoDB, the write is finalized in Postgres. The document gets the id of the write as a mark:
- * from it the next run, or the sweep, knows whether an interrupted write was applied.
+ * Every change of a shared memory takes three steps: its intent is recorded in Postgres, the document is written in
+ * MongoDB, the write is finalized in Postgres. The document gets the id of the write as a mark: from it the next
+ * run, or the sweep, knows whether an interrupted write was applied.
  */
 
 /** Who changes a memory, and under which operation: the same operation changes it once. */
@@ -71,14 +71,13 @@ export function parseSharedMemoryId(text = ''): string {
   throw noSuchSharedMemory()
 }
 
-/** The current shared vault of an organization. */
 export const toOrgVault = ({ id, vault, epoch }: OrgRow): OrgVault => ({ org: id, vault, epoch })
 
 /** The id of the write that an operation makes of a memory. */
 export const toWriteId = ({ operation, id }: { operation: string; id: string }): string =>
   copyIdOf(operation, 0, id)
 
-/** The new content of a memory, given its current state; null removes it. */
+/** Returns the new content of a memory; null removes it. */
 type Mutation = (
   current: SharedMemoryState,
 ) => MemorySnapshot | null | Promise<MemorySnapshot | null>
@@ -90,11 +89,10 @@ const triesMax = 8
  * Changes one shared memory. The document is written only if it is as it was read, so that concurrent changes
  * follow one another.
  *
- * @param mutation returns the new content, or throws the refusal; called again when another change was
- *   faster
+ * @param mutation returns the new content, or throws the refusal; called again when another change was faster
  * @returns the memory after the change; null when it was removed.
- * @throws Refusal `invalid` for a text without words, or one that the policy of the organization blocks;
- *   `conflict` when others keep changing it; `upstream` when the embedding model does not answer.
+ * @throws Refusal `invalid` for a text without words, or one that the policy of the organization blocks; `conflict`
+ *   when others keep changing it; `upstream` when the embedding model does not answer.
  */
 export async function mutateSharedMemory(
   backend: SharedMemoryBackend,

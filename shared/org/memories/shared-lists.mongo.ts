@@ -1,4 +1,4 @@
-import type { Filter } from 'mongodb'
+import type { Filter, Sort } from 'mongodb'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
@@ -15,6 +15,7 @@ import {
   sharedFields,
   sharedMemoryFilter,
   sharedMemoryFromDocument,
+  vaultFilter,
   type SharedMemory,
 } from '#shared/org/memories/shared-memories.mongo.ts'
 
@@ -31,29 +32,33 @@ export type SharedFilter = {
 /** Event time in epoch milliseconds and id of the last row of a page. */
 export type SharedPosition = [at: number, id: string]
 
-/** The next rows of a vault, newest first. */
-export async function sharedPage(
+const newestFirst = { at: -1, _id: -1 } as const
+
+async function findShared(
   { memories }: Collections,
-  scope: Scope,
-  { after, count, ...filter }: SharedFilter & { after: SharedPosition | undefined; count: number },
+  filter: Filter<MemoryDocument>,
+  order: { sort: Sort; hint: string; limit: number },
 ): Promise<SharedMemory[]> {
   const rows = await memories
-    .find(
-      { ...sharedMemoryFilter(scope), ...fieldFilter(filter), ...(after && olderThan(after)) },
-      {
-        projection: sharedFields,
-        sort: { at: -1, _id: -1 },
-        hint: partitionIndex,
-        limit: count,
-        signal: deadline(memories),
-      },
-    )
+    .find(filter, { projection: sharedFields, ...order, signal: deadline(memories) })
     .toArray()
     .catch(refuseWhenUnreachable)
   return rows.map(sharedMemoryFromDocument)
 }
 
-/** The newest rows that a filter lets through, with their vectors of one space. */
+/** Finds the next memories of a vault that a filter lets through, newest first. */
+export const sharedPage = (
+  mongo: Collections,
+  scope: Scope,
+  { after, count, ...filter }: SharedFilter & { after: SharedPosition | undefined; count: number },
+): Promise<SharedMemory[]> =>
+  findShared(
+    mongo,
+    { ...sharedMemoryFilter(scope), ...fieldFilter(filter), ...olderThan(after) },
+    { sort: newestFirst, hint: partitionIndex, limit: count },
+  )
+
+/** Streams the newest memories that a filter lets through, with their vectors of one space. */
 export async function* sharedVectors(
   { memories }: Collections,
   scope: Scope,
@@ -67,7 +72,7 @@ export async function* sharedVectors(
     },
     {
       projection: embeddedMemoryProjection(space),
-      sort: { at: -1, _id: -1 },
+      sort: newestFirst,
       hint: partitionIndex,
       limit: max,
       batchSize: 250,
@@ -81,65 +86,41 @@ export async function* sharedVectors(
   }
 }
 
-/** Memories that are not reviewed and less sure than the threshold. */
-export async function findReviewQueue(
-  { memories }: Collections,
-  { vault, epoch }: Scope,
-  { threshold, limit, newestFirst }: { threshold: number; limit: number; newestFirst: boolean },
-): Promise<SharedMemory[]> {
-  const rows = await memories
-    .find(
-      {
-        vault: { $eq: vault },
-        epoch: { $eq: epoch },
-        reviewed: { $eq: false },
-        confidence: { $lt: threshold },
-      },
-      {
-        projection: sharedFields,
-        sort: newestFirst ? { at: -1, _id: -1 } : { confidence: 1, at: -1, _id: -1 },
-        hint: reviewIndex,
-        limit,
-        signal: deadline(memories),
-      },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
-  return rows.map(sharedMemoryFromDocument)
-}
+/** Finds memories that are not reviewed and less sure than the threshold, the least sure or the newest first. */
+export const findReviewQueue = (
+  mongo: Collections,
+  scope: Scope,
+  { threshold, limit, newestFirst: byTime }: ReviewQuery,
+): Promise<SharedMemory[]> =>
+  findShared(
+    mongo,
+    { ...vaultFilter(scope), reviewed: { $eq: false }, confidence: { $lt: threshold } },
+    { sort: byTime ? newestFirst : { confidence: 1, ...newestFirst }, hint: reviewIndex, limit },
+  )
 
-/** Memories without a tag, waiting ones too. */
-const untaggedFilter = ({ vault, epoch }: Scope, label: string): Filter<MemoryDocument> => ({
-  vault: { $eq: vault },
-  epoch: { $eq: epoch },
+export type ReviewQuery = { threshold: number; limit: number; newestFirst: boolean }
+
+/** Memories without a tag, those that wait for a person too. */
+const untaggedFilter = (scope: Scope, label: string): Filter<MemoryDocument> => ({
+  ...vaultFilter(scope),
   session: { $in: ['', pendingPartition] },
   tier: { $eq: 1 },
   tags: { $ne: label },
 })
 
-/** The next memories that have not got a tag, newest first. */
-export async function untaggedPage(
-  { memories }: Collections,
+/** Finds the next memories that have not got a tag, newest first. */
+export const untaggedPage = (
+  mongo: Collections,
   scope: Scope,
   { label, after, count }: { label: string; after: SharedPosition | undefined; count: number },
-): Promise<SharedMemory[]> {
-  const rows = await memories
-    .find(
-      { ...untaggedFilter(scope, label), ...(after && olderThan(after)) },
-      {
-        projection: sharedFields,
-        sort: { at: -1, _id: -1 },
-        hint: partitionIndex,
-        limit: count,
-        signal: deadline(memories),
-      },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
-  return rows.map(sharedMemoryFromDocument)
-}
+): Promise<SharedMemory[]> =>
+  findShared(
+    mongo,
+    { ...untaggedFilter(scope, label), ...olderThan(after) },
+    { sort: newestFirst, hint: partitionIndex, limit: count },
+  )
 
-/** How many memories have not got a tag, and the tokens of their texts. */
+/** Counts the memories that have not got a tag, and the tokens of their texts. */
 export async function countUntagged(
   { memories }: Collections,
   scope: Scope,
@@ -158,59 +139,53 @@ export async function countUntagged(
   return { memories: sums?.memories ?? 0, tokens: sums?.tokens ?? 0 }
 }
 
-/** The memory with exactly this text that waits for a person, unseen by members; undefined without one. */
+const pendingFilter = (scope: Scope): Filter<MemoryDocument> => ({
+  ...vaultFilter(scope),
+  session: { $eq: pendingPartition },
+})
+
+/** Finds the id of a memory with exactly this text that waits for a person, unseen by members. */
 export async function findPending(
   { memories }: Collections,
-  { vault, epoch }: Scope,
+  scope: Scope,
   text: string,
 ): Promise<string | undefined> {
+  const options = { projection: { _id: 1 }, hint: partitionIndex, signal: deadline(memories) }
   const found = await memories
-    .findOne(
-      {
-        vault: { $eq: vault },
-        epoch: { $eq: epoch },
-        session: { $eq: pendingPartition },
-        text: { $eq: text },
-      },
-      { projection: { _id: 1 }, hint: partitionIndex, signal: deadline(memories) },
-    )
+    .findOne({ ...pendingFilter(scope), text: { $eq: text } }, options)
     .catch(refuseWhenUnreachable)
   return found?._id
 }
 
 /**
- * How many memories wait for a person, unseen by members.
+ * Counts the memories that wait for a person, unseen by members.
  *
- * @param tagSets counts those with one of these sets of tags; without it all
+ * @param tagSets counts those with one of these sets of tags; all without it
  */
 export async function countPending(
   { memories }: Collections,
-  { vault, epoch }: Scope,
+  scope: Scope,
   tagSets?: readonly string[],
 ): Promise<number> {
-  const waiting = {
-    vault: { $eq: vault },
-    epoch: { $eq: epoch },
-    session: { $eq: pendingPartition },
-  }
-  const count = (filter: object): Promise<number> =>
+  const count = (filter: Filter<MemoryDocument>): Promise<number> =>
     memories
       .countDocuments(filter, { hint: partitionIndex, signal: deadline(memories) })
       .catch(refuseWhenUnreachable)
-  // The index tells all of them alone; their tags are in the documents.
-  const all = await count(waiting)
-  return all === 0 || !tagSets ? all : count({ ...waiting, tag_set: { $in: [...tagSets] } })
+  // The index alone gives the number of all; tag sets are read from the documents.
+  const all = await count(pendingFilter(scope))
+  if (all === 0 || !tagSets) return all
+  return count({ ...pendingFilter(scope), tag_set: { $in: [...tagSets] } })
 }
 
-/** The newest memories with one of these sets of tags, regardless of anything else. */
+/** Finds the newest memories with one of these sets of tags. */
 export async function findNewestWithTagSets(
   { memories }: Collections,
-  { vault, epoch }: Scope,
+  scope: Scope,
   { tagSets, max }: { tagSets: readonly string[]; max: number },
 ): Promise<{ id: string; tags: string[] }[]> {
   const rows = await memories
     .find(
-      { vault: { $eq: vault }, epoch: { $eq: epoch }, tag_set: { $in: [...tagSets] } },
+      { ...vaultFilter(scope), tag_set: { $in: [...tagSets] } },
       {
         projection: { tags: 1 },
         sort: { at: -1 },
@@ -233,23 +208,22 @@ function fieldFilter({ tag, author, reviewed, metadata }: SharedFilter): Filter<
   }
 }
 
-/** Of one millisecond, the ids that follow; of earlier ones, all. */
-const olderThan = ([at, id]: SharedPosition): Filter<MemoryDocument> => ({
-  at: { $lte: new Date(at) },
-  $or: [{ at: { $lt: new Date(at) } }, { at: { $eq: new Date(at) }, _id: { $lt: id } }],
-})
+/** The rows that follow a position, newest first. */
+const olderThan = (after: SharedPosition | undefined): Filter<MemoryDocument> => {
+  if (!after) return {}
+  const [at, id] = [new Date(after[0]), after[1]]
+  return { at: { $lte: at }, $or: [{ at: { $lt: at } }, { at: { $eq: at }, _id: { $lt: id } }] }
+}
 
 /** A shared memory with the operation that made it, and its vector of the requested space. */
 export type ExportedShared = SharedMemory & { operation: string; vector: Float32Array | undefined }
 
-/** As `exportedDocuments` reads. */
 const batchSizes = { withVectors: 100, without: 500 }
 
 /**
- * Streams the shared memories of an organization, oldest first, in the order of one index. A reader that
- * stops early closes the cursor.
+ * Streams the shared memories of an organization, oldest first. A reader that stops early closes the cursor.
  *
- * @param space whose vectors are included
+ * @param space the space of the vectors to include
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
 export async function* exportedShared(

@@ -9,11 +9,10 @@ import { idIndex } from '#shared/storage/mongo/indexes.ts'
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
-/** One shared memory in its current state. */
 export type SharedMemory = {
   id: string
   text: string
-  /** In order, each once. */
+  /** Sorted, each once. */
   tags: readonly string[]
   /** How sure the tags are, 0 to 1. */
   confidence: number
@@ -21,15 +20,15 @@ export type SharedMemory = {
   author: string
   /** A person has decided about it. */
   reviewed: boolean
-  /** An admin has changed its words. */
+  /** An admin has changed its text. */
   byHand?: boolean
   /** No member sees it before a person has decided about it. */
   pending?: boolean
-  /** When its words were said, epoch milliseconds. */
+  /** When its text was said, epoch milliseconds. */
   acquiredAt: number
-  /** Of one that was updated: its first words, and the authors of all its words in order. */
+  /** Of one that was updated: its first author and time, and the authors of all its texts in order. */
   origin?: MemoryOrigin
-  /** When a member last said again what it says; epoch milliseconds, after `acquiredAt`. */
+  /** When a member last repeated it, epoch milliseconds. */
   confirmedAt?: number
   /** As it was seeded; changes keep it. */
   metadata?: Metadata
@@ -39,7 +38,6 @@ export type SharedMemory = {
   version: number
 }
 
-/** Who said a memory first and when, epoch milliseconds, and the authors of all its words. */
 export type MemoryOrigin = { author: string; acquiredAt: number; contributors: readonly string[] }
 
 /** The document of an id: a memory, or the tombstone of a removed one. */
@@ -50,21 +48,22 @@ export type SharedMemoryState = {
   memory: SharedMemory | null
 }
 
-/**
- * The partition of pending memories, of which nothing but the review queue reads: no session can have
- * this name.
- */
+/** The partition of pending memories, which the review queue alone reads. No session can have this name. */
 export const pendingPartition = '\u0000pending'
 
-/** The filter of every shared memory that members may see; also what a scan or a page begins with. */
-export const sharedMemoryFilter = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
+export const vaultFilter = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
   vault: { $eq: vault },
   epoch: { $eq: epoch },
+})
+
+/** The filter of every shared memory that members may see; the beginning of other filters. */
+export const sharedMemoryFilter = (scope: Scope): Filter<MemoryDocument> => ({
+  ...vaultFilter(scope),
   session: { $eq: '' },
   tier: { $eq: 1 },
 })
 
-/** All but the vectors. */
+/** The projection of all fields but the vectors. */
 export const sharedFields = {
   text: 1,
   tags: 1,
@@ -108,7 +107,7 @@ export function sharedMemoryFromDocument(document: MemoryDocument): SharedMemory
   }
 }
 
-/** The document of an id in a vault; undefined when there never was one. */
+/** Reads the document of an id; undefined when there never was one. */
 export async function findSharedMemoryState(
   { memories }: Collections,
   { vault, epoch }: Scope,
@@ -133,7 +132,7 @@ export async function findSharedMemoryState(
   }
 }
 
-/** Those of the ids that the vault has, in no order. */
+/** Reads the memories of these ids, in no order. */
 export async function sharedByIds(
   { memories }: Collections,
   scope: Scope,
@@ -149,5 +148,5 @@ export async function sharedByIds(
   return rows.map(sharedMemoryFromDocument)
 }
 
-/** A memory that is less sure of its tags than this waits for a person's review. */
+/** Memories with a lower confidence wait for a person's review. */
 export const reviewThreshold = 0.6

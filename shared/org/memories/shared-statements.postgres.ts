@@ -3,20 +3,20 @@ import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import { erasedResponse, organizationRouteSql } from '#shared/operations/idempotency.postgres.ts'
 
-/** A fact that the shared memory has from a member. */
+/** A fact of a member in the shared memory. */
 export type SharedStatement = {
   id: string
   /** The organization's name for the member at the time. */
   author: string
   turn: string
-  /** In the passes of the turn. */
+  /** The place of the fact in the passes of the turn. */
   position: number
-  /** The memory that was added or changed, or that said it already. */
+  /** The memory that was added, changed, or confirmed. */
   memory: string
   action: 'ADD' | 'UPDATE' | 'NONE'
-  /** The memory had words of a later time. */
+  /** The memory had newer words. */
   outdated: boolean
-  /** The fact as it was found, in the member's words. */
+  /** The fact in the member's words. */
   text: string
   saidAt: Date
   recordedAt: Date
@@ -30,7 +30,7 @@ export type NewSharedStatement = Pick<
 const columns = `s.id, s.author, s.turn, s.position, s.memory, s.action, s.outdated, s.text,
   s.said_at as "saidAt", s.recorded_at as "recordedAt"`
 
-/** Records the facts of a turn, each once; none of a turn whose member is gone. */
+/** Inserts the facts of a turn, each once; none when the member is gone. */
 export async function insertStatements(
   { query }: Transaction,
   { turn, saidAt }: { turn: string; saidAt: Date },
@@ -54,7 +54,7 @@ export async function insertStatements(
 /** Epoch milliseconds and id of the last row of a page. */
 export type StatementPosition = [saidAt: number, id: string]
 
-/** The next statements of a member whose memories are there, newest first. */
+/** Lists the next statements of a member whose memories exist, newest first. */
 export async function statementsPage(
   query: Query,
   { org, member }: { org: string; member: string },
@@ -71,10 +71,9 @@ export async function statementsPage(
   return rows
 }
 
-/** A statement with its member, by the id of the user. */
 export type ExportedStatement = SharedStatement & { user: string }
 
-/** The statements of an organization whose memories are there, after an id, in the order of their ids. */
+/** Lists statements whose memories exist, after an id, in the order of their ids. */
 export async function statementsAfter(
   query: Query,
   org: string,
@@ -91,9 +90,9 @@ export async function statementsAfter(
 }
 
 /**
- * Takes a statement of a member out of their list, for good; again until its withdrawal has ended.
+ * Takes a statement out of its member's list for good.
  *
- * @returns undefined when they have no such statement.
+ * @returns undefined when the member has no such statement.
  */
 export async function markWithdrawn(
   query: Query,
@@ -111,7 +110,7 @@ export async function markWithdrawn(
   return rows[0]
 }
 
-/** The statements about a memory that were not taken back, in the order in which they were recorded. */
+/** Lists the statements about a memory that were not taken back, oldest first. */
 export async function listStatementsOfMemory(
   query: Query,
   org: string,
@@ -126,7 +125,7 @@ export async function listStatementsOfMemory(
   return rows
 }
 
-/** Statements that were taken back and whose memories have not followed yet, longest waiting first. */
+/** Lists withdrawals that have not ended, longest waiting first. */
 export async function dueWithdrawals(
   query: Query,
   max: number,
@@ -141,7 +140,7 @@ export async function dueWithdrawals(
   return rows
 }
 
-/** Has a withdrawal that failed tried again in five minutes; no list has it meanwhile. */
+/** Postpones a failed withdrawal by five minutes. */
 export async function postponeWithdrawal(query: Query, id: string): Promise<void> {
   await query(
     `update shared_statements set withdrawn_at = now() + interval '5 minutes'
@@ -152,14 +151,14 @@ export async function postponeWithdrawal(query: Query, id: string): Promise<void
 }
 
 /**
- * Ends a withdrawal: the words of the member leave the history of the memory, the trail of the turn and
- * answers stored for Idempotency-Keys, and the statement is deleted.
+ * Ends a withdrawal: deletes the statement, and the member's words in the history of the memory, the trail of the
+ * turn and stored responses.
  */
 export async function forgetStatement(
   tx: Transaction,
   org: string,
   { id, author, memory, turn, position }: SharedStatement,
-  /** The writes of the withdrawal, which stay as they show that it was made. */
+  /** The writes of the withdrawal, which show that it was made and stay. */
   writes: readonly string[],
 ): Promise<void> {
   const { query } = tx
@@ -181,7 +180,7 @@ export async function forgetStatement(
   await query('delete from shared_statements where id = $1', [id])
 }
 
-/** Notes that memories were removed, or are there again, in the transaction that finalizes it. */
+/** Records, in the transaction that finalizes it, that memories were removed or restored. */
 export async function markStatementsRemoved(
   { query }: Transaction,
   org: string,
@@ -209,10 +208,9 @@ export async function dropRemovedStatements(query: Query): Promise<number> {
   return rowCount
 }
 
-/** Whether what a member says is shared: as they decide themselves, and as their key was made. */
+/** Whether a member's words are shared, by their own decision and by that of their key. */
 export type SharingPolicy = { member: boolean; key: boolean }
 
-/** The policy of a key of a member, and of the member. */
 export async function findSharing(query: Query, keyHash: Buffer): Promise<SharingPolicy> {
   const { rows } = await query<SharingPolicy>(
     `select u.shares as member, k.shares as key
@@ -237,10 +235,9 @@ export async function updateSharing(
   return rowCount === 1
 }
 
-/** A fact in the passes of a turn. */
 type TurnFact = { turn: string; position: number }
 
-/** Empties the words of a fact in the trail of its turn. */
+/** Empties the text of a fact in the trail of its turn. */
 async function forgetTurnFact(
   query: Query,
   org: string,
@@ -265,8 +262,8 @@ async function forgetTurnFact(
 }
 
 /**
- * Empties the words of a removed memory in its history, in the trails of its turns and in answers stored for
- * Idempotency-Keys, and deletes what members are listed to have said of it. The audit, which has no words, stays.
+ * Erases the texts of a removed memory: in its history, the trails of its turns and stored responses, and deletes
+ * its statements. The audit, which holds no text, stays.
  */
 export async function forgetMemory(tx: Transaction, org: string, memory: string): Promise<void> {
   const { query } = tx
@@ -286,12 +283,11 @@ export async function forgetMemory(tx: Transaction, org: string, memory: string)
 }
 
 /**
- * Erases the responses that are stored for Idempotency-Keys of changes and reviews of an organization's
- * shared memories, by any credential: one may show the words of another memory. The requests stay answered,
- * since run again they would decide about other words than before. Seedings answer with words of the request
- * alone.
+ * Erases the responses stored for Idempotency-Keys of changes and reviews of shared memories, by any credential:
+ * one may show the text of another memory. A repeated request is a conflict then; run again it would decide about
+ * other words. Seedings answer with words of the request alone and stay.
  *
- * @param memory whose words go; what runs about it now stores no response
+ * @param memory a request that runs about it now stores no response
  */
 export async function eraseAdminResponses(
   { query }: Transaction,

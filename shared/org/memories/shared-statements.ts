@@ -20,11 +20,7 @@ import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
-/**
- * The member whose key it is.
- *
- * @throws Refusal `forbidden` for keys of no organization, and for the organization's own.
- */
+/** @throws Refusal `forbidden` for keys of no organization, and for the organization's own. */
 export function requireMember({ memberScope }: Pick<Caller, 'memberScope'>): MemberScope {
   if (memberScope && !isOrganizationKey(memberScope)) return memberScope
   throw new Refusal(
@@ -34,19 +30,18 @@ export function requireMember({ memberScope }: Pick<Caller, 'memberScope'>): Mem
   )
 }
 
-/** A statement, and the memory it is in where its author sees that one. */
+/** A statement, with its memory where the author sees it. */
 export type ListedStatement = SharedStatement & { sharedMemory: SharedMemory | null }
 
 /**
- * A statement whose memory its author does not see is listed from the next multiple of this on: how long a
- * turn took would tell whether it was compared with hidden memories too.
+ * A statement whose memory its author does not see is listed from the next multiple of this on: the time of a turn
+ * would reveal whether it was compared with hidden memories.
  */
 const unseenListedEveryMs = 300_000
 
 /**
- * One page of what the shared memory has from a member, newest first; it may be short, and yet not the
- * last. A memory that the member may not see
- * and one that waits for a person look the same: the difference would tell of memories hidden from them.
+ * Reads a page of a member's statements, newest first; it may be short without being the last. A hidden memory and
+ * one that waits for a person look the same, so that the list does not reveal hidden memories.
  *
  * @throws Refusal `invalid` for a cursor of another list; `unavailable` when a store is out of reach.
  */
@@ -78,7 +73,6 @@ export async function listStatements(
   return { rows: listed, next }
 }
 
-/** Whether a member sees a shared memory: it is there, does not wait for a review, and their roles allow its tags. */
 export const seesMemory = async (
   backend: Pick<Stores, 'mongo'>,
   member: MemberScope,
@@ -97,16 +91,12 @@ async function findSeen(
   return new Map(seen.map(memory => [memory.id, memory]))
 }
 
-/** Whether what is said with a key of a member is shared. */
 export const readSharing = (
   { postgres }: { postgres: Postgres },
   { keyHash }: Pick<Caller, 'keyHash'>,
 ): Promise<SharingPolicy> => findSharing(postgres.query, keyHash)
 
-/**
- * Sets whether what a member says is shared, from the next exchange on. The decision is the member's alone,
- * and an event of the account.
- */
+/** Sets whether a member's words are shared, from the next exchange on, with an event of the account. */
 export const changeSharing = (
   { postgres }: { postgres: Postgres },
   { account, maskedKey, keyHash }: Pick<Caller, 'account' | 'maskedKey' | 'keyHash'>,

@@ -1,4 +1,4 @@
-import { Binary, type Filter } from 'mongodb'
+import { Binary, type Document, type UpdateFilter } from 'mongodb'
 import { metadataTerms } from '#shared/domain/metadata.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
@@ -11,9 +11,9 @@ import {
 } from '#shared/vault/base/memories.mongo.ts'
 import {
   pendingPartition,
-  type MemoryOrigin,
   type SharedMemory,
   type SharedMemoryState,
+  vaultFilter,
 } from '#shared/org/memories/shared-memories.mongo.ts'
 import { tagSetKey, sortUniqueTags } from '#shared/domain/tags.ts'
 
@@ -25,13 +25,13 @@ export type SharedContent = Omit<SharedMemory, 'version' | 'updatedAt'> & {
   vectors: Readonly<Record<string, Float32Array>>
 }
 
-/** Marks kept of a document: each write finalizes those before it, so a few are enough. */
+/** The most marks that a document keeps: each write finalizes those before it. */
 const marksMax = 20
 
-/** The server takes messages of some megabytes; 100 texts of any length with their vectors fit. */
+/** A message to the server holds so many texts of any length with their vectors. */
 const insertMax = 100
 
-/** Stores new memories, journaled; one whose id is taken is left as it is. */
+/** Inserts new memories, journaled; a document whose id is taken stays as it is. */
 export async function insertShared(
   { memories }: Collections,
   scope: Scope,
@@ -54,120 +54,108 @@ type WriteCondition = { current: SharedMemoryState; mark: string }
  *
  * @returns false, with nothing written, when the document has changed since it was read.
  */
-export async function replaceShared(
+export const replaceShared = (
   { memories }: Collections,
   scope: Scope,
   content: SharedContent,
   step: WriteCondition,
-): Promise<boolean> {
+): Promise<boolean> => {
   const document = toSharedDocument(scope, content, nextVersion(step))
-  return wasWritten(
-    memories.updateOne(
-      unchangedFilter(scope, content.id, step),
-      [{ $replaceWith: { $literal: document } }],
-      { hint: idIndex },
-    ),
-  )
+  return writeIfUnchanged(memories, scope, content.id, step, [
+    { $replaceWith: { $literal: document } },
+  ])
 }
 
 /** As `replaceShared`, where text and vectors stay: changes tags, confidence, review state and authors. */
-export async function relabelShared(
+export const relabelShared = (
   { memories }: Collections,
   scope: Scope,
   content: Omit<SharedContent, 'vectors'>,
   step: WriteCondition,
-): Promise<boolean> {
-  const { id, tags, confidence, reviewed, byHand = false, pending = false } = content
-  const { author, acquiredAt, origin } = content
-  const { version, marks } = nextVersion(step)
-  const opinion = { confidence, reviewed, by_hand: byHand, session: partitionOf(pending) }
-  const fields = { tags: sortUniqueTags(tags), tag_set: tagSetKey(tags), ...opinion }
-  return wasWritten(
-    memories.updateOne(
-      unchangedFilter(scope, id, step),
-      {
-        $set: {
-          ...fields,
-          author,
-          at: new Date(acquiredAt),
-          ...(origin && toOriginFields(origin)),
-          updated_at: new Date(),
-          version,
-          marks,
-        },
-        ...(!origin && { $unset: { first_said: true, contributors: true } }),
-      },
-      { hint: idIndex },
-    ),
-  )
-}
+): Promise<boolean> =>
+  writeIfUnchanged(memories, scope, content.id, step, {
+    $set: { ...toTaggingFields(content), by_hand: content.byHand ?? false, ...nextVersion(step) },
+    ...(!content.origin && { $unset: { first_said: true, contributors: true } }),
+  })
 
-/**
- * Records that a member said again, at this time, what a memory says. Not a change of the memory: the
- * latest time stays, however often and in whatever order this runs.
- *
- * @returns false when the memory is gone.
- */
-export async function confirmShared(
+/** Turns a memory into a tombstone: one write removes text, tags and vectors; the id stays taken. */
+export const tombstoneShared = (
   { memories }: Collections,
   { vault, epoch }: Scope,
   id: string,
+  step: WriteCondition,
+): Promise<boolean> => {
+  const tombstone = { _id: id, vault, ...nextVersion(step), tomb_at: new Date(), tomb_epoch: epoch }
+  return writeIfUnchanged(memories, { vault }, id, step, [
+    { $replaceWith: { $literal: tombstone } },
+  ])
+}
+
+/**
+ * Records when a member last repeated a memory. This is no change of the memory: the latest time stays, in whatever
+ * order this runs.
+ *
+ * @returns false when the memory is gone.
+ */
+export const confirmShared = (
+  { memories }: Collections,
+  scope: Scope,
+  id: string,
   saidAt: number,
-): Promise<boolean> {
-  return wasWritten(
+): Promise<boolean> =>
+  wasWritten(
     memories.updateOne(
-      { _id: { $eq: id }, vault: { $eq: vault }, epoch: { $eq: epoch } },
+      { _id: { $eq: id }, ...vaultFilter(scope) },
       { $max: { confirmed_at: new Date(saidAt) } },
       { hint: idIndex },
     ),
   )
-}
 
-/** Turns a memory into a tombstone: one write removes text, tags and vectors; the id stays taken. */
-export async function tombstoneShared(
-  { memories }: Collections,
-  scope: Scope,
+/** Writes a document only as it was read, and only without the mark of this write. */
+const writeIfUnchanged = (
+  memories: Collections['memories'],
+  { vault }: Pick<Scope, 'vault'>,
   id: string,
-  step: WriteCondition,
-): Promise<boolean> {
-  const idFields = { _id: id, vault: scope.vault, ...nextVersion(step) }
-  const tombstoneFields = { tomb_at: new Date(), tomb_epoch: scope.epoch }
-  return wasWritten(
+  { current: { version }, mark }: WriteCondition,
+  update: UpdateFilter<MemoryDocument> | Document[],
+): Promise<boolean> =>
+  wasWritten(
     memories.updateOne(
-      unchangedFilter(scope, id, step),
-      [{ $replaceWith: { $literal: { ...idFields, ...tombstoneFields } } }],
+      {
+        _id: { $eq: id },
+        vault: { $eq: vault },
+        version: { $eq: version },
+        marks: { $ne: mark },
+      },
+      update,
       { hint: idIndex },
     ),
   )
-}
-
-const partitionOf = (pending: boolean): string => (pending ? pendingPartition : '')
-
-/** Matches the document only as it was read, and only without the mark of this write. */
-const unchangedFilter = (
-  { vault }: Scope,
-  id: string,
-  { current: { version }, mark }: WriteCondition,
-): Filter<MemoryDocument> => ({
-  _id: { $eq: id },
-  vault: { $eq: vault },
-  version: { $eq: version },
-  marks: { $ne: mark },
-})
-
-const nextVersion = ({ current, mark }: WriteCondition) => ({
-  version: current.version + 1,
-  marks: [...current.marks, mark].slice(-marksMax),
-})
 
 async function wasWritten(writing: Promise<{ matchedCount: number }>): Promise<boolean> {
   const { matchedCount } = await withWriteTimeout(writing).catch(refuseWhenUnreachable)
   return matchedCount === 1
 }
 
-const toOriginFields = ({ author, acquiredAt, contributors }: MemoryOrigin) => ({
-  first_said: { author, at: new Date(acquiredAt) },
-  contributors: [...contributors],
+const nextVersion = ({ current, mark }: WriteCondition) => ({
+  version: current.version + 1,
+  marks: [...current.marks, mark].slice(-marksMax),
+})
+
+/** The fields that change with tags, opinion and authors. */
+const toTaggingFields = (content: Omit<SharedContent, 'vectors'>) => ({
+  session: content.pending ? pendingPartition : '',
+  tags: sortUniqueTags(content.tags),
+  tag_set: tagSetKey(content.tags),
+  confidence: content.confidence,
+  reviewed: content.reviewed,
+  author: content.author,
+  at: new Date(content.acquiredAt),
+  ...(content.origin && {
+    first_said: { author: content.origin.author, at: new Date(content.origin.acquiredAt) },
+    contributors: [...content.origin.contributors],
+  }),
+  updated_at: new Date(),
 })
 
 function toSharedDocument(
@@ -175,19 +163,16 @@ function toSharedDocument(
   content: SharedContent,
   { version, marks }: Pick<SharedMemoryState, 'version' | 'marks'>,
 ): MemoryDocument {
-  const { id, text, tags, confidence, author, reviewed, byHand = false, pending = false } = content
-  const { acquiredAt, origin, confirmedAt, metadata, tokens, vectors } = content
+  const { id, text, byHand, confirmedAt, metadata, tokens, vectors } = content
   return {
     _id: id,
     vault,
     epoch,
-    session: partitionOf(pending),
     session_epoch: 0,
     tier: 1,
     role: 'user',
     text,
     hash: new Binary(contentHash(text)),
-    at: new Date(acquiredAt),
     stored_at: new Date(),
     tokens,
     operation: marks.at(-1)!,
@@ -196,16 +181,10 @@ function toSharedDocument(
     ),
     // Shared memories are not consolidated: they count as no debt.
     consolidated: true,
-    tags: sortUniqueTags(tags),
-    tag_set: tagSetKey(tags),
-    confidence,
-    author,
-    reviewed,
+    ...toTaggingFields(content),
     ...(byHand && { by_hand: byHand }),
-    ...(origin && toOriginFields(origin)),
     ...(confirmedAt !== undefined && { confirmed_at: new Date(confirmedAt) }),
     ...(metadata && { metadata: metadataTerms(metadata) }),
-    updated_at: new Date(),
     version,
     marks: [...marks],
   }

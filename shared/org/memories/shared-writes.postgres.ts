@@ -15,7 +15,7 @@ export type MemorySnapshot = Omit<SharedMemory, 'id' | 'updatedAt' | 'version'> 
 
 /** An intended change of a shared memory, and whether it was carried out. */
 export type SharedWrite = {
-  /** Also the mark in the document once the write is applied. */
+  /** Also the mark in the document. */
   id: string
   org: string
   vault: string
@@ -37,8 +37,7 @@ const columns = `id, org, vault, epoch, memory, kind, actor, actions, before, af
   floor(extract(epoch from created_at) * 1000)::float8 as "createdAt"`
 
 /**
- * Records intended writes. A pending one of the same id is replaced, since it starts from the current
- * state of the document.
+ * Records intended writes. Replaces a pending one of the same id, since it starts from the current document.
  *
  * @returns the ids of those that are done already.
  * @throws Refusal `missing` when their organization is gone.
@@ -68,12 +67,11 @@ export async function recordWriteIntents(
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Rethrows a foreign-key violation, of an organization that was removed, as a Refusal. */
+/** Turns the foreign-key violation of a removed organization into a Refusal. */
 function refuseWhenOrgMissing(error: unknown): never {
   throw (error as { code?: string }).code === '23503' ? missingOrganization() : error
 }
 
-/** The existing writes of these ids. */
 export async function findSharedWrites(
   query: Query,
   ids: readonly string[],
@@ -86,7 +84,7 @@ export async function findSharedWrites(
   return new Map(rows.map(row => [row.id, row]))
 }
 
-/** The pending writes of a memory, oldest first. */
+/** Lists the pending writes of a memory, oldest first. */
 export async function listPendingWrites(
   query: Query,
   { org, memory }: { org: string; memory: string },
@@ -100,7 +98,7 @@ export async function listPendingWrites(
   return rows
 }
 
-/** Writes that have been pending for 30 seconds and are due for a check, the longest waiting first. */
+/** Lists writes that are pending for 30 seconds and due for a check, the longest waiting first. */
 export async function dueSharedWrites(query: Query, max: number): Promise<SharedWrite[]> {
   const { rows } = await query<SharedWrite>(
     `select ${columns} from shared_writes
@@ -111,7 +109,7 @@ export async function dueSharedWrites(query: Query, max: number): Promise<Shared
   return rows
 }
 
-/** Checks these again when they are twice as old; deletes those that are a day old. */
+/** Postpones writes until they are twice as old; deletes those that are a day old. */
 export async function postponeSharedWrites(query: Query, ids: readonly string[]): Promise<void> {
   await query(
     `with old as (
@@ -126,10 +124,7 @@ export async function postponeSharedWrites(query: Query, ids: readonly string[])
   )
 }
 
-/**
- * Tries to finalize a write again when it is twice as old, at most an hour later. However old it is, it is
- * not deleted: it may have been applied.
- */
+/** Postpones a write that may have been applied until it is twice as old, by an hour at most. It is never deleted. */
 export async function postponeFailedWrite(query: Query, id: string): Promise<void> {
   await query(
     `update shared_writes
@@ -140,11 +135,7 @@ export async function postponeFailedWrite(query: Query, id: string): Promise<voi
   )
 }
 
-/**
- * Marks pending writes as done and inserts their audit events.
- *
- * @returns the ids of those that were pending.
- */
+/** Marks pending writes as done and inserts their audit events. @returns the ids of those that were pending. */
 export async function completeSharedWrites(
   { query }: Transaction,
   writes: readonly Pick<SharedWrite, 'id' | 'actions' | 'before' | 'after'>[],
@@ -189,10 +180,7 @@ export async function dropOldSharedWrites(query: Query): Promise<number> {
   return rowCount
 }
 
-/**
- * Bills the storage of shared memories to the organization's owner, under the organization's own key. An
- * id is billed once.
- */
+/** Bills the storage of shared memories to the owner, under the organization's own key; an id once. */
 export async function billSharedMemories(
   { query }: Transaction,
   org: string,
@@ -219,12 +207,12 @@ export async function billSharedMemories(
   )
 }
 
-/** The changes of an organization's memories that can still be undone, $1: the organization. */
+/** SQL: the writes `w` of the organization `$1` that can be undone. */
 const restorable = `w.org = $1 and w.state = 'done' and w.id in (
   select write from audit_events
   where org = $1 and created_at > now() - make_interval(days => ${historyDays}))`
 
-/** Whether a memory, removed or changed, can be restored to a state with one of these labels. */
+/** Whether a memory can be restored to a state with one of these labels. */
 export async function isLabelRestorable(
   query: Query,
   org: string,
@@ -240,14 +228,14 @@ export async function isLabelRestorable(
   return rows[0]!.found
 }
 
-/** A part of a statement: a snapshot with another label in the place of one. */
+/** SQL: a snapshot with the label `$2` replaced by `$3`. */
 const relabelled = (snapshot: string): string =>
   `case when ${snapshot}->'tags' ? $2 then jsonb_set(${snapshot}, '{tags}', (
      select jsonb_agg(distinct case label when $2 then $3 else label end)
      from jsonb_array_elements_text(${snapshot}->'tags') label))
    else ${snapshot} end`
 
-/** Replaces a label in everything that memories of an organization can be restored to. */
+/** Replaces a label in everything that memories can be restored to. */
 export async function relabelHistory(
   { query }: Transaction,
   org: string,

@@ -25,12 +25,11 @@ import type { Log } from '#shared/core/log.ts'
 type WithdrawalBackend = SharedMemoryBackend & { log: Log }
 
 /**
- * Takes back what a member said. Their list no longer has it when this resolves, and what other members
- * see follows at once. It is waited for only where the member sees the memory themselves: of others the
- * time that it takes would tell whether more people said the same.
+ * Takes back a statement. The member's list no longer has it when this resolves; what others see follows at once.
+ * The memory is waited for only where the member sees it: otherwise the time would reveal whether more people said
+ * the same.
  *
- * @throws Refusal `missing` when the member has no such statement; `unavailable` when a store is out of
- *   reach.
+ * @throws Refusal `missing` when the member has no such statement; `unavailable` when a store is out of reach.
  */
 export async function withdrawStatement(
   backend: WithdrawalBackend,
@@ -54,15 +53,14 @@ export async function withdrawStatement(
   withdrawal.catch((error: unknown) => logPostponed(backend, member.org, error))
 }
 
-/** The sweep goes on with it. */
+/** The sweep goes on with the withdrawal. */
 const logPostponed = ({ log }: Pick<WithdrawalBackend, 'log'>, org: string, err: unknown): void =>
   log.warn({ err, org }, 'withdrawal.postponed')
 
 const dueMax = 100
 
 /**
- * Goes on with withdrawals that were cut short. One that fails is tried again after those that have not
- * failed.
+ * Goes on with withdrawals that were interrupted; a failed one waits until others were tried.
  *
  * @returns how many were finished.
  */
@@ -85,9 +83,9 @@ export async function finishWithdrawals(backend: WithdrawalBackend): Promise<num
 }
 
 /**
- * Makes the memory what it is without a statement. Members stop seeing words that are taken back with its
- * first write; words of another member that take their place are embedded only then. Words that the
- * redaction policy blocks by now take no place. Safe to run any number of times.
+ * Changes the memory to what it is without a statement. The first write hides words that are taken back; only then
+ * words of another member are embedded in their place, unless the redaction policy blocks them. Safe to run any
+ * number of times.
  */
 async function applyWithdrawal(
   backend: SharedMemoryBackend,
@@ -138,19 +136,19 @@ async function applyWithdrawal(
   await postgres.transaction(tx => forgetStatement(tx, orgVault.org, statement, writes))
 }
 
-/** Surely below the threshold of a review. */
+/** Below the threshold of a review. */
 const doubtfulConfidence = 0.5
 
 /**
- * A shared memory as it is once a member has taken a statement back; null: it is removed.
+ * Returns a shared memory without a statement; null removes it.
  *
- * - Words of others, or of an admin, stay; the member is no longer among their authors.
- * - Words that another member said too stay in that member's name, whoever of them said them first.
- * - Words of the member that had taken the place of another's give it back to these, unseen until a person
- *   has decided: they may be no longer true.
- * - Words that no one else said are removed, also when a person had approved them.
+ * - Words of others, or of an admin, stay; the member is no longer among the authors.
+ * - Words that another member repeated stay in that member's name.
+ * - Words of the member that replaced another's give way to these, unseen until a person has decided: they may be
+ *   untrue by now.
+ * - Words of no one else are removed, also when a person had approved them.
  *
- * @param others what has not been taken back, in the order in which it was recorded
+ * @param others the statements that were not taken back, oldest first
  */
 export function withoutStatement(
   memory: MemorySnapshot,
@@ -192,7 +190,7 @@ const inNameOf = (memory: MemorySnapshot, { author, saidAt }: SharedStatement): 
   acquiredAt: saidAt.getTime(),
 })
 
-/** With these authors: one who is none of them is neither its first nor its last. */
+/** Sets the authors; the first and the last are among them. */
 function attributed(memory: MemorySnapshot, contributors: readonly string[]): MemorySnapshot {
   const { origin, ...others } = memory
   const authors = [...new Set(contributors)]
@@ -207,5 +205,5 @@ function attributed(memory: MemorySnapshot, contributors: readonly string[]): Me
   }
 }
 
-/** The author of words that an admin has changed, once the member who said the first has left them. */
+/** The author of an admin's words once every member is gone from them. */
 const formerMember = 'a member'

@@ -26,19 +26,18 @@ export type NewSharedMemory = Omit<
 >
 
 export type AddResult = {
-  /** One for each that was stored, with its index in the input. */
+  /** With the index in the input. */
   added: { index: number; memory: SharedMemory }[]
-  /** Those without words, those that could not be embedded, and those that the policy blocks. */
+  /** Without words, not embeddable, or blocked by the policy. */
   failed: { index: number; error: Refusal }[]
 }
 
 /**
- * Adds shared memories, each with its audit event `create`. The id of each is
- * `memoryIdOf(operation, index)`. A second run stores and records nothing twice, wherever the first one
- * ended; memories that were removed since stay removed.
+ * Adds shared memories, each with the id `memoryIdOf(operation, index)` and an audit event `create`. A second run
+ * stores and records nothing twice; memories that were removed since stay removed.
  *
- * @throws Refusal `unavailable` when a store is out of reach; when no text can be stored, the refusal of the
- *   first: `upstream`, or `invalid` where it has no words or the policy blocks it.
+ * @throws Refusal `unavailable` when a store is out of reach; the refusal of the first text when none can be
+ *   stored.
  */
 export async function addSharedMemories(
   backend: SharedMemoryBackend,
@@ -73,31 +72,28 @@ export async function addSharedMemories(
   return { added, failed }
 }
 
-/** The new fields of a memory; what is left out stays. */
+/** The new fields of a memory; fields left out stay. */
 export type SharedMemoryChange = {
   id: string
   text?: string
   tags?: readonly string[]
   confidence?: number
   reviewed?: boolean
-  /** The text is an admin's: no member's turn replaces it without a review. */
+  /** The text is an admin's: a member's turn replaces it only after a review. */
   byHand?: boolean
-  /** Of a text that a member said: it gets their name and the time. */
+  /** Who said the text, and when. */
   statement?: Statement
-  /** The version that the client has read: any other is refused with `conflict`. */
+  /** Any other version is refused with `conflict`. */
   ifVersion?: number
   kind?: WriteKind
 }
 
 /**
- * Changes a shared memory: a new text is embedded first, and nothing is changed when that fails. The
- * audit records `update` for a new text, confidence or review state, and `retag` for new tags; an empty
- * change leaves no event. A second run under the same operation changes nothing more.
+ * Changes a shared memory. A new text is embedded first. The audit records `update` for a new text, confidence or
+ * review state, and `retag` for new tags. A second run under the same operation changes nothing more.
  *
- * @returns the memory as it is now.
- * @throws Refusal `missing` when there is no such memory; `conflict` when it is not at `ifVersion`, or
- *   others keep changing it; `invalid` for a text without words, or one that the policy blocks;
- *   `upstream` when the embedding model does not answer; `unavailable` when a store is out of reach.
+ * @throws Refusal `missing` when there is no such memory; `conflict` when it is not at `ifVersion`; otherwise as
+ *   `mutateSharedMemory`.
  */
 export async function updateSharedMemory(
   backend: SharedMemoryBackend,
@@ -128,10 +124,10 @@ export async function updateSharedMemory(
 }
 
 /**
- * Removes a shared memory: when this resolves no member sees it, and its id stays taken. The audit records
- * `delete`. A second run under the same operation does nothing more.
+ * Removes a shared memory: when this resolves no member sees it, and its id stays taken. A second run under the
+ * same operation does nothing more.
  *
- * @throws Refusal `missing` when there is no such memory; `conflict`, `unavailable` as `updateShared`.
+ * @throws Refusal `missing` when there is no such memory; otherwise as `mutateSharedMemory`.
  */
 export async function deleteSharedMemory(
   backend: SharedMemoryBackend,
@@ -145,12 +141,12 @@ export async function deleteSharedMemory(
   })
 }
 
-/** Words of a member, and when they were said in epoch milliseconds. */
+/** A member's statement; epoch milliseconds. */
 export type Statement = { author: string; saidAt: number }
 
 type Attribution = Pick<SharedMemory, 'author' | 'acquiredAt' | 'origin'>
 
-/** The author and time of new words, beside those of the first. */
+/** Makes a statement the last of a memory and keeps the first. */
 export function attributeTo(
   { author, acquiredAt, origin }: Attribution,
   statement: Statement,
@@ -162,8 +158,8 @@ export function attributeTo(
 }
 
 /**
- * Removes a shared memory with its words: it cannot be restored. Of one that was removed before the words
- * go. Cut short between the two, it is removed, and the same request again ends it.
+ * Removes a shared memory with its words, also one that was removed before; it cannot be restored. After an
+ * interruption the same request completes it.
  *
  * @throws Refusal as `deleteSharedMemory`; `missing` also when no words are left.
  */

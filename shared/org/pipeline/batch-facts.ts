@@ -3,16 +3,15 @@ import { shareStem, stemsOf } from '#shared/org/pipeline/text-words.ts'
 import type { TaggedFact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 
-/** A fact of one of the turns that go through the passes together. */
+/** A fact of a batch. */
 export type BatchFact = TaggedFact & {
   turn: TurnRow
-  /** Shortened by a rule of the organization to a high-level note. */
+  /** A rule of the organization shortened it to a note. */
   isNote: boolean
-  /** An anti-rule matches it by now. */
+  /** An anti-rule matches it now. */
   isWithheld?: boolean
 }
 
-/** The facts of turns in their order. */
 export const factsOfTurns = (turns: readonly TurnRow[]): BatchFact[] =>
   turns.flatMap(turn =>
     (turn.pass2 ?? []).map((fact, index) => {
@@ -20,12 +19,12 @@ export const factsOfTurns = (turns: readonly TurnRow[]): BatchFact[] =>
     }),
   )
 
-/** Facts of earlier turns that a fact is compared with. */
+/** The most facts of earlier turns that a fact is compared with. */
 const earlierMax = 12
 
 /**
- * The facts of earlier turns that a fact may be about the same thing as, since they share a word, as
- * memories that are not stored yet: what a model says of one decides that its turn is settled first.
+ * Returns, for each fact, those of earlier turns that share a word with it, as memories that are not stored yet. An
+ * answer that names one of them makes the turn wait.
  */
 export function earlierFacts(facts: readonly BatchFact[]): NearMemory[][] {
   const memories = facts.map(toMemory)
@@ -52,9 +51,8 @@ const toMemory = ({ text, tags, turn }: BatchFact, index: number): NearMemory =>
 export const isUnstored = (id: string | null): boolean => id?.startsWith('fact ') ?? false
 
 /**
- * The current labels of the tags of a fact. The label of a deleted tag stays: then only roles with `*` see
- * the memory. Where another tag has that label now, and would make the memory visible, the id of the
- * deleted tag is used instead.
+ * Returns the current labels of a fact's tags. The label of a deleted tag stays and closes the memory. Where
+ * another tag has taken that label, the id of the deleted tag closes it.
  */
 export function currentTags(
   { tags }: Pick<OrgPolicy, 'tags'>,

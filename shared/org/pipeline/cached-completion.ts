@@ -21,30 +21,29 @@ import { lacksAddress } from '#shared/core/provider-registry.ts'
 
 export type CompletionBackend = { postgres: Postgres; seal: Seal; config: Config }
 
-/** A prompt about a turn, the schema of its answer, and what of the answer is stored. */
+/** A prompt about a turn, and how its answer is read. */
 export type PassQuestion<Answer, Kept> = CompletionRequest & {
   pass: 'extract' | 'tag' | 'reconcile'
   /** What it is billed as. */
   kind: string
   model: string
-  /** The schema again, with every bound. */
+  /** The schema with every bound. */
   shape: Shape<Answer>
-  /** Extracts what is stored of an answer. @throws Refusal `upstream` when the answer is unusable. */
+  /** Returns what is stored of an answer. @throws Refusal `upstream` when the answer is unusable. */
   extractResult: (answer: Answer) => Kept
-  /** The answer is stored, or `AnswerMissing` is thrown. */
+  /** Throws `AnswerMissing` in place of asking. */
   storedOnly?: boolean | undefined
 }
 
-/** A question that may not be asked here has no stored answer. */
 export class AnswerMissing extends Error {}
 
 /**
- * Asks a model of the organization about a turn, once: a usable answer is stored with its bill in one
- * transaction, and later runs get it without a call.
+ * Asks a model of the organization about a turn. A usable answer is stored with its bill in one transaction, and
+ * later runs get it without a call.
  *
- * @throws Refusal `upstream` when the model does not answer or its answer is unusable: that is not
- *   stored, so that the next try asks again; `invalid` when there is no key to ask with.
- * @throws AnswerMissing when it may not be asked.
+ * @throws Refusal `upstream` when the model does not answer or its answer is unusable, which is not stored;
+ *   `invalid` when there is no key to ask with.
+ * @throws AnswerMissing with `storedOnly`.
  */
 export async function cachedCompletion<Answer, Kept>(
   backend: CompletionBackend,
@@ -97,7 +96,7 @@ export async function cachedCompletion<Answer, Kept>(
   )
 }
 
-/** The provider is paid with the account's own key; memory is billed when something is stored. */
+/** The provider is paid with the account's own key, and no memory is stored: only the tokens are recorded. */
 const toUsageEvent = (
   { account, vault }: OrgPolicy,
   id: string,
@@ -119,7 +118,6 @@ function parseAnswer<Answer>(text: string, shape: Shape<Answer>): Answer {
   }
 }
 
-/** The refusal of an unusable answer; another try may get a better one. */
 export class UnusableAnswer extends Refusal {
   constructor(fault: string) {
     super('upstream', `The model's answer is of no use: ${fault}`, 'It is asked again')
@@ -128,7 +126,7 @@ export class UnusableAnswer extends Refusal {
 
 export const unusableAnswer = (fault: string): UnusableAnswer => new UnusableAnswer(fault)
 
-/** JSON as it came, in a fence, or with prose around it; undefined where there is none that is whole. */
+/** Reads JSON from an answer: plain, in a fence, or with prose around it; undefined without whole JSON. */
 export function extractJson(text: string): unknown {
   const [, inFence, afterFence] = text.split('```', 3)
   const fenced = afterFence === undefined ? undefined : inFence?.replace(/^json/, '').trim()
@@ -152,10 +150,10 @@ export type ProcessorModel = {
 }
 
 /**
- * A model of the organization's provider, reached with a key of its owner's account: the operator's own
- * keys do not pay for it.
+ * Opens a model of the organization's provider with a key of its owner's account; the operator's keys do not pay
+ * for it.
  *
- * @param model as the provider names it; its own prefix may stand before it.
+ * @param model as the provider names it, with or without its prefix
  * @throws Refusal `invalid` when the account has no key for that provider.
  */
 export async function openProcessor(

@@ -34,8 +34,8 @@ export type ComparisonInput = {
  * Asks a model about facts and the memories near them; it can name only those memories. A fact that a memory says
  * in the same words is not asked about.
  *
- * @returns the answers about each fact, in order: none where no memory is near it, several where it changes
- *   several memories.
+ * @returns the answers about each fact, in order: none where no memory is near it, several where it changes several
+ *   memories.
  *
  * @throws Refusal as `cachedCompletion`.
  */
@@ -177,9 +177,9 @@ type Judgement = { near: readonly NearMemory[]; answers: readonly ComparisonAnsw
  * Keeps answers about the facts of turns that wait to be written. In a busy team another memory is near almost
  * every fact by then; asking again each time would make all turns wait for each other.
  *
- * An answer still holds when the memories that it names are as they were, and every memory that is new to it has
- * no more in common with the fact than one that the model has told apart from it: it shares no further word
- * with the fact, and, where an embedder knows more than words, is no nearer to it.
+ * An answer holds while the memories that it names are unchanged, and every new memory has no more in common with
+ * the fact than one that the model has told apart from it: it shares no further word with the fact, and, with an
+ * embedder that knows more than words, is no nearer to it.
  */
 export class JudgedFacts {
   readonly #judgements = new Map<string, Judgement>()
@@ -222,7 +222,10 @@ export class JudgedFacts {
     return holds ? [...judgement.answers] : undefined
   }
 
-  /** Whether a memory has no more in common with a fact than another; its rank is `-1` when it is not near any more. */
+  /**
+   * Whether a memory has no more in common with a fact than another, whose rank is `-1` when it is not near any
+   * more.
+   */
   #isNoNearer(
     fact: BatchFact,
     memory: NearMemory,

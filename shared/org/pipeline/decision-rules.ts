@@ -76,7 +76,12 @@ const rules: Record<string, Rule> = {
   'the memory gets the new wording': {
     action: 'UPDATE',
     when: () => true,
-    decide: ({ text, memory: { id, version } }) => ({ text, action: 'UPDATE', mem_id: id, version }),
+    decide: ({ text, memory: { id, version } }) => ({
+      text,
+      action: 'UPDATE',
+      mem_id: id,
+      version,
+    }),
   },
 }
 

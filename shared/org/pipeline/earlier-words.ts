@@ -8,11 +8,11 @@ import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { groupIntoTurns } from '#shared/vault/ingest/turn-extraction.ts'
 
-/** What was said before in the session, to understand an exchange by. */
+/** The messages before an exchange in its session. */
 export type EarlierWords = {
   /** Oldest first. */
   messages: TurnMessage[]
-  /** Tags of the shared memories that the model was told then. */
+  /** Tags of the shared memories in the prompts of that time. */
   inheritedTags: string[]
 }
 
@@ -21,13 +21,12 @@ const exchangesMax = 3
 const memoriesMax = 4
 const messagesMax = 6
 const messageMax = 600
-/** What is older belongs to another conversation. */
+/** Older messages belong to another conversation. */
 const withinMs = 30 * 60_000
 
 /**
- * The last exchanges before these in the same session, of those that were told to the organization and are
- * still remembered: what was cleared, deleted, or kept from the organization is not among them. What an
- * anti-rule matches is left out.
+ * Finds the last exchanges before these in the same session that were shared with the organization and are still
+ * remembered. Words that an anti-rule matches are left out.
  *
  * @throws Refusal `unavailable` when a store is out of reach.
  */

@@ -31,24 +31,23 @@ import type { Queue } from '#shared/storage/queue/queue.ts'
 
 type ExtractBackend = CompletionBackend & { mongo: Mongo; queue: Queue; log: Log }
 
-/** Exchanges of one call: more in one prompt are read less well. */
+/** Exchanges of one call: a model reads more less well. */
 const turnsMax = 10
 const charactersMax = 60_000
 
-/** A turn that goes along with another has a look from time to time whether that is done. */
+/** How often a turn that goes along with another checks whether that one is done. */
 const ledSeconds = 15
-/** One after another that is being extracted, too. */
+/** How often a turn checks whether an earlier one of its session is done. */
 const turnSeconds = 1
 
 /**
- * The first pass: extracts what is worth sharing from a member's turn, and from the others of the same
- * session that wait, in one call. It stores the results in one transaction with the job of the second pass.
- * Safe to run any number of times; a stored result is not made again. A turn that was cancelled or cleared
- * yields nothing.
+ * Runs the first pass: extracts what is worth sharing from a turn, and from the waiting turns of the same session,
+ * in one call. Stores the results in one transaction with the job of the second pass. A turn that was cancelled or
+ * cleared yields nothing. Safe to run any number of times.
  *
  * @returns a snooze when the turn goes along with another
- * @throws Refusal `upstream` when the model does not answer or its answer is of no use, `invalid` when
- *   there is no key to ask it with, `unavailable` when the database is out of reach.
+ * @throws Refusal `upstream` when the model does not answer or its answer is unusable, `invalid` when there is no
+ *   key to ask it with, `unavailable` when the database is out of reach.
  */
 export async function extractFacts(
   backend: ExtractBackend,
@@ -79,7 +78,7 @@ type Batch = { leader: TurnRow; policy: OrgPolicy; jobs: readonly OrgExtractJob[
 
 type Extracted = { job: OrgExtractJob; facts: Fact[]; withheld: WithheldPart | null }
 
-/** How often a call checks whether its turns were cleared: the clearing waits for its end. */
+/** How often a call checks whether its turns were cleared: clearing waits for its end. */
 const recheckMs = 1_000
 
 /** @returns undefined when a turn was cancelled or cleared meanwhile: the others are asked about again. */
@@ -143,7 +142,7 @@ async function extract(
   })
 }
 
-/** What a member's own program was given before an exchange may have been told to the model. */
+/** How long before an exchange a member's program may have been given memories for it. */
 const returnedSeconds = 600
 
 async function tagsOfReturned(
@@ -156,7 +155,7 @@ async function tagsOfReturned(
   return memories.flatMap(({ tags }) => tags)
 }
 
-/** Stores what was found in each turn; those with facts go on together. */
+/** Stores the facts of each turn and sends the job of the second pass. */
 async function saveFacts(
   { queue }: Pick<ExtractBackend, 'queue'>,
   tx: Transaction,

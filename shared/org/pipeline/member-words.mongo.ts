@@ -3,7 +3,6 @@ import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
 
-/** One session of a member's own vault, at its epochs. */
 type MemberSession = {
   vault: string
   epoch: number
@@ -11,7 +10,7 @@ type MemberSession = {
   sessionEpoch: number
 }
 
-/** What a member and their model said in one session, of these memories, oldest first. */
+/** Reads the messages of one session in a member's vault by the ids of their memories, oldest first. */
 export async function memberWordsByIds(
   { memories }: Pick<Mongo, 'memories'>,
   { vault, epoch, session, sessionEpoch }: MemberSession,

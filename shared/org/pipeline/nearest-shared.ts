@@ -18,7 +18,6 @@ export type NearestBackend = Stores & {
   now: () => number
 }
 
-/** What of a memory a comparison needs. */
 export type NearMemory = Pick<
   SharedMemory,
   'id' | 'text' | 'tags' | 'author' | 'acquiredAt' | 'version' | 'reviewed'

@@ -23,15 +23,13 @@ export type PassName = 'org-extract' | 'org-tag' | 'org-reconcile'
 type PassBackend = { postgres: Postgres; queue: Queue; log: Log }
 
 /**
- * Runs one pass of an organization unless its pipeline rests: while the admin has paused it, while the
- * tokens of the day are spent, and after a fault of its provider (no answer, no key, an unknown model).
- * Such a fault costs no try: the job waits, one job at a time probes the provider after 2, 4, 8 … and then
- * every 60 seconds, and the first that succeeds wakes the others. A process probes four organizations at
- * once in each pass: providers that hang leave the other places free. What a provider refuses for its prompt is
- * tried again later and holds up no other turn. It, as every other failure, splits the batch of the turn.
+ * Runs one pass of an organization unless its pipeline rests: when the admin has paused it, when the tokens of the
+ * day are spent, and after a fault of its provider. A fault of the provider costs no try: one job at a time probes
+ * it after 2, 4, 8 … 60 seconds, and the first success wakes the others. A process probes four organizations at
+ * once in each pass, so that hanging providers leave other places free. A prompt that the provider refuses is tried
+ * again later and holds up no other turn. That and every other failure splits the batch of the turn.
  *
- * @returns after how many seconds the job is to be run again; undefined when it is done, or when its turn
- *   was removed meanwhile, with its organization or its member.
+ * @returns a snooze, or undefined when the job is done or its turn is gone.
  * @throws as `run` does, where the fault is not the provider's.
  */
 export async function runPass(
@@ -58,7 +56,7 @@ export async function runPass(
 
 type Pass = { name: PassName; data: OrgTurnJob; signal: AbortSignal }
 
-/** @param isProbe its pipeline rests, and this pass has claimed the probe */
+/** @param isProbe the pipeline rests, and this pass has claimed the probe */
 async function runOpenPass(
   backend: PassBackend,
   { name, data, signal }: Pass,
@@ -97,7 +95,7 @@ async function runOpenPass(
 }
 
 /**
- * What made a batch fail fails by itself next time; the other turns go on by themselves.
+ * Splits a batch, so that its turns go on one by one and the faulty one fails alone.
  *
  * @returns the number of other turns
  */
@@ -116,7 +114,7 @@ const splitFailedBatch = (
     return turns.length
   })
 
-/** Waiting jobs do not all wake at the same moment. */
+/** Waiting jobs must not all wake at once. */
 const spread = (from: number, to: number): number => from + Math.random() * (to - from)
 
 /** `invalid`: there is no key to ask with. */
@@ -125,15 +123,14 @@ const isProviderFault = (error: unknown): error is Refusal =>
   !(error instanceof UnusableAnswer) &&
   (error.reason === 'upstream' || error.reason === 'invalid' || error.reason === 'limited')
 
-/** Probes that this process runs at once, by pass: of providers that hang, each takes minutes. */
+/** Probes that this process runs at once, by pass: with a provider that hangs each takes minutes. */
 const probesMax = 4
 const running = new Map<JobName, number>()
 
 /**
- * Claims the probe of an organization whose provider could not be used, for one pass of one process.
+ * Claims the probe of an organization for one pass of one process.
  *
- * @returns false when it is not due, or this process runs its share of probes; else the caller has to call
- *   `endProbe`.
+ * @returns false when it is not due, or this process runs its share of probes; else call `endProbe` afterwards.
  */
 async function startProbe(query: Query, name: JobName, org: string): Promise<boolean> {
   const count = running.get(name) ?? 0

@@ -25,9 +25,8 @@ import {
 } from '#shared/org/pipeline/tag-prompt.ts'
 
 /**
- * The second pass: asks the question of every tag about every fact of a turn and of its batch and stores the
- * tags, in one transaction with the job of the third pass. Safe to run any number of times; no call is made
- * twice.
+ * Runs the second pass: asks every tag about every fact of a turn and of its batch and stores the tags, in one
+ * transaction with the job of the third pass. Safe to run any number of times; no call is made twice.
  *
  * @throws Refusal as `extractFacts`.
  */
@@ -64,13 +63,13 @@ type NamedTag = Pick<TagQuestion, 'id' | 'label'> & Partial<Pick<TagQuestion, 'f
 
 const namesOf = ({ label, former = [] }: NamedTag): string[] => [label, ...former]
 
-/** More than this is no clear no. */
+/** A likelihood above this is no clear no. */
 const clearNoMax = 0.2
 
 /**
- * Tags a fact. A tag that may well apply counts as applying: until its review a doubtful fact is visible to
- * fewer people, never to more. Inherited tags apply whatever the answers are. The confidence is the least of
- * the extractor's and of every answer.
+ * Tags a fact. A tag that may well apply counts as applying: until its review a doubtful fact is visible to fewer
+ * people, never to more. Inherited tags apply whatever the answers are. The confidence is the least of the
+ * extractor's and of every answer.
  */
 export function toTaggedFact(
   { text, confidence, inheritedTags = [] }: Pick<Fact, 'text' | 'confidence' | 'inheritedTags'>,
@@ -96,18 +95,17 @@ export function toTaggedFact(
   }
 }
 
-/** Questions, their characters, and facts of one call; where there are more there are several calls. */
+/** The most questions, their characters, and facts of one call. */
 const questionsMax = 20
 const charactersMax = 48_000
 const factsMax = 60
 
-/** A fact with the number of its turn in the batch. */
 type TurnFact = Fact & { turn: number }
 
-/** How likely each tag applies, by its id. */
+/** By the id of the tag. */
 type TagLikelihoods = Record<string, number>
 
-/** Of each fact, in order. */
+/** Asks a model how likely each tag applies to each fact, in order. */
 async function rateTags(
   backend: CompletionBackend,
   input: { turn: TurnRow; policy: OrgPolicy; facts: readonly TurnFact[] },
@@ -160,7 +158,7 @@ function numberFacts(facts: readonly TurnFact[]): { fact: number; text: string }
   return facts.map(({ text, turn }, fact) => ({ fact, ...(isOfSeveral && { turn }), text }))
 }
 
-/** The tags in as few calls as hold them. */
+/** Divides the tags into as few calls as hold them. */
 function batchQuestions(tags: readonly TagQuestion[]): TagQuestion[][] {
   const calls: TagQuestion[][] = []
   let room = 0

@@ -5,26 +5,25 @@ import { truncateText } from '#shared/org/base/rule-matching.ts'
 import type { TagRow } from '#shared/org/base/tags.postgres.ts'
 
 /*
- * The questions that tags ask about facts, and the answers: one prompt for a member's facts, and for a tag
- * that is asked of what is shared already.
+ * The questions of tags about facts, and the answers: for a member's facts, and for a tag that is applied to stored
+ * memories.
  */
 
-/** Examples of a tag, and characters of each. */
+/** The most examples of a tag, and characters of each. */
 const samplesMax = 8
 const sampleMax = 300
 
-/** What of a tag is asked. */
 export type TagQuestion = Pick<TagRow, 'label' | 'question' | 'examples' | 'negatives'>
 
-/** The names of so many questions: models mistake a character of a UUID. */
+/** Short names, since models mistake characters of a UUID. */
 const questionNames = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `t${index + 1}`)
 
 /**
- * The material of a call: first what is the same for every fact, since providers charge a tenth for a
- * prefix they have seen.
+ * Builds the material of a call. It begins with what is the same for every fact, since providers charge a tenth for
+ * a known prefix.
  *
- * @param material beside the questions: the facts, numbered from 0
+ * @param material the facts, numbered from 0, and their member
  */
 export function tagPrompt(
   questions: readonly TagQuestion[],
@@ -53,7 +52,7 @@ const toPromptQuestion = ({ label, question, examples, negatives }: TagQuestion)
 const trimSamples = (samples: readonly string[]): string[] =>
   samples.slice(0, samplesMax).map(sample => truncateText(sample, sampleMax))
 
-/** The schema of the likelihoods of so many questions for each fact of a call. */
+/** The schema of the likelihoods of so many questions for each fact. */
 export const tagAnswerSchema = (questions: number): Schema => {
   const names = questionNames(questions)
   return answersSchema({
@@ -83,7 +82,7 @@ const answersSchema = (answers: Schema): Schema => ({
 
 export type TagAnswer = { facts: { fact: number; answers: Record<string, number> }[] }
 
-/** One shape for all questions: a compiled schema stays in memory for good. */
+/** One shape for all questions: a compiled schema is never freed. */
 export const tagAnswerShape = shape<TagAnswer>(
   answersSchema({
     type: 'object',
@@ -93,8 +92,8 @@ export const tagAnswerShape = shape<TagAnswer>(
 )
 
 /**
- * How likely each question applies to each fact, both in order. Every fact must be there once, and every
- * question: a missing tag would make a fact visible to all. Answers to other questions belong to no tag.
+ * Reads how likely each question applies to each fact, both in order. Every fact and every question must be
+ * answered once: a missing tag would make a fact visible to all.
  *
  * @throws UnusableAnswer otherwise.
  */
@@ -117,7 +116,7 @@ export function orderLikelihoods(
 }
 
 /**
- * How likely one question applies to each fact, in order.
+ * Reads how likely one question applies to each fact, in order.
  *
  * @throws UnusableAnswer as `orderLikelihoods`, and for an answer of another shape.
  */

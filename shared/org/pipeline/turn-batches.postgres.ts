@@ -4,7 +4,7 @@ import type { Query, Transaction, Postgres } from '#shared/storage/postgres/conn
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** How long the jobs of turns that go along with another rest: longer than any call of a model takes. */
+/** How long the jobs of turns that go along with another rest: longer than any call of a model. */
 const restSeconds = 300
 
 type BatchBounds = {
@@ -14,10 +14,9 @@ type BatchBounds = {
 }
 
 /**
- * The jobs of the turns that are extracted together with a turn: waiting ones of the same member and the
- * same session, oldest first. Their own jobs rest meanwhile. A later one whose job was fetched after this
- * one's waits too: it finds this one running (`waitsForEarlier`). A batch stays what it is: when the job
- * runs again, it has the same turns. A turn that made a batch fail gets none.
+ * Gathers the jobs of turns to extract together with a turn: waiting ones of the same member and session, oldest
+ * first. Their own jobs rest meanwhile. A later turn whose job was fetched after this one's waits too
+ * (`waitsForEarlier`). A batch stays as it is when the job runs again. A turn that made a batch fail gets none.
  */
 export async function gatherTurns(
   query: Query,
@@ -69,10 +68,7 @@ export async function gatherTurns(
   return rows.map(({ data }) => data)
 }
 
-/**
- * Whether a turn goes along with another whose job is still there. If that is gone, the turn is on its own
- * again.
- */
+/** Whether a turn goes along with another whose job still exists. Without that job the turn goes alone again. */
 export async function isLedByAnother(query: Query, { id, batch }: TurnRow): Promise<boolean> {
   if (batch === null || batch === id) return false
   const { rows } = await query<{ led: boolean }>(
@@ -90,10 +86,7 @@ export async function isLedByAnother(query: Query, { id, batch }: TurnRow): Prom
   return rows[0]!.led
 }
 
-/**
- * Whether an earlier turn of the same session is being extracted: then this one waits, to go along with what
- * waits after that.
- */
+/** Whether an earlier turn of the same session is being extracted: then this one waits, to go along with later ones. */
 export async function waitsForEarlier(
   query: Query,
   { turn, vault, session }: OrgExtractJob,
@@ -113,7 +106,7 @@ export async function waitsForEarlier(
   return rowCount > 0
 }
 
-/** Turns that go on together, the first of them in front; one alone goes by itself. */
+/** Makes the first of the turns the leader of a batch; one alone is none. */
 export async function leadTurns(
   { query }: Transaction,
   [leader, ...others]: readonly string[],
@@ -136,10 +129,9 @@ export async function dropLedJobs({ query }: Transaction, turns: readonly string
 }
 
 /**
- * Ends a batch that failed: each of its turns goes on by itself, and those that wait for their extraction
- * are due now.
+ * Ends a failed batch: each of its turns goes alone, and waiting extractions are due now.
  *
- * @returns the turns beside the first that have no job of their own.
+ * @returns the other turns that have no job of their own.
  */
 export async function splitBatch({ query }: Transaction, leader: string): Promise<string[]> {
   const { rows } = await query<{ id: string; extracted: boolean }>(
@@ -158,18 +150,16 @@ export async function splitBatch({ query }: Transaction, leader: string): Promis
   return rows.flatMap(({ id, extracted }) => (extracted ? [id] : []))
 }
 
-/** Between two looks whether the lane is free: what runs in it takes milliseconds, or one model call. */
+/** Work in the lane takes milliseconds, or one model call. */
 const retryMs = 150
 
-/**
- * Lanes that this process is in at once: each holds a connection, of ten, and the work in it needs others.
- */
+/** Lanes that this process holds at once: each takes one of ten connections, and its work needs others. */
 const lanesMax = 5
 let lanes = 0
 
 /**
- * Runs `work` while no other process runs one for this organization, under an advisory lock: the shared
- * memory of a team is changed by one turn at a time. Those that wait hold no connection.
+ * Runs `work` under an advisory lock of the organization, so that one turn at a time changes its shared memory. The
+ * transaction stays open meanwhile. Those that wait hold no connection.
  *
  * @throws as `work` does; the reason of `signal` when it is aborted before the lane is free.
  */

@@ -1,7 +1,7 @@
 import { phrasesOf, wordsOf } from '#shared/search/languages/languages.ts'
 import { wordsIn } from '#shared/org/pipeline/text-words.ts'
 
-/** Greetings, thanks, acknowledgements. "Yes" and "no" are left out: the answer before them may make them a statement. */
+/** Greetings, thanks, acknowledgements; without "yes" and "no", which may state something after an answer. */
 const phaticPhrases = new Set(phrasesOf('phatic'))
 
 /** Longest such phrase, in characters. */

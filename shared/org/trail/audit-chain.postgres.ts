@@ -1,7 +1,6 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { verifyChain, type ChainEntry, type ChainVerification } from '#shared/core/hash-chain.ts'
 
-/** The fields of an audit event that its hash covers. */
 export type AuditChainEntry = {
   position: number
   hash: Buffer
@@ -14,7 +13,7 @@ export type AuditChainEntry = {
   actor: string
 }
 
-/** The end of an organization's chain; position 0 when it has no events. */
+/** Reads the end of an organization's chain; position 0 when it has no events. */
 export async function auditChainHead(
   query: Query,
   org: string,
@@ -26,7 +25,7 @@ export async function auditChainHead(
   return rows[0] ?? { position: 0, hash: Buffer.alloc(0) }
 }
 
-/** Events after a position, in their order. */
+/** Lists events after a position, in their order. */
 export async function auditChainEntries(
   query: Query,
   org: string,
@@ -41,7 +40,7 @@ export async function auditChainEntries(
   return rows
 }
 
-/** Organizations after an id, in the order of their ids. */
+/** Lists organizations after an id, in the order of their ids. */
 export async function listOrgIds(
   query: Query,
   after: string | null,
@@ -59,8 +58,8 @@ export type AuditChainResult = ChainVerification & { org: string }
 /**
  * Recomputes the hash chain of an organization's audit.
  *
- * @param anchors where the chain of this organization ended at earlier checks: stored elsewhere, they
- *   prove that the events up to there are unchanged
+ * @param anchors ends of this chain at earlier checks, stored elsewhere: they prove that the events up to there are
+ *   unchanged
  * @returns the end of the chain, or the first event where it is broken.
  */
 export async function verifyAuditChain(

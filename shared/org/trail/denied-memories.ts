@@ -14,14 +14,14 @@ import { recall } from '#shared/vault/read/search/recall.ts'
 
 type DeniedBackend = Parameters<typeof recall>[0] & { postgres: Postgres; seal: Seal; log: Log }
 
-/** Questions of one run, and rows that each of them is asked for. */
+/** Questions of one run, and rows of each. */
 const questionsMax = 100
 const rowsMax = 50
 
 /**
- * Looks up what requests of members would have been given without the wall, for the admin's trail. Only a
- * worker does this, a minute later: in the process that answers members, the work would be a time that tells
- * of hidden memories. The question is deleted with it.
+ * Looks up what members would have been given without the wall, for the admin's trail, and deletes the questions. A
+ * worker does this a minute later: in the process that answers members, the time of the work would reveal hidden
+ * memories.
  *
  * @returns how many were looked up.
  */
@@ -62,7 +62,7 @@ async function deniedTo(backend: DeniedBackend, open: OpenQuestion): Promise<Hid
     .filter(({ tags }) => !isPermitted(visibility, tags))
 }
 
-/** Of no member: sees all of the shared memory. */
+/** A scope of no member that sees all of the shared memory. */
 const toUnrestrictedScope = ({
   org,
   vault,

@@ -26,7 +26,6 @@ import { effectiveOrgPolicy } from '#shared/org/base/redaction.ts'
 import type { EffectivePolicy } from '#shared/privacy/apply-redaction.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
-/** One line of an organization's export. */
 export type OrgExportItem = { org: string } & (
   | { type: 'organization'; row: OrgRow }
   | { type: 'instructions'; instructions: InstructionsRow }
@@ -48,12 +47,12 @@ export type OrgExportItem = { org: string } & (
 const pageMax = 500
 
 /**
- * Everything stored of an organization, one item at a time; secrets are masked. Each item that exists
+ * Exports everything stored of an organization, one item at a time; secrets are masked. Each item that exists
  * during the whole export is in it once. The audit ends where it ended after the memories were read.
  *
  * @param embedder whose vectors are included
- * @throws Refusal `conflict` when the organization is removed during it: the export is incomplete;
- *   `unavailable` when a store is out of reach.
+ * @throws Refusal `conflict` when the organization is removed meanwhile; `unavailable` when a store is out of
+ *   reach.
  */
 export async function* exportOrgItems(
   { postgres: { query }, mongo }: Stores,
@@ -94,7 +93,7 @@ export async function* exportOrgItems(
   }
 }
 
-/** Rows page by page, in the order of their ids. */
+/** Reads rows page by page, in the order of their ids. */
 async function* readRowsById<Row extends { id: string }>(
   read: (page: { after: string | null; limit: number }) => Promise<Row[]>,
 ): AsyncGenerator<Row> {

@@ -19,16 +19,16 @@ type PermittedCounts = Pick<SharedRetrieval, 'permitted' | 'dropped' | 'sample'>
 
 type PendingRetrieval = { member: MemberScope; retrieval: Retrieval; at: number }
 
-/** Nothing depends on the trail: beyond this the oldest entries are dropped. */
+/** Beyond this the oldest entries are dropped: nothing depends on the trail. */
 const pendingMax = 1_000
 const sampleMax = 20
 const cacheMax = 1_000
-/** After so many entries of an organization its old ones are deleted. */
+/** Entries of an organization after which its old ones are deleted. */
 const trimEvery = 100
 
 /**
- * The admin's trail of what was retrieved. One batch is written at a time and holds what
- * arrived during the one before; what an audience sees of a vault is worked out once for each of its revisions.
+ * Creates the admin's trail of retrievals. One batch is written at a time, with what arrived during the one before.
+ * What an audience sees of a vault is computed once for each of its revisions.
  */
 export function createRetrievalTrail(
   { seal, ...stores }: { postgres: Postgres; mongo: Pick<Mongo, 'memories'>; seal: Seal },
@@ -105,10 +105,10 @@ async function countPermitted(
   return { permitted, dropped: counted(hidden), sample }
 }
 
-/** Characters of a question that are kept until it is looked up. */
+/** Characters of a question that are kept until the lookup. */
 const questionMax = 8_000
 
-/** Nothing is kept from a member to whom nothing is hidden: their question is not written down. */
+/** The question of a member to whom nothing is hidden is not stored. */
 function toRow(
   seal: Seal,
   { member, retrieval: { request, returned, question }, at }: PendingRetrieval,
@@ -134,7 +134,6 @@ function toRow(
 
 const questionContext = (id: string): string => `shared_retrievals:${id}`
 
-/** The question of a row of the trail. */
 export const openQuestion = (
   seal: Seal,
   { id, question }: { id: string; question: string },

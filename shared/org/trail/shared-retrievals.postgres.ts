@@ -3,25 +3,24 @@ import type { Retrieval } from '#shared/vault/read/search/retrieval-trail.ts'
 
 export type HiddenMemory = { id: string; tags: readonly string[] }
 
-/** The shared memories that one retrieval of a member returned, and those that it withheld. */
+/** One retrieval of a member: the shared memories that it returned, and those that it withheld. */
 export type SharedRetrieval = {
   id: string
   org: string
   /** The `team_member_id`. */
   author: string
-  /** Of the roles they had then. */
   allowedTags: readonly string[]
   wildcard: boolean
-  /** Memories they may see, and memories they may not. */
+  /** The number of memories that the member may see, and may not. */
   permitted: number
   dropped: number
   sample: readonly HiddenMemory[]
   request: Retrieval['request']
-  /** Ids of shared memories in the answer, best first. */
+  /** Ids of returned memories, best first. */
   returned: readonly string[]
-  /** Sealed, until it was looked up what it would have been given without the wall. */
+  /** Sealed, until the lookup of what was denied. */
   question: string | null
-  /** What the member may not see of that, best first; null while it is unknown. */
+  /** The memories that were denied, best first; null while unknown. */
   denied: readonly HiddenMemory[] | null
   /** Epoch milliseconds. */
   createdAt: number
@@ -53,7 +52,6 @@ export async function insertRetrievals(
   )
 }
 
-/** Rows kept of one organization. */
 const retrievalsKeptMax = 500
 
 /** Deletes all but the newest rows of an organization. */
@@ -79,7 +77,7 @@ export async function dropOldRetrievals(query: Query): Promise<number> {
   return rowCount
 }
 
-/** A question that is to be asked again without the wall, and the shared vault as it is now. */
+/** A question to ask again without the wall, with the present shared vault. */
 export type OpenQuestion = Pick<SharedRetrieval, 'id' | 'org' | 'allowedTags' | 'wildcard'> & {
   question: string
   vault: string
@@ -88,10 +86,7 @@ export type OpenQuestion = Pick<SharedRetrieval, 'id' | 'org' | 'allowedTags' | 
   space: string | null
 }
 
-/**
- * Questions of members that were not looked up yet, the newest first. Those of more than ten minutes are
- * dropped: what they would have been given stays unknown.
- */
+/** Lists the open questions of members, newest first; drops those older than ten minutes. */
 export async function listOpenQuestions(query: Query, max: number): Promise<OpenQuestion[]> {
   await query(
     `update shared_retrievals set question = null
@@ -110,7 +105,7 @@ export async function listOpenQuestions(query: Query, max: number): Promise<Open
   return rows
 }
 
-/** Stores what was kept from a request, and deletes its question. */
+/** Stores what was denied, and deletes the question. */
 export async function saveDenied(
   query: Query,
   id: string,
@@ -124,8 +119,8 @@ export async function saveDenied(
 }
 
 /**
- * The shared memories that members were given in the seconds before they stored these exchanges themselves.
- * What was put into the prompt of a proxied call is known by its turn.
+ * Lists the memories that members were given in the seconds before they stored these exchanges themselves. Memories
+ * in a proxied prompt are known by their turn.
  */
 export async function findReturnedBefore(
   query: Query,

@@ -5,10 +5,10 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import { sendInputNotes } from '#api/edge/input-notes.ts'
 import { presentPasses } from '#api/present/org-trail.ts'
 import { presentSharedMemory } from '#api/present/shared-memory.ts'
+import { findReviewQueue } from '#shared/org/memories/shared-lists.mongo.ts'
 import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
 import {
   findReplacements,
-  listReviewQueue,
   reviewSharedMemory,
   undoReview,
 } from '#shared/org/memories/review-shared-memory.ts'
@@ -25,7 +25,7 @@ export function review(router: Router, backend: ApiBackend): void {
     async handle({ org, query }, ctx) {
       const { threshold, limit, sort } = query
       const filter = { threshold, limit, newestFirst: sort === 'newest' }
-      const queue = await listReviewQueue(backend, toOrgVault(org), filter)
+      const queue = await findReviewQueue(backend.mongo, org, filter)
       const ids = queue.map(({ id }) => id)
       const [passes, replaced] = await Promise.all([
         findPassResults(backend.postgres.query, org.id, ids),
