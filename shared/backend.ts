@@ -19,7 +19,7 @@ import { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import { chooseNearestSearch } from '#shared/vault/read/search/nearest.mongo.ts'
 import { createRecentMemories } from '#shared/vault/read/search/recent-memories.ts'
 import { createRetrievalTrail } from '#shared/org/trail/retrieval-trail.ts'
-import { createAcceptIngest, type AcceptIngest } from '#shared/vault/ingest/ingest.ts'
+import { IngestWriter } from '#shared/vault/ingest/ingest.ts'
 import { createOperationWaiter, type OperationWaiter } from '#shared/operations/operation-waiter.ts'
 import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
 import { logPooler } from '#shared/storage/postgres/pooler.ts'
@@ -59,7 +59,7 @@ export type Backend = KeyAccess & {
   memories: MemoryStore
   nearest: NearestSearch
   queue: Queue
-  accept: AcceptIngest
+  ingest: IngestWriter
   operationWaiter: OperationWaiter
   expiry: ExpiryPurger
   usage: UsageWriter
@@ -110,11 +110,11 @@ export async function openBackend(
   const operationWaiter = createOperationWaiter(postgres)
   const usage = new UsageWriter(postgres, log)
   const retrievals = createRetrievalTrail({ postgres, mongo, seal }, log)
-  const accept = createAcceptIngest(postgres, queue, config.orgGatherSeconds)
+  const ingest = new IngestWriter(postgres, queue, config.orgGatherSeconds)
   const now = Date.now
   const { embedders } = models
   queue.held.away = () => [...embedders.away(), ...(reads.storeBreaker.isAway ? ['mongodb'] : [])]
-  const exchanges = new OpenExchanges({ postgres, accept, embedders, usage, now, log })
+  const exchanges = new OpenExchanges({ postgres, ingest, embedders, usage, now, log })
   const webhookSender = new WebhookSender({ allowLoopback: config.allowLoopbackWebhooks })
   const { clearSubscription, ...searched } = reads
 
@@ -131,7 +131,7 @@ export async function openBackend(
     ...searched,
     ...keys,
     ...models,
-    accept,
+    ingest,
     operationWaiter,
     expiry: createExpiryPurger({ postgres, mongo, queue, log }),
     usage,

@@ -32,7 +32,7 @@ type SweepBackend = Pick<
   | 'postgres'
   | 'mongo'
   | 'log'
-  | 'accept'
+  | 'ingest'
   | 'queue'
   | 'embedders'
   | 'queryVectors'

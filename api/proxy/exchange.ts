@@ -4,7 +4,8 @@ import type { Reply } from '#api/proxy/dialects/dialect.ts'
 import type { RelayOutcome } from '#api/proxy/relay.ts'
 import { recordModelCall } from '#shared/billing/meter.ts'
 import type { Backend } from '#shared/backend.ts'
-import type { CompletionResult, OpenExchange } from '#shared/vault/ingest/open-exchanges.ts'
+import type { ExchangeResult } from '#shared/vault/ingest/ingest.ts'
+import type { OpenExchange } from '#shared/vault/ingest/open-exchanges.ts'
 import { prefixedName } from '#shared/models/resolve-model.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
 
@@ -63,7 +64,7 @@ function wordsKey({ request, conversation, space }: ProxyCall): Buffer | undefin
 }
 
 /** What of a reply is stored and billed. */
-export type ReplyOutcome = Omit<CompletionResult, 'recalledTokens' | 'inheritedTags'>
+export type ReplyOutcome = Omit<ExchangeResult, 'recalledTokens' | 'inheritedTags'>
 
 /** Nothing is stored of an error; of an answer that was interrupted, the text up to there. */
 export function toReplyOutcome(
@@ -103,7 +104,7 @@ export async function closeExchange(
   backend: Backend,
   { caller, model, session, idempotentCall }: ProxyCall,
   exchange: OpenExchange | undefined,
-  outcome: CompletionResult,
+  outcome: ExchangeResult,
 ): Promise<void> {
   const withinMs = Math.max(storeTimeoutMs, backend.config.recallTimeoutMs)
   if (exchange) return backend.exchanges.close(exchange, outcome, withinMs)

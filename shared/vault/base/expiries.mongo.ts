@@ -1,4 +1,4 @@
-import { MaxKey, MinKey, type Filter } from 'mongodb'
+import { MaxKey, MinKey } from 'mongodb'
 import { dayMs, retentionStepMs } from '#shared/domain/expiry.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
@@ -10,6 +10,8 @@ import {
   countDocuments,
   findDocuments,
   findDocument,
+  epochFilter,
+  idsFilter,
 } from '#shared/storage/mongo/commands.ts'
 
 type Collections = Pick<Mongo, 'memories'>
@@ -90,7 +92,7 @@ export async function applyRetention(
   const retainedUntil = { $toDate: { $subtract: [endMs, { $mod: [endMs, retentionStepMs] }] } }
   const expiry = days === null ? '$expires_asked' : { $min: ['$expires_asked', retainedUntil] }
   const update = memories.updateMany(
-    { ...epochFilter(scope), _id: { $in: [...ids] } },
+    idsFilter(scope, ids),
     [{ $set: { expires_at: { $ifNull: [expiry, '$$REMOVE'] } } }],
     { hint: idIndex },
   )
@@ -162,11 +164,6 @@ const toRetentionRow = (document: MemoryDocument): RetentionRow => ({
   storedAt: document.stored_at.getTime(),
   expiresAt: document.expires_at?.getTime(),
   expiresAsked: document.expires_asked?.getTime(),
-})
-
-const epochFilter = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
-  vault: { $eq: vault },
-  epoch: { $eq: epoch },
 })
 
 /** The position of a memory in the order of a vault's index. */

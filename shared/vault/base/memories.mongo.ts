@@ -16,7 +16,7 @@ import {
 import { idIndex, partitionIndex, tagSetIndex } from '#shared/storage/mongo/indexes.ts'
 import { partitionFilter, type Partition } from '#shared/storage/mongo/partition.ts'
 import { isUnconfirmed } from '#shared/storage/mongo/server-errors.ts'
-import { aggregateDocuments, findDocuments } from '#shared/storage/mongo/commands.ts'
+import { aggregateDocuments, findDocuments, epochFilter } from '#shared/storage/mongo/commands.ts'
 
 type Stats = {
   memories: number
@@ -143,7 +143,7 @@ export class MemoryStore {
     const $nor = cleared.length > 0 && { $nor: cleared }
     const [row] = await aggregateDocuments<StatsRow>(
       this.#memories,
-      [{ $match: { vault: { $eq: vault }, epoch: { $eq: epoch }, ...$nor } }, { $group: totals }],
+      [{ $match: { ...epochFilter({ vault, epoch }), ...$nor } }, { $group: totals }],
       { hint: partitionIndex },
     )
     if (!row) return { memories: 0, tokens: 0, oldest: null, newest: null }
@@ -238,12 +238,12 @@ export function ignoreDuplicateKeys(error: unknown): void {
 /** The vault spaces of the first memory in the order of the index: as a rule the oldest one. */
 export async function spacesOfOldest(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
+  scope: Pick<VaultScope, 'vault' | 'epoch'>,
 ): Promise<string[]> {
-  const [row] = await findDocuments(
-    memories,
-    { vault: { $eq: vault }, epoch: { $eq: epoch } },
-    { projection: { vectors: 1 }, hint: partitionIndex, limit: 1 },
-  )
+  const [row] = await findDocuments(memories, epochFilter(scope), {
+    projection: { vectors: 1 },
+    hint: partitionIndex,
+    limit: 1,
+  })
   return Object.keys(row?.vectors ?? {})
 }

@@ -3,7 +3,12 @@ import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
-import { findDocuments, acknowledged } from '#shared/storage/mongo/commands.ts'
+import {
+  findDocuments,
+  acknowledged,
+  epochFilter,
+  idsFilter,
+} from '#shared/storage/mongo/commands.ts'
 
 /** The partition of a memory. */
 export type LiveMemory = { id: string; session: string | null; sessionEpoch: number }
@@ -23,10 +28,10 @@ type TombstoneScope = Pick<DeleteIdsJob, 'operation' | 'vault' | 'epoch' | 'over
 /** Those of the given ids that exist at this epoch of the vault, in its core or in any session. */
 export async function findLiveMemories(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch }: Pick<TombstoneScope, 'vault' | 'epoch'>,
+  scope: Pick<TombstoneScope, 'vault' | 'epoch'>,
   ids: readonly string[],
 ): Promise<LiveMemory[]> {
-  const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: [...ids] } }
+  const filter = idsFilter(scope, ids)
   const rows = await findDocuments(memories, filter, {
     projection: { session: 1, session_epoch: 1 },
     hint: idIndex,
@@ -80,8 +85,7 @@ export async function tombstone(
   await acknowledged(
     memories.updateMany(
       {
-        vault: { $eq: vault },
-        epoch: { $eq: epoch },
+        ...epochFilter({ vault, epoch }),
         _id: { $in: [...ids] },
         ...(overAt !== undefined && { expires_at: { $lte: new Date(overAt) } }),
       },

@@ -8,6 +8,7 @@ import type { Stores } from '#shared/storage/stores.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
+import { epochFilter } from '#shared/storage/mongo/commands.ts'
 
 type ExportQuery = {
   /** One session, or the core vault with null; undefined is the whole vault. */
@@ -98,13 +99,12 @@ const batchSizes = { withVectors: 100, without: 500 }
  */
 async function* exportedDocuments(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
+  scope: Pick<VaultScope, 'vault' | 'epoch'>,
   { session, space }: ExportSelection,
 ): AsyncGenerator<ExportedDocument> {
   const cursor = memories.find(
     {
-      vault: { $eq: vault },
-      epoch: { $eq: epoch },
+      ...epochFilter(scope),
       ...(session !== undefined && { session: { $eq: session ?? '' } }),
     },
     {

@@ -12,7 +12,7 @@ import type { Partition } from '#shared/storage/mongo/partition.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { contentHashIndex, idIndex } from '#shared/storage/mongo/indexes.ts'
 import { isUnconfirmed } from '#shared/storage/mongo/server-errors.ts'
-import { findDocuments } from '#shared/storage/mongo/commands.ts'
+import { findDocuments, epochFilter } from '#shared/storage/mongo/commands.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
@@ -126,7 +126,7 @@ function toReplacement(document: MemoryDocument) {
   const $unset = Object.fromEntries(absent.map(field => [field, '' as const]))
   return {
     updateOne: {
-      filter: { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $eq: _id } },
+      filter: { ...epochFilter({ vault, epoch }), _id: { $eq: _id } },
       update: { $set: fields, $inc: { version }, ...(absent.length > 0 && { $unset }) },
       hint: idIndex,
     },

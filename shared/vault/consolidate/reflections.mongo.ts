@@ -16,6 +16,8 @@ import {
   acknowledged,
   findDocuments,
   findDocument,
+  epochFilter,
+  idsFilter,
 } from '#shared/storage/mongo/commands.ts'
 
 /** An unconsolidated memory; `covers`: its own time, or the period of a reflection. */
@@ -82,12 +84,11 @@ export const hasUnconsolidated = async (
  */
 export async function spacesOfFirstUnconsolidated(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch }: VaultScope,
+  scope: VaultScope,
   { tier, except }: { tier: SourceTier; except?: string },
 ): Promise<string[] | undefined> {
   const filter = {
-    vault: { $eq: vault },
-    epoch: { $eq: epoch },
+    ...epochFilter(scope),
     session: { $eq: '' },
     tier: { $eq: tier },
     consolidated: { $eq: false },
@@ -103,12 +104,12 @@ export async function spacesOfFirstUnconsolidated(
 /** Those of the memories that still exist, in the given order. */
 export async function findInGivenOrder(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch }: VaultScope,
+  scope: VaultScope,
   ids: readonly string[],
 ): Promise<UnconsolidatedMemory[]> {
   const memoriesById = new Map<string, UnconsolidatedMemory>()
   for (const batchIds of idBatches(ids)) {
-    const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: batchIds } }
+    const filter = idsFilter(scope, batchIds)
     const documents = await findDocuments(memories, filter, { projection, hint: idIndex })
     for (const document of documents)
       memoriesById.set(document._id, toUnconsolidatedMemory(document))
@@ -149,7 +150,7 @@ export async function markConsolidated(
 ): Promise<ConsolidatedTotals> {
   const sum: ConsolidatedTotals = { count: 0, tokens: 0, importance: 0 }
   for (const batchIds of idBatches(sourceIds)) {
-    const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: batchIds } }
+    const filter = idsFilter({ vault, epoch }, batchIds)
     const update = memories.updateMany(
       filter,
       { $set: { consolidated: true }, $addToSet: { consolidated_by: batch } },

@@ -9,7 +9,7 @@ import {
 } from '#shared/storage/mongo/documents.ts'
 import { partitionFilter } from '#shared/storage/mongo/partition.ts'
 import { contentHashIndex, idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
-import { findDocuments } from '#shared/storage/mongo/commands.ts'
+import { findDocuments, epochFilter } from '#shared/storage/mongo/commands.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 
@@ -53,15 +53,14 @@ export type CopySource = Memory & {
 /** Those of the given raw core memories that still exist. */
 export async function copySources(
   { memories }: Collections,
-  { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
+  scope: Pick<VaultScope, 'vault' | 'epoch'>,
   space: string,
   ids: readonly string[],
 ): Promise<Map<string, CopySource>> {
   const rows = await findDocuments(
     memories,
     {
-      vault: { $eq: vault },
-      epoch: { $eq: epoch },
+      ...epochFilter(scope),
       session: { $eq: '' },
       tier: { $eq: 1 },
       _id: { $in: [...ids] },

@@ -7,7 +7,7 @@ import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import { metadataCondition } from '#shared/storage/mongo/partition.ts'
-import { findDocuments } from '#shared/storage/mongo/commands.ts'
+import { findDocuments, epochFilter, idsFilter } from '#shared/storage/mongo/commands.ts'
 
 /** What a deletion would do. */
 export type DeletionPreview = {
@@ -100,14 +100,13 @@ type DeletableMemory = {
 /** Those of the given ids that exist at this epoch of the vault, in its core or in any session; at most 500. */
 async function findDeletable(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch }: EpochScope,
+  scope: EpochScope,
   ids: readonly string[],
 ): Promise<DeletableMemory[]> {
-  const rows = await findDocuments(
-    memories,
-    { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: [...ids] } },
-    { projection: deletableFields, hint: idIndex },
-  )
+  const rows = await findDocuments(memories, idsFilter(scope, ids), {
+    projection: deletableFields,
+    hint: idIndex,
+  })
   return rows.map(({ _id, session, session_epoch, tokens, batch, sources, consolidated_by }) => ({
     id: _id,
     session: session || null,
@@ -131,13 +130,13 @@ const deletableFields = {
 /** The reflections of these batches, by id, each with its batch. */
 async function findReflectionsIn(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch }: EpochScope,
+  scope: EpochScope,
   batches: readonly string[],
 ): Promise<{ id: string; batch: string }[]> {
   if (batches.length === 0) return []
   const rows = await findDocuments(
     memories,
-    { vault: { $eq: vault }, epoch: { $eq: epoch }, batch: { $in: [...batches] } },
+    { ...epochFilter(scope), batch: { $in: [...batches] } },
     { projection: { batch: 1 }, hint: 'lineage' },
   )
   return rows.map(({ _id, batch }) => ({ id: _id, batch: batch! }))
@@ -146,15 +145,14 @@ async function findReflectionsIn(
 /** Those of the core's given memories that belong to no other batches than these. */
 async function findConsolidatedOnlyBy(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch }: EpochScope,
+  scope: EpochScope,
   ids: readonly string[],
   batches: readonly string[],
 ): Promise<string[]> {
   const rows = await findDocuments(
     memories,
     {
-      vault: { $eq: vault },
-      epoch: { $eq: epoch },
+      ...epochFilter(scope),
       session: { $eq: '' },
       _id: { $in: [...ids] },
       consolidated_by: { $in: [...batches], $not: { $elemMatch: { $nin: [...batches] } } },
@@ -167,13 +165,13 @@ async function findConsolidatedOnlyBy(
 /** The ids of at most `max` memories with such metadata, sessions included, the earliest first in each. */
 export async function idsWithMetadata(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
+  scope: Pick<VaultScope, 'vault' | 'epoch'>,
   filter: MetadataFilter,
   max: number,
 ): Promise<string[]> {
   const rows = await findDocuments(
     memories,
-    { vault: { $eq: vault }, epoch: { $eq: epoch }, ...metadataCondition(filter) },
+    { ...epochFilter(scope), ...metadataCondition(filter) },
     {
       projection: { _id: 1 },
       hint: partitionIndex,

@@ -3,7 +3,13 @@ import type { DebtChange } from '#shared/domain/vault-change.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
-import { aggregateDocuments, findDocuments, acknowledged } from '#shared/storage/mongo/commands.ts'
+import {
+  aggregateDocuments,
+  findDocuments,
+  acknowledged,
+  epochFilter,
+  idsFilter,
+} from '#shared/storage/mongo/commands.ts'
 
 type Deletion = Pick<DeleteIdsJob, 'operation' | 'vault' | 'epoch' | 'ids'>
 
@@ -29,8 +35,7 @@ export async function releaseSources(
       const isRaw = { $eq: [{ $size: '$consolidated_by' }, 0] }
       const update = mongo.memories.updateMany(
         {
-          vault: { $eq: vault },
-          epoch: { $eq: epoch },
+          ...epochFilter({ vault, epoch }),
           session: { $eq: '' },
           _id: { $in: ids },
           consolidated_by: { $eq: batch },
@@ -59,7 +64,7 @@ export async function countReleased(
   const total = { rawUnits: 0, rawTokens: 0, tier2Count: 0, tier2Importance: 0, tier2Tokens: 0 }
   const { operation, vault, epoch } = deletion
   for (const ids of idBatches(await findSourceIds(mongo, deletion))) {
-    const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: ids } }
+    const filter = idsFilter({ vault, epoch }, ids)
     const rows = await mongo.memories
       .find(
         { ...filter, released_by: { $eq: operation } },
@@ -104,10 +109,10 @@ export async function finishReleases(
 /** The operations that have released some of these memories and have not removed their marks. */
 export async function findReleasers(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch }: Pick<Deletion, 'vault' | 'epoch'>,
+  scope: Pick<Deletion, 'vault' | 'epoch'>,
   ids: readonly string[],
 ): Promise<string[]> {
-  const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: [...ids] } }
+  const filter = idsFilter(scope, ids)
   const rows = await findDocuments(
     memories,
     { ...filter, released_by: { $exists: true } },
@@ -144,14 +149,14 @@ const findSourceIds = async (
 /** Those of the batches that still have a reflection. */
 async function findLiveBatches(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch }: Deletion,
+  scope: Deletion,
   batches: readonly string[],
 ): Promise<Set<string>> {
   if (batches.length === 0) return new Set()
   const rows = await aggregateDocuments<{ _id: string }>(
     memories,
     [
-      { $match: { vault: { $eq: vault }, epoch: { $eq: epoch }, batch: { $in: [...batches] } } },
+      { $match: { ...epochFilter(scope), batch: { $in: [...batches] } } },
       { $group: { _id: '$batch' } },
     ],
     { hint: 'lineage' },

@@ -1,10 +1,15 @@
-import { Binary, type Filter } from 'mongodb'
+import { Binary } from 'mongodb'
 import type { Expiry } from '#shared/domain/expiry.ts'
 import type { Tier, VaultScope } from '#shared/domain/memory.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { toBinaryVector, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { contentHashIndex, idIndex } from '#shared/storage/mongo/indexes.ts'
-import { aggregateDocuments, acknowledged, findDocument } from '#shared/storage/mongo/commands.ts'
+import {
+  aggregateDocuments,
+  acknowledged,
+  findDocument,
+  epochFilter,
+} from '#shared/storage/mongo/commands.ts'
 
 /** What an edit needs to know of a memory. */
 export type EditableMemory = {
@@ -122,14 +127,6 @@ export async function replaceText(
   const { matchedCount } = await acknowledged(update)
   return matchedCount === 1
 }
-
-const epochFilter = ({
-  vault,
-  epoch,
-}: Pick<VaultScope, 'vault' | 'epoch'>): Filter<MemoryDocument> => ({
-  vault: { $eq: vault },
-  epoch: { $eq: epoch },
-})
 
 function editableFromDocument(document: MemoryDocument): EditableMemory {
   const { edited } = document

@@ -1,4 +1,3 @@
-import type { Metadata } from '#shared/domain/metadata.ts'
 import { redactMetadata } from '#shared/privacy/apply-redaction.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { createSlices, runInSlices } from '#shared/core/event-loop.ts'
@@ -21,11 +20,12 @@ import {
 } from '#shared/vault/ingest/turn-extraction.ts'
 import {
   type CloseOutcome,
+  type Exchange,
   closeOpenExchanges,
 } from '#shared/vault/ingest/open-exchanges.postgres.ts'
 import { chunkMessagesAside } from '#shared/vault/ingest/text-thread.ts'
 import type { ChunkedTurn } from '#shared/vault/base/text-chunks.ts'
-import type { NewOperation, AcceptedOperation } from '#shared/operations/operations.postgres.ts'
+import type { NewOperation } from '#shared/operations/operations.postgres.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 import { groupCommit } from '#shared/storage/postgres/group-commit.ts'
@@ -37,42 +37,44 @@ import {
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
-type Exchange = {
-  /** The UUIDv7 this exchange is accepted under. */
-  operation: string
-  session: string | null
+/** An exchange to store. */
+type ExchangeToStore = Exchange & {
   /** Of a proxied call they were read before. */
   messages: readonly Message[]
-  /** Provider-prefixed model of the exchange; usage metadata only. */
-  model: string | null
   /** Embedding model that names the vault space. */
   embeddings: string | undefined
   /** The request will wait until the exchange can be searched. */
   awaited: boolean
-  /** When its memories expire, in epoch milliseconds. */
-  expiresAt?: number | undefined
-  /** Fields of every memory of it. */
-  metadata?: Metadata | undefined
-  /** False: it is not told to the member's organization; true, when missing. */
-  shares?: boolean | undefined
   /** Both, when missing. Of a proxied call that was decided before. */
   stores?: StoredHalves | undefined
   /** Of a proxied model call: see `open-exchanges.ts`. */
-  proxied?: {
+  proxied?: Omit<ExchangeResult, 'text' | 'interrupted' | 'unanswered' | 'isStep'> & {
     /** It closes the open exchange of its operation. */
     closes: boolean
     /** The turn whose tool loop it ends. */
     answeredTurn?: Buffer | undefined
     /** The embedding model of its vectors. */
     space: string
-    /** As counted by the provider; 0 where it reports none. */
-    inputTokens: number
-    outputTokens: number
-    /** Tokens of the memories recalled for the call, billed with it as one request. */
-    recalledTokens: number
-    /** Tags of the shared memories that the model was told. */
-    inheritedTags?: readonly string[]
   }
+}
+
+/** How a model call ended. */
+export type ExchangeResult = {
+  /** The text of the answer to store; null when there is none. */
+  text: string | null
+  /** The answer ended early. */
+  interrupted: boolean
+  /** No answer came: the client will send the turn again. */
+  unanswered: boolean
+  /** The model calls tools: its text is stored only if the turn never ends. */
+  isStep?: boolean
+  /** As counted by the provider; 0 where it reports none. */
+  inputTokens: number
+  outputTokens: number
+  /** Tokens of the memories recalled for the call, billed with it as one request. */
+  recalledTokens: number
+  /** Tags of the shared memories in the prompt. */
+  inheritedTags?: readonly string[]
 }
 
 /** Owner of an exchange; a `Caller` is one. */
@@ -107,9 +109,9 @@ type AcceptedExchange = {
  *   blocks one, or `embeddings` names no known model; `upstream` when that model's provider does not answer.
  */
 export async function acceptExchange(
-  { accept, embedders, now }: { accept: AcceptIngest; embedders: Embedders; now: () => number },
+  { ingest, embedders, now }: { ingest: IngestWriter; embedders: Embedders; now: () => number },
   caller: ExchangeOwner,
-  exchange: Exchange,
+  exchange: ExchangeToStore,
 ): Promise<AcceptedExchange> {
   const { proxied } = exchange
   const { messages, memories, leftOut } = await readMemories(caller, exchange, now)
@@ -134,7 +136,7 @@ export async function acceptExchange(
     userTokens: sumTokens(memories, 'user'),
     assistantTokens: sumTokens(memories, 'assistant'),
   }
-  const { closeOutcome } = await accept({
+  const closing = await ingest.accept({
     operation: toOperation(caller, exchange, counts),
     payload: {
       model,
@@ -156,12 +158,12 @@ export async function acceptExchange(
     ...counts,
     memories: memories.length,
     leftOut,
-    ...(closeOutcome && closeOutcome !== 'open' && { closing: closeOutcome }),
+    ...(closing && closing !== 'open' && { closing }),
   }
 }
 
 /** Text that expires is not sent to extraction, since shared memories do not expire with it. */
-const isShared = ({ expiresAt, shares }: Exchange): boolean =>
+const isShared = ({ expiresAt, shares }: ExchangeToStore): boolean =>
   expiresAt === undefined && shares !== false
 
 const sumTokens = (memories: readonly Memory[], ofRole: Memory['role']): number =>
@@ -169,7 +171,7 @@ const sumTokens = (memories: readonly Memory[], ofRole: Memory['role']): number 
 
 const toOperation = (
   { account, keyHash, scope }: ExchangeOwner,
-  { operation, session, awaited, model, proxied }: Exchange,
+  { operation, session, awaited, model, proxied }: ExchangeToStore,
   { userTokens, assistantTokens }: Pick<AcceptedExchange, 'userTokens' | 'assistantTokens'>,
 ): NewOperation => ({
   id: operation,
@@ -196,7 +198,7 @@ type ExchangeMemories = {
 /** The turns of an exchange, redacted as the key's policy wants it, and the memories of them. */
 async function readMemories(
   { keyRow }: ExchangeOwner,
-  { operation, messages: given, proxied, expiresAt, metadata: fields, stores }: Exchange,
+  { operation, messages: given, proxied, expiresAt, metadata: fields, stores }: ExchangeToStore,
   now: () => number,
 ): Promise<ExchangeMemories> {
   // Of a proxied call the user's turns were redacted when it was opened; it is too late to refuse it.
@@ -258,8 +260,8 @@ async function requireKnownModel(
   return (await embedders.get(requestedModel)).model
 }
 
-/** An exchange to store: its operation, and what its job carries beside the operation's own fields. */
-type NewExchange = {
+/** An exchange to accept: its operation, and what its job carries besides. */
+type ExchangeWork = {
   operation: NewOperation
   payload: Pick<IngestJob, 'model' | 'retentionDays'> & { memories: Memory[] | JsonBytes }
   /** The exchange was opened under the same operation; it is accepted only when that is still open. */
@@ -270,48 +272,51 @@ type NewExchange = {
   extractionInput?: ExtractionInput | undefined
 }
 
-export type AcceptIngest = (exchange: NewExchange) => Promise<{
-  /** Of one that closes an open exchange; only an `open` one was accepted. */
-  closeOutcome: CloseOutcome | undefined
-}>
-
 /**
- * Accepts exchanges: operation, bill and job in one transaction, under one id. When this resolves the
+ * Accepts exchanges: operation, bill and job in one transaction, under one id. When `accept` resolves the
  * exchange will be stored, whatever process dies; when it rejects nothing was written. An exchange whose
- * operation existed before is not accepted again.
- *
- * Requests that arrive together share a transaction (see `groupCommit`).
- *
- * @param gatherSeconds how long a member's exchange waits for others before it is extracted
+ * operation existed before is not accepted again. Requests that arrive together share a transaction.
  */
-export function createAcceptIngest(
-  postgres: Postgres,
-  queue: Queue,
-  gatherSeconds: number,
-): AcceptIngest {
-  return groupCommit(
-    postgres,
-    async (tx, exchanges: NewExchange[]) => {
-      const outcomes = await lockAndClose(tx, exchanges)
-      const outcomeOf = ({ closesExchange, operation }: NewExchange): CloseOutcome | undefined =>
-        closesExchange ? outcomes.get(operation.id) : undefined
-      const due = exchanges.filter(
-        exchange => !exchange.closesExchange || outcomeOf(exchange) === 'open',
-      )
-      const accepted = await acceptOperations(tx, queue, due.map(toWork), {
-        areLocked: outcomes.size > 0,
-      })
-      await acceptExtractionInputs(tx, queue, { exchanges: due, accepted, gatherSeconds })
-      return exchanges.map(exchange => ({ closeOutcome: outcomeOf(exchange) }))
-    },
-    { concurrency: 2, batchMax: 100 },
-  )
+export class IngestWriter {
+  readonly #queue: Queue
+  readonly #gatherSeconds: number
+  /** @returns of one that closes an open exchange the state of that; only an `open` one was accepted. */
+  readonly accept: (exchange: ExchangeWork) => Promise<CloseOutcome | undefined>
+
+  /** @param gatherSeconds how long a member's exchange waits for others before it is extracted */
+  constructor(postgres: Postgres, queue: Queue, gatherSeconds: number) {
+    this.#queue = queue
+    this.#gatherSeconds = gatherSeconds
+    const limits = { concurrency: 2, batchMax: 100 }
+    this.accept = groupCommit(postgres, (tx, batch) => this.#acceptAll(tx, batch), limits)
+  }
+
+  async #acceptAll(
+    tx: Transaction,
+    exchanges: readonly ExchangeWork[],
+  ): Promise<(CloseOutcome | undefined)[]> {
+    const outcomes = await lockAndClose(tx, exchanges)
+    const outcomeOf = ({ closesExchange, operation }: ExchangeWork) =>
+      closesExchange ? outcomes.get(operation.id) : undefined
+    const due = exchanges.filter(one => !one.closesExchange || outcomeOf(one) === 'open')
+    const areLocked = outcomes.size > 0
+    const accepted = await acceptOperations(tx, this.#queue, due.map(toWork), { areLocked })
+    // The text of members goes to extraction for their organizations.
+    const inputs = due.flatMap(({ operation, extractionInput }, index) => {
+      const { epoch, sessionEpoch, fresh } = accepted[index]!
+      if (!extractionInput || !fresh) return []
+      const { id: turn, vault, keyHash } = operation
+      return [{ ...extractionInput, turn, vault, keyHash, epoch, sessionEpoch }]
+    })
+    if (inputs.length > 0) await acceptTurns(tx, this.#queue, inputs, this.#gatherSeconds)
+    return exchanges.map(outcomeOf)
+  }
 }
 
 /** Closes the open ones of the exchanges, with the locks of all; without such, nothing is locked yet. */
 async function lockAndClose(
   tx: Transaction,
-  exchanges: readonly NewExchange[],
+  exchanges: readonly ExchangeWork[],
 ): Promise<Map<string, CloseOutcome>> {
   const closing = exchanges.filter(({ closesExchange }) => closesExchange)
   if (closing.length === 0) return new Map()
@@ -330,7 +335,7 @@ async function lockAndClose(
   return outcomes
 }
 
-const toWork = ({ operation, payload }: NewExchange): NewWork<'ingest'> => ({
+const toWork = ({ operation, payload }: ExchangeWork): NewWork<'ingest'> => ({
   operation,
   queueName: 'ingest',
   jobs({ epoch, sessionEpoch }) {
@@ -338,26 +343,3 @@ const toWork = ({ operation, payload }: NewExchange): NewWork<'ingest'> => ({
     return [{ id, data: { operation: id, vault, epoch, session, sessionEpoch, ...payload } }]
   },
 })
-
-/** Sends the text of members to extraction for their organizations, in the same transaction. */
-async function acceptExtractionInputs(
-  tx: Transaction,
-  queue: Queue,
-  {
-    exchanges,
-    accepted,
-    gatherSeconds,
-  }: {
-    exchanges: readonly NewExchange[]
-    accepted: readonly AcceptedOperation[]
-    gatherSeconds: number
-  },
-): Promise<void> {
-  const inputs = exchanges.flatMap(({ operation, extractionInput }, index) => {
-    const { epoch, sessionEpoch, fresh } = accepted[index]!
-    if (!extractionInput || !fresh) return []
-    const { id: turn, vault, keyHash } = operation
-    return [{ ...extractionInput, turn, vault, keyHash, epoch, sessionEpoch }]
-  })
-  if (inputs.length > 0) await acceptTurns(tx, queue, inputs, gatherSeconds)
-}

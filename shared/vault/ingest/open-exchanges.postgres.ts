@@ -5,34 +5,40 @@ import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import { padArray } from '#shared/storage/postgres/padded-array.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
 
-/** A model call under way, before its answer. */
-type OpenExchangeRow = {
+/** What every form of an exchange has. */
+export type Exchange = {
+  /** The UUIDv7 it is accepted under. */
   operation: string
+  session: string | null
+  /** Provider-prefixed; usage metadata only. */
+  model: string | null
+  /** When its memories expire, in epoch milliseconds. */
+  expiresAt?: number | undefined
+  /** False: it is kept from the member's organization; true, when missing. */
+  shares?: boolean | undefined
+  /** Fields of every memory of it. */
+  metadata?: Metadata | undefined
+}
+
+/** A row of `open_exchanges`: a model call under way. */
+type ExchangeRow = Exchange & {
   account: string
   vault: string
   keyHash: Buffer
-  session: string | null
+  model: string
   /** The embedding model it will be stored with. */
   embeddings: string
-  /** Provider-prefixed. */
-  model: string
   /** The user's turns, stored with or without an answer. */
   said: Turn[]
-  /** When its memories expire, in epoch milliseconds; left out where the call sets no expiry. */
-  expiresAt?: number
-  /** False: it is not told to the member's organization; true, when missing. */
-  shares?: boolean
-  /** Fields of every memory of it. */
-  metadata?: Metadata
 }
 
-export type NewOpenExchange = Omit<OpenExchangeRow, 'said'> & {
+export type NewExchangeRow = Omit<ExchangeRow, 'said'> & {
   /** Large turns were written as JSON before. */
   said: Turn[] | JsonBytes
   /** Hash of the user's turn, see `unanswered_turns`; left out where nothing is said. */
-  turn?: Buffer
-  /** Hash of what the user says in it, of whatever history; left out where nothing is said in words. */
-  words?: Buffer
+  turn?: Buffer | undefined
+  /** Hash of the words of the turn, of whatever history; left out where nothing is said in words. */
+  words?: Buffer | undefined
   /** The call brings results of tools: an earlier call has stored what is said, if one came here. */
   isContinuation?: boolean
 }
@@ -52,7 +58,7 @@ const unansweredSeconds = 600
  */
 export async function insertOpenExchanges(
   query: Query,
-  rows: readonly NewOpenExchange[],
+  rows: readonly NewExchangeRow[],
   answered: readonly string[] = [],
 ): Promise<boolean[]> {
   const items = rows.map(({ keyHash, turn, words, expiresAt, shares = true, ...row }) => ({
@@ -204,8 +210,8 @@ export async function closeOpenExchanges(
 export async function listAbandonedExchanges(
   query: Query,
   { seconds, limit }: { seconds: number; limit: number },
-): Promise<OpenExchangeRow[]> {
-  type Row = Omit<OpenExchangeRow, 'metadata'> & { end: Date | null; metadata: Metadata | null }
+): Promise<ExchangeRow[]> {
+  type Row = ExchangeRow & { end: Date | null }
   const { rows } = await query<Row>(
     `select operation, account, vault, key_hash as "keyHash", session, embeddings, model, user_turn as said,
             expires_at as "end", shares, metadata
@@ -214,10 +220,10 @@ export async function listAbandonedExchanges(
     [seconds, limit],
     'open-exchanges.abandoned',
   )
-  return rows.map(({ end, metadata, ...row }) => ({
+  return rows.map(({ end, ...row }) => ({
     ...row,
-    ...(end && { expiresAt: end.getTime() }),
-    ...(metadata && { metadata }),
+    expiresAt: end?.getTime(),
+    metadata: row.metadata ?? undefined,
   }))
 }
 

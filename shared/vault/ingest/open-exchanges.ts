@@ -6,7 +6,8 @@ import type { Message, Turn } from '#shared/domain/message-content.ts'
 import {
   insertOpenExchanges,
   renewOpenExchanges,
-  type NewOpenExchange,
+  type Exchange,
+  type NewExchangeRow,
   endTurns,
   listAbandonedExchanges,
   dropOpenExchanges,
@@ -17,12 +18,12 @@ import {
 import { redactOrSkipTurnsAside } from '#shared/vault/ingest/text-thread.ts'
 import { recordModelCall } from '#shared/billing/meter.ts'
 import { copyIdOf } from '#shared/core/ids.ts'
-import type { Metadata } from '#shared/domain/metadata.ts'
 import { parseTurns, sentMessageContent, toReadTurns } from '#shared/domain/turn/conversation.ts'
 import {
   acceptExchange,
   type ExchangeOwner,
-  type AcceptIngest,
+  type ExchangeResult,
+  type IngestWriter,
 } from '#shared/vault/ingest/ingest.ts'
 import { toMessage, redactOrSkipTurns } from '#shared/privacy/apply-redaction.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
@@ -40,7 +41,7 @@ const firstPauseMs = 250
 const longestPauseMs = 15_000
 
 /** A model call about to be made. */
-type NewExchange = Omit<OpenExchange, 'said' | 'storesReply'> & {
+type ExchangeToOpen = Omit<OpenExchange, 'said' | 'storesReply'> & {
   /** Of a call that continues a turn those of the turn, in case no call before it brought them. */
   said: readonly Message[]
   /** 32-byte hash of what the user says in the turn, of whatever history. */
@@ -62,14 +63,14 @@ export class OpenExchanges {
   /** Of these, the answered ones: they are being stored. */
   readonly #answered = new Set<string>()
   readonly #closing = new Set<Promise<void>>()
-  readonly #insert: (row: NewOpenExchange) => Promise<boolean>
+  readonly #insert: (row: NewExchangeRow) => Promise<boolean>
   #renewTimer: NodeJS.Timeout | undefined
 
   constructor(backend: ExchangeBackend) {
     this.#backend = backend
     const { query } = backend.postgres
     this.#insert = batchLoader(
-      (rows: NewOpenExchange[]) => insertOpenExchanges(query, rows, [...this.#answered]),
+      (rows: NewExchangeRow[]) => insertOpenExchanges(query, rows, [...this.#answered]),
       { concurrency: 2, batchMax: 100 },
     )
   }
@@ -80,7 +81,7 @@ export class OpenExchanges {
    *
    * @throws Refusal `unavailable` when the database is out of reach.
    */
-  async open(exchange: NewExchange): Promise<OpenExchange> {
+  async open(exchange: ExchangeToOpen): Promise<OpenExchange> {
     const at = this.#backend.now()
     const {
       operation,
@@ -111,11 +112,10 @@ export class OpenExchanges {
       embeddings,
       model,
       said: await toLargeJson(said, textLength),
-      ...(expiresAt !== undefined && { expiresAt }),
-      ...(shares !== undefined && { shares }),
-      ...(metadata && { metadata }),
-      ...(turn && said.length > 0 && { turn, isContinuation }),
-      ...(words && said.length > 0 && { words }),
+      expiresAt,
+      shares,
+      metadata,
+      ...(said.length > 0 && { turn, words, isContinuation: turn !== undefined && isContinuation }),
     })
     this.#open.add(operation)
     this.#renewTimer ??= setInterval(() => this.#renew(), renewMs).unref()
@@ -124,7 +124,7 @@ export class OpenExchanges {
   }
 
   /** @returns how many of the messages were stored with earlier calls. */
-  async #endEarlierTurns({ owner, unansweredBefore = [] }: NewExchange): Promise<number> {
+  async #endEarlierTurns({ owner, unansweredBefore = [] }: ExchangeToOpen): Promise<number> {
     if (unansweredBefore.length === 0) return 0
     const turns = unansweredBefore.map(({ turn }) => turn)
     const { vault } = owner.scope
@@ -139,11 +139,7 @@ export class OpenExchanges {
    *
    * @returns when it is stored or given up, or after `withinMs`.
    */
-  async close(
-    exchange: OpenExchange,
-    completion: CompletionResult,
-    withinMs: number,
-  ): Promise<void> {
+  async close(exchange: OpenExchange, completion: ExchangeResult, withinMs: number): Promise<void> {
     const { operation } = exchange
     if (!completion.unanswered) this.#answered.add(operation)
     const stored = this.#storeWithRetries(exchange, completion).finally(() => {
@@ -173,7 +169,7 @@ export class OpenExchanges {
   }
 
   /** Never rejects. */
-  async #storeWithRetries(exchange: OpenExchange, completion: CompletionResult): Promise<void> {
+  async #storeWithRetries(exchange: OpenExchange, completion: ExchangeResult): Promise<void> {
     const { log, now } = this.#backend
     const { operation } = exchange
     const until = now() + retryForMs
@@ -191,15 +187,12 @@ export class OpenExchanges {
   }
 }
 
-/** A model call whose user turns are written down and whose answer is still to come. */
-export type OpenExchange = {
-  operation: string
+/** A model call whose user turns are stored and whose answer is still to come. */
+export type OpenExchange = Exchange & {
   owner: ExchangeOwner
-  session: string | null
+  model: string
   /** The embedding model it will be stored with. */
   embeddings: string
-  /** Provider-prefixed. */
-  model: string
   /** The user's turns; empty when an earlier call for the same turn has stored them. */
   said: readonly Turn[]
   /** False where the answer is stored only with its input, and nothing of that is. */
@@ -208,38 +201,13 @@ export type OpenExchange = {
   verbatim?: boolean
   /** The call brings results of tools: the text of earlier steps is no answer. */
   isContinuation?: boolean
-  /** When its memories expire, in epoch milliseconds. */
-  expiresAt?: number | undefined
-  /** False: it is not told to the member's organization; true, when missing. */
-  shares?: boolean
-  /** Fields of every memory of it, as they may be stored. */
-  metadata?: Metadata | undefined
   /** 32-byte hash of the user's turn: sent again before its answer has ended, it is stored once. */
   turn?: Buffer | undefined
 }
 
-/** How a model call ended. */
-export type CompletionResult = {
-  /** The text of the answer to store; null when there is none. */
-  text: string | null
-  /** The answer ended early. */
-  interrupted: boolean
-  /** No answer came: the client will send the turn again. */
-  unanswered: boolean
-  /** The model calls tools: its text is stored only if the turn never ends. */
-  isStep?: boolean
-  /** As counted by the provider; 0 where it reports none. */
-  inputTokens: number
-  outputTokens: number
-  /** Tokens of the memories recalled for the call, which are billed with it. */
-  recalledTokens: number
-  /** Tags of the shared memories that the model was told. */
-  inheritedTags?: readonly string[]
-}
-
 type ExchangeBackend = {
   postgres: Postgres
-  accept: AcceptIngest
+  ingest: IngestWriter
   embedders: Embedders
   usage: UsageWriter
   now: () => number
@@ -250,7 +218,7 @@ type ExchangeBackend = {
 async function storeExchange(
   backend: ExchangeBackend,
   exchange: OpenExchange,
-  completion: CompletionResult,
+  completion: ExchangeResult,
 ): Promise<void> {
   const { operation, owner, session, model, embeddings: space } = exchange
   if (completion.unanswered) await saveUnansweredTurns(backend.postgres.query, [operation])
@@ -313,7 +281,7 @@ const keepStep = (
 
 function parseAnswerTurns(
   { verbatim }: OpenExchange,
-  { text, interrupted }: CompletionResult,
+  { text, interrupted }: ExchangeResult,
   now: number,
 ): Turn[] {
   const content = verbatim ? sentMessageContent(text ?? '') : (text ?? '')

@@ -11,6 +11,7 @@ import {
   countDocuments,
   findDocuments,
   findDocument,
+  epochFilter,
 } from '#shared/storage/mongo/commands.ts'
 
 type Collections = Pick<Mongo, 'memories'>
@@ -30,11 +31,6 @@ const withVector = (space: string): Filter<MemoryDocument> => ({
 const withOtherVectors = (space: string): Filter<MemoryDocument> => ({
   ...withVector(space),
   $expr: { $gt: [{ $size: { $objectToArray: '$vectors' } }, 1] },
-})
-
-const epochFilter = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
-  vault: { $eq: vault },
-  epoch: { $eq: epoch },
 })
 
 export type ReembeddingPage = { places: PartitionIds[]; after: MemoryPosition | null }

@@ -1,10 +1,8 @@
-import type { Filter } from 'mongodb'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
-import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { partitionIndex, tagSetIndex, unconsolidatedIndex } from '#shared/storage/mongo/indexes.ts'
-import { aggregateDocuments, findDocument } from '#shared/storage/mongo/commands.ts'
+import { aggregateDocuments, findDocument, epochFilter } from '#shared/storage/mongo/commands.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
@@ -160,8 +158,3 @@ export async function tombstoneDays({ memories }: Collections, vault: string): P
   )
   return rows.map(({ _id }) => _id)
 }
-
-const epochFilter = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
-  vault: { $eq: vault },
-  epoch: { $eq: epoch },
-})

@@ -5,7 +5,7 @@ import { deadline } from '#shared/storage/mongo/deadline.ts'
 import { partitionIndex, expiryIndex } from '#shared/storage/mongo/indexes.ts'
 import type { Filter } from 'mongodb'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import { aggregateDocuments } from '#shared/storage/mongo/commands.ts'
+import { aggregateDocuments, epochFilter } from '#shared/storage/mongo/commands.ts'
 
 type Counted = Pick<VaultScope, 'epoch' | 'revision'> & { counts: Record<Tier, number> }
 
@@ -39,7 +39,7 @@ export async function countTiers(
 
 async function readTierCounts(
   memories: Mongo['memories'],
-  { vault, epoch }: VaultScope,
+  scope: VaultScope,
   at?: { $lte: Date },
 ): Promise<Record<Tier, number>> {
   const signal = deadline(memories)
@@ -47,8 +47,7 @@ async function readTierCounts(
     tiers.map(tier =>
       memories.countDocuments(
         {
-          vault: { $eq: vault },
-          epoch: { $eq: epoch },
+          ...epochFilter(scope),
           session: { $eq: '' },
           tier: { $eq: tier },
           ...(at && { at }),
@@ -89,8 +88,7 @@ export async function countDays(
     session_epoch: { $lte: upTo },
   }))
   const $match = {
-    vault: { $eq: vault },
-    epoch: { $eq: epoch },
+    ...epochFilter({ vault, epoch }),
     ...(cleared.length > 0 && { $nor: cleared }),
   }
   const days = await aggregateDocuments<DayRow>(
@@ -152,14 +150,14 @@ export async function sessionTotals(
 
 function aggregateTotals(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
+  scope: Pick<VaultScope, 'vault' | 'epoch'>,
   which: Filter<MemoryDocument>,
   hint: string,
 ): Promise<(SessionTotals & { _id: string })[]> {
   return memories
     .aggregate<SessionTotals & { _id: string }>(
       [
-        { $match: { vault: { $eq: vault }, epoch: { $eq: epoch }, ...which } },
+        { $match: { ...epochFilter(scope), ...which } },
         {
           $group: {
             _id: '$session',

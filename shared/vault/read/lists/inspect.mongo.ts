@@ -13,7 +13,12 @@ import {
 } from '#shared/storage/mongo/documents.ts'
 import type { Span } from '#shared/domain/lease.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
-import { countDocuments, findDocuments, findDocument } from '#shared/storage/mongo/commands.ts'
+import {
+  countDocuments,
+  findDocuments,
+  findDocument,
+  epochFilter,
+} from '#shared/storage/mongo/commands.ts'
 
 /** Sources in one answer. */
 const sourcesMax = 500
@@ -169,11 +174,6 @@ async function findReflectionsOfBatches(
   )
   return rows.map(lineageFromDocument)
 }
-
-const epochFilter = ({ vault, epoch }: VaultScope): Filter<MemoryDocument> => ({
-  vault: { $eq: vault },
-  epoch: { $eq: epoch },
-})
 
 const coreIdsFilter = (scope: VaultScope, ids: readonly string[]): Filter<MemoryDocument> => ({
   _id: { $in: [...ids] },

@@ -21,6 +21,7 @@ import type { Caller } from '#shared/access/caller.ts'
 import { boundsAsOf } from '#shared/vault/read/search/as-of.ts'
 import { countTiers } from '#shared/vault/read/lists/counts.mongo.ts'
 import { readPage, type CursorCodec, type Page } from '#shared/core/page.ts'
+import { epochFilter } from '#shared/storage/mongo/commands.ts'
 
 /** A row as lists show it. */
 export type ListedRow = Memory & {
@@ -92,8 +93,7 @@ export async function listedRows(
 }
 
 const coreFilter = ({ vault, epoch }: VaultScope): Filter<MemoryDocument> => ({
-  vault: { $eq: vault },
-  epoch: { $eq: epoch },
+  ...epochFilter({ vault, epoch }),
   session: { $eq: '' },
 })
 

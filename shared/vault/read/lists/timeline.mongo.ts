@@ -16,6 +16,7 @@ import {
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import { metadataCondition, type Partition } from '#shared/storage/mongo/partition.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
+import { epochFilter } from '#shared/storage/mongo/commands.ts'
 
 export type TimelineQuery = {
   partition: Partition
@@ -121,12 +122,11 @@ const reflectionsOnly = <Read extends TimelineQuery>(read: Read): Read => ({
 })
 
 function timelineFilter(
-  { vault, epoch }: VaultScope,
+  scope: VaultScope,
   { partition, tiers, importance, metadata, space }: TimelineQuery,
 ): Filter<MemoryDocument> {
   return {
-    vault: { $eq: vault },
-    epoch: { $eq: epoch },
+    ...epochFilter(scope),
     session: { $eq: partition.session ?? '' },
     // The core vault has no session epoch; without this field the index alone serves the filter.
     ...(partition.session !== null && { session_epoch: { $eq: partition.sessionEpoch } }),

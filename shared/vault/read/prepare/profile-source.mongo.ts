@@ -15,6 +15,7 @@ import type { Filter } from 'mongodb'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { idIndex, partitionIndex, tagSetIndex } from '#shared/storage/mongo/indexes.ts'
+import { epochFilter } from '#shared/storage/mongo/commands.ts'
 
 /** After more changes the whole partition is read again instead of the changed ids. */
 const incrementalChangesMax = 5_000
@@ -139,11 +140,10 @@ async function* userLines(
 }
 
 const userFilter = (
-  { vault, epoch }: VaultScope,
+  scope: VaultScope,
   { session, sessionEpoch, tagSets }: Partition,
 ): Filter<MemoryDocument> => ({
-  vault: { $eq: vault },
-  epoch: { $eq: epoch },
+  ...epochFilter(scope),
   session: { $eq: session ?? '' },
   session_epoch: { $eq: sessionEpoch },
   tier: { $eq: 1 },
