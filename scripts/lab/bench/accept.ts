@@ -2,9 +2,12 @@ import pg from 'pg'
 import { PgBoss } from 'pg-boss'
 import { median, measureRate, report } from '#scripts/lab/bench/measure.ts'
 import { createPoster, startProcess } from '#scripts/lab/bench/process.ts'
-import { createBenchKey, randomSentence } from '#scripts/lab/bench/bench-environment.ts'
+import {
+  createBenchKey,
+  openBenchService,
+  randomSentence,
+} from '#scripts/lab/bench/bench-environment.ts'
 import { seededRandom } from '#scripts/lab/bench/generated-vectors.ts'
-import { openBenchService } from '#scripts/lab/bench/bench-service.ts'
 import { mintId } from '#shared/core/ids.ts'
 
 const { env, config, backend } = await openBenchService()

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { createCredentials } from '#scripts/create-credentials.ts'
 import { release } from '#scripts/release.ts'
-import type { Backend } from '#shared/backend.ts'
+import { openBackend, type Backend } from '#shared/backend.ts'
 import { readConfig, type Config } from '#shared/core/config.ts'
 import { createLog } from '#shared/core/log.ts'
 
@@ -41,6 +41,15 @@ export async function createBenchEnvironment({
   return env
 }
 
+/** New databases, and a backend on them for this process; no process of the service runs. */
+export async function openBenchService(
+  extra: Record<string, string> = {},
+): Promise<{ env: Record<string, string>; config: Config; backend: Backend }> {
+  const env = await createBenchEnvironment(extra)
+  const config = readConfig(env)
+  return { env, config, backend: await openBackend(config, log, 'web') }
+}
+
 /** A Memory Key with an empty vault. */
 export async function createBenchKey(
   { postgres }: Pick<Backend, 'postgres'>,
@@ -57,19 +66,6 @@ export async function createBenchKey(
     }),
   )
   return credentials.memoryKey
-}
-
-/** A random vector of length 1. */
-export function randomUnitVector(dimension: number, next: () => number): Float32Array {
-  const vector = new Float32Array(dimension)
-  let sum = 0
-  for (let index = 0; index < dimension; index++) {
-    const value = Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next())
-    vector[index] = value
-    sum += value * value
-  }
-  const norm = Math.sqrt(sum)
-  return vector.map(value => value / norm)
 }
 
 /** The words of the demo's conversation, most frequent first: real words have realistic tokens and stems. */

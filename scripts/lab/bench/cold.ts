@@ -1,3 +1,6 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
 import { MongoClient, type Binary } from 'mongodb'
 import { randomSentence } from '#scripts/lab/bench/bench-environment.ts'
 import { seededRandom } from '#scripts/lab/bench/generated-vectors.ts'
@@ -5,15 +8,11 @@ import { median, report, timeRuns } from '#scripts/lab/bench/measure.ts'
 import { createPoster, postUntilLoaded, startProcess } from '#scripts/lab/bench/process.ts'
 import { cpuSeconds } from '#scripts/lab/bench/proxy/load.ts'
 import { seedVaults } from '#scripts/lab/bench/seeded-vaults.ts'
-import {
-  longestTurnPreload,
-  readLongestTurn,
-  resetLongestTurn,
-} from '#scripts/lab/bench/turns/read-longest-turn.ts'
 
 const sizes = [10_000, 50_000] as const
 const dimension = 1_536
 const starts = 3
+const longestTurnPreload = fileURLToPath(new URL('longest-turn.ts', import.meta.url))
 
 const { env, config, space, vaults, close } = await seedVaults({ sizes, dimension })
 
@@ -38,7 +37,7 @@ for (let start = 0; start < starts; start++) {
     floorTimes[n]!.push(await time(() => readVectors(ids)))
     const post = createPoster(web.port, '/v1/memory/search', key)
     const cpuBefore = cpuSeconds(web.child.pid!)
-    resetLongestTurn(web.child)
+    web.child.send({ turns: 'reset' })
     firstTimes[n]!.push(await time(() => postUntilLoaded(post, body())))
     cpuTimes[n]!.push(cpuSeconds(web.child.pid!) - cpuBefore)
     longestTurns[n]!.push(await readLongestTurn(web.child))
@@ -82,4 +81,12 @@ async function readVectors(ids: readonly string[]): Promise<void> {
   for await (const { _id, vectors } of cursor)
     if (own.has(_id)) bytes += vectors[space]!.buffer.byteLength
   if (bytes === 0) throw new Error('no vectors were read')
+}
+
+/** Returns how long the event loop of a process was held at most, in milliseconds. */
+async function readLongestTurn(child: ChildProcess): Promise<number> {
+  const answer = once(child, 'message') as Promise<[{ longestMs: number }]>
+  child.send({ turns: 'read' })
+  const [{ longestMs }] = await answer
+  return longestMs
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { randomUnitVector } from '#scripts/lab/bench/bench-environment.ts'
 import { seededRandom } from '#scripts/lab/bench/generated-vectors.ts'
 
 /** The vector of a text from the double below: random, the same for the same text. */
@@ -31,4 +30,17 @@ export async function startEmbeddingDouble(
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return { baseUrl: `http://127.0.0.1:${port}/v1`, close: () => void server.close() }
+}
+
+/** A random vector of length 1. */
+function randomUnitVector(dimension: number, next: () => number): Float32Array {
+  const vector = new Float32Array(dimension)
+  let sum = 0
+  for (let index = 0; index < dimension; index++) {
+    const value = Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next())
+    vector[index] = value
+    sum += value * value
+  }
+  const norm = Math.sqrt(sum)
+  return vector.map(value => value / norm)
 }

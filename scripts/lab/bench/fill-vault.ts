@@ -1,4 +1,4 @@
-import { randomSentence, randomUnitVector } from '#scripts/lab/bench/bench-environment.ts'
+import { randomSentence } from '#scripts/lab/bench/bench-environment.ts'
 import { seededRandom } from '#scripts/lab/bench/generated-vectors.ts'
 import type { Backend } from '#shared/backend.ts'
 import { memoryIdOf, mintId } from '#shared/core/ids.ts'
@@ -11,16 +11,15 @@ export type FillOptions = {
   count: number
   /** Words of each text. */
   words: number
-  /** Seed of the texts and vectors. */
+  /** Seed of the texts. */
   seed: number
   /** Time of the first memory, epoch milliseconds. */
   from: number
-  /** Milliseconds between two memories; default one minute. */
-  step?: number
+  /** Milliseconds between two memories. */
+  step: number
   /** The texts, one after the other and then again; random ones of so many words when missing. */
   texts?: readonly string[]
-  /** Embeds texts; random vectors when missing. */
-  embedTexts?: (texts: string[]) => Promise<readonly Float32Array[]>
+  embedTexts: (texts: string[]) => Promise<readonly Float32Array[]>
 }
 
 const batchSize = 5_000
@@ -41,11 +40,11 @@ export const resolveCaller = (backend: Backend, key: string): Promise<Caller> =>
 export async function fillVault(
   backend: Backend,
   key: string,
-  { count, words, seed, from, step = 60_000, texts: given, embedTexts }: FillOptions,
+  { count, words, seed, from, step, texts: given, embedTexts }: FillOptions,
 ): Promise<string[]> {
   const ids: string[] = []
   const { scope } = await resolveCaller(backend, key)
-  const { space, dimension } = await backend.embedders.get()
+  const { space } = await backend.embedders.get()
   const next = seededRandom(seed)
   for (let start = 0; start < count; start += batchSize) {
     const operation = mintId()
@@ -53,7 +52,7 @@ export async function fillVault(
       { length: Math.min(batchSize, count - start) },
       (_, index) => given?.[(start + index) % given.length] ?? randomSentence(words, next),
     )
-    const vectors = await embedTexts?.(texts)
+    const vectors = await embedTexts(texts)
     const rows = texts.map((text, index) => ({
       id: memoryIdOf(operation, index),
       tier: 1 as const,
@@ -66,7 +65,7 @@ export async function fillVault(
       session: null,
       sessionEpoch: 0,
       operation,
-      vector: vectors?.[index] ?? randomUnitVector(dimension, next),
+      vector: vectors[index]!,
     }))
     await backend.memories.add(rows, space)
     const stored = rows.map(({ id }) => id)

@@ -13,12 +13,10 @@ const sections: Record<string, string> = {
   upload:
     'a file of 10,000 lines, stored and searchable, against bare insertMany; memory; concurrent search',
   cold: 'the first search of a vault after a start, and loading it, against a bare read of its vectors',
-  turns:
-    'how long a search of 1,000 to 100,000 memories holds the event loop; what a neighbour feels',
+  recall: 'how often searches find the turns that answer, on two sets of conversations',
   harm: 'what memory does to questions in nine languages, answerable or not, and to messages that ask nothing',
   proxy:
     'a model call through the service, with and without memory, against a direct one, a bare pipe and nginx',
-  image: 'the vault index alone: int8 scan, its error, words, bytes',
 }
 
 const help = `Usage: npm run bench -- [section …]

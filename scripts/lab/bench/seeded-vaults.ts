@@ -1,5 +1,4 @@
-import { createBenchKey } from '#scripts/lab/bench/bench-environment.ts'
-import { openBenchService } from '#scripts/lab/bench/bench-service.ts'
+import { createBenchKey, openBenchService } from '#scripts/lab/bench/bench-environment.ts'
 import { startEmbeddingDouble, vectorForText } from '#scripts/lab/bench/embedding-double.ts'
 import { fillVault } from '#scripts/lab/bench/fill-vault.ts'
 import type { Config } from '#shared/core/config.ts'

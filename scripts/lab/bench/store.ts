@@ -1,9 +1,12 @@
 import { MongoClient } from 'mongodb'
 import { median, report } from '#scripts/lab/bench/measure.ts'
 import { createPoster, startProcess } from '#scripts/lab/bench/process.ts'
-import { createBenchKey, randomSentence } from '#scripts/lab/bench/bench-environment.ts'
+import {
+  createBenchKey,
+  openBenchService,
+  randomSentence,
+} from '#scripts/lab/bench/bench-environment.ts'
 import { seededRandom } from '#scripts/lab/bench/generated-vectors.ts'
-import { openBenchService } from '#scripts/lab/bench/bench-service.ts'
 
 const exchanges = 2_500
 const turns = 4

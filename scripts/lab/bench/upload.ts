@@ -3,9 +3,12 @@ import { MongoClient } from 'mongodb'
 import { median, quantile, report, timeRuns } from '#scripts/lab/bench/measure.ts'
 import { createPoster, startProcess, type RunningProcess } from '#scripts/lab/bench/process.ts'
 import { residentMemory, watchResidentMemory } from '#scripts/lab/bench/resident-memory.ts'
-import { createBenchKey, randomSentence } from '#scripts/lab/bench/bench-environment.ts'
+import {
+  createBenchKey,
+  openBenchService,
+  randomSentence,
+} from '#scripts/lab/bench/bench-environment.ts'
 import { seededRandom } from '#scripts/lab/bench/generated-vectors.ts'
-import { openBenchService } from '#scripts/lab/bench/bench-service.ts'
 
 const lines = 10_000
 const rounds = 3

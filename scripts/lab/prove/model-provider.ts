@@ -5,18 +5,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 /**
  * A model under the addresses of three providers. A streamed chat is words until its client goes; every other call
- * is answered at once with the request's own text. It counts the calls that are open.
+ * is answered at once with the request's own text.
  */
 export class ModelProvider {
-  open = 0
-  started = 0
   readonly #server: Server
 
   constructor() {
     this.#server = createServer((request, response) => {
-      this.open++
-      this.started++
-      response.once('close', () => this.open--)
       const answer = async (): Promise<void> => {
         const asked = await text(request)
         const isChat = request.url!.endsWith('/chat/completions')

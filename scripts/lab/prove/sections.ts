@@ -1,4 +1,3 @@
-import { proveAborts } from '#scripts/lab/prove/aborts.ts'
 import { proveBackup } from '#scripts/lab/prove/backup.ts'
 import { proveClock } from '#scripts/lab/prove/clock.ts'
 import { proveDeletions } from '#scripts/lab/prove/deletions.ts'
@@ -9,7 +8,6 @@ import { proveMalformed } from '#scripts/lab/prove/malformed.ts'
 import { proveRestarts } from '#scripts/lab/prove/restarts.ts'
 import type { SectionContext, SectionResult } from '#scripts/lab/prove/section.ts'
 import { proveTenants } from '#scripts/lab/prove/tenants.ts'
-import { proveTornStart } from '#scripts/lab/prove/torn-start.ts'
 
 export type Section = {
   description: string
@@ -32,11 +30,6 @@ export const sections: Record<string, Section> = {
       'Each database is stopped and killed at random moments under load, and started again',
     share: 2,
     run: proveRestarts,
-  },
-  start: {
-    description: 'New installations are killed at random moments of their start and migration',
-    share: 1,
-    run: proveTornStart,
   },
   disk: {
     description: 'The disk of each database is full for a while under load',
@@ -70,12 +63,6 @@ export const sections: Record<string, Section> = {
     share: 1,
     release: { count: 10_000, unit: 'deletions' },
     run: proveDeletions,
-  },
-  aborts: {
-    description: 'Clients leave proxied streams at random moments',
-    share: 1,
-    release: { count: 5_000, unit: 'aborted calls' },
-    run: proveAborts,
   },
   load: {
     description: 'A steady rate of requests',

@@ -23,7 +23,7 @@ t.test('the short form of the proof holds, and its page tells every section aske
       '--page',
       page,
       '--only',
-      'kills,tenants,malformed,deletions,aborts,load',
+      'kills,tenants,malformed,deletions,load',
     ],
     { env: { ...process.env, NODE_OPTIONS: '' } },
   )
@@ -34,7 +34,6 @@ t.test('the short form of the proof holds, and its page tells every section aske
     'tenants: held',
     'malformed: held',
     'deletions: held',
-    'aborts: held',
     'load: held',
   ])
   for (const [, name, figure] of text.matchAll(

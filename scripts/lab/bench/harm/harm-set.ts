@@ -1,5 +1,24 @@
 import { createFillerSessions } from '#scripts/lab/bench/recall/filler.ts'
-import { languages, names, type HarmLanguage } from '#scripts/lab/bench/harm/languages.ts'
+import list from '#scripts/lab/bench/harm/languages.json' with { type: 'json' }
+
+/** Facts and messages of one language. Of each list the first half is for tuning. */
+type HarmLanguage = {
+  name: string
+  /** What a person tells, and two questions about it; `{}` is a name. */
+  facts: [statement: string, question: string, otherWords: string][]
+  smallTalk: string[]
+  tasks: string[]
+  /** Questions about the world. */
+  general: string[]
+}
+
+const languages = list as unknown as readonly HarmLanguage[]
+
+/** Fills `{}`; of each half. */
+const names: readonly (readonly string[])[] = [
+  ['Marta', 'Oskar', 'Ilona', 'Bruno', 'Selma'],
+  ['Tamsin', 'Edgar', 'Noemi', 'Viktor', 'Leonie'],
+]
 
 export type HarmKind =
   | 'answerable'

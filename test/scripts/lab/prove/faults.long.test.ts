@@ -11,7 +11,6 @@ t.setTimeout(0)
 const run = promisify(execFile)
 const page = join(t.testdir({}), 'PROOF.md')
 
-// Starts that are killed: test/journeys/start-damaged.long.test.ts.
 t.test('nothing is lost by the faults of databases, disks and clocks', async t => {
   const { DATABASE_URL: _postgres, MONGODB_URI: _mongo, ...env } = process.env
   const { stdout } = await run(

@@ -1,5 +1,5 @@
 /**
- * Measures the recall of searches: `node scripts/lab/bench/recall-quality.ts`. There are two sets of
+ * Measures the recall of searches. There are two sets of
  * conversations, written for this project. Each set has a year of two friends, a year of a person with
  * an assistant, single facts in nine languages, and numbers, names and misspelt words. Questions use
  * other words than the turns that answer them. The ranking was tuned on the first set only.
