@@ -38,7 +38,7 @@ const owners: Record<string, (string | RegExp)[]> = {
     'api/edge/request-idempotency.ts',
     'shared/access/rate-limit/limiter.ts',
     'shared/access/key-access.ts',
-    'shared/core/line-tokens.ts',
+    'shared/core/tokens.ts',
     'shared/models/model-catalog.ts',
     'shared/models/embedders.ts',
     'shared/models/model-breakers.ts',

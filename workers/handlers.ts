@@ -21,49 +21,51 @@ import { runRetentionStep } from '#shared/vault/delete/retention.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { reembedStep } from '#shared/vault/reembed/reembed.ts'
 import { deliverWebhook } from '#shared/events/webhooks/deliver.ts'
-import { asBatch, concurrently, sequentially, type JobDefinition, type JobHandler } from '#workers/run-jobs.ts'
+import {
+  asBatch,
+  concurrently,
+  sequentially,
+  type JobDefinition,
+  type JobHandler,
+} from '#workers/run-jobs.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
 import { finalizeWrittenEdit } from '#shared/vault/edit/finalize-edit.postgres.ts'
 
-/** The operation has failed until its dead letter is redriven; then it goes on where it stopped. */
+/** Fails the operation until its dead letter is redriven; then it continues where it stopped. */
 const failOperation = (
   { postgres, queue }: Backend,
   { data }: { data: { operation: string } },
   error: unknown,
 ): Promise<void> => postgres.transaction(tx => failOperations(tx, queue, [data.operation], error))
 
-/** Another fetcher of this process embeds the next chunk while one waits for a database. */
+/** While one fetcher waits for a database, another one embeds the next chunk. */
 const bulk: JobDefinition<'upload' | 'import'> = {
   async run(backend, { data, signal }) {
     const result = await storeChunk(backend, data, signal)
     const { operation, n } = data
-    // Settled before, then the operation goes on by itself; or its vault was erased with the file.
+    // The chunk was settled before, or the vault was erased with the file.
     if (!result) backend.log.info({ operation, chunk: n }, 'bulk.nothing-left')
   },
   failedEvent: 'bulk.failed',
-  logFields: ({ operation, n }) => ({ operation, chunk: n }),
   giveUp: failOperation,
 }
 
-/** A commit is normally applied by its own request, in milliseconds; the job waits for that. */
+/** Time for the request of a commit to apply it itself. */
 const commitHeadStartMs = 1_000
 
-/**
- * One pass over a turn. `conflict` is retried: others may stop changing the same memory.
- */
+/** `conflict` is retried: another change of the same memory ends. */
 const passDefinition = <Name extends PassName>(
   name: Name,
   run: (backend: Backend, job: Job<Name>) => Promise<Snooze | undefined | void>,
 ): JobDefinition<Name> => ({
   run: (backend, job) => runPass(backend, { ...job, name }, () => run(backend, job)),
   failedEvent: `${name}.failed`,
-  logFields: ({ turn, org }) => ({ turn, org }),
   givenUpLevel: 'error',
   alsoRetried: ['conflict'],
   isObsolete: isTurnGone,
 })
 
-/** A turn is removed with its organization and with its member. False while the database is away. */
+/** A turn is removed with its organization and with its member. False while the database does not answer. */
 const isTurnGone = ({ postgres }: Backend, { data }: Job<PassName>): Promise<boolean> =>
   findTurn(postgres.query, data.turn).then(
     row => row === undefined,
@@ -87,7 +89,6 @@ export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
       return { isRemoved }
     },
     failedEvent: 'ingest.failed',
-    logFields: ({ operation }) => ({ operation }),
     giveUp: failOperation,
   }),
   upload: sequentially(bulk),
@@ -95,7 +96,6 @@ export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
   'edit-settle': concurrently({
     run: (backend, { data }) => finalizeWrittenEdit(backend, data),
     failedEvent: 'edit.unsettled',
-    logFields: ({ operation }) => ({ operation }),
   }),
   'commit-apply': concurrently({
     async run(backend, job) {
@@ -104,43 +104,37 @@ export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
         await waitForCommit(backend.postgres.query, data, data.batch, commitHeadStartMs)
       }
       await applyCommit(backend, data)
-      // Its texts end with it: a deletion of them is complete when its operation is.
+      // The job holds texts: a deletion is complete only without it.
       await backend.postgres.transaction(tx => backend.queue.complete(tx, 'commit-apply', [job]))
       return { isRemoved: true }
     },
     failedEvent: 'commit.failed',
-    logFields: ({ batch }) => ({ batch }),
   }),
   'copy-chunk': concurrently({
     run: (backend, { data, signal, isRetry }) =>
       copyChunk(backend, data, { again: isRetry, signal }),
     failedEvent: 'copy.failed',
-    logFields: ({ operation, n }) => ({ operation, chunk: n }),
     giveUp: (backend, { data }, error) => failChunk(backend, data, error),
     isDoneOnceGivenUp: true,
   }),
   reembed: concurrently({
     run: (backend, { data, signal }) => reembedStep(backend, data, signal),
     failedEvent: 'reembed.failed',
-    logFields: ({ operation, n }) => ({ operation, step: n }),
     giveUp: failOperation,
   }),
   'delete-ids': concurrently({
     run: (backend, { data }) => executeDeletion(backend, data),
     failedEvent: 'delete-ids.failed',
-    logFields: ({ operation }) => ({ operation }),
     giveUp: failOperation,
   }),
   retention: concurrently({
     run: (backend, { data, isRetry }) => runRetentionStep(backend, data, isRetry),
     failedEvent: 'retention.failed',
-    logFields: ({ operation, n }) => ({ operation, step: n }),
     giveUp: failOperation,
   }),
   clear: concurrently({
     run: (backend, { data, signal }) => finishClearing(backend, data, signal),
     failedEvent: 'clear.failed',
-    logFields: ({ operation }) => ({ operation }),
     giveUp: (backend, { data }) => abandonClearing(backend, data),
   }),
   'account-erase': concurrently({
@@ -149,7 +143,6 @@ export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
       if (isDone) backend.log.info({ erasure: operation, look }, 'account.erased')
     },
     failedEvent: 'account-erase.failed',
-    logFields: ({ operation }) => ({ erasure: operation }),
   }),
   'org-extract': concurrently(
     passDefinition('org-extract', (backend, { data, signal }) =>
@@ -168,24 +161,20 @@ export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
     run: (backend, { data, signal }) => relabelMemories(backend, data, signal),
     alsoRetried: ['conflict'],
     failedEvent: 'org-relabel.failed',
-    logFields: ({ org, tag }) => ({ org, tag }),
   }),
   'org-tag-run': concurrently({
     run: (backend, { data, signal }) => applyTag(backend, data, signal),
     alsoRetried: ['conflict'],
     failedEvent: 'org-tag-run.failed',
-    logFields: ({ org, run }) => ({ org, run }),
   }),
   webhook: concurrently({
     run: (backend, { data, signal }) => deliverWebhook(backend, data, signal),
     failedEvent: 'webhooks.not-delivered',
-    logFields: ({ delivery }) => ({ delivery }),
   }),
   sweep: sequentially({
     async run(backend) {
       await sweepAll(backend)
     },
     failedEvent: 'sweep.failed',
-    logFields: () => ({}),
   }),
 }

@@ -12,9 +12,8 @@ import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
 import { createReadinessCheck, presentReadiness } from '#shared/operations/readiness.ts'
 
 export type HealthServer = {
-  /** The port it listens at. */
   port: number
-  /** Reports from now on that this process is not ready, as it is about to stop. */
+  /** From now on the process is reported as not ready. */
   drain(): void
   close(): Promise<void>
 }
@@ -26,13 +25,11 @@ type HealthResponse = {
   headers?: Record<string, string>
 }
 
-/** Scrapes and probes come every few seconds; more connections would slow the jobs down. */
 const serverLimits = { headersTimeout: 5_000, requestTimeout: 5_000, maxHeaderSize: 16 * 1024 }
 const connectionsMax = 32
 
 /**
- * Serves `/metrics` for the operator, and `/health/live` and `/health/ready` for everyone, as web processes
- * do at their port.
+ * Serves `/metrics` for the operator, and `/health/live` and `/health/ready` for everyone, as web processes do.
  *
  * @param port 0 takes a free one.
  * @throws Refusal `unavailable` when it is in use.

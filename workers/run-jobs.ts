@@ -10,34 +10,33 @@ export type JobHandler<Name extends JobName> = (
   batch: readonly Job<Name>[],
 ) => Promise<JobOutcome[]>
 
-/** Of a job that is done: whether `Queue.complete` has ended it. */
+/** Whether `Queue.complete` has already removed the job. */
 type Removal = { isRemoved: boolean }
 
 export type JobDefinition<Name extends JobName> = {
-  /** Safe to run again: a job whose worker died is given to another. A failure is thrown. */
+  /** Must be safe to run again: a job whose worker died is given to another. */
   run(backend: Backend, job: Job<Name>): Promise<Snooze | Removal | undefined | void>
-  /** Logged when a try fails, with the ids that say which. */
+  /** Logged when a try fails, with the ids of the payload. */
   failedEvent: string
-  logFields(data: Job<Name>['data']): Record<string, unknown>
   /** The level of that entry when no further try follows; `warn` otherwise. */
   givenUpLevel?: 'error'
-  /** Refusals after which this job is tried again, though others are not. */
+  /** Refusals after which this job is tried again, unlike others. */
   alsoRetried?: readonly RefusalReason[]
-  /** After a failure: whether what the job was for is gone, so that it is done. */
+  /** After a failure: whether the subject of the job is gone, so that the job is done. */
   isObsolete?(backend: Backend, job: Job<Name>): Promise<boolean>
-  /** What is left to do when no further try follows. */
+  /** Runs when no further try follows. */
   giveUp?(backend: Backend, job: Job<Name>, error: unknown): Promise<unknown>
   /** `giveUp` writes the failure into a result, so that no dead letter is left. */
   isDoneOnceGivenUp?: true
 }
 
-/** Runs the jobs of a batch side by side. Each by itself: one that fails or takes long fails no other. */
+/** Runs the jobs of a batch at once; one that fails or takes long fails no other. */
 export const concurrently =
   <Name extends JobName>(definition: JobDefinition<Name>): JobHandler<Name> =>
   (backend, batch) =>
     Promise.all(batch.map(job => runJob(backend, job, definition)))
 
-/** Runs the jobs of a batch one after the other; one that fails holds up no other. */
+/** Runs the jobs of a batch one after the other; one that fails stops no other. */
 export const sequentially =
   <Name extends JobName>(definition: JobDefinition<Name>): JobHandler<Name> =>
   async (backend, batch) => {
@@ -46,10 +45,7 @@ export const sequentially =
     return outcomes
   }
 
-/**
- * Runs the jobs of each group of a batch in one go, the groups side by side. When one fails each of its jobs is run
- * alone, so that one that cannot succeed holds up no other.
- */
+/** Runs each group of a batch in one go. When a group fails, each of its jobs is run alone. */
 export const asBatch =
   <Name extends JobName>({
     runBatch,
@@ -57,7 +53,7 @@ export const asBatch =
     ...definition
   }: Omit<JobDefinition<Name>, 'run'> & {
     runBatch(backend: Backend, batch: readonly Job<Name>[]): Promise<Removal | void>
-    /** Jobs of one group fail together, such as those of one model. */
+    /** Jobs of one group, such as those of one model, fail together. */
     groupOf(data: Job<Name>['data']): string
   }): JobHandler<Name> =>
   async (backend, batch) => {
@@ -94,7 +90,7 @@ async function runJob<Name extends JobName>(
     if (await definition.isObsolete?.(backend, job)) return { id, status: 'done' }
     const outage = await findOutage(backend, error)
     if (outage) {
-      backend.log.debug({ err: error, ...definition.logFields(job.data) }, 'job.held')
+      backend.log.debug({ err: error, ...idsOf(job.data) }, 'job.held')
       return holdFor(id, outage)
     }
     return endFailedTry(backend, job, definition, error as Error)
@@ -102,8 +98,8 @@ async function runJob<Name extends JobName>(
 }
 
 /**
- * What does not answer and not only for this job: the memory store or an embedding model. An outage uses up no try:
- * it may last longer than all tries together. It is logged once, by the breaker, not for each job.
+ * Finds the memory store or the embedding model that does not answer. An outage uses up no try, since it may last longer
+ * than all tries together. It is logged once, by the breaker, not for each job.
  */
 async function findOutage(
   { storeBreaker, embedders }: Pick<Backend, 'storeBreaker' | 'embedders'>,
@@ -117,24 +113,22 @@ async function findOutage(
   return { dependency: 'mongodb', reason, isAway: true }
 }
 
+const loggedIds = ['operation', 'n', 'batch', 'turn', 'org', 'tag', 'run', 'delivery'] as const
+
+const idsOf = (data: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(data).filter(([name]) => loggedIds.includes(name as never)))
+
 async function endFailedTry<Name extends JobName>(
   backend: Backend,
   job: Job<Name>,
-  {
-    failedEvent,
-    logFields,
-    givenUpLevel,
-    alsoRetried,
-    giveUp,
-    isDoneOnceGivenUp,
-  }: JobDefinition<Name>,
+  { failedEvent, givenUpLevel, alsoRetried, giveUp, isDoneOnceGivenUp }: JobDefinition<Name>,
   error: Error,
 ): Promise<JobOutcome> {
   const { id, data, isLastTry } = job
   const isPermanent =
     isPermanentFailure(error) && !(error instanceof Refusal && alsoRetried?.includes(error.reason))
   const last = isLastTry || isPermanent
-  const fields = { ...logFields(data), last }
+  const fields = { ...idsOf(data), last }
   backend.log[(last && givenUpLevel) || 'warn']({ err: error, ...fields }, failedEvent)
   if (!last) return { id, status: 'retry', error: error.message }
   try {

@@ -9,9 +9,19 @@ import { dropRemovedStatements } from '#shared/org/memories/shared-statements.po
 import { finishWithdrawals } from '#shared/org/memories/withdraw-statement.ts'
 import { reembedSharedVaults } from '#shared/org/memories/reembed-shared-vaults.ts'
 import { dropStaleFiles } from '#shared/vault/bulk/files.postgres.ts'
-import { dueErasures, deleteTombstoneDay, oldTombstoneDays, postponeErasure } from '#shared/vault/base/erasures.postgres.ts'
+import {
+  dueErasures,
+  deleteTombstoneDay,
+  oldTombstoneDays,
+  postponeErasure,
+} from '#shared/vault/base/erasures.postgres.ts'
 import { vaultsWithExpired } from '#shared/vault/base/expiries.postgres.ts'
-import { dropOldResponses, dropOldOperations, trimVaultChanges, unfinishedOperationsPage } from '#shared/operations/table-cleanup.postgres.ts'
+import {
+  dropOldResponses,
+  dropOldOperations,
+  trimVaultChanges,
+  unfinishedOperationsPage,
+} from '#shared/operations/table-cleanup.postgres.ts'
 import { failOperations } from '#shared/operations/operations.postgres.ts'
 import { dropOldUnansweredTurns } from '#shared/vault/ingest/open-exchanges.postgres.ts'
 import { dropOldTurns } from '#shared/org/base/org-turns.postgres.ts'
@@ -43,7 +53,7 @@ type SweepBackend = Pick<
   | 'now'
 >
 
-/** Each is bounded per run, safe to run at any time, and returns how much it found. */
+/** Each is bounded per run, safe to run at any time, and returns the number of things it found. */
 const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   exchanges: storeAbandoned,
   erased: sweepErasures,
@@ -76,11 +86,7 @@ const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   accountDays: ({ postgres }) => rollUpAccountUsage(postgres.query),
 }
 
-/**
- * Runs every sweep once. One that fails is logged and holds up no other; the next run tries it again.
- *
- * @returns by sweep how much it found; those that failed are missing.
- */
+/** Runs every sweep once. @returns by sweep how much it found; those that failed are logged and missing. */
 export async function sweepAll(backend: SweepBackend): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const [name, run] of Object.entries(sweeps)) {

@@ -5,24 +5,22 @@ import { toReadTurns } from '#shared/domain/turn/conversation.ts'
 import { defaultRedactionKinds, type RedactionKind } from '#shared/privacy/detectors.ts'
 import { findPrivateData, redactText } from '#shared/privacy/redact.ts'
 
-/** How private data in a text to be stored is handled; null: it is stored. */
 export type RedactionPolicy = {
   /** `redact` replaces it by a marker, `block` refuses the whole text. */
   mode: 'redact' | 'block'
   kinds: readonly RedactionKind[]
 }
 
-/** As it is stored: `off` is a decision too, when an organization differs from its account. */
+/** `off` is a decision too, where an organization differs from its account. */
 export type StoredRedactionPolicy = Omit<RedactionPolicy, 'mode'> & {
   mode: RedactionPolicy['mode'] | 'off'
 }
 
-/** The policy of a request. */
 export const toActiveRedaction = (stored: StoredRedactionPolicy | null): RedactionPolicy | null =>
   stored === null || stored.mode === 'off' ? null : { mode: stored.mode, kinds: stored.kinds }
 
 /**
- * A text as it may be stored under a policy.
+ * Returns a text as it may be stored under a policy.
  *
  * @param fieldName how the refusal names the text: `messages[2]`
  * @throws Refusal `invalid` when the policy blocks it; it names the kinds and never the words.
@@ -44,7 +42,7 @@ export function applyRedaction(
   )
 }
 
-/** A text as it may be stored where no client waits for a refusal: undefined when it may not. */
+/** As `applyRedaction`, where no client waits for a refusal: undefined for a blocked text. */
 export function redactOrSkipText(
   redaction: RedactionPolicy | null,
   text: string,
@@ -58,8 +56,8 @@ export function redactOrSkipText(
 }
 
 /**
- * Metadata as it may be stored. A name and its value are read as one text, `password: …`, and a number as it is
- * written. A name with private data becomes `redacted-card`; a second one `redacted-card-2`.
+ * As `applyRedaction`, for metadata. A name and its value are one text, `password: …`. A name with private data becomes
+ * `redacted-card`; a second one `redacted-card-2`.
  *
  * @throws Refusal `invalid` as `applyRedaction`.
  */
@@ -83,7 +81,7 @@ export function redactMetadata(
   return redacted
 }
 
-/** It is in no name of a field and in no marker, and no private data has it inside. */
+/** It is in no name, no marker and no private data. */
 const nameEnd = ': '
 
 function freeName(name: string, taken: Metadata): string {
@@ -92,7 +90,6 @@ function freeName(name: string, taken: Metadata): string {
   return free
 }
 
-/** Whether an error is the refusal of a text for its private data. */
 export const isBlockedByRedaction = (error: unknown): error is Refusal =>
   error instanceof Refusal && error.hint === blockedHint
 
@@ -110,11 +107,7 @@ const kindLabels: Record<RedactionKind, string> = {
 
 const describeKind = (kind: RedactionKind): string => `${kindLabels[kind]} (${kind})`
 
-/**
- * The messages of a conversation that was read as they may be stored.
- *
- * @throws Refusal `invalid` as `applyRedaction`, for the first message that is blocked.
- */
+/** As `applyRedaction`, for messages that were read. @throws Refusal `invalid` for the first blocked message. */
 export function applyRedactionToMessages(
   redaction: RedactionPolicy | null,
   messages: readonly Message[],
@@ -134,7 +127,6 @@ export function applyRedactionToMessages(
   )
 }
 
-/** A turn to be stored, as a message. */
 export const toMessage = ({ role, text, at, speaker, interrupted }: Turn): Message => ({
   role,
   content: text,
@@ -143,7 +135,7 @@ export const toMessage = ({ role, text, at, speaker, interrupted }: Turn): Messa
   ...(interrupted && { interrupted }),
 })
 
-/** The turns that may be stored, where no client waits for a refusal; the others are left out. */
+/** As `redactOrSkipText`, for turns: blocked ones are left out. */
 export const redactOrSkipTurns = (
   redaction: RedactionPolicy | null,
   turns: readonly Turn[],
@@ -155,7 +147,6 @@ export const redactOrSkipTurns = (
     return [{ ...turn, text, ...(speaker && { speaker }) }]
   })
 
-/** A redaction decision and its origin. */
 export type EffectivePolicy = {
   redaction: StoredRedactionPolicy
   decidedBy: 'default' | 'account' | 'organization'

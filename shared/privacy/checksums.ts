@@ -11,13 +11,11 @@ export function isCardNumber(text: string): boolean {
 }
 
 /**
- * The length of the longest beginning of a text that is an account number of ISO 13616 and ends with a group; 0
- * without one. The country and check digits go last, letters count from 10, the rest modulo 97 is 1. In lower case it
- * has eight digits or more: fewer are words behind a number, and of the registered forms the shortest has thirteen.
- * Not `isIBAN` of validator: it refuses registered countries, such as Libya, Honduras and Yemen.
+ * The length of the longest beginning of a text that is an account number of ISO 13616 and ends with a group, or 0, in
+ * one pass. With the country and check digits last and letters from 10, the number modulo 97 is 1. In lower case it has
+ * eight digits or more: fewer are words after a number. `isIBAN` of validator refuses registered countries such as Libya.
  *
- * @param text letters and digits of ASCII, with separators. It is read in one pass, since hostile texts are full of
- *   what begins like an account number
+ * @param text letters and digits of ASCII, with separators
  */
 export function ibanLength(text: string): number {
   let [rest, length, digits, head, headWeight, found] = [0, 0, 0, 0, 1, 0]
@@ -41,10 +39,9 @@ export function ibanLength(text: string): number {
   return found
 }
 
-/** Neither a letter of ASCII nor a digit. */
 const isSeparator = (code: number): boolean => code < 0x30 || code > 0x7a
 
-/** Excludes numbers that the Social Security Administration never issues. */
+/** Excludes numbers that are never issued. */
 export function isSocialSecurityNumber(text: string): boolean {
   const [area, group, serial] = text.split('-')
   return (
@@ -59,36 +56,29 @@ export const isSpanishNationalId = (text: string): boolean =>
 /** CPF of Brazil: two check digits, each over all digits before it. */
 export const isBrazilianCpf = (text: string): boolean => taxId.default(text, 'pt-BR')
 
-/**
- * NIR of France: two check digits make 97 with the rest; of Corsica 2A counts as 19 and 2B as 18.
- * validator does not know it (its `fr-FR` is the tax number).
- */
+/** NIR of France: two check digits make 97 with the rest; 2A of Corsica counts as 19, 2B as 18. Not in validator. */
 export function isFrenchNir(text: string): boolean {
   const number = text.replaceAll(' ', '').replace('2A', '19').replace('2B', '18')
   return 97n - (BigInt(number.slice(0, 13)) % 97n) === BigInt(number.slice(13))
 }
 
-/** Each part is at most 255; `0.0.0.0/8` and loopback addresses are not personal. */
+/** `0.0.0.0/8` and loopback addresses are not personal. */
 export function isNonLoopbackIpv4(text: string): boolean {
   const parts = text.split('.').map(Number)
   return parts.every(part => part <= 255) && parts[0] !== 0 && parts[0] !== 127
 }
 
-/** The ranges in use: global, link-local, unique local, multicast, IPv4 in IPv6. */
+/** Global, link-local, unique local, multicast, IPv4 in IPv6. */
 const ipv6Ranges =
   /^(?:[23][\da-f]{3}:|fe[89ab][\da-f]:|f[cd][\da-f]{2}:|ff[\da-f]{2}:|::ffff:|64:ff9b:)/i
 
-/** An address of a range in use: `a::b`, a time of day and `::1` are not personal. */
+/** An address of a range in use, unlike `a::b`, a time of day and `::1`. */
 export const isAssignedIpv6 = (text: string): boolean => isIPv6(text) && ipv6Ranges.test(text)
 
 /** Bits per character, by the text's own letters: words have about 3, random keys above 3.5. */
 export function shannonEntropy(text: string): number {
-  const counts = new Map<string, number>()
-  for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1)
-  let bits = 0
-  for (const count of counts.values()) {
-    const share = count / text.length
-    bits -= share * Math.log2(share)
-  }
-  return bits
+  const shares = Object.values(Object.groupBy(text, character => character)).map(
+    group => group!.length / text.length,
+  )
+  return shares.reduce((bits, share) => bits - share * Math.log2(share), 0)
 }

@@ -1,4 +1,5 @@
 import { builtInProviders, type ProviderApi } from '#shared/core/provider-registry.ts'
+import passwordWords from '#shared/privacy/password-words.json' with { type: 'json' }
 import {
   ibanLength,
   isAssignedIpv6,
@@ -11,55 +12,18 @@ import {
   shannonEntropy,
 } from '#shared/privacy/checksums.ts'
 
-/** How a language names a password, and what stands between that name and the password itself. */
+/** The names of a password in one language, and what stands between a name and the password. */
 type PasswordWords = {
-  words: readonly string[]
-  /** Verbs and particles, beside a colon, an equals sign and a dash. */
-  links: readonly string[]
-  /** Whether nothing but a space may stand between them. */
-  isBare?: true
-}
-
-/**
- * By BCP 47 language. The words are those of Django's translations of its sign-in form
- * (`django/contrib/auth/locale`, message "Password"), with their everyday synonyms.
- */
-const passwordWords: Readonly<Record<string, PasswordWords>> = {
-  en: { words: ['password', 'passwd', 'passphrase', 'passcode', 'pwd', '_pass'], links: ['is'] },
-  de: { words: ['passwort', 'kennwort'], links: ['ist', 'lautet'] },
-  fr: { words: ['mot de passe'], links: ['est', 'c’est', "c'est"] },
-  es: { words: ['contraseña', 'clave'], links: ['es'] },
-  ca: { words: ['contrasenya'], links: ['és'] },
-  pt: { words: ['senha', 'palavra-passe'], links: ['é'] },
-  it: { words: ['password', 'parola d’ordine', "parola d'ordine"], links: ['è'] },
-  nl: { words: ['wachtwoord'], links: ['is'] },
-  sv: { words: ['lösenord', 'lösenordet'], links: ['är'] },
-  da: { words: ['adgangskode', 'adgangskoden'], links: ['er'] },
-  nb: { words: ['passord', 'passordet'], links: ['er'] },
-  fi: { words: ['salasana', 'salasanani'], links: ['on'] },
-  pl: { words: ['hasło'], links: ['to', 'jest'] },
-  cs: { words: ['heslo'], links: ['je'] },
-  hu: { words: ['jelszó', 'jelszavam'], links: [], isBare: true },
-  ro: { words: ['parolă', 'parola'], links: ['este', 'e'] },
-  tr: { words: ['parola', 'parolam', 'şifre', 'şifrem'], links: [], isBare: true },
-  ru: { words: ['пароль'], links: ['это'], isBare: true },
-  uk: { words: ['пароль'], links: ['це'], isBare: true },
-  el: { words: ['συνθηματικό', 'κωδικός'], links: ['είναι'] },
-  he: { words: ['סיסמה', 'הסיסמה'], links: ['היא'], isBare: true },
-  ar: { words: ['كلمة المرور', 'كلمة السر'], links: ['هي'], isBare: true },
-  fa: { words: ['گذرواژه', 'رمز عبور'], links: [], isBare: true },
-  hi: { words: ['पासवर्ड'], links: ['है'], isBare: true },
-  zh: { words: ['密码', '密碼', '口令'], links: ['是', '为', '為'], isBare: true },
-  ja: { words: ['パスワード'], links: ['は', 'が'], isBare: true },
-  ko: { words: ['비밀번호', '비밀번호는', '암호'], links: ['는', '은'], isBare: true },
-  th: { words: ['รหัสผ่าน'], links: ['คือ'], isBare: true },
-  vi: { words: ['mật khẩu'], links: ['là'] },
-  id: { words: ['kata sandi'], links: ['adalah'], isBare: true },
+  words: string[]
+  /** Verbs and particles, besides a colon, an equals sign and a dash. */
+  links: string[]
+  /** Whether a space alone may stand between them. */
+  isBare?: boolean
 }
 
 const alternatives = (texts: readonly string[]): string => texts.map(RegExp.escape).join('|')
 
-/** What may stand between a name and its value; a link of cased letters is a word of its own. */
+/** A link of cased letters is a word of its own. */
 function jointsOf({ links, isBare }: PasswordWords): string {
   const cased = links.filter(link => /\p{Ll}/u.test(link))
   const uncased = links.filter(link => !cased.includes(link))
@@ -71,20 +35,19 @@ function jointsOf({ links, isBare }: PasswordWords): string {
   ].join('|')
 }
 
-const namedValues = Object.values(passwordWords).map(
+const namedValues = Object.values<PasswordWords>(passwordWords.languages).map(
   row => String.raw`(?:${alternatives(row.words)})\\?["'\x60]?\s{0,3}(?:${jointsOf(row)})`,
 )
 
 /** Cased letters, digits and signs: letters without case follow a password without a space. */
 const otherCharacters = String.raw`\s"'\x60,;<\p{Lo}\p{M}\u3000-\u303f\uff00-\uff0f`
 
-/** A password behind its name, in the group `it`. Anything may stand before the name: `DB_PASSWORD`. */
+/** A password after its name, in the group `it`. Anything may precede the name: `DB_PASSWORD`. */
 const namedPassword = new RegExp(
   String.raw`(?:${namedValues.join('|')})\s{0,3}\\?["'\x60]?(?<it>[^${otherCharacters}]{6,100}[^${otherCharacters}.!?])`,
   'dgiu',
 )
 
-/** Kinds of private data. */
 export const redactionKinds = [
   'secret',
   'card',
@@ -96,9 +59,7 @@ export const redactionKinds = [
 ] as const
 export type RedactionKind = (typeof redactionKinds)[number]
 
-/**
- * Kinds that harm their owner wherever they reappear; the others are often the point of a memory.
- */
+/** Kinds that harm their owner wherever they reappear; the others are often the point of a memory. */
 export const defaultRedactionKinds: readonly RedactionKind[] = [
   'secret',
   'card',
@@ -109,16 +70,15 @@ export const defaultRedactionKinds: readonly RedactionKind[] = [
 export type Detector = {
   kind: RedactionKind
   /**
-   * Global, with flag `d`. The group `it` is redacted, or the whole match. Repetitions are bounded. What many
-   * texts hold without end, such as letters before an `@`, is read backwards from what is rare, into the group
-   * `head`: the match then begins with it. Read forwards, each character begins a search that fails.
+   * Global, with flag `d` and bounded repetitions. The group `it` is redacted, or the whole match. Frequent parts, such
+   * as letters before an `@`, are read backwards from a rare one into the group `head`, where the match then begins:
+   * read forwards, each character would begin a search that fails.
    */
   pattern: RegExp
-  /** How much of a match is what is looked for: 0 when nothing is. All of it, without this. */
+  /** The length of the private data in a match: 0 for none. All of it, when missing. */
   validLength?: (match: string) => number
 }
 
-/** A match that fails a check stays. */
 const whole =
   (isValid: (match: string) => boolean) =>
   (match: string): number =>
@@ -130,20 +90,19 @@ const secretDetector = (pattern: RegExp, isValid?: (match: string) => boolean): 
   ...(isValid && { validLength: whole(isValid) }),
 })
 
-/** Ids of states that use check digits, or never issue some numbers. */
 const nationalIdDetector = (pattern: RegExp, isValid: (match: string) => boolean): Detector => ({
   kind: 'national-id',
   pattern,
   validLength: whole(isValid),
 })
 
-/** Looks like a password: not of letters alone, and not without any. */
+/** A password has letters and other characters. */
 const looksLikePassword = (text: string): boolean =>
   /[^\p{L}\p{M}]/u.test(text) && /\p{L}/u.test(text)
 
 const looksRandom = (text: string): boolean => shannonEntropy(text) > 3.2 && /\d/.test(text)
 
-/** Keys of the built-in providers. Behind an underscore come letters and digits only: names of code have more. */
+/** Keys of the built-in providers. After an underscore only letters and digits follow: names in code have more. */
 const providerKeys = new RegExp(
   String.raw`\b(?:${Object.values<ProviderApi>(builtInProviders)
     .flatMap(({ keyPrefix }) => keyPrefix ?? [])
@@ -154,7 +113,7 @@ const providerKeys = new RegExp(
   'dg',
 )
 
-/** Besides private keys. Token forms are those that their issuers document for secret scanning. */
+/** Without private keys. Token forms are those that their issuers document for secret scanning. */
 export const detectors: readonly Detector[] = [
   secretDetector(/\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/dg),
   secretDetector(/\bgh[pousr]_[A-Za-z0-9]{36,251}\b/dg),
@@ -178,12 +137,12 @@ export const detectors: readonly Detector[] = [
   secretDetector(
     /\b[a-z][a-z0-9+]{1,20}:\/\/[^\s:/@]{0,64}:(?<it>[^\s:/@]{3,128})@[^\s/]{1,255}/dgi,
   ),
-  // RFC 9110, 11.6.2: credentials behind the name of a scheme.
+  // RFC 9110, 11.6.2: credentials after the name of a scheme.
   secretDetector(
     /\bauthorization\\?["'`]?\s{0,3}[:=,]\s{0,3}\\?["'`]?[a-z]{3,20}\s{1,3}(?<it>[A-Za-z0-9._~+/=-]{8,2000})/dgi,
   ),
   secretDetector(/\bbearer\s{1,3}(?<it>[A-Za-z0-9._~+/=-]{16,2000})/dgi, looksRandom),
-  // Whatever stands before the name: GITHUB_TOKEN, accessToken, aws_secret_access_key.
+  // Anything may precede the name: GITHUB_TOKEN, accessToken, aws_secret_access_key.
   secretDetector(
     /(?:(?:api|access|secret|private)[ _-]?key|secret|token)\\?["'`]?\s{0,3}(?::=|=>|[:=>]|is)\s{0,3}\\?["'`]?(?<it>[A-Za-z0-9+/_.=-]{16,200})/dgi,
     looksRandom,
@@ -195,7 +154,7 @@ export const detectors: readonly Detector[] = [
     validLength: whole(isCardNumber),
   },
   {
-    // Grouped as cards show it, whatever number stands beside it: an expiry date reads like more of the card.
+    // Grouped as on cards; an expiry date next to it reads like more of the number.
     kind: 'card',
     pattern:
       /(?<![\d.-])(?=[3-68]|2[2-7])(?=(?<it>\d{13,19}|\d{4}(?:[\s.-]{1,3}\d{4}){3}|\d{4}[\s.-]{1,3}\d{6}[\s.-]{1,3}\d{4,5})(?!\d))/dg,
@@ -203,7 +162,7 @@ export const detectors: readonly Detector[] = [
   },
   {
     kind: 'iban',
-    // Ahead, so that a word that reads like the beginning of one hides none behind it.
+    // A lookahead: a word that reads like the beginning of one must not hide the next.
     pattern:
       /\b(?=[A-Z]{2}\d{2})(?=(?<it>[A-Z0-9]{4}(?:[\s.-]{0,3}[A-Z0-9]{4}){2,7}(?:[\s.-]{0,3}[A-Z0-9]{1,3})?\b))/dgi,
     validLength: ibanLength,

@@ -5,9 +5,8 @@ import { lowerBound } from '#shared/search/columns/column.ts'
 export type Finding = { kind: RedactionKind; start: number; end: number }
 
 /**
- * Private data of these kinds in a text, in order and without overlaps: of two that overlap, the
- * one that begins first is kept; of two that begin together, the longer one. What characters that are not shown
- * divide, and what has digits, dashes or spaces of another script, is found as well.
+ * Finds private data of these kinds in a text, in order: of two that overlap the first, of two that begin together the
+ * longer one. Invisible characters in between, and digits, dashes or spaces of other scripts, hide nothing.
  */
 export function findPrivateData(text: string, wanted: ReadonlySet<RedactionKind>): Finding[] {
   const findings = [...findAll(text, wanted), ...findInPlainText(text, wanted)]
@@ -28,7 +27,7 @@ function* findAll(text: string, wanted: ReadonlySet<RedactionKind>): Generator<F
     if (wanted.has(detector.kind)) yield* findMatches(text, detector)
 }
 
-/** What is found in a text of plain characters, at its places in the text. */
+/** Finds private data in the plain form of a text. */
 function* findInPlainText(text: string, wanted: ReadonlySet<RedactionKind>): Generator<Finding> {
   const plain = toPlainText(text)
   if (!plain) return
@@ -47,7 +46,7 @@ function* findMatches(text: string, detector: Detector): Generator<Finding> {
     const [matchStart, matchEnd] = match.indices![0]!
     const start = (it ?? head)?.[0] ?? matchStart
     const end = it?.[1] ?? matchEnd
-    // A match of no length stands before what it finds.
+    // The match of a lookahead has no length.
     const isAhead = matchEnd === matchStart
     if (isAhead) pattern.lastIndex++
     if (start < reached) continue
@@ -59,7 +58,7 @@ function* findMatches(text: string, detector: Detector): Generator<Finding> {
   }
 }
 
-/** Replaces every finding by `[redacted:kind]`; the same text when there is none. */
+/** Replaces every finding by `[redacted:kind]`. */
 export function redactText(text: string, wanted: ReadonlySet<RedactionKind>): string {
   let redacted = ''
   let from = 0
@@ -70,16 +69,15 @@ export function redactText(text: string, wanted: ReadonlySet<RedactionKind>): st
   return from === 0 ? text : redacted + text.slice(from)
 }
 
-/** Characters between the lines that begin and end a key, at most. */
 const keyLengthMax = 8_000
 
-/** They consume no more than what two lines cannot share: the dashes of one may begin the next. */
+/** The dashes at the end of one line may begin the next, so they are not consumed. */
 const firstLine = /-----BEGIN (?=([A-Z ]{0,30}PRIVATE KEY-----))/g
 const lastLine = /-----END (?=([A-Z ]{0,30}PRIVATE KEY-----))/g
 
 /**
- * Private keys in PEM, from their first line to their last, each as start and end in UTF-16 units. First and
- * last lines are found apart: a pattern of both would read 8,000 characters again for every first line.
+ * Private keys in PEM, as start and end in UTF-16 units. First and last lines have patterns of their own: one for both
+ * would read 8,000 characters again for every first line.
  */
 function* findPrivateKeys(text: string): Generator<[start: number, end: number]> {
   const lastLines = text.matchAll(lastLine)
@@ -98,21 +96,21 @@ function* findPrivateKeys(text: string): Generator<[start: number, end: number]>
 
 const lineEnd = (match: RegExpExecArray): number => match.index + match[0].length + match[1]!.length
 
-/** A text in the characters that patterns are written in, and where each of them stood. */
+/** A text in the characters of the patterns. */
 type PlainText = {
   text: string
-  /** The range of the original text, in UTF-16 units, that a range of the plain one came from. */
+  /** The range of the original text for a range of the plain one, in UTF-16 units. */
   toRange: (start: number, end: number) => [start: number, end: number]
 }
 
 /**
- * What is replaced: default-ignorable characters between those of private data (behind an emoji they divide
- * nothing), digits of other scripts, dashes, spaces, and full-width forms of ASCII.
+ * Characters to replace: default-ignorable ones between those of private data, digits of other scripts, dashes, spaces,
+ * and full-width forms of ASCII.
  */
 const foreign =
   /(?<=[\x20-~\p{Nd}\p{Zs}])\p{DI}+(?=[\x20-~\p{Nd}\p{Zs}])|(?![0-9])\p{Nd}|(?!-)[\p{Pd}\u2212]|(?! )\p{Zs}|[\uff01-\uff5e]/gu
 
-/** Digits of each numbering system of CLDR that has ten, by character. */
+/** Values of the digits of CLDR's numbering systems, by character. */
 const digitValues = new Map(
   Intl.supportedValuesOf('numberingSystem').flatMap(numberingSystem => {
     const { format } = new Intl.NumberFormat('en', { numberingSystem })
@@ -130,9 +128,9 @@ function toPlain(character: string): string {
   return /^\p{Nd}$/u.test(character) ? character : ''
 }
 
-/** The text in plain characters; undefined when it has no others. */
+/** Writes a text in plain characters; undefined when it has no others. */
 function toPlainText(original: string): PlainText | undefined {
-  // Of each replacement that is shorter: where it ends in the plain text, and the units lost up to it.
+  // The ends of shorter replacements in the plain text, with the units lost up to there.
   const cuts: { at: number; lost: number }[] = []
   let [text, from, lost] = ['', 0, 0]
   for (const { index, 0: found } of original.matchAll(foreign)) {

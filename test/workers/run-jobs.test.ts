@@ -30,7 +30,6 @@ const define = (
 ): JobDefinition<'webhook'> => ({
   run,
   failedEvent: 'webhook.failed',
-  logFields: ({ delivery }) => ({ delivery }),
   ...more,
 })
 
