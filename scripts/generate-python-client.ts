@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { contractDocument, type ContractDocument } from '#api/contract/document.ts'
 import { version } from '#api/edge/version.ts'
 import { parseOptions } from '#scripts/command-line.ts'
 import { settleFiles } from '#scripts/generate-contract.ts'
@@ -19,11 +18,11 @@ Generates the Python client's types and methods from the contract. Run \`npm run
 `
 
 /** The generated modules by name. Deterministic. */
-export const generatePythonClient = (document: ContractDocument): Map<string, string> =>
+export const generatePythonClient = (): Map<string, string> =>
   new Map([
-    ['types.py', generateTypesModule(document)],
-    ['operations.py', generateOperationsModule(document, version)],
-    ['async_vault.py', generateClientModule(document)],
+    ['types.py', generateTypesModule()],
+    ['operations.py', generateOperationsModule(version)],
+    ['async_vault.py', generateClientModule()],
     ['__init__.py', ''],
   ])
 
@@ -33,7 +32,7 @@ function main(): number {
     check: { type: 'boolean', default: false },
     folder: { type: 'string', default: folder },
   })
-  return settleFiles(values.folder, generatePythonClient(contractDocument), {
+  return settleFiles(values.folder, generatePythonClient(), {
     name: 'python client',
     command: 'python-client',
     isCheck: values.check,

@@ -1,16 +1,15 @@
 import { parseTypeCell } from '#scripts/contract/type-cell.ts'
 import type { ContractDocument, Endpoint } from '#api/contract/document.ts'
-import { parseEndpoint } from '#scripts/contract/parse-endpoint.ts'
+import { definitionName, isResourceName, parseEndpoint } from '#scripts/contract/parse-endpoint.ts'
 import {
   parseSections,
-  specificationError,
+  fail,
   type Section,
   type Subsection,
+  type FieldRow,
   type SourcePosition,
 } from '#scripts/contract/parse-markdown.ts'
-import { buildObjectSchema } from '#scripts/contract/object-schema.ts'
-import type { Schema } from '#shared/core/shape.ts'
-import { isResourceName, definitionName } from '#scripts/contract/endpoint-content.ts'
+import { shape, type Schema } from '#shared/core/shape.ts'
 
 export type SpecificationPage = { file: string; markdown: string }
 
@@ -44,11 +43,9 @@ export function buildDocument(pages: readonly SpecificationPage[]): ContractDocu
   const routes = new Set<string>()
   for (const chapter of chapters.filter(isEndpoint)) {
     const endpoint = parseEndpoint(chapter, $defs)
-    if (routes.has(chapter.title))
-      throw specificationError(chapter.position, 'this endpoint is described twice')
+    if (routes.has(chapter.title)) fail(chapter.position, 'this endpoint is described twice')
     routes.add(chapter.title)
-    if (endpoints[endpoint.operation])
-      throw specificationError(chapter.position, `${endpoint.operation} is taken`)
+    if (endpoints[endpoint.operation]) fail(chapter.position, `${endpoint.operation} is taken`)
     endpoints[endpoint.operation] = endpoint
   }
   assertAllUsed(tables, { $defs, endpoints })
@@ -72,7 +69,7 @@ const isEndpoint = ({ title }: Section): boolean => title.includes(' ')
 function collectTables(chapters: readonly Section[]): Map<string, SchemaTable> {
   const tables = new Map<string, SchemaTable>()
   const add = (name: string, table: SchemaTable) => {
-    if (tables.has(name)) throw specificationError(table.position, `the name ${name} is taken`)
+    if (tables.has(name)) fail(table.position, `the name ${name} is taken`)
     tables.set(name, table)
   }
   for (const chapter of chapters) {
@@ -95,14 +92,12 @@ function collectTables(chapters: readonly Section[]): Map<string, SchemaTable> {
 }
 
 function assertResource({ title, position, modifiers, attributes, subsections }: Section): void {
-  if (!/^[A-Z][A-Za-z]+$/.test(title))
-    throw specificationError(position, 'is neither an endpoint nor a resource')
+  if (!/^[A-Z][A-Za-z]+$/.test(title)) fail(position, 'is neither an endpoint nor a resource')
   const unknownModifier = modifiers.find(word => word !== 'open' && word !== 'ours')
-  if (unknownModifier)
-    throw specificationError(position, `(${unknownModifier}) has no meaning for a resource`)
+  if (unknownModifier) fail(position, `(${unknownModifier}) has no meaning for a resource`)
   const unread =
     [...attributes.keys()].find(fact => fact !== 'Is') ?? subsections[0]?.position.subsection
-  if (unread) throw specificationError(position, `${unread} belongs to endpoints`)
+  if (unread) fail(position, `${unread} belongs to endpoints`)
 }
 
 function buildTableSchema(
@@ -116,30 +111,93 @@ function buildTableSchema(
     ...(modifiers.includes('ours') && { 'x-contract': false }),
   }
   if (typeCell !== undefined) {
-    if (rows.length > 0 || open)
-      throw specificationError(position, 'has a type, so no table and no (open)')
+    if (rows.length > 0 || open) fail(position, 'has a type, so no table and no (open)')
     const cell = /^`([^`]+)`$/.exec(typeCell)?.[1]
-    if (cell === undefined) throw specificationError(position, `${typeCell} is not one code span`)
+    if (cell === undefined) fail(position, `${typeCell} is not one code span`)
     return { ...described, ...parseTypeAt(position, cell, names) }
   }
-  if (rows.length === 0 && !open) throw specificationError(position, 'has no table')
+  if (rows.length === 0 && !open) fail(position, 'has no table')
   const expandedRows = rows.flatMap(row => {
     if (row.field !== '...') return [row]
     const spread = tables.get(row.type)?.rows ?? []
     if (spread.length > 0 && spread.every(({ field }) => field !== '...')) return spread
-    throw specificationError(
-      { ...row.position, column: 'Type' },
-      `${row.type} has no fields of its own to take over`,
-    )
+    fail({ ...row.position, column: 'Type' }, `${row.type} has no fields of its own to take over`)
   })
   return { ...described, ...buildObjectSchema(expandedRows, open, names) }
+}
+
+/**
+ * The object schema of a table. Rows such as `metrics.total_ms` define a nested object, which is
+ * required if one of its fields is.
+ *
+ * @param open whether additional fields are allowed
+ */
+function buildObjectSchema(
+  rows: readonly FieldRow[],
+  open: boolean,
+  names: ReadonlySet<string>,
+): Schema {
+  const properties: Record<string, Schema> = {}
+  const required: string[] = []
+  const fields = Map.groupBy(rows, ({ field }) => field.split('.', 1)[0]!)
+  for (const [name, group] of fields) {
+    const [row] = group
+    const place = { ...row!.position, column: 'Field' }
+    if (!/^[A-Za-z][A-Za-z0-9_-]*$/.test(name)) fail(place, `${name} is no field name`)
+    const nested = group.filter(({ field }) => field !== name)
+    const own = group.filter(({ field }) => field === name)
+    if (own.length > 1) fail({ ...own[1]!.position, column: 'Field' }, `${name} is described twice`)
+    if (nested.length > 0 && own[0] && own[0].type !== 'object') {
+      fail({ ...own[0].position, column: 'Type' }, `${name} has fields and so is an object`)
+    }
+    const inner = nested.map(part => ({ ...part, field: part.field.slice(name.length + 1) }))
+    properties[name] =
+      inner.length > 0
+        ? {
+            ...(own[0]?.notes && { description: own[0].notes }),
+            ...buildObjectSchema(inner, open, names),
+          }
+        : buildFieldSchema(own[0]!, names)
+    if (own[0] ? own[0].required : inner.some(part => part.required)) required.push(name)
+  }
+  return {
+    type: 'object',
+    properties,
+    ...(required.length > 0 && { required }),
+    additionalProperties: open,
+  }
+}
+
+function buildFieldSchema(
+  { position, type, required, notes, isOurs }: FieldRow,
+  names: ReadonlySet<string>,
+): Schema {
+  const at = { ...position, column: 'Type' }
+  const schema = parseTypeAt(at, type, names)
+  if ('default' in schema) {
+    if (required)
+      fail({ ...position, column: 'Required' }, 'a field with a default is not required')
+    requireFit(schema)
+  }
+  return { ...(notes && { description: notes }), ...schema, ...(isOurs && { 'x-contract': false }) }
+
+  function requireFit({ default: value, ...rest }: Schema): void {
+    if (JSON.stringify(rest).includes('$ref')) {
+      fail(at, 'a default stands beside the type itself, not beside a resource')
+    }
+    try {
+      shape(rest, { name: 'the default' }).check(value)
+    } catch (error) {
+      fail(at, (error as Error).message)
+    }
+  }
 }
 
 function parseTypeAt(place: SourcePosition, cell: string, names: ReadonlySet<string>): Schema {
   try {
     return parseTypeCell(cell, names)
   } catch (error) {
-    throw specificationError(place, `cannot read "${cell}": ${(error as Error).message}`)
+    fail(place, `cannot read "${cell}": ${(error as Error).message}`)
   }
 }
 
@@ -160,7 +218,6 @@ function assertAllUsed(tables: ReadonlyMap<string, SchemaTable>, document: unkno
     for (const { field, type } of rows) if (field === '...') used.add(type)
   }
   for (const [name, { position }] of tables) {
-    if (!used.has(name) && !implicitResources.has(name))
-      throw specificationError(position, `${name} is never used`)
+    if (!used.has(name) && !implicitResources.has(name)) fail(position, `${name} is never used`)
   }
 }

@@ -1,20 +1,6 @@
-import type { Credential, Endpoint, Reference, KeyRight } from '#api/contract/document.ts'
-import {
-  specificationError,
-  type Section,
-  type Subsection,
-} from '#scripts/contract/parse-markdown.ts'
+import type { Content, Credential, Endpoint, KeyRight, Reference } from '#api/contract/document.ts'
+import { fail, type Section, type Subsection } from '#scripts/contract/parse-markdown.ts'
 import type { Schema } from '#shared/core/shape.ts'
-import {
-  derivedName,
-  buildReference,
-  referredName,
-  inputNoteHeaders,
-  isResourceName,
-  ndjsonMediaType,
-  readContent,
-  readAnswers,
-} from '#scripts/contract/endpoint-content.ts'
 
 type Definitions = Record<string, Schema>
 
@@ -27,17 +13,16 @@ type Definitions = Record<string, Schema>
 export function parseEndpoint(chapter: Section, $defs: Definitions): Endpoint {
   const { title, position, attributes, paragraphs, subsections } = chapter
   const match = /^(GET|POST|PUT|PATCH|DELETE) (\/\S*)$/.exec(title)
-  if (!match) throw specificationError(position, 'is neither an endpoint nor a resource')
+  if (!match) fail(position, 'is neither an endpoint nor a resource')
   const [, method, path] = match
   const operation = attributes.get('Operation')
   if (!operation || !/^[a-z][A-Za-z]+$/.test(operation)) {
-    throw specificationError(position, 'needs an Operation in camelCase')
+    fail(position, 'needs an Operation in camelCase')
   }
   const description = paragraphs.join('\n')
-  if (!description) throw specificationError(position, 'says nothing about itself')
-  if (chapter.rows.length > 0)
-    throw specificationError(position, 'its tables stand under ### headings')
-  if (attributes.has('Is')) throw specificationError(position, 'Is belongs to resources')
+  if (!description) fail(position, 'says nothing about itself')
+  if (chapter.rows.length > 0) fail(position, 'its tables stand under ### headings')
+  if (attributes.has('Is')) fail(position, 'Is belongs to resources')
   for (const part of subsections) assertKnownModifiers(part, $defs)
 
   const { auth, needs, quiet } = readAuth(chapter)
@@ -59,7 +44,7 @@ export function parseEndpoint(chapter: Section, $defs: Definitions): Endpoint {
   const query = queryPart && buildReference(queryPart, operation, 0)
   const body = readBody(chapter, $defs)
   const answers = readAnswers(subsections, operation)
-  if (Object.keys(answers).length === 0) throw specificationError(position, 'has no answer')
+  if (Object.keys(answers).length === 0) fail(position, 'has no answer')
   const idempotent = requestHeaders.includes('Idempotency-Key')
   return {
     operation,
@@ -91,12 +76,10 @@ function assertKnownModifiers({ position, modifiers, type }: Subsection, $defs: 
   const unknownModifier = modifiers.find(
     word => word !== 'open' && !/^[a-z]+\/[a-z0-9.+-]+$/.test(word),
   )
-  if (unknownModifier)
-    throw specificationError(position, `(${unknownModifier}) is neither open nor a media type`)
+  if (unknownModifier) fail(position, `(${unknownModifier}) is neither open nor a media type`)
   if (!isResourceName(type)) return
-  if (!$defs[type]) throw specificationError(position, `unknown type ${type}`)
-  if (modifiers.includes('open'))
-    throw specificationError(position, `whether ${type} is open, its own heading says`)
+  if (!$defs[type]) fail(position, `unknown type ${type}`)
+  if (modifiers.includes('open')) fail(position, `whether ${type} is open, its own heading says`)
 }
 
 const userHeader = 'X-Memory-User'
@@ -129,7 +112,7 @@ function readAuth({
   if (auth && known && (needs.length === 0 || auth.includes('memory-key'))) {
     return { auth, needs: needs as KeyRight[], quiet }
   }
-  throw specificationError(
+  fail(
     position,
     `Auth is ${Object.keys(credentialsByName).join(', ')}, then ", may read", "write", "mint" or "govern", not "${value}"`,
   )
@@ -153,7 +136,7 @@ function definePickedObject(
   if (names.length === 0) return undefined
   assertListed(chapter, $defs, sourceLists[part], names)
   const name = derivedName(chapter.attributes.get('Operation')!, part)
-  if ($defs[name]) throw specificationError(chapter.position, `the name ${name} is taken`)
+  if ($defs[name]) fail(chapter.position, `the name ${name} is taken`)
   const fields = names.map(field => [
     field,
     { $ref: `#/$defs/${sourceLists[part]}/properties/${field}` },
@@ -175,12 +158,12 @@ function assertListed(
 ): void {
   const known = ($defs[list]?.properties ?? {}) as Definitions
   const unknown = names.find(name => !known[name])
-  if (unknown) throw specificationError(position, `${unknown} is not in ${list}`)
+  if (unknown) fail(position, `${unknown} is not in ${list}`)
 }
 
 function findSubsection({ subsections }: Section, name: string): Subsection | undefined {
   const [part, second] = subsections.filter(candidate => candidate.name === name)
-  if (second) throw specificationError(second.position, `a second ${name}`)
+  if (second) fail(second.position, `a second ${name}`)
   return part
 }
 
@@ -190,15 +173,12 @@ function readBody(chapter: Section, $defs: Definitions): Endpoint['body'] {
   const part = findSubsection(chapter, 'Body')
   const bodyRule = chapter.attributes.get('Reads')
   if (!part) {
-    if (bodyRule) throw specificationError(chapter.position, 'Reads needs a Body')
+    if (bodyRule) fail(chapter.position, 'Reads needs a Body')
     return undefined
   }
   const match = /^((?:[a-z]+\/[a-z0-9.+-]+, )*)at most (\d+) MiB$/.exec(bodyRule ?? 'at most 2 MiB')
   if (!match)
-    throw specificationError(
-      chapter.position,
-      `Reads is media types, then "at most N MiB", not "${bodyRule}"`,
-    )
+    fail(chapter.position, `Reads is media types, then "at most N MiB", not "${bodyRule}"`)
   const media = match[1] ? splitList(match[1]) : ['application/json']
   const answer = readContent(part, chapter.attributes.get('Operation')!, 0)
   const name = referredName(answer.schema)
@@ -226,8 +206,7 @@ function errorStatuses(
   { open, needs, namesUsers, body, idempotent }: EndpointTraits,
 ): number[] {
   const listed = splitList(attributes.get('Errors')).map(status => {
-    if (!/^[45]\d\d$/.test(status))
-      throw specificationError(position, `Errors: ${status} is no error status`)
+    if (!/^[45]\d\d$/.test(status)) fail(position, `Errors: ${status} is no error status`)
     return Number(status)
   })
   const general = [400, 429, 500, 503]
@@ -237,4 +216,74 @@ function errorStatuses(
   if (body) general.push(413, 415)
   if (idempotent) general.push(409)
   return [...new Set([...general, ...listed])].toSorted((a, b) => a - b)
+}
+
+/** `SearchBody`, `SearchQuery`, `SearchAnswer`; the second answer of an endpoint is `SearchAnswer202`. */
+export function definitionName(
+  operation: string | undefined,
+  { name, position }: Pick<Subsection, 'name' | 'position'>,
+  answers: number,
+): string {
+  if (!operation) fail(position, 'the endpoint needs an Operation')
+  const isAnswer = /^\d/.test(name)
+  return derivedName(operation, isAnswer ? `Answer${answers > 0 ? name : ''}` : name)
+}
+
+const derivedName = (operation: string, part: string): string =>
+  operation[0]!.toUpperCase() + operation.slice(1) + part
+
+/** A reference to the type in the heading of a part, or to the definition of its table. */
+function buildReference(part: Subsection, operation: string, answers: number): Reference {
+  const { type } = part
+  const name = isResourceName(type) ? type : definitionName(operation, part, answers)
+  return { $ref: `#/$defs/${name}` }
+}
+
+/** Whether the type in a heading is a plain resource name, which needs no derived name. */
+export const isResourceName = (type: string | undefined): type is string =>
+  type !== undefined && /^[A-Z]\w*$/.test(type)
+
+const ndjsonMediaType = 'application/x-ndjson'
+
+function readContent(part: Subsection, operation: string, answers: number): Content {
+  const named = part.modifiers.filter(word => word.includes('/'))
+  const media = named.length > 0 ? named : ['application/json']
+  return {
+    media,
+    lines: media.includes(ndjsonMediaType),
+    schema: buildReference(part, operation, answers),
+  }
+}
+
+function readAnswers(parts: readonly Subsection[], operation: string): Record<string, Content> {
+  const answers: Record<string, Content> = {}
+  for (const part of parts.filter(({ name }) => /^\d/.test(name))) {
+    if (answers[part.name]) fail(part.position, `a second ${part.name}`)
+    answers[part.name] = readContent(part, operation, Object.keys(answers).length)
+  }
+  return answers
+}
+
+const referredName = ({ $ref }: Reference): string => $ref.split('/').at(-1)!
+
+/**
+ * The headers that tell what of a request was not taken as it was sent: unknown names, and numbers above bounds.
+ *
+ * @param inputs query and body
+ */
+function inputNoteHeaders(
+  needsKey: boolean,
+  inputs: readonly (Reference | undefined)[],
+  $defs: Record<string, Schema>,
+): string[] {
+  const listed = ($defs.AnswerHeaders?.properties ?? {}) as Record<string, Schema>
+  const schemas = inputs.flatMap(input => (input ? [$defs[referredName(input)]!] : []))
+  const isOwn = needsKey && schemas.every(schema => schema.additionalProperties !== true)
+  const clamps = schemas.some(({ properties = {} }) =>
+    Object.values(properties as Record<string, Schema>).some(field => field['x-clamped'] === true),
+  )
+  return [
+    ...(isOwn ? ['x-memory-ignored-fields'] : []),
+    ...(clamps ? ['x-memory-clamped'] : []),
+  ].filter(name => name in listed)
 }

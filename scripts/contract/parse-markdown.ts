@@ -44,11 +44,11 @@ export type Section = {
   subsections: Subsection[]
 }
 
-/** An error with a position in the specification. */
-export function specificationError(
+/** @throws Error with a position in the specification. */
+export function fail(
   { file, heading, subsection, row, column }: SourcePosition,
   problem: string,
-): Error {
+): never {
   const places = [
     file,
     heading && `"${heading}"`,
@@ -56,7 +56,7 @@ export function specificationError(
     row && `row ${row}`,
     column && `column ${column}`,
   ]
-  return new Error(`${places.filter(Boolean).join(', ')}: ${problem}`)
+  throw new Error(`${places.filter(Boolean).join(', ')}: ${problem}`)
 }
 
 /**
@@ -72,7 +72,7 @@ export function parseSections(file: string, markdown: string): Section[] {
     if (token.type === 'heading') readHeading(file, token as Tokens.Heading, chapters)
     else if (chapter) readBlock(chapter, token)
     else if (token.type === 'table') {
-      throw specificationError({ file, heading: '' }, 'a table stands before the first ## heading')
+      fail({ file, heading: '' }, 'a table stands before the first ## heading')
     }
   }
   return chapters
@@ -84,7 +84,7 @@ function readHeading(file: string, { depth, text }: Tokens.Heading, chapters: Se
   if (depth === 2) {
     const place = { file, heading: text }
     const match = /^([^()]+?)(?: \(([^)]+)\))?$/.exec(text)
-    if (!match) throw specificationError(place, 'cannot read this heading')
+    if (!match) fail(place, 'cannot read this heading')
     const [title, words] = [match[1]!, splitModifiers(match[2])]
     chapters.push({
       position: place,
@@ -98,11 +98,7 @@ function readHeading(file: string, { depth, text }: Tokens.Heading, chapters: Se
   } else if (depth === 3 && chapter) {
     const place = { ...chapter.position, subsection: text }
     const match = /^(Body|Query|2\d\d)(?: \(([^)]+)\))?(?:: `([^`]+)`)?$/.exec(text)
-    if (!match)
-      throw specificationError(
-        place,
-        'a part is Body, Query or a status, then (words), then : `type`',
-      )
+    if (!match) fail(place, 'a part is Body, Query or a status, then (words), then : `type`')
     const [, name, words, type] = match
     chapter.subsections.push({
       position: place,
@@ -112,10 +108,7 @@ function readHeading(file: string, { depth, text }: Tokens.Heading, chapters: Se
       rows: [],
     })
   } else {
-    throw specificationError(
-      { file, heading: text },
-      'headings are #, ## and, under an endpoint, ###',
-    )
+    fail({ file, heading: text }, 'headings are #, ## and, under an endpoint, ###')
   }
 }
 
@@ -124,20 +117,16 @@ function readBlock(chapter: Section, token: Token): void {
   const { position, rows } = part ?? chapter
   if (token.type === 'space') return
   if (token.type === 'table') {
-    if (rows.length > 0) throw specificationError(position, 'a second table under one heading')
+    if (rows.length > 0) fail(position, 'a second table under one heading')
     rows.push(...readRows(position, token as Tokens.Table))
   } else if (token.type === 'paragraph') {
     const { text } = token as Tokens.Paragraph
-    if (text.startsWith('|'))
-      throw specificationError(position, 'a table that Markdown does not read as one')
+    if (text.startsWith('|')) fail(position, 'a table that Markdown does not read as one')
     if (!part) chapter.paragraphs.push(text.replaceAll('\n', ' '))
   } else if (token.type === 'list' && !part) {
     readAttributes(chapter, token as Tokens.List)
   } else {
-    throw specificationError(
-      position,
-      `a ${token.type} has no meaning here: ${JSON.stringify(token.raw.slice(0, 40))}`,
-    )
+    fail(position, `a ${token.type} has no meaning here: ${JSON.stringify(token.raw.slice(0, 40))}`)
   }
 }
 
@@ -148,12 +137,9 @@ function readAttributes({ position, attributes }: Section, { items }: Tokens.Lis
     const match = /^(\w+): (.+)$/s.exec(text)
     const [name, value] = [match?.[1], match?.[2]?.replaceAll('\n', ' ')]
     if (!name || !value || !attributeNames.includes(name)) {
-      throw specificationError(
-        position,
-        `cannot read "${text}": facts are ${attributeNames.join(', ')}, then a colon`,
-      )
+      fail(position, `cannot read "${text}": facts are ${attributeNames.join(', ')}, then a colon`)
     }
-    if (attributes.has(name)) throw specificationError(position, `${name} is said twice`)
+    if (attributes.has(name)) fail(position, `${name} is said twice`)
     attributes.set(name, value)
   }
 }
@@ -163,7 +149,7 @@ const columns = ['Field', 'Type', 'Required', 'Notes']
 function readRows(place: SourcePosition, { header, rows, raw }: Tokens.Table): FieldRow[] {
   const names = header.map(({ text }) => text)
   if (names.join() !== columns.join()) {
-    throw specificationError(place, `columns are ${columns.join(', ')}, not ${names.join(', ')}`)
+    fail(place, `columns are ${columns.join(', ')}, not ${names.join(', ')}`)
   }
   // Markdown ignores cells right of the last column: an unescaped | in a type.
   const lines = raw.trimEnd().split('\n').slice(2)
@@ -172,16 +158,10 @@ function readRows(place: SourcePosition, { header, rows, raw }: Tokens.Table): F
     const at = { ...place, row: `${index + 1} (${field})` }
     const cellCount = (lines[index] ?? '').split(/(?<!\\)\|/).length - 2
     if (cellCount !== columns.length) {
-      throw specificationError(
-        at,
-        `has ${cellCount} cells instead of ${columns.length}; write | in a type as \\|`,
-      )
+      fail(at, `has ${cellCount} cells instead of ${columns.length}; write | in a type as \\|`)
     }
     if (required !== 'yes' && required !== 'no') {
-      throw specificationError(
-        { ...at, column: 'Required' },
-        `is yes or no, not ${JSON.stringify(required)}`,
-      )
+      fail({ ...at, column: 'Required' }, `is yes or no, not ${JSON.stringify(required)}`)
     }
     return {
       position: at,
@@ -199,8 +179,7 @@ const oursMark = / \(ours\)$/
 
 function unwrapCodeSpan(place: SourcePosition, cell: string): string {
   const code = /^`([^`]+)`$/.exec(cell)?.[1]
-  if (code === undefined)
-    throw specificationError(place, `${JSON.stringify(cell)} is not one code span`)
+  if (code === undefined) fail(place, `${JSON.stringify(cell)} is not one code span`)
   return code
 }
 

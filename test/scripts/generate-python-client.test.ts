@@ -7,7 +7,7 @@ import { staleFiles } from '#scripts/generate-contract.ts'
 import { generatePythonClient } from '#scripts/generate-python-client.ts'
 
 const root = join(import.meta.dirname, '../..')
-const generated = generatePythonClient(contractDocument)
+const generated = generatePythonClient()
 const [types, operations, client] = ['types', 'operations', 'async_vault'].map(name =>
   generated.get(`${name}.py`)!,
 )

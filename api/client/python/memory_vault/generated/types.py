@@ -6,135 +6,6 @@ from __future__ import annotations
 from typing import Any, Dict, List, Literal, TypedDict, Union
 
 
-# A whole Memory Key.
-DestinationKey = str
-
-MetadataValue = Union[str, float, bool]
-
-# Fields that a client gives to what it stores, such as `agent_id`, `run_id`, `source`: at most 16,
-# each with a name of 1 to 64 letters, digits, `.`, `_` and `-`, and a text of at most 256
-# characters, a number or a boolean. A number beyond 2^53 is a 400: JSON readers round it, so ids of
-# 64 bits are sent as text. Reflections have none, and of shared memories those alone that were
-# seeded with it. A redaction policy applies to its names and values: a name with private data
-# becomes `redacted-card`.
-Metadata = Dict[str, MetadataValue]
-
-MetadataChoice = Union[str, float, bool, List[MetadataValue]]
-
-# Only memories with each of these fields and this value, or one of up to 32 listed ones; at most 16
-# fields. It leaves out what has none, such as reflections.
-MetadataFilter = Dict[str, MetadataChoice]
-
-MatchReason = Literal["words", "similarity", "name", "time", "reply"]
-
-# A name people read.
-Name = str
-
-# A model as its provider names it, or provider-prefixed.
-ModelName = str
-
-# How the organization calls a member: an email, or any other text.
-TeamMemberId = str
-
-# Labels of tags, or `*` for every tag there is and will be. The roles of one person may allow 1,000
-# different ones together; more is a 400.
-AllowedTags = List[str]
-
-RoleIds = List[str]
-
-TagExamples = List[str]
-
-# POST /v1/audio/transcriptions
-TranscribeAnswer = Any
-
-# POST /v1/audio/speech
-SpeakAnswer = bytes
-
-# POST /v1/models/:model:streamGenerateContent
-StreamGenerateContentAnswer = Any
-
-# POST /v1beta/models/:model:streamGenerateContent
-StreamGenerateContentBetaAnswer = Any
-
-# What a memory is: 1 is raw, what was said word for word; 2 is a reflection, what happened; 3 is a
-# high-level reflection, what it means.
-Tier = Literal[1, 2, 3]
-
-# How much a reflection matters. Raw memories carry none.
-Importance = int
-
-# Who said it.
-Role = Literal["user", "assistant", "system"]
-
-# Names a session; the client chooses it. Header, body and query are alike, and must agree where
-# several are there.
-SessionId = str
-
-# The id that a product has for one of its users: unique in the account, compared in Unicode form
-# NFC and without white space around it. What programs write for a missing value (`undefined`,
-# `null`, `NaN`, `None`) is no id.
-ExternalId = str
-
-# Names the vector space of a vault: `local`, or a provider-prefixed embedding model. Where none is
-# named it is the one the vault stands in: that of the service's default model when the vault was
-# made, or of the last one it was re-embedded with.
-EmbeddingModel = str
-
-# A model provider of this service: openai, anthropic, google, openrouter, xai, deepseek, mistral,
-# groq, cerebras, together, fireworks, ollama, vllm, or one that its operator has named. `GET
-# /v1/account/provider-keys` lists them.
-Provider = str
-
-# A time that comes in, in any of three forms: a day such as `2026-11-20`, ISO 8601 such as
-# `2026-11-20T15:15:00Z` (its seconds may be left out; `2026-11-20 16:15:00+01`, as PostgreSQL
-# writes it, is the same time), or milliseconds since 1970, whose fraction is cut off. A time
-# without a zone is UTC. A day is its beginning at 00:00 UTC, and where it ends a span it counts
-# whole. A number above 0 and below 10^11 is plainly seconds and is refused.
-Moment = Union[str, float]
-
-# A point in time in milliseconds since 1970, negative before; of the years 1 to 9999.
-EpochMs = int
-
-# Private data that is looked for. `secret` is keys and tokens of known makers, private keys, signed
-# tokens, passwords in addresses and behind their name, in 30 languages and with a prefix such as
-# `DB_`; card and bank account numbers and national ids count only when their check digits agree, in
-# digits and spaces of any script.
-RedactionKind = Literal["secret", "card", "iban", "national-id", "email", "phone", "ip"]
-
-# Days that memories are kept, from the moment they are stored, rounded down to the full hour. null:
-# without end.
-RetentionDays = Union[int, None]
-
-# What is kept of a model call beside its exchange. `off`: nothing, and what is there is deleted;
-# `ids`: traces are shown without texts, and no call can be replayed; `texts`: with the texts that
-# the vault still has. A trace itself never holds a word of a memory or a request.
-TraceMode = Literal["off", "ids", "texts"]
-
-# When an answer is stored. `always`: unless a switch says otherwise; `with_input`: only where the
-# input that it answers is stored, too.
-StoreResponse = Literal["always", "with_input"]
-
-# `key.revoked`: at once, or at the end of the grace of a rotation. `vault.cleared`: everything of a
-# vault, not a session alone. `key.reminted`: the owner put it in the place of a lost one.
-# `key.revealed`: an admin read a member key, or the owner that of a user. `role.assigned`: a user
-# has other roles.
-AccountAction = Literal["key.minted", "key.rotated", "key.reminted", "key.revoked", "key.revealed", "admin_key.issued", "admin_key.revoked", "provider_key.stored", "provider_key.deleted", "policy.changed", "webhook.created", "webhook.changed", "webhook.deleted", "organization.created", "organization.changed", "organization.deleted", "organization.exported", "instructions.changed", "role.created", "role.changed", "role.deleted", "role.assigned", "tag.created", "tag.changed", "tag.deleted", "tag.applied", "user.created", "user.changed", "user.deleted", "reviewer.created", "reviewer.deleted", "vault.cleared", "account.exported", "balance.changed", "payment_method.changed"]
-
-Tags = List[str]
-
-# What has become of a turn: its passes go on or wait, are done, or were given up after the last
-# try, until `POST /v1/orgs/:orgId/pipeline/redrive`.
-TurnState = Literal["waiting", "done", "given_up"]
-
-# `operation.finished`: queued work is done, failed or cancelled: `{operation_id, kind, state,
-# session_id, key, created_at, finished_at}`. `reflection.suggested`: what waits for consolidation
-# has reached the threshold: `{key, tier, raw_units, raw_tokens, tier2_count, tier2_importance}`.
-# `review.waiting`: a shared memory waits for a person: `{org_id, mem_id, confidence, tags}`.
-# `key.revoked`: a Memory Key of the account, or of a member, has ended before its time: `{key,
-# name, kind, key_id, org_id, external_id}`. There are no events of the private vaults of members.
-WebhookEvent = Literal["operation.finished", "reflection.suggested", "review.waiting", "key.revoked"]
-
-
 class ProviderModels(TypedDict):
     provider: str
     # as the provider names them
@@ -3438,8 +3309,136 @@ DeleteIdsAnswer = Union[DeleteIdsDone, DeleteIdsPreview]
 # POST /v1/memory/consolidate/checkout
 CheckoutAnswer = Union[CheckedOutBatch, NothingToConsolidate]
 
+# A whole Memory Key.
+DestinationKey = str
+
 # POST /v1/memory/transfer
 TransferAnswer = Union[TransferDone, TransferPreview]
 
 # POST /v1/memory/graft
 GraftAnswer = Union[GraftDone, GraftPreview]
+
+MetadataValue = Union[str, float, bool]
+
+# Fields that a client gives to what it stores, such as `agent_id`, `run_id`, `source`: at most 16,
+# each with a name of 1 to 64 letters, digits, `.`, `_` and `-`, and a text of at most 256
+# characters, a number or a boolean. A number beyond 2^53 is a 400: JSON readers round it, so ids of
+# 64 bits are sent as text. Reflections have none, and of shared memories those alone that were
+# seeded with it. A redaction policy applies to its names and values: a name with private data
+# becomes `redacted-card`.
+Metadata = Dict[str, MetadataValue]
+
+MetadataChoice = Union[str, float, bool, List[MetadataValue]]
+
+# Only memories with each of these fields and this value, or one of up to 32 listed ones; at most 16
+# fields. It leaves out what has none, such as reflections.
+MetadataFilter = Dict[str, MetadataChoice]
+
+MatchReason = Literal["words", "similarity", "name", "time", "reply"]
+
+# A name people read.
+Name = str
+
+# A model as its provider names it, or provider-prefixed.
+ModelName = str
+
+# How the organization calls a member: an email, or any other text.
+TeamMemberId = str
+
+# Labels of tags, or `*` for every tag there is and will be. The roles of one person may allow 1,000
+# different ones together; more is a 400.
+AllowedTags = List[str]
+
+RoleIds = List[str]
+
+TagExamples = List[str]
+
+# POST /v1/audio/transcriptions
+TranscribeAnswer = Any
+
+# POST /v1/audio/speech
+SpeakAnswer = bytes
+
+# POST /v1/models/:model:streamGenerateContent
+StreamGenerateContentAnswer = Any
+
+# POST /v1beta/models/:model:streamGenerateContent
+StreamGenerateContentBetaAnswer = Any
+
+# What a memory is: 1 is raw, what was said word for word; 2 is a reflection, what happened; 3 is a
+# high-level reflection, what it means.
+Tier = Literal[1, 2, 3]
+
+# How much a reflection matters. Raw memories carry none.
+Importance = int
+
+# Who said it.
+Role = Literal["user", "assistant", "system"]
+
+# Names a session; the client chooses it. Header, body and query are alike, and must agree where
+# several are there.
+SessionId = str
+
+# The id that a product has for one of its users: unique in the account, compared in Unicode form
+# NFC and without white space around it. What programs write for a missing value (`undefined`,
+# `null`, `NaN`, `None`) is no id.
+ExternalId = str
+
+# Names the vector space of a vault: `local`, or a provider-prefixed embedding model. Where none is
+# named it is the one the vault stands in: that of the service's default model when the vault was
+# made, or of the last one it was re-embedded with.
+EmbeddingModel = str
+
+# A model provider of this service: openai, anthropic, google, openrouter, xai, deepseek, mistral,
+# groq, cerebras, together, fireworks, ollama, vllm, or one that its operator has named. `GET
+# /v1/account/provider-keys` lists them.
+Provider = str
+
+# A time that comes in, in any of three forms: a day such as `2026-11-20`, ISO 8601 such as
+# `2026-11-20T15:15:00Z` (its seconds may be left out; `2026-11-20 16:15:00+01`, as PostgreSQL
+# writes it, is the same time), or milliseconds since 1970, whose fraction is cut off. A time
+# without a zone is UTC. A day is its beginning at 00:00 UTC, and where it ends a span it counts
+# whole. A number above 0 and below 10^11 is plainly seconds and is refused.
+Moment = Union[str, float]
+
+# A point in time in milliseconds since 1970, negative before; of the years 1 to 9999.
+EpochMs = int
+
+# Private data that is looked for. `secret` is keys and tokens of known makers, private keys, signed
+# tokens, passwords in addresses and behind their name, in 30 languages and with a prefix such as
+# `DB_`; card and bank account numbers and national ids count only when their check digits agree, in
+# digits and spaces of any script.
+RedactionKind = Literal["secret", "card", "iban", "national-id", "email", "phone", "ip"]
+
+# Days that memories are kept, from the moment they are stored, rounded down to the full hour. null:
+# without end.
+RetentionDays = Union[int, None]
+
+# What is kept of a model call beside its exchange. `off`: nothing, and what is there is deleted;
+# `ids`: traces are shown without texts, and no call can be replayed; `texts`: with the texts that
+# the vault still has. A trace itself never holds a word of a memory or a request.
+TraceMode = Literal["off", "ids", "texts"]
+
+# When an answer is stored. `always`: unless a switch says otherwise; `with_input`: only where the
+# input that it answers is stored, too.
+StoreResponse = Literal["always", "with_input"]
+
+# `key.revoked`: at once, or at the end of the grace of a rotation. `vault.cleared`: everything of a
+# vault, not a session alone. `key.reminted`: the owner put it in the place of a lost one.
+# `key.revealed`: an admin read a member key, or the owner that of a user. `role.assigned`: a user
+# has other roles.
+AccountAction = Literal["key.minted", "key.rotated", "key.reminted", "key.revoked", "key.revealed", "admin_key.issued", "admin_key.revoked", "provider_key.stored", "provider_key.deleted", "policy.changed", "webhook.created", "webhook.changed", "webhook.deleted", "organization.created", "organization.changed", "organization.deleted", "organization.exported", "instructions.changed", "role.created", "role.changed", "role.deleted", "role.assigned", "tag.created", "tag.changed", "tag.deleted", "tag.applied", "user.created", "user.changed", "user.deleted", "reviewer.created", "reviewer.deleted", "vault.cleared", "account.exported", "balance.changed", "payment_method.changed"]
+
+Tags = List[str]
+
+# What has become of a turn: its passes go on or wait, are done, or were given up after the last
+# try, until `POST /v1/orgs/:orgId/pipeline/redrive`.
+TurnState = Literal["waiting", "done", "given_up"]
+
+# `operation.finished`: queued work is done, failed or cancelled: `{operation_id, kind, state,
+# session_id, key, created_at, finished_at}`. `reflection.suggested`: what waits for consolidation
+# has reached the threshold: `{key, tier, raw_units, raw_tokens, tier2_count, tier2_importance}`.
+# `review.waiting`: a shared memory waits for a person: `{org_id, mem_id, confidence, tags}`.
+# `key.revoked`: a Memory Key of the account, or of a member, has ended before its time: `{key,
+# name, kind, key_id, org_id, external_id}`. There are no events of the private vaults of members.
+WebhookEvent = Literal["operation.finished", "reflection.suggested", "review.waiting", "key.revoked"]
