@@ -4,11 +4,7 @@ import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { toBinaryVector, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
-import {
-  contentHash,
-  withWriteTimeout,
-  ignoreDuplicateKeys,
-} from '#shared/vault/base/memories.mongo.ts'
+import { contentHash, ignoreDuplicateKeys } from '#shared/vault/base/memories.mongo.ts'
 import {
   pendingPartition,
   type SharedMemory,
@@ -16,6 +12,7 @@ import {
   vaultFilter,
 } from '#shared/org/memories/shared-memories.mongo.ts'
 import { tagSetKey, sortUniqueTags } from '#shared/domain/tags.ts'
+import { withWriteTimeout } from '#shared/storage/mongo/commands.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>

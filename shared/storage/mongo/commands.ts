@@ -86,3 +86,10 @@ export const idsFilter = (scope: Pick<VaultScope, 'vault' | 'epoch'>, ids: reado
   ...epochFilter(scope),
   _id: { $in: [...ids] },
 })
+
+/** Ids in one command: the engine re-reads its buffer for every chunk of a long message. */
+const idsMax = 2_000
+
+export function* idBatches(ids: readonly string[]): Generator<string[]> {
+  for (let start = 0; start < ids.length; start += idsMax) yield ids.slice(start, start + idsMax)
+}

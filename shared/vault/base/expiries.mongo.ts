@@ -4,7 +4,6 @@ import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { expiryIndex, idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
-import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
 import {
   acknowledged,
   countDocuments,
@@ -12,6 +11,7 @@ import {
   findDocument,
   epochFilter,
   idsFilter,
+  withWriteTimeout,
 } from '#shared/storage/mongo/commands.ts'
 
 type Collections = Pick<Mongo, 'memories'>

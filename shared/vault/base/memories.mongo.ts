@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Binary, MongoBulkWriteError } from 'mongodb'
-import { Refusal } from '#shared/core/errors.ts'
 import { createSlices } from '#shared/core/event-loop.ts'
-import { withTimeout } from '#shared/core/with-timeout.ts'
 import { metadataTerms } from '#shared/domain/metadata.ts'
 import type { EmbeddedMemory, Memory, VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
@@ -16,7 +14,13 @@ import {
 import { idIndex, partitionIndex, tagSetIndex } from '#shared/storage/mongo/indexes.ts'
 import { partitionFilter, type Partition } from '#shared/storage/mongo/partition.ts'
 import { isUnconfirmed } from '#shared/storage/mongo/server-errors.ts'
-import { aggregateDocuments, findDocuments, epochFilter } from '#shared/storage/mongo/commands.ts'
+import {
+  aggregateDocuments,
+  findDocuments,
+  epochFilter,
+  countDocuments,
+  withWriteTimeout,
+} from '#shared/storage/mongo/commands.ts'
 
 type Stats = {
   memories: number
@@ -45,7 +49,6 @@ const streamBatchRows = 20
 
 /** Loading 100,000 memories took 42 s on a busy machine. */
 const loadDeadlineMs = 180_000
-const writeDeadlineMs = 20_000
 
 export const duplicateKeyCode = 11_000
 
@@ -125,10 +128,8 @@ export class MemoryStore {
 
   /** The number of memories in a vault space. */
   async count(scope: VaultScope, partition: Partition, space: string): Promise<number> {
-    const options = { hint: partitionIndex, signal: deadline(this.#memories) }
-    return this.#memories
-      .countDocuments(partitionFilter(scope, partition, space), options)
-      .catch(refuseWhenUnreachable)
+    const filter = partitionFilter(scope, partition, space)
+    return countDocuments(this.#memories, filter, { hint: partitionIndex })
   }
 
   /** Totals of the memories of a vault, sessions included, without those of cleared session epochs. */
@@ -172,12 +173,6 @@ const totals = {
 /** SHA-256 of the NFC text without outer white space: equal for memories of the same content. */
 export const contentHash = (text: string): Buffer =>
   createHash('sha256').update(text.normalize('NFC').trim()).digest()
-
-/** Refuses a write that is not acknowledged in 20 s; writes take no signal, and a retry stores once. */
-export const withWriteTimeout = <Result>(write: Promise<Result>): Promise<Result> =>
-  withTimeout(write, writeDeadlineMs, () => {
-    throw new Refusal('unavailable', 'The memory store does not answer')
-  })
 
 /** A new document: raw and not consolidated. */
 export function toMemoryDocument(memory: NewMemory, space: string): MemoryDocument {

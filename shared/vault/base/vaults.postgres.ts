@@ -148,6 +148,27 @@ export async function findSessionEpochs(
   return new Map(rows.map(({ session, epoch }) => [session, epoch]))
 }
 
+/** Rows without those whose session was cleared since they were stored. */
+export async function withoutClearedSessions<
+  Row extends { session: string | null; sessionEpoch: number },
+>(query: Query, scope: Pick<VaultScope, 'vault'>, rows: readonly Row[]): Promise<Row[]> {
+  const sessions = new Set(rows.flatMap(({ session }) => session ?? []))
+  const epochs = await findSessionEpochs(query, scope, [...sessions])
+  return rows.filter(
+    ({ session, sessionEpoch }) => session === null || sessionEpoch === (epochs.get(session) ?? 0),
+  )
+}
+
+/** The changes of memories in one list per session. */
+export const changesBySession = (
+  rows: readonly { id: string; session: string | null }[],
+  toChange: (ids: string[]) => Omit<PartitionChange, 'session'>,
+): PartitionChange[] =>
+  Array.from(
+    Map.groupBy(rows, ({ session }) => session),
+    ([session, those]) => ({ session, ...toChange(those.map(({ id }) => id)) }),
+  )
+
 /** The current epoch of a vault; undefined when it was deleted. */
 export async function findEpoch(
   query: Query,

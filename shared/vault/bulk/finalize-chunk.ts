@@ -1,3 +1,4 @@
+import { addDebt, debtOf } from '#shared/vault/base/debt-of-memories.ts'
 import { settleStep, type StepResult } from '#shared/vault/base/long-operation.ts'
 import type { LineError } from '#shared/domain/file-types.ts'
 import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
@@ -8,7 +9,7 @@ import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import { findSessionEpochs, lockVault } from '#shared/vault/base/vaults.postgres.ts'
 import type { BulkChunk } from '#shared/vault/bulk/files.postgres.ts'
-import { debtContribution, type PlannedItem } from '#shared/vault/bulk/plan-items.ts'
+import type { PlannedItem } from '#shared/vault/bulk/plan-items.ts'
 import { acceptedSessionEpoch } from '#shared/vault/bulk/upload-lines.ts'
 
 /** How far a file is, and how it ended. */
@@ -108,15 +109,10 @@ const idsOf = (items: readonly PlannedItem[] = []): string[] =>
   items.map(({ planned }) => planned.id)
 
 function sumDebtChange(written: readonly PlannedItem[]): DebtChange {
-  const sum = { rawUnits: 0, rawTokens: 0, tier2Count: 0, tier2Importance: 0, tier2Tokens: 0 }
-  const add = (share: DebtChange, sign: 1 | -1): void => {
-    for (const field of Object.keys(sum) as (keyof DebtChange)[]) {
-      sum[field] += sign * (share[field] ?? 0)
-    }
-  }
-  for (const { memory, planned } of written) {
-    add(debtContribution({ ...memory, consolidated: memory.restored?.consolidated ?? false }), 1)
-    if (planned.was) add(planned.was.debt, -1)
-  }
-  return sum
+  const added = written.map(({ memory }) => ({
+    ...memory,
+    consolidated: memory.restored?.consolidated ?? false,
+  }))
+  const replaced = written.flatMap(({ planned }) => planned.was?.debt ?? [])
+  return replaced.reduce((sum, debt) => addDebt(sum, debt, -1), debtOf(added))
 }

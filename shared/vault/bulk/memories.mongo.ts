@@ -5,14 +5,18 @@ import {
   insertBatches,
   toMemoryDocument,
   duplicateKeyCode,
-  withWriteTimeout,
   type NewMemory,
 } from '#shared/vault/base/memories.mongo.ts'
 import type { Partition } from '#shared/storage/mongo/partition.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { contentHashIndex, idIndex } from '#shared/storage/mongo/indexes.ts'
 import { isUnconfirmed } from '#shared/storage/mongo/server-errors.ts'
-import { findDocuments, epochFilter } from '#shared/storage/mongo/commands.ts'
+import {
+  findDocuments,
+  epochFilter,
+  idBatches,
+  withWriteTimeout,
+} from '#shared/storage/mongo/commands.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
@@ -31,9 +35,6 @@ export type StoredState = Pick<
   'session' | 'session_epoch' | 'tier' | 'tokens' | 'importance' | 'consolidated' | 'operation'
 > & { isLive: boolean }
 
-/** Ids in one query: a list of this length costs the server little. */
-const idsMax = 2_000
-
 /** The documents of these ids in the vault; ids without one are left out. */
 export async function findStoredStates(
   { memories }: Collections,
@@ -41,10 +42,10 @@ export async function findStoredStates(
   ids: readonly string[],
 ): Promise<Map<string, StoredState>> {
   const states = new Map<string, StoredState>()
-  for (let start = 0; start < ids.length; start += idsMax) {
+  for (const part of idBatches(ids)) {
     const rows = await findDocuments(
       memories,
-      { vault: { $eq: vault }, _id: { $in: ids.slice(start, start + idsMax) } },
+      { vault: { $eq: vault }, _id: { $in: part } },
       {
         projection: { text: 0, hash: 0, vectors: 0, sources: 0 },
         hint: idIndex,

@@ -1,3 +1,4 @@
+import { debtOf } from '#shared/vault/base/debt-of-memories.ts'
 import type { PlannedMemory } from '#shared/domain/file-types.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import {
@@ -6,7 +7,6 @@ import {
   type StoredState,
 } from '#shared/vault/bulk/memories.mongo.ts'
 import { findSessionEpochs } from '#shared/vault/base/vaults.postgres.ts'
-import type { DebtChange } from '#shared/domain/vault-change.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import { createHash } from 'node:crypto'
 
@@ -96,24 +96,10 @@ export async function readStoredStates(
   return states
 }
 
-/** What a memory adds to the debt: nothing unless it is in the core vault and no reflection covers it. */
-export function debtContribution(memory: {
-  session: string | null
-  tier: number
-  tokens: number
-  importance?: number | undefined
-  consolidated: boolean
-}): DebtChange {
-  const { session, tier, tokens, importance = 0, consolidated } = memory
-  if (session !== null || consolidated || tier === 3) return {}
-  if (tier === 1) return { rawUnits: 1, rawTokens: tokens }
-  return { tier2Count: 1, tier2Importance: importance, tier2Tokens: tokens }
-}
-
 function planForExisting(id: string, state: StoredState, replaces: boolean): PlannedMemory {
   if (!replaces) return { id, as: 'skip' }
   const session = state.session || null
-  return { id, as: 'replace', was: { session, debt: debtContribution({ ...state, session }) } }
+  return { id, as: 'replace', was: { session, debt: debtOf([{ ...state, session }]) } }
 }
 
 const planForNew = (id: string, firstChoice: string | undefined): PlannedMemory =>

@@ -4,13 +4,12 @@ import {
   markConsolidated,
   type ConsolidatedTotals,
 } from '#shared/vault/consolidate/reflections.mongo.ts'
+import { deleteLease, findLease, finalizeLease } from '#shared/vault/consolidate/leases.postgres.ts'
 import {
-  deleteLease,
-  findLease,
-  lockEpoch,
-  finalizeLease,
-} from '#shared/vault/consolidate/leases.postgres.ts'
-import { changeVault, takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
+  changeVault,
+  lockVault,
+  takeVaultAdvisoryLock,
+} from '#shared/vault/base/vaults.postgres.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
@@ -71,7 +70,7 @@ function consolidate(
   return postgres.transaction(async tx => {
     await takeVaultAdvisoryLock(tx, job.vault, 'contents')
     const consolidated = await markConsolidated(mongo, job, sourceIds)
-    if ((await lockEpoch(tx, job.vault)) !== job.epoch) {
+    if ((await lockVault(tx, job.vault)).epoch !== job.epoch) {
       await deleteLease(tx, job)
       return null
     }

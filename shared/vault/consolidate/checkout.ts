@@ -13,11 +13,10 @@ import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import {
   clearDebt,
   findLease,
-  lockEpoch,
   insertLease,
   leasedIds,
 } from '#shared/vault/consolidate/leases.postgres.ts'
-import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
+import { lockVault, takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
 import { consolidationLock, type Lease, type SourceTier, type Span } from '#shared/domain/lease.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
@@ -144,7 +143,7 @@ async function recomputeDebt(
   tier: SourceTier,
 ): Promise<void> {
   // The lock makes memories stored at this moment join the debt after this transaction.
-  const epoch = await lockEpoch(tx, scope.vault)
+  const { epoch } = await lockVault(tx, scope.vault)
   if (epoch === scope.epoch && !(await hasUnconsolidated(mongo, scope, tier))) {
     await clearDebt(tx, scope.vault, tier)
   }

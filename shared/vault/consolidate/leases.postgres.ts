@@ -114,16 +114,6 @@ export async function commitLease(
   return rowCount === 1
 }
 
-/** Locks a vault's row until the transaction ends. @returns its epoch. */
-export async function lockEpoch({ query }: Transaction, vault: string): Promise<number> {
-  const { rows } = await query<{ epoch: number }>(
-    'select epoch from vaults where id = $1 for no key update',
-    [vault],
-    'leases.epoch',
-  )
-  return rows[0]!.epoch
-}
-
 /** @returns false when another run has finalized it: its effects must not count twice. */
 export async function finalizeLease(
   { query }: Transaction,

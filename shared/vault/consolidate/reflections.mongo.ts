@@ -2,11 +2,7 @@ import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import {
-  toMemoryDocument,
-  withWriteTimeout,
-  ignoreDuplicateKeys,
-} from '#shared/vault/base/memories.mongo.ts'
+import { toMemoryDocument, ignoreDuplicateKeys } from '#shared/vault/base/memories.mongo.ts'
 import { partitionFilter } from '#shared/storage/mongo/partition.ts'
 import type { SourceTier, Span } from '#shared/domain/lease.ts'
 import { idIndex, unconsolidatedIndex } from '#shared/storage/mongo/indexes.ts'
@@ -18,6 +14,8 @@ import {
   findDocument,
   epochFilter,
   idsFilter,
+  idBatches,
+  withWriteTimeout,
 } from '#shared/storage/mongo/commands.ts'
 
 /** An unconsolidated memory; `covers`: its own time, or the period of a reflection. */
@@ -36,9 +34,7 @@ const corePartition = { session: null, sessionEpoch: 0 }
 
 const projection = { text: 1, at: 1, tokens: 1, importance: 1, covers: 1 } as const
 
-/** Ids per command: the engine re-reads its buffer for every chunk, so messages stay well below 2 MB. */
-const idsMax = 2_000
-/** Bytes per write, for the same reason. */
+/** Bytes per write: the engine re-reads its buffer for every chunk. */
 const writeBytes = 1_500_000
 
 /**
@@ -224,7 +220,3 @@ function toReflectionDocument(
 /** A copy, since offsets in the decoder's pool may not be aligned to floats. */
 const decodeVector = (base64: string): Float32Array =>
   new Float32Array(Uint8Array.from(Buffer.from(base64, 'base64')).buffer)
-
-function* idBatches(ids: readonly string[]): Generator<string[]> {
-  for (let start = 0; start < ids.length; start += idsMax) yield ids.slice(start, start + idsMax)
-}

@@ -17,7 +17,7 @@ import { lockVaultsOf } from '#shared/operations/vault-locks.postgres.ts'
 import { deleteJobs } from '#shared/storage/queue/queue-admin.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
-import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
+import { changeVault, changesBySession } from '#shared/vault/base/vaults.postgres.ts'
 import { findStoredStates } from '#shared/vault/bulk/memories.mongo.ts'
 import { copyIdOf } from '#shared/core/ids.ts'
 import type { PlannedMemory } from '#shared/domain/file-types.ts'
@@ -114,20 +114,18 @@ async function discardUnfinished(
   for (const { vault, ids } of [...ingested, ...promised]) {
     const states = await findStoredStates(mongo, { vault, epoch: 0 }, ids)
     // Another operation may have stored or replaced the memory of an id.
-    const own = [...states].filter(([, state]) => state.operation === operation)
+    const own = [...states]
+      .filter(([, state]) => state.operation === operation)
+      .map(([id, { session }]) => ({ id, session: session || null }))
     if (own.length === 0) continue
     await new MemoryStore(mongo).discard(
       { vault },
-      own.map(([id]) => id),
+      own.map(({ id }) => id),
     )
-    const bySession = Map.groupBy(own, ([, { session }]) => session)
     await changeVault(
       tx,
       vault,
-      [...bySession].map(([session, those]) => ({
-        session: session || null,
-        removed: those.map(([id]) => id),
-      })),
+      changesBySession(own, removed => ({ removed })),
     )
   }
 }

@@ -22,7 +22,8 @@ import { acceptOperation } from '#shared/operations/accept-operations.ts'
 import { findOpenOperations, finishOperation } from '#shared/operations/operations.postgres.ts'
 import {
   lockVault,
-  findSessionEpochs,
+  changesBySession,
+  withoutClearedSessions,
   changeVault,
   takeVaultAdvisoryLock,
 } from '#shared/vault/base/vaults.postgres.ts'
@@ -32,7 +33,7 @@ import type { Stores } from '#shared/storage/stores.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Log } from '#shared/core/log.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
-import type { DebtChange } from '#shared/domain/vault-change.ts'
+import { addDebt, debtOf } from '#shared/vault/base/debt-of-memories.ts'
 import { recordDeferredBill } from '#shared/billing/bill.postgres.ts'
 
 /** By then the request that accepted the deletion has done it, or its process has died. */
@@ -136,11 +137,7 @@ export async function executeDeletion(
 /** Live memories of the vault and of its sessions, without those of cleared sessions. */
 async function visibleIds({ postgres, mongo }: Stores, job: DeleteIdsJob): Promise<string[]> {
   const live = await findLiveMemories(mongo, job, job.ids)
-  const sessions = new Set(live.flatMap(({ session }) => session ?? []))
-  const epochs = await findSessionEpochs(postgres.query, job, [...sessions])
-  return live
-    .filter(({ session, sessionEpoch }) => sessionEpoch === (epochs.get(session ?? '') ?? 0))
-    .map(({ id }) => id)
+  return (await withoutClearedSessions(postgres.query, job, live)).map(({ id }) => id)
 }
 
 function finalizeDeletion(
@@ -159,7 +156,7 @@ function finalizeDeletion(
   return postgres.transaction(async tx => {
     // A source that it has released counts in the debt or is deleted, not both: see `tombstone`.
     if (mayRelease) await takeVaultAdvisoryLock(tx, vault, 'contents')
-    const released = mayRelease ? await countReleased(mongo, job) : noRelease
+    const released = mayRelease ? await countReleased(mongo, job) : {}
     const { epoch: current } = await lockVault(tx, vault)
     if (!(await finishOperation(tx, queue, operation, outcome))) return
     const tokens = overAt === undefined ? sum(tombstoned, row => row.tokens) : 0
@@ -172,52 +169,12 @@ function finalizeDeletion(
       await changeVault(
         tx,
         vault,
-        toPartitionChanges(tombstoned),
-        addDebt(deletionDebt(tombstoned), released),
+        changesBySession(tombstoned, removed => ({ removed })),
+        addDebt(released, debtOf(tombstoned), -1),
         queue,
       )
   })
 }
 
-const toPartitionChanges = (tombstoned: readonly TombstonedMemory[]) =>
-  [...Map.groupBy(tombstoned, ({ session }) => session)].map(([session, rows]) => ({
-    session,
-    removed: rows.map(({ id }) => id),
-  }))
-
-/** Unconsolidated memories leave the debt; those of sessions were never part of it. */
-function deletionDebt(tombstoned: readonly TombstonedMemory[]): DebtChange {
-  const waiting = tombstoned.filter(
-    ({ session, consolidated }) => session === null && !consolidated,
-  )
-  const raw = waiting.filter(({ tier }) => tier === 1)
-  const reflections = waiting.filter(({ tier }) => tier === 2)
-  return {
-    rawUnits: -raw.length,
-    rawTokens: -sum(raw, ({ tokens }) => tokens),
-    tier2Count: -reflections.length,
-    tier2Importance: -sum(reflections, ({ importance }) => importance),
-    tier2Tokens: -sum(reflections, ({ tokens }) => tokens),
-  }
-}
-
 export const sum = <Row>(rows: readonly Row[], of: (row: Row) => number): number =>
   rows.reduce((total, row) => total + of(row), 0)
-
-/** What a deletion adds that releases no source. */
-const noRelease: Required<DebtChange> = {
-  rawUnits: 0,
-  rawTokens: 0,
-  tier2Count: 0,
-  tier2Importance: 0,
-  tier2Tokens: 0,
-}
-
-/** The sum of two changes. */
-const addDebt = (one: DebtChange, other: DebtChange): DebtChange =>
-  Object.fromEntries(
-    (Object.keys(noRelease) as (keyof DebtChange)[]).map(field => [
-      field,
-      (one[field] ?? 0) + (other[field] ?? 0),
-    ]),
-  )

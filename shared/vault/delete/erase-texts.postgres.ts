@@ -24,11 +24,10 @@ export async function eraseTextsOutsideMemories(
          outcome = (outcome - 'errors')
            || case when outcome ? 'queries' then '{"queries": []}' else '{}' end::jsonb
            || case when outcome ? 'session' then '{"session": null}' else '{}' end::jsonb
-           || case when outcome ? 'session_id' then '{"session_id": null}' else '{}' end::jsonb
      where account in (select account from memory_keys where vault = $1
                        union select account from vaults where id = $1)
        and vault = $1 and epoch <= $2
-       and (session is not null or outcome ?| '{errors,queries,session,session_id}')`,
+       and (session is not null or outcome ?| '{errors,queries,session}')`,
     [vault, upTo],
     'words.operations',
   )

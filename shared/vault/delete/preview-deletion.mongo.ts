@@ -1,13 +1,13 @@
 import type { Caller } from '#shared/access/caller.ts'
 import type { Stores } from '#shared/storage/stores.ts'
-import { findSessionEpochs } from '#shared/vault/base/vaults.postgres.ts'
+import { withoutClearedSessions } from '#shared/vault/base/vaults.postgres.ts'
 import { sum } from '#shared/vault/delete/delete-memories.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import { metadataCondition } from '#shared/storage/mongo/partition.ts'
-import { findDocuments, epochFilter, idsFilter } from '#shared/storage/mongo/commands.ts'
+import { findDocuments, epochFilter, idsFilter, idBatches } from '#shared/storage/mongo/commands.ts'
 
 /** What a deletion would do. */
 export type DeletionPreview = {
@@ -22,9 +22,6 @@ export type DeletionPreview = {
   reflectionsLeft: number
 }
 
-/** Sources in one command: the engine re-reads its buffer for every chunk of a long message. */
-const idsMax = 2_000
-
 /** What `acceptAndDelete` would do with these ids now. Writes nothing. */
 export async function previewDeletion(
   stores: Stores,
@@ -32,7 +29,8 @@ export async function previewDeletion(
   ids: readonly string[],
 ): Promise<DeletionPreview> {
   const requested = [...new Set(ids.map(id => id.toLowerCase()))]
-  const found = await findVisible(stores, scope, requested)
+  const live = await findDeletable(stores.mongo, scope, requested)
+  const found = await withoutClearedSessions(stores.postgres.query, scope, live)
   const deleted = new Set(found.map(({ id }) => id))
   return {
     requested: requested.length,
@@ -40,20 +38,6 @@ export async function previewDeletion(
     tokens: sum(found, ({ tokens }) => tokens),
     ...(await lineageAfter(stores, scope, found, deleted)),
   }
-}
-
-/** Live memories of the vault and of its sessions, without those of cleared sessions. */
-async function findVisible(
-  { postgres, mongo }: Stores,
-  scope: Caller['scope'],
-  ids: readonly string[],
-): Promise<DeletableMemory[]> {
-  const live = await findDeletable(mongo, scope, ids)
-  const sessions = new Set(live.flatMap(({ session }) => session ?? []))
-  const epochs = await findSessionEpochs(postgres.query, scope, [...sessions])
-  return live.filter(
-    ({ session, sessionEpoch }) => sessionEpoch === (epochs.get(session ?? '') ?? 0),
-  )
 }
 
 async function lineageAfter(
@@ -70,12 +54,9 @@ async function lineageAfter(
   const sources = new Set(
     found.flatMap(({ batch, sources }) => (batch !== null && ended.has(batch) ? sources : [])),
   )
-  const kept = [...sources.difference(deleted)]
   let sourcesReleased = 0
-  for (let start = 0; start < kept.length; start += idsMax) {
-    const part = kept.slice(start, start + idsMax)
+  for (const part of idBatches([...sources.difference(deleted)]))
     sourcesReleased += (await findConsolidatedOnlyBy(mongo, scope, part, [...ended])).length
-  }
   return {
     sourcesReleased,
     reflectionsLeft: left.filter(({ batch }) => covering.has(batch)).length,

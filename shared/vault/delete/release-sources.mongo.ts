@@ -1,7 +1,7 @@
+import { addDebt, debtOf } from '#shared/vault/base/debt-of-memories.ts'
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
-import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { deadline } from '#shared/storage/mongo/deadline.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
 import {
   aggregateDocuments,
@@ -9,12 +9,10 @@ import {
   acknowledged,
   epochFilter,
   idsFilter,
+  idBatches,
 } from '#shared/storage/mongo/commands.ts'
 
 type Deletion = Pick<DeleteIdsJob, 'operation' | 'vault' | 'epoch' | 'ids'>
-
-/** Ids per command: the engine re-reads its buffer for every chunk of a long message. */
-const idsMax = 2_000
 
 /**
  * Makes the sources of deleted reflections unconsolidated again, where no reflection of their batch is left.
@@ -60,32 +58,16 @@ export async function releaseSources(
 export async function countReleased(
   mongo: Pick<Mongo, 'memories'>,
   deletion: Deletion,
-): Promise<Required<DebtChange>> {
-  const total = { rawUnits: 0, rawTokens: 0, tier2Count: 0, tier2Importance: 0, tier2Tokens: 0 }
-  const { operation, vault, epoch } = deletion
+): Promise<DebtChange> {
+  let total: DebtChange = {}
   for (const ids of idBatches(await findSourceIds(mongo, deletion))) {
-    const filter = idsFilter({ vault, epoch }, ids)
-    const rows = await mongo.memories
-      .find(
-        { ...filter, released_by: { $eq: operation } },
-        {
-          projection: { tier: 1, tokens: 1, importance: 1 },
-          hint: idIndex,
-          signal: deadline(mongo.memories),
-        },
-      )
-      .toArray()
-      .catch(refuseWhenUnreachable)
-    for (const { tier, tokens, importance = 0 } of rows) {
-      if (tier === 1) {
-        total.rawUnits++
-        total.rawTokens += tokens
-      } else {
-        total.tier2Count++
-        total.tier2Importance += importance
-        total.tier2Tokens += tokens
-      }
-    }
+    const rows = await findDocuments(
+      mongo.memories,
+      { ...idsFilter(deletion, ids), released_by: { $eq: deletion.operation } },
+      { projection: { tier: 1, tokens: 1, importance: 1 }, hint: idIndex },
+    )
+    const released = rows.map(row => ({ ...row, session: null, consolidated: false }))
+    total = addDebt(total, debtOf(released))
   }
   return total
 }
@@ -162,8 +144,4 @@ async function findLiveBatches(
     { hint: 'lineage' },
   )
   return new Set(rows.map(({ _id }) => _id))
-}
-
-function* idBatches(ids: readonly string[]): Generator<string[]> {
-  for (let start = 0; start < ids.length; start += idsMax) yield ids.slice(start, start + idsMax)
 }

@@ -1,3 +1,4 @@
+import { changesBySession } from '#shared/vault/base/vaults.postgres.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import { earliestExpiresAt, expiryFor } from '#shared/domain/expiry.ts'
 import {
@@ -99,7 +100,10 @@ export async function runRetentionStep(
     const isFirstRun = await settleStep(tx, queue, step, {
       counts: { looked: rows.length, changed: rescheduled.length },
       total,
-      changes: toSessionChanges(isRetry ? rows : rescheduled),
+      changes: changesBySession(isRetry ? rows : rescheduled, stored => ({
+        stored,
+        vectorsOnly: true,
+      })),
       ...(vault && {
         changed: vault.vault,
         next: { lastVault: vault.vault, after } satisfies RetentionInput,
@@ -146,13 +150,6 @@ const expiryUnder = ({ expiresAsked: requested, storedAt }: RetentionRow, days: 
   expiryFor({ requested, days, storedAt })
 
 const idsOf = (rows: readonly RetentionRow[]): string[] => rows.map(({ id }) => id)
-
-const toSessionChanges = (rows: readonly RetentionRow[]) =>
-  [...Map.groupBy(rows, ({ session }) => session)].map(([session, those]) => ({
-    session,
-    stored: idsOf(those),
-    vectorsOnly: true,
-  }))
 
 const superseded: OperationOutcome = {
   kind: 'failed',

@@ -22,7 +22,10 @@ import {
   tokensBeforeEdit,
   contentsLock,
 } from '#shared/vault/edit/finalize-edit.postgres.ts'
-import { findSessionEpochs, takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
+import {
+  takeVaultAdvisoryLock,
+  withoutClearedSessions,
+} from '#shared/vault/base/vaults.postgres.ts'
 import { applyRedaction } from '#shared/privacy/apply-redaction.ts'
 import { countTokensInSlices } from '#shared/core/tokens.ts'
 import type { EditJob } from '#shared/domain/job-payloads.ts'
@@ -169,11 +172,7 @@ async function refuseDuplicateText(
   content: { hash: Buffer; except: string },
 ): Promise<void> {
   const holders = await memoriesWithSameText(mongo, scope, content)
-  const sessions = holders.flatMap(({ session }) => session ?? [])
-  const epochs = await findSessionEpochs(query, scope, sessions)
-  const isLive = ({ session, sessionEpoch }: (typeof holders)[number]) =>
-    session === null || sessionEpoch === (epochs.get(session) ?? 0)
-  if (!holders.some(isLive)) return
+  if ((await withoutClearedSessions(query, scope, holders)).length === 0) return
   throw new Refusal(
     'conflict',
     'Another memory has this text already',

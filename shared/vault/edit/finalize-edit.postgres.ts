@@ -8,7 +8,7 @@ import {
 import { findEditableMemory, type EditableMemory } from '#shared/vault/edit/edits.mongo.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
-import { recordBill, type UsageEvent } from '#shared/billing/bill.postgres.ts'
+import { recordBill } from '#shared/billing/bill.postgres.ts'
 
 /** The advisory lock under which a vault's texts are compared with new ones. */
 export const contentsLock = 'contents'
@@ -42,46 +42,38 @@ export async function tokensBeforeEdit(
   return (await isEditFinalized(tx, edited.operation)) ? tokens : edited.before
 }
 
-/** Bills a written edit, moves the debt and makes the new text visible. */
+/**
+ * Bills a written edit, moves the debt and makes the new text visible, once. The caller holds the lock on the
+ * vault's contents. In a vault that was cleared since only the bill is written.
+ */
 export async function finalizeInTransaction(
   tx: Transaction,
   { operation, vault, epoch, account, keyHash }: EditJob,
   memory: EditableMemory,
   { tokens, before }: { tokens: number; before: number },
 ): Promise<void> {
+  if (await isEditFinalized(tx, operation)) return
   const { id, session } = memory
-  await finalizeEdit(tx, {
-    bill: {
-      id: operation,
-      account,
-      vault,
-      keyHash: Buffer.from(keyHash, 'hex'),
-      kind: 'edit',
-      session,
-      memoryTokens: tokens,
-    },
-    epoch,
-    id,
+  const vaultState = await lockVault(tx, vault)
+  await recordBill(tx, {
+    id: operation,
+    account,
+    vault,
+    keyHash: Buffer.from(keyHash, 'hex'),
+    kind: 'edit',
     session,
-    debt: debtChangeOf(memory, tokens - before),
+    memoryTokens: tokens,
   })
+  if (vaultState.epoch !== epoch) return
+  // Removed and stored: an index of a space the memory has left drops it, the others read it again.
+  const change = { session, removed: [id], stored: [id] }
+  await changeVault(tx, vault, [change], debtChangeOf(memory, tokens - before))
 }
 
 /** Only memories that no reflection covers count, and raw ones only in the core vault. */
 function debtChangeOf({ tier, session, consolidated }: EditableMemory, tokens: number): DebtChange {
   if (consolidated || session !== null || tier === 3) return {}
   return tier === 1 ? { rawTokens: tokens } : { tier2Tokens: tokens }
-}
-
-type EditEffects = {
-  /** Its id is the operation's. */
-  bill: UsageEvent
-  /** The vault's epoch when it was edited. */
-  epoch: number
-  /** The memory, and the session it is in. */
-  id: string
-  session: string | null
-  debt: DebtChange
 }
 
 /** Whether an edit is finalized: it has a bill. */
@@ -92,20 +84,4 @@ export async function isEditFinalized({ query }: Transaction, operation: string)
     'edits.settled',
   )
   return rows.length === 1
-}
-
-/**
- * Bills an edit, moves the debt and makes the new text visible, once. The caller holds the lock on the vault's
- * contents. In a vault that was cleared since only the bill is written.
- */
-async function finalizeEdit(
-  tx: Transaction,
-  { bill, epoch, id, session, debt }: EditEffects,
-): Promise<void> {
-  if (await isEditFinalized(tx, bill.id)) return
-  const vaultState = await lockVault(tx, bill.vault)
-  await recordBill(tx, bill)
-  if (vaultState.epoch !== epoch) return
-  // Removed and stored: an index of a space the memory has left drops it, the others read it again.
-  await changeVault(tx, bill.vault, [{ session, removed: [id], stored: [id] }], debt)
 }

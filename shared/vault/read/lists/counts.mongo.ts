@@ -1,11 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import { tiers, type Tier, type VaultScope } from '#shared/domain/memory.ts'
-import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { deadline } from '#shared/storage/mongo/deadline.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { partitionIndex, expiryIndex } from '#shared/storage/mongo/indexes.ts'
 import type { Filter } from 'mongodb'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import { aggregateDocuments, epochFilter } from '#shared/storage/mongo/commands.ts'
+import { aggregateDocuments, epochFilter, countDocuments } from '#shared/storage/mongo/commands.ts'
 
 type Counted = Pick<VaultScope, 'epoch' | 'revision'> & { counts: Record<Tier, number> }
 
@@ -42,20 +41,15 @@ async function readTierCounts(
   scope: VaultScope,
   at?: { $lte: Date },
 ): Promise<Record<Tier, number>> {
-  const signal = deadline(memories)
   const [raw = 0, reflections = 0, high = 0] = await Promise.all(
     tiers.map(tier =>
-      memories.countDocuments(
-        {
-          ...epochFilter(scope),
-          session: { $eq: '' },
-          tier: { $eq: tier },
-          ...(at && { at }),
-        },
-        { hint: partitionIndex, signal },
+      countDocuments(
+        memories,
+        { ...epochFilter(scope), session: { $eq: '' }, tier: { $eq: tier }, ...(at && { at }) },
+        { hint: partitionIndex },
       ),
     ),
-  ).catch(refuseWhenUnreachable)
+  )
   return { 1: raw, 2: reflections, 3: high }
 }
 
@@ -80,7 +74,7 @@ type DayCountOptions = {
 /** Counts the memories of a vault, sessions included, by the day they happened, oldest first. */
 export async function countDays(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch }: VaultScope,
+  scope: VaultScope,
   { clearedSessions, daysMax }: DayCountOptions,
 ): Promise<DayCount[]> {
   const cleared = clearedSessions.map(({ session, upTo }) => ({
@@ -88,7 +82,7 @@ export async function countDays(
     session_epoch: { $lte: upTo },
   }))
   const $match = {
-    ...epochFilter({ vault, epoch }),
+    ...epochFilter(scope),
     ...(cleared.length > 0 && { $nor: cleared }),
   }
   const days = await aggregateDocuments<DayRow>(
@@ -154,21 +148,19 @@ function aggregateTotals(
   which: Filter<MemoryDocument>,
   hint: string,
 ): Promise<(SessionTotals & { _id: string })[]> {
-  return memories
-    .aggregate<SessionTotals & { _id: string }>(
-      [
-        { $match: { ...epochFilter(scope), ...which } },
-        {
-          $group: {
-            _id: '$session',
-            memories: { $sum: 1 },
-            first: { $min: '$at' },
-            last: { $max: '$at' },
-          },
+  return aggregateDocuments(
+    memories,
+    [
+      { $match: { ...epochFilter(scope), ...which } },
+      {
+        $group: {
+          _id: '$session',
+          memories: { $sum: 1 },
+          first: { $min: '$at' },
+          last: { $max: '$at' },
         },
-      ],
-      { hint, signal: deadline(memories) },
-    )
-    .toArray()
-    .catch(refuseWhenUnreachable)
+      },
+    ],
+    { hint },
+  )
 }

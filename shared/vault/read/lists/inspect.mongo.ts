@@ -18,12 +18,11 @@ import {
   findDocuments,
   findDocument,
   epochFilter,
+  idBatches,
 } from '#shared/storage/mongo/commands.ts'
 
 /** Sources in one answer. */
 const sourcesMax = 500
-/** Ids in one command: the engine re-reads its buffer for every chunk of a long message. */
-const idsMax = 2_000
 
 export type MemoryInspection = {
   memory: MemoryLineage
@@ -82,8 +81,7 @@ async function liveSources(
 ): Promise<{ sources: Memory[]; liveCount: number }> {
   const sources: Memory[] = []
   let liveCount = 0
-  for (let start = 0; start < ids.length; start += idsMax) {
-    const batch = ids.slice(start, start + idsMax)
+  for (const batch of idBatches(ids)) {
     if (sources.length >= sourcesMax) {
       liveCount += await countCoreSources(mongo, scope, batch)
       continue
