@@ -8,6 +8,8 @@ import type {
   OrgRole,
   OrgTag,
   OrgUser,
+  OrgUsageSums,
+  Pipeline as PresentedPipeline,
 } from '#api/contract/generated/types.ts'
 import { maskMemberKey } from '#shared/access/key.ts'
 import type { RevealedMemberKey } from '#shared/org/admin/member-keys.ts'
@@ -17,6 +19,8 @@ import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
 import type { RoleRow } from '#shared/org/base/roles.postgres.ts'
 import type { TagRow } from '#shared/org/base/tags.postgres.ts'
 import type { UserRow } from '#shared/org/base/users.postgres.ts'
+import type { OrgUsageRow } from '#shared/org/base/org-usage.postgres.ts'
+import type { Pipeline } from '#shared/org/admin/pipeline-status.ts'
 
 export const presentOrg = (org: OrgRow): Organization => ({
   org_id: org.id,
@@ -98,4 +102,37 @@ export const presentInstructions = (instructions: InstructionsRow): OrgInstructi
   anti_rules: instructions.antiRules,
   exec_rules: instructions.execRules,
   updated_at: instructions.updatedAt.getTime(),
+})
+
+export const presentPipeline = (pipeline: Pipeline): PresentedPipeline => ({
+  state: pipeline.state,
+  since: pipeline.state === 'faulty' ? (pipeline.faultSince?.getTime() ?? null) : null,
+  last_error: pipeline.fault,
+  waiting: pipeline.waiting,
+  given_up: pipeline.givenUp,
+  paused: pipeline.paused,
+  daily_token_budget: pipeline.dailyTokenBudget,
+  spent_today: pipeline.spentToday,
+})
+
+/** Sums of calls and tokens, in all and by pass, member, model and day. */
+export const presentOrgUsage = (rows: readonly OrgUsageRow[]) => ({
+  total: sumOf(rows),
+  by_pass: groupSums(rows, ({ pass }) => pass),
+  by_member: groupSums(rows, ({ member }) => member),
+  by_model: groupSums(rows, ({ model }) => model),
+  by_day: groupSums(rows, ({ day }) => day),
+})
+
+const groupSums = (
+  rows: readonly OrgUsageRow[],
+  nameOf: (row: OrgUsageRow) => string,
+): Record<string, OrgUsageSums> =>
+  Object.fromEntries([...Map.groupBy(rows, nameOf)].map(([name, group]) => [name, sumOf(group)]))
+
+const sumOf = (rows: readonly OrgUsageRow[]): OrgUsageSums => ({
+  calls: rows.reduce((sum, { calls }) => sum + calls, 0),
+  input_tokens: rows.reduce((sum, { inputTokens }) => sum + inputTokens, 0),
+  cached_input_tokens: rows.reduce((sum, { cachedTokens }) => sum + cachedTokens, 0),
+  output_tokens: rows.reduce((sum, { outputTokens }) => sum + outputTokens, 0),
 })

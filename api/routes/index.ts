@@ -19,21 +19,15 @@ import { shares } from '#api/routes/shares.ts'
 import { traces } from '#api/routes/traces.ts'
 import { webhooks } from '#api/routes/webhooks.ts'
 import { orgs } from '#api/routes/orgs.ts'
-import { passes } from '#api/routes/orgs/debug/passes.ts'
-import { orgAudit } from '#api/routes/orgs/audit.ts'
+import { orgTrail } from '#api/routes/orgs/trail.ts'
 import { exportOrg } from '#api/routes/orgs/export.ts'
-import { instructions } from '#api/routes/orgs/instructions.ts'
-import { pipeline } from '#api/routes/orgs/pipeline.ts'
+import { extraction } from '#api/routes/orgs/extraction.ts'
 import { memberKeys } from '#api/routes/orgs/keys.ts'
 import { sharedMemories } from '#api/routes/orgs/memories.ts'
-import { memoryAudit } from '#api/routes/orgs/memories/audit.ts'
 import { memoryHistory } from '#api/routes/orgs/memories/history.ts'
-import { reviewers } from '#api/routes/orgs/reviewers.ts'
+import { members } from '#api/routes/orgs/members.ts'
 import { review } from '#api/routes/orgs/memories/review.ts'
-import { roleAssignments } from '#api/routes/orgs/role-assignments.ts'
-import { roles } from '#api/routes/orgs/roles.ts'
-import { tags } from '#api/routes/orgs/tags.ts'
-import { users } from '#api/routes/orgs/users.ts'
+import { rolesAndTags } from '#api/routes/orgs/roles-and-tags.ts'
 import type { Backend } from '#shared/backend.ts'
 
 type AddRoutes = (router: Router, backend: ApiBackend) => void
@@ -59,20 +53,14 @@ const routes: readonly AddRoutes[] = [
   operatorRoutes,
   orgs,
   memberKeys,
-  roles,
-  passes,
-  users,
-  roleAssignments,
-  tags,
-  instructions,
+  members,
+  rolesAndTags,
   sharedMemories,
-  memoryAudit,
   memoryHistory,
-  orgAudit,
-  pipeline,
+  orgTrail,
+  extraction,
   exportOrg,
   review,
-  reviewers,
 ]
 
 export function createRouter(

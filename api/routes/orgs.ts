@@ -3,8 +3,7 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { admin, loadedOrg, reviewer } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import type { ChangeOrgBody } from '#api/contract/generated/types.ts'
-import { presentPipeline } from '#api/present/org-pipeline.ts'
-import { presentOrg } from '#api/present/org.ts'
+import { presentPipeline, presentOrg } from '#api/present/org.ts'
 import {
   changeOrganization,
   createOrganization,

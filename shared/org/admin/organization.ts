@@ -1,3 +1,4 @@
+import defaultModelsJson from '#shared/org/admin/default-models.json' with { type: 'json' }
 import { retireVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Admin } from '#shared/access/admin.ts'
@@ -38,27 +39,7 @@ import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 type DefaultModels = { extract: string; classify: string }
 
 /** The models of each built-in provider when an admin names none. */
-const defaultModels: Record<BuiltInName, DefaultModels> = {
-  openai: { extract: 'gpt-5', classify: 'gpt-5-mini' },
-  anthropic: { extract: 'claude-sonnet-5', classify: 'claude-haiku-4-5' },
-  google: { extract: 'gemini-2.5-pro', classify: 'gemini-2.5-flash' },
-  openrouter: { extract: 'openai/gpt-5', classify: 'openai/gpt-5-mini' },
-  xai: { extract: 'grok-4', classify: 'grok-3-mini' },
-  deepseek: { extract: 'deepseek-chat', classify: 'deepseek-chat' },
-  mistral: { extract: 'mistral-large-latest', classify: 'mistral-small-latest' },
-  groq: { extract: 'llama-3.3-70b-versatile', classify: 'llama-3.1-8b-instant' },
-  cerebras: { extract: 'llama-3.3-70b', classify: 'llama3.1-8b' },
-  together: {
-    extract: 'meta-llama/Llama-3.3-70B-Instruct-Turbo',
-    classify: 'meta-llama/Meta-Llama-3.1-8B-Instruct-Turbo',
-  },
-  fireworks: {
-    extract: 'accounts/fireworks/models/llama-v3p3-70b-instruct',
-    classify: 'accounts/fireworks/models/llama-v3p1-8b-instruct',
-  },
-  ollama: { extract: 'llama3.3', classify: 'llama3.2' },
-  vllm: { extract: 'Qwen/Qwen3-32B', classify: 'Qwen/Qwen3-8B' },
-}
+const defaultModels: Record<BuiltInName, DefaultModels> = defaultModelsJson
 
 type NewOrg = OrgChange & { name: string; processorProvider?: string | undefined }
 

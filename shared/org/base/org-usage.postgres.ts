@@ -1,17 +1,20 @@
 import { createHash } from 'node:crypto'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
+type TokenCounts = {
+  inputTokens: number
+  /** Input tokens that a cache of the provider held. */
+  cachedTokens: number
+  outputTokens: number
+}
+
 /** One call of a model about a member's turn. */
-export type OrgModelCall = {
+export type OrgModelCall = TokenCounts & {
   org: string
   pass: 'extract' | 'tag' | 'reconcile'
   member: string
   /** Provider-prefixed. */
   model: string
-  inputTokens: number
-  /** Input tokens that a cache of the provider held. */
-  cachedTokens: number
-  outputTokens: number
 }
 
 /**
@@ -22,7 +25,10 @@ export const orgBillingHash = (org: string): Buffer =>
   createHash('sha256').update(`organization ${org}`).digest()
 
 /** Adds a call to the sums of its day. */
-export async function recordOrgUsage({ query }: Transaction, call: OrgModelCall): Promise<void> {
+export async function recordOrgUsage(
+  { query }: Transaction,
+  { org, pass, member, model, inputTokens, cachedTokens, outputTokens }: OrgModelCall,
+): Promise<void> {
   await query(
     `insert into org_usage (org, day, pass, member, model, calls, input_tokens, cached_tokens, output_tokens)
      select id, (now() at time zone 'utc')::date, $2, $3, $4, 1, $5, $6, $7 from orgs where id = $1
@@ -31,29 +37,15 @@ export async function recordOrgUsage({ query }: Transaction, call: OrgModelCall)
            input_tokens = org_usage.input_tokens + excluded.input_tokens,
            cached_tokens = org_usage.cached_tokens + excluded.cached_tokens,
            output_tokens = org_usage.output_tokens + excluded.output_tokens`,
-    [
-      call.org,
-      call.pass,
-      call.member,
-      call.model,
-      call.inputTokens,
-      call.cachedTokens,
-      call.outputTokens,
-    ],
+    [org, pass, member, model, inputTokens, cachedTokens, outputTokens],
     'org-usage.add',
   )
 }
 
-export type OrgUsageRow = {
+export type OrgUsageRow = Omit<OrgModelCall, 'org'> & {
   /** `YYYY-MM-DD`, UTC. */
   day: string
-  pass: OrgModelCall['pass']
-  member: string
-  model: string
   calls: number
-  inputTokens: number
-  cachedTokens: number
-  outputTokens: number
 }
 
 /** Lists the sums from a day to another, both included, oldest first. */

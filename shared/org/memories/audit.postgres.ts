@@ -17,48 +17,34 @@ export type AuditEvent = {
   createdAt: number
 }
 
-const columns = `e.id, e.action, e.actor, e.memory,
-  floor(extract(epoch from e.created_at) * 1000)::float8 as "createdAt"`
-
-export type AuditFilter = {
-  actor: string | undefined
-  action: AuditAction | undefined
+type AuditFilter = {
+  memory?: string
+  actor?: string | undefined
+  action?: AuditAction | undefined
   /** Epoch milliseconds, inclusive. */
-  since: number | undefined
-  limit: number
+  since?: number | undefined
+  limit?: number
 }
+
+/** Events that are listed without a limit. */
+const eventsMax = 10_000
 
 /** Lists audit events of an organization, newest first. */
 export async function listAudit(
   query: Query,
   org: string,
-  { actor, action, since, limit }: AuditFilter,
+  { memory, actor, action, since, limit = eventsMax }: AuditFilter,
 ): Promise<AuditEvent[]> {
   const { rows } = await query<AuditEvent>(
-    `select ${columns} from audit_events e
-     where e.org = $1 and ($2::text is null or e.actor = $2) and ($3::text is null or e.action = $3)
+    `select e.id, e.action, e.actor, e.memory,
+            floor(extract(epoch from e.created_at) * 1000)::float8 as "createdAt"
+     from audit_events e
+     where e.org = $1 and ${memory === undefined ? '$6::uuid is null' : 'e.memory = $6'}
+       and ($2::text is null or e.actor = $2) and ($3::text is null or e.action = $3)
        and ($4::float8 is null or e.created_at >= to_timestamp($4 / 1000))
      order by e.created_at desc, e.id desc limit $5`,
-    [org, actor ?? null, action ?? null, since ?? null, limit],
-    'audit.list',
-  )
-  return rows
-}
-
-/** The most events of one memory that are listed. */
-const memoryEventsMax = 10_000
-
-/** Lists audit events of one memory, newest first. */
-export async function listMemoryAudit(
-  query: Query,
-  org: string,
-  memory: string,
-): Promise<AuditEvent[]> {
-  const { rows } = await query<AuditEvent>(
-    `select ${columns} from audit_events e where e.org = $1 and e.memory = $2
-     order by e.created_at desc, e.id desc limit ${memoryEventsMax}`,
-    [org, memory],
-    'audit.of',
+    [org, actor ?? null, action ?? null, since ?? null, limit, memory ?? null],
+    memory === undefined ? 'audit.list' : 'audit.of',
   )
   return rows
 }

@@ -1,6 +1,6 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
-import { mergeRankings } from '#shared/vault/read/search/recall.ts'
+import { mergeRankings, type recall } from '#shared/vault/read/search/recall.ts'
 import {
   sharedPage,
   sharedVectors,
@@ -16,10 +16,6 @@ import { rankInTurns, type SearchHit } from '#shared/search/ranking/rank.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { readPage, type CursorCodec, type Page, type PageRequest } from '#shared/core/page.ts'
-import type { Embedders } from '#shared/models/embedders.ts'
-import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
-import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
 
 export type SharedMemoryQuery = SharedFilter & {
   /** Ranks by it; newest first without. */
@@ -31,15 +27,7 @@ export type SharedMemoryQuery = SharedFilter & {
 /** A shared vault with the space that holds all of it. */
 export type SharedVaultScope = VaultScope & { space: string | null }
 
-type ListBackend = {
-  mongo: Mongo
-  cursors: CursorCodec
-  embedders: Embedders
-  queryVectors: QueryVectorCache
-  vaultIndexes: VaultIndexes
-  nearest: NearestSearch
-  now: () => number
-}
+type ListBackend = Parameters<typeof recall>[0] & { mongo: Mongo; cursors: CursorCodec }
 
 /**
  * Reads a page of an organization's shared memories for its admin: newest first, or nearest to a query, then 500 at

@@ -9,7 +9,7 @@ import {
 import {
   listMemoryRevisions,
   type MemoryRevision,
-  listMemoryAudit,
+  listAudit,
   type AuditEvent,
 } from '#shared/org/memories/audit.postgres.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
@@ -84,7 +84,7 @@ export async function readMemoryAudit(
   { org }: Pick<OrgVault, 'org'>,
   id: string,
 ): Promise<AuditEvent[]> {
-  const events = await listMemoryAudit(postgres.query, org, id)
+  const events = await listAudit(postgres.query, org, { memory: id })
   if (events.length > 0) return events
   throw noSuchSharedMemory()
 }

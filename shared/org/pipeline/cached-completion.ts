@@ -8,11 +8,11 @@ import {
   type TurnRow,
 } from '#shared/org/base/org-turns.postgres.ts'
 import { orgBillingHash, recordOrgUsage } from '#shared/org/base/org-usage.postgres.ts'
-import { recordBill, type UsageEvent } from '#shared/billing/bill.postgres.ts'
+import { recordBill } from '#shared/billing/bill.postgres.ts'
 import type { Shape } from '#shared/core/shape.ts'
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 import type { CompletionRequest, CompletionModel } from '#shared/models/completion-model.ts'
-import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Config } from '#shared/core/config.ts'
 import { openProviderKeys } from '#shared/access/provider-key.ts'
@@ -24,8 +24,6 @@ export type CompletionBackend = { postgres: Postgres; seal: Seal; config: Config
 /** A prompt about a turn, and how its answer is read. */
 export type PassQuestion<Answer, Kept> = CompletionRequest & {
   pass: 'extract' | 'tag' | 'reconcile'
-  /** What it is billed as. */
-  kind: string
   model: string
   /** The schema with every bound. */
   shape: Shape<Answer>
@@ -50,7 +48,6 @@ export async function cachedCompletion<Answer, Kept>(
   { turn, policy }: { turn: TurnRow; policy: OrgPolicy },
   {
     pass,
-    kind,
     model: modelName,
     shape,
     extractResult,
@@ -68,40 +65,32 @@ export async function cachedCompletion<Answer, Kept>(
 
   const { model, answeringModel } = await openProcessor(backend, policy, modelName)
   const { text, isComplete, ...tokens } = await answeringModel.complete(question, signal)
-  const call = { kind, model, keyHash: orgBillingHash(policy.org), ...tokens }
-  const spent = { org: policy.org, pass, member: turn.author, model, ...tokens }
+  const { org, account, vault } = policy
+  // The provider is paid with the account's own key, and no memory is stored: only tokens are billed.
+  const recordCall = async (tx: Transaction, id: string): Promise<void> => {
+    const call = { kind: `org-${pass}`, model, keyHash: orgBillingHash(org), ...tokens } as const
+    await recordBill(tx, { ...call, id, account, vault, memoryTokens: 0 })
+    await recordOrgUsage(tx, { org, pass, member: turn.author, model, ...tokens })
+  }
   let answer: Kept
   try {
     if (!isComplete) throw unusableAnswer('it was cut off')
     answer = extractResult(parseAnswer(text, shape))
   } catch (error) {
     // Unusable answers cost tokens too, each time.
-    await backend.postgres.transaction(async tx => {
-      await recordBill(tx, toUsageEvent(policy, mintId(), call))
-      await recordOrgUsage(tx, spent)
-    })
+    await backend.postgres.transaction(tx => recordCall(tx, mintId()))
     throw error
   }
   const ours = await backend.postgres.transaction(async tx => {
     const stored = await saveModelAnswer(tx, turn.id, name, answer)
-    if (!stored) return false
-    await recordBill(tx, toUsageEvent(policy, idForPurpose(turn.id, `bill ${name}`), call))
-    await recordOrgUsage(tx, spent)
-    return true
+    if (stored) await recordCall(tx, idForPurpose(turn.id, `bill ${name}`))
+    return stored
   })
-  // Another worker was faster, or the turn is gone: then nothing that follows from this is written.
   if (ours) return answer
-  return (
-    ((await findModelAnswer(backend.postgres.query, turn.id, name)) as Kept | undefined) ?? answer
-  )
+  // Another worker was faster, or the turn is gone: then nothing that follows from this is written.
+  const theirs = await findModelAnswer(backend.postgres.query, turn.id, name)
+  return (theirs as Kept | undefined) ?? answer
 }
-
-/** The provider is paid with the account's own key, and no memory is stored: only the tokens are recorded. */
-const toUsageEvent = (
-  { account, vault }: OrgPolicy,
-  id: string,
-  call: Pick<UsageEvent, 'kind' | 'model' | 'keyHash' | 'inputTokens' | 'outputTokens'>,
-): UsageEvent => ({ ...call, id, account, vault, memoryTokens: 0 })
 
 /** @throws Refusal `upstream` for an answer that is cut off, no JSON, or not of the shape. */
 function parseAnswer<Answer>(text: string, shape: Shape<Answer>): Answer {

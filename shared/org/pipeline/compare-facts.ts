@@ -100,7 +100,6 @@ async function askAbout(
     { turn: leader, policy },
     {
       pass: 'reconcile',
-      kind: 'org-reconcile',
       model: model ?? policy.extractModel,
       instructions: reconcileInstructions,
       userPrompt: JSON.stringify(material),

@@ -1,8 +1,11 @@
 import type { Log } from '#shared/core/log.ts'
 import type { CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
-import { findEarlierWords } from '#shared/org/pipeline/earlier-words.ts'
-import { findFacts } from '#shared/org/pipeline/find-facts.ts'
-import { withholdByAntiRules, type WithheldPart } from '#shared/org/base/rule-matching.ts'
+import { findFacts, type EarlierWords } from '#shared/org/pipeline/find-facts.ts'
+import {
+  withholdByAntiRules,
+  type WithheldPart,
+  truncateText,
+} from '#shared/org/base/rule-matching.ts'
 import { groupIntoTurns } from '#shared/vault/ingest/turn-extraction.ts'
 import { sharedByIds } from '#shared/org/memories/shared-memories.mongo.ts'
 import { findReturnedBefore } from '#shared/org/trail/shared-retrievals.postgres.ts'
@@ -15,6 +18,7 @@ import {
   savePassResults,
   type Fact,
   type TurnRow,
+  findEarlierTurns,
 } from '#shared/org/base/org-turns.postgres.ts'
 import {
   dropLedJobs,
@@ -25,9 +29,11 @@ import {
 } from '#shared/org/pipeline/turn-batches.postgres.ts'
 import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
-import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Snooze } from '#shared/storage/queue/job-outcome.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
+import { memoryIdOf } from '#shared/core/ids.ts'
+import { memberWordsByIds } from '#shared/org/pipeline/member-words.mongo.ts'
 
 type ExtractBackend = CompletionBackend & { mongo: Mongo; queue: Queue; log: Log }
 
@@ -188,4 +194,46 @@ async function saveFacts(
   const { turn: id, operation, org } = next
   const data = { turn: id, org, ...(operation !== undefined && { operation }) }
   await queue.send(tx, 'org-tag', [{ id, data, priority: 0, group: org }])
+}
+
+/** Exchanges, and of each the memories that may hold its first words. */
+const exchangesMax = 3
+const memoriesMax = 4
+const messagesMax = 6
+const messageMax = 600
+/** Older messages belong to another conversation. */
+const withinMs = 30 * 60_000
+
+/**
+ * Finds the last exchanges before these in the same session that were shared with the organization and are still
+ * remembered. Words that an anti-rule matches are left out.
+ *
+ * @throws Refusal `unavailable` when a store is out of reach.
+ */
+async function findEarlierWords(
+  { postgres, mongo }: { postgres: Postgres; mongo: Mongo },
+  policy: OrgPolicy,
+  jobs: readonly OrgExtractJob[],
+): Promise<EarlierWords> {
+  const [first] = jobs
+  const turns = await findEarlierTurns(postgres.query, {
+    turn: first!.turn,
+    besides: jobs.flatMap(({ turn, operation }) => [turn, operation ?? turn]),
+    from: first!.saidAt - withinMs,
+    upTo: first!.saidAt,
+    limit: exchangesMax,
+  })
+  if (turns.length === 0) return { messages: [], inheritedTags: [] }
+  const ids = turns.flatMap(({ id }) =>
+    Array.from({ length: memoriesMax }, (_, index) => memoryIdOf(id, index)),
+  )
+  const words = await memberWordsByIds(mongo, first!, ids)
+  const shown = withholdByAntiRules(policy, groupIntoTurns(words)).turns.flat()
+  return {
+    messages: shown
+      .slice(-messagesMax)
+      .map(message => ({ ...message, text: truncateText(message.text, messageMax) })),
+    // Of all of them: an answer may go on with what an earlier one said.
+    inheritedTags: [...new Set(turns.flatMap(({ inheritedTags }) => inheritedTags))],
+  }
 }

@@ -14,7 +14,6 @@ import {
   unusableAnswer,
   type CompletionBackend,
 } from '#shared/org/pipeline/cached-completion.ts'
-import type { EarlierWords } from '#shared/org/pipeline/earlier-words.ts'
 import { dayOf, extractInstructions, factsMax } from '#shared/org/pipeline/prompts.ts'
 import { wordsIn } from '#shared/org/pipeline/text-words.ts'
 import { isGeneralQuestion, isPhatic } from '#shared/org/pipeline/worth-asking.ts'
@@ -57,6 +56,14 @@ const answerShape = shape<{ facts: ExtractedFact[] }>(
 /** A fact with the number of its turn in the prompt. */
 type ExtractedFact = { turn: number; text: string; note: boolean; confidence: number }
 
+/** The messages before an exchange in its session. */
+export type EarlierWords = {
+  /** Oldest first. */
+  messages: TurnMessage[]
+  /** Tags of the shared memories in the prompts of that time. */
+  inheritedTags: string[]
+}
+
 /** One exchange of a batch, with the part of its words that may be shown to a model. */
 type ExchangeWords = {
   turn: Pick<TurnRow, 'id' | 'inheritedTags'>
@@ -87,7 +94,6 @@ export async function findFacts(
     { turn: leader, policy },
     {
       pass: 'extract',
-      kind: 'org-extract',
       model: policy.extractModel,
       instructions: extractInstructions(policy),
       userPrompt: buildUserPrompt(leader.author, asked, earlier),

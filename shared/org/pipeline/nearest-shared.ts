@@ -5,18 +5,8 @@ import { toSharedVaultScope, type MemberScope } from '#shared/domain/member-scop
 import { sharedStems, shareStem, stemsOf } from '#shared/org/pipeline/text-words.ts'
 import { parseSpeakerPrefix } from '#shared/search/words/index-terms.ts'
 import type { Stores } from '#shared/storage/stores.ts'
-import type { Embedders } from '#shared/models/embedders.ts'
-import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
-import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
 
-export type NearestBackend = Stores & {
-  embedders: Embedders
-  queryVectors: QueryVectorCache
-  vaultIndexes: VaultIndexes
-  nearest: NearestSearch
-  now: () => number
-}
+export type NearestBackend = Stores & Parameters<typeof recall>[0]
 
 export type NearMemory = Pick<
   SharedMemory,

@@ -135,7 +135,6 @@ async function askQuestions(
     { turn, policy },
     {
       pass: 'tag',
-      kind: 'org-tag',
       model: policy.classifyModel,
       instructions: classifyInstructions,
       ...tagPrompt(questions, { member: turn.author, facts: numberFacts(facts) }),

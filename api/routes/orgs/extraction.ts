@@ -1,17 +1,18 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { loadedOrg } from '#api/edge/auth.ts'
+import { loadedOrg, orgAdmin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
-import { presentOrgUsage, presentPipeline } from '#api/present/org-pipeline.ts'
+import { presentOrgUsage, presentPipeline, presentInstructions } from '#api/present/org.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { listOrgUsage } from '#shared/org/base/org-usage.postgres.ts'
 import { readPipeline, redrivePipeline } from '#shared/org/admin/pipeline-status.ts'
+import { changeInstructions, getInstructions } from '#shared/org/admin/instructions.ts'
 
 const defaultPeriodMs = 30 * 24 * 3600 * 1000
 
-/** What the extraction of an organization costs, and its second chance for turns it gave up. */
-export function pipeline(router: Router, backend: ApiBackend): void {
+/** Which facts an organization wants extracted, what the extraction costs, and a second chance for turns it gave up. */
+export function extraction(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'GET /v1/orgs/:orgId/usage',
     auth: loadedOrg,
@@ -36,6 +37,28 @@ export function pipeline(router: Router, backend: ApiBackend): void {
       const redriven = await redrivePipeline(backend, org.id)
       const status = await readPipeline(backend.postgres.query, org.id)
       ctx.body = { org_id: org.id, redriven, pipeline: presentPipeline(status) }
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'PUT /v1/orgs/:orgId/instructions',
+    auth: orgAdmin,
+    async handle({ orgAdmin, body }, ctx) {
+      const saved = await changeInstructions(backend, orgAdmin, {
+        defaultOn: body.default_on,
+        custom: body.custom,
+        antiRules: body.anti_rules,
+        execRules: body.exec_rules,
+      })
+      ctx.body = presentInstructions(saved)
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'GET /v1/orgs/:orgId/instructions',
+    auth: orgAdmin,
+    async handle({ orgAdmin }, ctx) {
+      ctx.body = presentInstructions(await getInstructions(backend, orgAdmin))
     },
   })
 }

@@ -3,14 +3,15 @@ import type { TagRun as PresentedRun } from '#api/contract/generated/types.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { orgAdmin, reviewedOrg } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
-import { presentTag } from '#api/present/org.ts'
+import { presentTag, presentRole } from '#api/present/org.ts'
 import { changeTag, createTag, removeTag } from '#shared/org/admin/tag.ts'
 import { estimateTagRun, readTagRun, startTagRun } from '#shared/org/pipeline/tag-run.ts'
 import type { TagRun } from '#shared/org/pipeline/tag-runs.postgres.ts'
 import { listTags } from '#shared/org/base/tags.postgres.ts'
+import { changeRole, createRole, removeRole, listOrgRoles } from '#shared/org/admin/role.ts'
 
-/** Tags: the labels that the classifier gives to shared memories. */
-export function tags(router: Router, backend: ApiBackend): void {
+/** Tags that the classifier gives to shared memories, and roles that allow them. */
+export function rolesAndTags(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/orgs/:orgId/tags',
     auth: orgAdmin,
@@ -69,6 +70,46 @@ export function tags(router: Router, backend: ApiBackend): void {
     async handle({ orgAdmin, params, claim }, ctx) {
       const id = params.tagId
       await removeTag(backend, orgAdmin, id, claim.operation)
+      ctx.body = { deleted: true, id }
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'POST /v1/orgs/:orgId/roles',
+    auth: orgAdmin,
+    async handle({ orgAdmin, body, claim }, ctx) {
+      const { name, allowed_tags: allowedTags = [] } = body
+      const role = await createRole(backend, orgAdmin, claim.operation, { name, allowedTags })
+      ctx.status = 201
+      ctx.body = presentRole(role)
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'GET /v1/orgs/:orgId/roles',
+    auth: orgAdmin,
+    async handle({ orgAdmin }, ctx) {
+      const rows = await listOrgRoles(backend, orgAdmin)
+      ctx.body = { roles: rows.map(presentRole) }
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'PATCH /v1/orgs/:orgId/roles/:roleId',
+    auth: orgAdmin,
+    async handle({ orgAdmin, params, body }, ctx) {
+      const { name, allowed_tags: allowedTags } = body
+      const role = await changeRole(backend, orgAdmin, params.roleId, { name, allowedTags })
+      ctx.body = presentRole(role)
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'DELETE /v1/orgs/:orgId/roles/:roleId',
+    auth: orgAdmin,
+    async handle({ orgAdmin, params, claim }, ctx) {
+      const id = params.roleId
+      await removeRole(backend, orgAdmin, id, claim.operation)
       ctx.body = { deleted: true, id }
     },
   })
