@@ -5,10 +5,7 @@ import { shape, type Schema, type Shape } from '#shared/core/shape.ts'
 
 export type Credential = 'memory-key' | 'admin'
 
-/**
- * What a Memory Key must be allowed to do; its suffix and kind decide. `govern` is to act for the whole
- * account, which only the keys made with it may.
- */
+/** A right of a Memory Key, by its suffix and kind. `govern`: to act for the account; only keys made with it have it. */
 export type KeyRight = 'read' | 'write' | 'mint' | 'govern'
 
 /** A reference into `$defs`. */
@@ -35,7 +32,7 @@ export type Endpoint = {
   /** Any one of these opens the endpoint; none: it is open. */
   auth: Credential[]
   needs: KeyRight[]
-  /** Without that right it does nothing and says so with its usual status. */
+  /** Without that right it does nothing, and answers its usual status. */
   quiet?: true
   /** Not part of the contract of the hosted service. */
   ours?: true
@@ -62,7 +59,7 @@ export type ContractDocument = {
   endpoints: Record<string, Endpoint>
 }
 
-/** The contract that was generated from the tables beside this file. */
+/** The contract, generated from the tables of this folder. */
 export const contractDocument = JSON.parse(
   readFileSync(new URL('generated/schemas.json', import.meta.url), 'utf8'),
 ) as ContractDocument
@@ -104,8 +101,8 @@ export function shapeOf<T>(definition: string, part: EndpointPart): Shape<T> {
 const shapes = new Map<string, Shape<unknown>>()
 
 /**
- * Compiles what requests are checked with, a schema a step: 100 schemas take 0.6 s of CPU in all, and otherwise
- * the first request of each endpoint would hold all others up for as long as its own takes.
+ * Compiles the schemas of requests, one a step: 100 take 0.6 s of CPU. Without it the first request of each endpoint
+ * compiles its own while all other requests wait.
  */
 export function* compileRequestShapes(): Steps<number> {
   const checked: EndpointPart[] = ['query', 'body']

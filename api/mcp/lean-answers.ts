@@ -1,7 +1,7 @@
 type Fields = Record<string, unknown>
 type Rows = Fields[] | undefined
 
-/** The fields of these names that say something: neither absent, null nor empty. */
+/** The fields of these names that are neither absent nor null. */
 function pick(from: unknown, ...names: string[]): Fields {
   const fields = (from ?? {}) as Fields
   return Object.fromEntries(
@@ -11,7 +11,7 @@ function pick(from: unknown, ...names: string[]): Fields {
   )
 }
 
-/** Where a memory comes from is said of those that are not the core vault's: a session's, a team's. */
+/** A memory; `source` stands only with those of a session or a team. */
 const memory = (row: Fields): Fields => ({
   ...pick(row, 'id', 'timestamp', 'role', 'content', 'relevance', 'tier', 'importance', 'author'),
   ...(row.source !== 'core' && pick(row, 'source')),
@@ -24,7 +24,7 @@ const memories = (rows: Rows): Fields =>
 
 const noTracedMemories = 'No memory stood in the prompt of this call.'
 
-/** A block of a prompt: that of an earlier turn of the user has its place, that of the call has none. */
+/** A block of a prompt; `turn` is the place of an earlier turn, and missing for the call itself. */
 const tracedBlock = (block: Fields): Fields => ({
   ...pick(block, 'turn'),
   memories: (block.memories as Fields[]).map(line =>
@@ -32,7 +32,7 @@ const tracedBlock = (block: Fields): Fields => ({
   ),
 })
 
-/** Where a page goes on, if it does. */
+/** The cursor of the next page, if there is one. */
 const nextPage = (body: Fields): Fields => (body.has_more ? pick(body, 'next_cursor') : {})
 
 /**

@@ -8,10 +8,10 @@ type Arguments = Record<string, unknown>
 type JsonReader = (value: unknown) => unknown
 
 /**
- * The arguments of a call, each of the type that its tool names. Clients send lists, objects, numbers and
- * booleans as the JSON text that the model wrote (anthropics/claude-code#22394, #50138), and models one object
- * where a list of one is asked for. A null is left out, and so is an empty text where the argument is optional.
- * An empty boolean stays and is refused: with an empty `dry_run` a preview may be meant.
+ * Gives each argument of a call the type that its tool names. Clients send lists, objects, numbers and booleans
+ * as the JSON text of the model (anthropics/claude-code#22394, #50138), and models one object for a list of one.
+ * Null is left out, and so is an empty text of an optional argument. An empty boolean is refused: an empty
+ * `dry_run` may mean a preview.
  */
 export function readArguments({ inputSchema }: Tool, given: Arguments): Arguments {
   const readJson = createJsonReader()
@@ -28,8 +28,8 @@ export function readArguments({ inputSchema }: Tool, given: Arguments): Argument
 }
 
 /**
- * Makes the arguments of each call in a body the object that the protocol asks for, before the SDK judges them:
- * from the JSON text of one; null and an empty text are no arguments. Changes the body.
+ * Turns the arguments of each call in a body into the object that the SDK requires: from its JSON text; null and
+ * an empty text are no arguments. Changes the body.
  */
 export function readCalls(body: unknown): void {
   for (const message of Array.isArray(body) ? (body as unknown[]) : [body]) {
@@ -41,7 +41,7 @@ export function readCalls(body: unknown): void {
   }
 }
 
-/** All texts of a call may hold together what one body may; one that holds more stays a text, which its endpoint refuses. */
+/** Reads JSON texts. Together they may hold what one body may; one beyond that stays a text, which its endpoint refuses. */
 function createJsonReader(): JsonReader {
   const count = createJsonCounter(parsedBodyBounds)
   return value => {

@@ -2,12 +2,12 @@ import { fieldsOf, type Endpoint } from '#api/contract/document.ts'
 import { defaultsOf } from '#api/mcp/arguments.ts'
 import { readArguments } from '#api/mcp/read-arguments.ts'
 import type { Tool } from '#api/mcp/tools.ts'
-import { findTracePath, type ToolResponse } from '#api/mcp/trace-path.ts'
 import { suggestName } from '#shared/core/describe-input.ts'
+import { isUuid } from '#shared/core/ids.ts'
 
 type Arguments = Record<string, unknown>
 
-/** Performs a tool with a model's arguments, as they came. */
+/** Performs a tool with the arguments of a model. */
 export type ToolCaller = (tool: Tool, args: Arguments) => Promise<ToolResponse>
 
 /**
@@ -71,7 +71,7 @@ async function sendTool(
   })
 }
 
-/** A model that is told of an argument which no endpoint takes can correct its call; a client could not. */
+/** Refuses an argument that no endpoint takes: a model can correct its call, a client could not. */
 function unknownArgument(field: string, known: string[]) {
   const meant = suggestName(field, known)
   return {
@@ -80,7 +80,7 @@ function unknownArgument(field: string, known: string[]) {
   }
 }
 
-/** Plain text to remember is what the user said. */
+/** Turns `text` into a message of the user. */
 function toMessages({ text, ...others }: Arguments): Arguments {
   if ((text === undefined) === (others.messages === undefined)) {
     return {
@@ -104,4 +104,46 @@ const queryFieldNames = ({ query }: Endpoint): string[] => (query ? fieldsOf(que
 function needsSessionHeader({ headers, body }: Endpoint): boolean {
   const inHeader = headers !== undefined && fieldsOf(headers).names.includes('x-session-id')
   return inHeader && !(body && fieldsOf(body.schema).names.includes('session_id'))
+}
+
+/** What the service answers to a tool. */
+export type ToolResponse = { status: number; body: unknown }
+
+const noTrace: ToolResponse = {
+  status: 404,
+  body: {
+    error: 'There is no trace',
+    hint:
+      'A call to a model through this service makes one when it reads memory; it is kept for the trace_days ' +
+      'of GET /v1/account/policy',
+  },
+}
+
+const noTraceId: ToolResponse = {
+  status: 400,
+  body: {
+    error: 'trace_id is not a UUID',
+    hint: 'Give the X-Memory-Trace of a call, or leave it out for the latest call',
+  },
+}
+
+/**
+ * The path of a trace.
+ *
+ * @param id as a model gave it; the latest trace of the vault when it is missing or empty
+ * @param get requests a path of the service
+ * @returns the refusal where no trace can be named.
+ */
+async function findTracePath(
+  id: unknown,
+  get: (path: string) => Promise<ToolResponse>,
+): Promise<{ path: string } | { refusal: ToolResponse }> {
+  if (id !== undefined && id !== '') {
+    const isId = typeof id === 'string' && isUuid(id)
+    return isId ? { path: `/v1/traces/${id}` } : { refusal: noTraceId }
+  }
+  const latest = await get('/v1/traces?limit=1')
+  if (latest.status >= 400) return { refusal: latest }
+  const { items } = latest.body as { items: { trace_id: string }[] }
+  return items[0] ? { path: `/v1/traces/${items[0].trace_id}` } : { refusal: noTrace }
 }

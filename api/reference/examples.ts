@@ -38,14 +38,19 @@ const conversation = [
   { role: 'assistant', content: 'Poor Ada! A covered bed in a quiet room helps many cats.' },
 ]
 
-const chatBody = {
-  model: 'openai/gpt-5-mini',
-  messages: [{ role: 'user', content: 'What is my cat called?' }],
+const question = 'What is my cat called?'
+const asked = [{ role: 'user', content: question }]
+
+const chatBody = { model: 'openai/gpt-5-mini', messages: asked }
+
+const gemini: Example = {
+  path: { model: 'gemini-2.5-flash' },
+  body: { contents: [{ role: 'user', parts: [{ text: question }] }] },
 }
 
 /** By operation. An endpoint that takes nothing needs none. */
 export const examples: Partial<Record<string, Example>> = {
-  prepare: { body: { messages: [{ role: 'user', content: 'What is my cat called?' }] } },
+  prepare: { body: { messages: asked } },
   ingest: { query: { wait: true }, body: { messages: conversation } },
   search: { body: { query: 'what is my cat called?', limit: 5 } },
   list: { query: { tier: 1, limit: 20, order: 'newest_first' } },
@@ -135,30 +140,12 @@ export const examples: Partial<Record<string, Example>> = {
   listRecalled: { query: { limit: 10 } },
   readTrace: { path: { traceId: ids.trace } },
   replayTrace: { path: { traceId: ids.trace }, body: { body: JSON.stringify(chatBody) } },
-  responses: { body: { model: 'openai/gpt-5-mini', input: 'What is my cat called?' } },
-  anthropicMessages: {
-    body: {
-      model: 'claude-sonnet-5',
-      max_tokens: 500,
-      messages: [{ role: 'user', content: 'What is my cat called?' }],
-    },
-  },
-  generateContent: {
-    path: { model: 'gemini-2.5-flash' },
-    body: { contents: [{ role: 'user', parts: [{ text: 'What is my cat called?' }] }] },
-  },
-  streamGenerateContent: {
-    path: { model: 'gemini-2.5-flash' },
-    body: { contents: [{ role: 'user', parts: [{ text: 'What is my cat called?' }] }] },
-  },
-  generateContentBeta: {
-    path: { model: 'gemini-2.5-flash' },
-    body: { contents: [{ role: 'user', parts: [{ text: 'What is my cat called?' }] }] },
-  },
-  streamGenerateContentBeta: {
-    path: { model: 'gemini-2.5-flash' },
-    body: { contents: [{ role: 'user', parts: [{ text: 'What is my cat called?' }] }] },
-  },
+  responses: { body: { model: 'openai/gpt-5-mini', input: question } },
+  anthropicMessages: { body: { model: 'claude-sonnet-5', max_tokens: 500, messages: asked } },
+  generateContent: gemini,
+  streamGenerateContent: gemini,
+  generateContentBeta: gemini,
+  streamGenerateContentBeta: gemini,
   embed: { body: { model: 'openai/text-embedding-3-small', input: 'My cat is called Ada.' } },
   speak: { body: { model: 'openai/gpt-4o-mini-tts', voice: 'coral', input: 'Ada is fine.' } },
   drawImages: { body: { model: 'openai/gpt-image-1', prompt: 'A cat under a covered bed' } },

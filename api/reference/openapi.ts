@@ -1,9 +1,9 @@
 import { errorBodyOf } from '#api/contract/contract.ts'
 import { contractDocument, type Content, type Endpoint } from '#api/contract/document.ts'
 import { examples } from '#api/reference/examples.ts'
-import { isMarkedOurs } from '#api/reference/openapi-origin.ts'
 import {
   collectSchemas,
+  isMarkedOurs,
   listAnswerHeaders,
   listFields,
   resolveReferences,
@@ -160,7 +160,7 @@ const buildResponse = (endpoint: Endpoint, status: string, content: Content): Js
   ),
 })
 
-/** OpenAPI 3.1 describes a stream as a string; the schema of its lines stands beside it. */
+/** OpenAPI 3.1 describes a stream as a string; `x-line-schema` holds the schema of its lines. */
 function buildContentSchema(
   { schema, lines }: Pick<Content, 'schema' | 'lines'>,
   type: string,

@@ -85,7 +85,7 @@ function parse(line: string): Message | undefined {
   }
 }
 
-/** `fetch` tells why in the cause. */
+/** The reason of a failed `fetch` stands in its cause. */
 function describe({ message, cause }: Error, url: string): string {
   const { message: reason, code } = (cause ?? {}) as { message?: string; code?: string }
   return cause === undefined ? message : `${url} cannot be reached: ${reason || code || message}`

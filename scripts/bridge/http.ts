@@ -1,4 +1,4 @@
-/** A message of JSON-RPC, as far as the bridge looks into it. */
+/** The fields of a JSON-RPC message that the bridge reads. */
 export type Message = {
   id?: string | number
   method?: string
@@ -14,7 +14,7 @@ export type Message = {
 
 const versionKey = 'io.modelcontextprotocol/protocolVersion'
 
-/** Which parameter says what a method is about. */
+/** The parameter that names the subject of a method. */
 const subjects: Record<string, 'name' | 'uri' | 'taskId'> = {
   'tools/call': 'name',
   'prompts/get': 'name',
@@ -25,8 +25,8 @@ const subjects: Record<string, 'name' | 'uri' | 'taskId'> = {
 }
 
 /**
- * The headers that streamable HTTP wants beside a message: the version that was agreed on, and from the
- * revisions on that name it in each message, its method and what it is about.
+ * The headers of a message in streamable HTTP: the version that was agreed on. A message that names its version,
+ * as newer revisions do, also has its method and subject in headers.
  *
  * @param agreed the version of the answer to `initialize`
  */

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// A package of its own, for Node 18.3 and later: it imports nothing but Node and the files beside it.
+// A package of its own, for Node 18.3 and later: it imports nothing but Node and the files of this folder.
 import { parseArgs } from 'node:util'
 import { runBridge } from './bridge.ts'
 

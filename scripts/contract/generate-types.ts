@@ -40,8 +40,8 @@ const pickedDefinitions = (endpoints: Record<string, Endpoint>): Set<string> =>
   )
 
 /**
- * The schema of a checked value, for the type compiler. A field with a default is required. A `$ref` has
- * no siblings, because the compiler would create a second type for each description beside one.
+ * The schema of a checked value, for the type compiler. A field with a default is required. A `$ref` loses its
+ * siblings, because the compiler would create a further type for each.
  */
 function toCheckedSchema(schema: Schema): Schema {
   const { $ref, properties, required, items, anyOf, ...rest } = schema

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from typing import ${usedNames(methods).join(', ')}
 
-from ..async_base import AsyncVaultBase
+from ..base import AsyncVaultBase
 from ..caller import FileInput, LinesInput
 from ..lines import AsyncLines
 from ..operation import UNSET, Unset

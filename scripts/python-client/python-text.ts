@@ -30,7 +30,7 @@ export const typeName = (name: string): string =>
 
 const lineWidthMax = 100
 
-/** Text in lines that fit beside an indent and what stands before each of them. */
+/** Wraps text at 100 characters: `first` stands before the first line, `next` before the others. */
 export function wrapped(text: string, first: string, next: string): string[] {
   const lines: string[] = []
   let line = first

@@ -1,13 +1,13 @@
 import type { VaultClient } from '../client.ts'
 
-/** A part of a message or an answer: text, or the call of a tool; of others only the type is looked at. */
+/** A part of a message or an answer: text, the call of a tool, or another type, which is passed on. */
 type Part = { type: string; text?: string; delta?: string; providerExecuted?: boolean }
 type Message = { role: string; content: string | Part[] }
 type CallOptions = { prompt: Message[] }
 type Generated = { content: Part[] }
 type Streamed = { stream: ReadableStream<Part> }
 
-/** As much of the AI SDK's middleware as is used here; it is the same in specification 3 and 4. */
+/** The part of the AI SDK's middleware that is used here, equal in specifications 3 and 4. */
 export type VaultMiddleware<Version extends string> = {
   readonly specificationVersion: Version
   transformParams<Params extends object>(options: { params: Params }): Promise<Params>
@@ -120,7 +120,7 @@ const isToolCall = ({ type, providerExecuted }: Part): boolean =>
 
 const readText = ({ type, text }: Part): string => (type === 'text' ? (text ?? '') : '')
 
-/** What was said, in words; instructions and results of tools are left out. */
+/** The texts of the user and the assistant; instructions and results of tools are left out. */
 function readTurns(prompt: readonly Message[]): Turn[] {
   return prompt.flatMap(({ role, content }) => {
     if (role !== 'user' && role !== 'assistant') return []

@@ -1,6 +1,6 @@
 import type { VaultClient } from '../client.ts'
 
-/** As much of Mastra's messages as is used here. */
+/** The part of Mastra's messages that is used here. */
 type Message = { role: string; content: { parts?: { type: string; text?: string }[] } }
 type SystemMessage = { role: 'system'; content: string }
 
@@ -70,7 +70,7 @@ export class VaultProcessor {
   }
 }
 
-/** What was said, in words. */
+/** The texts of the user and the assistant. */
 function readTurns(messages: readonly Message[]): Turn[] {
   return messages.flatMap(({ role, content: { parts = [] } }) => {
     if (role !== 'user' && role !== 'assistant') return []

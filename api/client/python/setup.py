@@ -9,7 +9,6 @@ GENERATED = Path(__file__).resolve().parent / "memory_vault" / "generated"
 REPLACED = {
     "async def ": "def ",
     "return await self": "return self",
-    "async_base": "base",
     "Async": "",
 }
 

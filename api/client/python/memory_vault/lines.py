@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from http.client import HTTPException
-from types import TracebackType
-from typing import Any, Awaitable, Callable, Deque, Generic, List, Optional, Type, TypeVar
+from typing import Any, Awaitable, Callable, Deque, Generic, List, Optional, TypeVar
 
 from .connections import Exchange
 from .errors import VaultConnectionError
@@ -77,12 +76,7 @@ class Lines(Generic[T]):
     def __enter__(self) -> "Lines[T]":
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -112,10 +106,5 @@ class AsyncLines(Generic[T]):
     async def __aenter__(self) -> "AsyncLines[T]":
         return self
 
-    async def __aexit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.aclose()

@@ -1,4 +1,4 @@
-"""A relay before the service that loses what it is told to lose, as networks do."""
+"""A relay in front of the service that loses requests and answers as a test asks."""
 
 from __future__ import annotations
 

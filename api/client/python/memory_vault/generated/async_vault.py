@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Mapping, Optional, Sequence, Union
 
-from ..async_base import AsyncVaultBase
+from ..base import AsyncVaultBase
 from ..caller import FileInput, LinesInput
 from ..lines import AsyncLines
 from ..operation import UNSET, Unset
