@@ -12,6 +12,7 @@ import { allowSlowBody } from '#api/edge/body-timeouts.ts'
 import { createJsonCounter, modelCallBounds, parsedBodyBounds } from '#shared/core/json-bounds.ts'
 import { parseJson, requireUtf8Bytes } from '#api/edge/parse-json.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { unsupportedContentType } from '#shared/core/refusals.ts'
 
 const mebibyte = 1024 * 1024
 
@@ -142,15 +143,14 @@ export function requireEncoding<Accepted extends ContentEncoding>(
  * @throws Refusal `unsupported` with this hint.
  */
 export function rejectMultipart(ctx: Context, hint: string): void {
-  if (/^\s*multipart\//i.test(ctx.get('content-type')))
-    throw new Refusal('unsupported', 'This Content-Type is not supported', hint)
+  if (/^\s*multipart\//i.test(ctx.get('content-type'))) throw unsupportedContentType(hint)
 }
 
 /** @throws Refusal `unsupported` with this hint; `invalid` for a request that announces no body. */
 export function requireMediaType(ctx: Context, accepted: string[], hint: string): void {
   const type = ctx.is(accepted)
   if (type === null) throw new Refusal('invalid', 'The request has no body', hint)
-  if (!type) throw new Refusal('unsupported', 'This Content-Type is not supported', hint)
+  if (!type) throw unsupportedContentType(hint)
 }
 
 /** Names of UTF-8, and of ASCII, which is a subset of it. */

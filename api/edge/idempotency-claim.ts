@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { answerNotKept } from '#shared/core/refusals.ts'
 import { mintId } from '#shared/core/ids.ts'
 import {
   erasedResponse,
@@ -141,9 +142,7 @@ const unsealResponse = <Response>(
 ): Response => {
   if (sealed !== erasedResponse)
     return JSON.parse(seal.open(sealed, sealContext(request))) as Response
-  throw new Refusal(
-    'conflict',
-    'The request with this Idempotency-Key has been answered, and the answer cannot be given again',
+  throw answerNotKept(
     'Words that such answers showed were removed for good; read what is there now',
   )
 }

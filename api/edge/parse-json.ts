@@ -3,10 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parseLargeJson } from '#api/edge/parse-large-json.ts'
 import { runInSlices } from '#shared/core/event-loop.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { invalidJson } from '#shared/core/refusals.ts'
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
-
-const invalidJson = (): Refusal =>
-  new Refusal('invalid', 'The body is not valid JSON', 'Check quotes, commas and encoding')
 
 /** From here on a body is parsed in slices of the event loop. */
 const largeBytesMin = 1024 * 1024

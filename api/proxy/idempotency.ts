@@ -4,7 +4,7 @@ import { claimIdempotencyKey, readIdempotencyKey } from '#api/edge/idempotency-c
 import type { Backend } from '#shared/backend.ts'
 import { parseLargeJson } from '#api/edge/parse-large-json.ts'
 import { canonicalJsonSteps, updateHashInSteps } from '#shared/core/canonical-json.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { answerNotKept } from '#shared/core/refusals.ts'
 import { runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { countJsonInSteps, parsedBodyBounds } from '#shared/core/json-bounds.ts'
@@ -115,9 +115,7 @@ function* canonicalBodySteps(bytes: Uint8Array): Steps<(string | Uint8Array)[]> 
  */
 export function replayStoredResponse(ctx: Context, stored: StoredResponse): void {
   if (stored === null) {
-    throw new Refusal(
-      'conflict',
-      'The request with this Idempotency-Key has been answered, and the answer cannot be given again',
+    throw answerNotKept(
       'Streams and answers over 1 MiB are not kept; send a new key to ask the model again',
     )
   }

@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 import { decodeHeader } from '#api/edge/request.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { tooManyFields } from '#shared/core/refusals.ts'
 import {
   parseMetadata,
   parseMetadataFilter,
@@ -42,5 +42,5 @@ function readObject(ctx: Context, name: string): Record<string, unknown> | undef
   const text = decodeHeader(ctx.get(name)).trim()
   if (text === '') return undefined
   if (text.length <= lengthMax) return parseMetadataObject(text, name)
-  throw new Refusal('invalid', `${name} has more than ${lengthMax} characters`, 'Send fewer fields')
+  throw tooManyFields(`${name} has more than ${lengthMax} characters`)
 }

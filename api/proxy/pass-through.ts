@@ -13,7 +13,7 @@ import { clientAbortController, relay } from '#api/proxy/relay.ts'
 import { recordModelCall } from '#shared/billing/meter.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { idempotencyKeyNotTaken } from '#shared/core/refusals.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { requireOwner, type Caller } from '#shared/access/caller.ts'
 import { prefixedName, type ModelRef } from '#shared/models/resolve-model.ts'
@@ -130,9 +130,5 @@ function recordRequest(backend: ApiBackend, caller: Caller, model: ModelRef): vo
 /** Responses here, recordings and images, are too large to be stored for a replay. */
 function rejectIdempotencyKey(ctx: Context): void {
   if (ctx.get('idempotency-key') === '') return
-  throw new Refusal(
-    'invalid',
-    'Idempotency-Key is not taken here: these answers are not kept',
-    'Leave it out; sent again, the provider is asked again',
-  )
+  throw idempotencyKeyNotTaken('here: these answers are not kept')
 }

@@ -13,7 +13,7 @@ import {
   type ChannelSwitches,
 } from '#api/proxy/switches.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { idempotencyKeyNotTaken } from '#shared/core/refusals.ts'
 
 export type ReadRequest = {
   request: ProxyRequest
@@ -42,11 +42,7 @@ export async function readRequest(
   }
   if (readIdempotencyKey(ctx) !== undefined) {
     await body.discard()
-    throw new Refusal(
-      'invalid',
-      'Idempotency-Key is not taken with a body over 20 MiB',
-      'Leave it out; sent again, the provider is asked again',
-    )
+    throw idempotencyKeyNotTaken('with a body over 20 MiB')
   }
   return { request: { ...emptyRequest, model: body.model }, bytes: emptyBody, unread: body }
 }

@@ -4,7 +4,7 @@ import { bodyShareOf } from '#api/edge/body-budget.ts'
 import { BodyBytes, collectBody } from '#api/edge/body-stream.ts'
 import { bodyLimits, streamJsonBytes } from '#api/edge/body.ts'
 import { findTopLevelString } from '#api/proxy/json/top-level-string.ts'
-import { invalidJson } from '#api/proxy/json/validate.ts'
+import { invalidJson } from '#shared/core/refusals.ts'
 import { limitBytes, uploadBytesMax } from '#api/proxy/upload-limit.ts'
 
 /** A JSON body over 20 MiB: its beginning is read, for the model, and the rest is streamed. */

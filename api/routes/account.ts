@@ -14,6 +14,7 @@ import {
 } from '#shared/access/provider-key.ts'
 import { pickDefaultModel, reachableProviders } from '#shared/models/model-catalog.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { reversedSpan, unknownProvider } from '#shared/core/refusals.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
 import {
   usageByDay,
@@ -74,7 +75,7 @@ export function account(router: Router, backend: ApiBackend): void {
       const start = query.start === undefined ? end - defaultPeriodMs : parseStart(query.start)
       if (start > end) {
         const hint = query.end === undefined ? 'Without end the period ends now' : 'Swap the two'
-        throw new Refusal('invalid', 'start lies after end', hint)
+        throw reversedSpan('start', 'end', hint)
       }
 
       const period = { start: new Date(start), end: new Date(end) }
@@ -217,7 +218,7 @@ const presentDay = ({ day, requests, inputTokens, outputTokens, memoryTokens }: 
 
 function requireProvider(providers: Providers, name: string): void {
   if (providers.has(name)) return
-  throw new Refusal('missing', 'No such provider', `Providers: ${[...providers.keys()].join(', ')}`)
+  throw unknownProvider('missing', 'No such provider', providers.keys())
 }
 
 const presentProviderKey = ({ provider, masked, createdAt, updatedAt }: ProviderKeyRow) => ({

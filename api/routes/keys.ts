@@ -11,6 +11,7 @@ import { presentPage } from '#api/present/page.ts'
 import { parseStart, type Moment } from '#shared/core/dates.ts'
 import { readPage } from '#shared/core/page.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { expiryPassed } from '#shared/core/refusals.ts'
 import {
   isOwnerKey,
   limitSubjectOf,
@@ -203,7 +204,7 @@ function parseFutureDate(moment: Moment | undefined, now: number): Date | null {
   if (moment === undefined) return null
   const date = new Date(parseStart(moment))
   if (date.getTime() > now) return date
-  throw new Refusal('invalid', 'expires_at must lie in the future')
+  throw expiryPassed()
 }
 
 type NewKeyFields = { id: string; key: string; name: string; createdAt: Date }

@@ -28,6 +28,7 @@ import { presentPage } from '#api/present/page.ts'
 import { presentListRow, presentProfileEntry, presentExpiry } from '#api/present/memory.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { noSuchKey, reversedSpan } from '#shared/core/refusals.ts'
 import { parseAsOf, requireKnown } from '#shared/vault/read/search/as-of.ts'
 import { listMemories } from '#shared/vault/read/lists/listing.mongo.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
@@ -112,7 +113,7 @@ export function memory(router: Router, backend: ApiBackend): void {
       const from = query.from === undefined ? undefined : parseStart(query.from)
       const to = query.to === undefined ? undefined : parseExclusiveEnd(query.to)
       if (from !== undefined && to !== undefined && from >= to) {
-        throw new Refusal('invalid', 'from lies after to', 'from is the earlier end of the span')
+        throw reversedSpan('from', 'to', 'from is the earlier end of the span')
       }
       const asOf = parseAsOf(query.as_of)
       if (from !== undefined && asOf !== undefined) requireKnown(from, asOf)
@@ -223,7 +224,7 @@ export function memory(router: Router, backend: ApiBackend): void {
       const isSameAccountKind =
         caller.kind === 'vault' ? row?.kind === 'vault' : row?.vault === caller.scope.vault
       if (!requestedKey || row?.account !== caller.account || !isSameAccountKind) {
-        throw new Refusal('missing', 'No such key', 'Stats are served for keys of your own account')
+        throw noSuchKey('Stats are served for keys of your own account')
       }
       const { vault, epoch, revision } = row
       await sendStats(ctx, backend, {

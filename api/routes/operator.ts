@@ -6,7 +6,7 @@ import { presentPage } from '#api/present/page.ts'
 import { readPage } from '#shared/core/page.ts'
 import { changeBilling } from '#shared/accounts/change-billing.ts'
 import { listTenants, type Tenant } from '#shared/accounts/tenants.postgres.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { noSuchAccount } from '#shared/core/refusals.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { serviceUsageByDay } from '#shared/billing/usage-sums.postgres.ts'
 import {
@@ -39,7 +39,7 @@ export function operatorRoutes(router: Router, backend: ApiBackend): void {
     auth: operator,
     async handle({ actor, params, body, claim }, ctx) {
       const account = params.accountId.toLowerCase()
-      if (!isUuid(account)) throw new Refusal('missing', 'There is no such account')
+      if (!isUuid(account)) throw noSuchAccount()
       const change = {
         paymentMethod: body.payment_method,
         balance: body.balance,

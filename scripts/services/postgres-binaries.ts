@@ -4,6 +4,7 @@ import { chmod, cp, lstat, mkdir, readFile, rename, stat, symlink } from 'node:f
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
+import { dirOfOther } from '#scripts/services/private-dir.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { cacheDirs, getOrBuildCached } from './cache.ts'
 
@@ -30,10 +31,7 @@ export async function resolveRunAsUser(data: string): Promise<RunAsUser | undefi
 
   const owner = await stat(data).catch(() => undefined)
   if (uid === 0) return owner && owner.uid !== 0 ? owner : await ensurePostgresUser()
-  if (owner && owner.uid !== uid) {
-    const message = `${data} belongs to user ${owner.uid}, this is user ${uid}`
-    throw new Refusal('unavailable', message, 'Start as that user, or choose another DATA_DIR.')
-  }
+  if (owner && owner.uid !== uid) throw dirOfOther(data, owner.uid, uid)
   return undefined
 }
 

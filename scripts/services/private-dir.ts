@@ -9,11 +9,21 @@ import { Refusal } from '#shared/core/errors.ts'
  */
 export async function ensurePrivateDir(dir: string): Promise<string> {
   await mkdir(dir, { recursive: true, mode: 0o700 }).catch((error: Error) => {
-    throw new Refusal('unavailable', error.message, 'Choose another DATA_DIR.')
+    throw dirUnavailable(error)
   })
   const self = process.getuid?.()
   const entry = await lstat(dir)
   if (self === undefined || (entry.isDirectory() && entry.uid === self)) return dir
-  const message = `${dir} belongs to user ${entry.uid}, this is user ${self}`
-  throw new Refusal('unavailable', message, 'Start as that user, or choose another DATA_DIR.')
+  throw dirOfOther(dir, entry.uid, self)
 }
+
+export const dirUnavailable = ({ message }: Error): Refusal =>
+  new Refusal('unavailable', message, 'Choose another DATA_DIR.')
+
+/** @param owner and `self` are ids of users */
+export const dirOfOther = (dir: string, owner: number, self: number): Refusal =>
+  new Refusal(
+    'unavailable',
+    `${dir} belongs to user ${owner}, this is user ${self}`,
+    'Start as that user, or choose another DATA_DIR.',
+  )

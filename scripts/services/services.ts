@@ -2,6 +2,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { mkdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { writePrivateFile } from '#scripts/private-file.ts'
+import { dirOfOther, dirUnavailable } from '#scripts/services/private-dir.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { acquireLock } from './file-lock.ts'
 import { startMongodb } from './mongodb.ts'
@@ -108,14 +109,11 @@ function externalServer(url: string): DatabaseServer {
 /** Creates the folder and locks it for this process. @returns a function that releases the lock. */
 async function lockDataDir(dataDir: string): Promise<() => void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 }).catch((error: Error) => {
-    throw new Refusal('unavailable', error.message, 'Choose another DATA_DIR.')
+    throw dirUnavailable(error)
   })
   const { uid } = await stat(dataDir)
   const self = process.getuid?.() ?? uid
-  if (self !== 0 && self !== uid) {
-    const message = `${dataDir} belongs to user ${uid}, this is user ${self}`
-    throw new Refusal('unavailable', message, 'Start as that user, or choose another DATA_DIR.')
-  }
+  if (self !== 0 && self !== uid) throw dirOfOther(dataDir, uid, self)
 
   const unlock = acquireLock(lockPath(dataDir), LOCK_WAIT_MS)
   if (!unlock) {

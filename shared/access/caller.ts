@@ -1,4 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { expiredRemain } from '#shared/core/refusals.ts'
 import {
   hashKey,
   looksLikeKey,
@@ -233,11 +234,7 @@ export function requireReadableVault(caller: Caller): void {
  */
 export function requireNothingExpired({ keyRow }: Pick<Caller, 'keyRow'>): void {
   if (!keyRow.hasExpired) return
-  throw new Refusal(
-    'unavailable',
-    'Memories that are over are still being removed',
-    'Try again in a few seconds',
-  )
+  throw expiredRemain()
 }
 
 /** Why a key that may not store does not, and what would: the message and hint of a refusal. */

@@ -4,6 +4,7 @@ import {
   type AccountBilling,
 } from '#shared/access/accounts.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { noSuchAccount } from '#shared/core/refusals.ts'
 import {
   recordAccountEvents,
   type NewAccountEvent,
@@ -39,7 +40,7 @@ export async function changeBilling(
 ): Promise<AccountBilling> {
   requireOneChange(change)
   const before = await findBillingForUpdate(tx, account)
-  if (!before) throw new Refusal('missing', 'There is no such account')
+  if (!before) throw noSuchAccount()
   const { paymentMethod = before.paymentMethod } = change
   const after = { paymentMethod, balance: changedBalance(before.balance, change) }
   await updateBilling(tx, account, after)

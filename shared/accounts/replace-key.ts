@@ -15,6 +15,7 @@ import {
 import { mintSealedKey } from '#shared/access/user-keys.ts'
 import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { noSuchKey } from '#shared/core/refusals.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
@@ -118,7 +119,7 @@ async function lockReplaceableKey(
   const known = isUuid(keyId) ? await findAccountKey(tx.query, account, keyId) : undefined
   if (known) await lockVaults(tx, [known.vault])
   const key = known && (await findReplaceableKey(tx, account, keyId))
-  if (!key) throw new Refusal('missing', 'No such key', 'GET /v1/keys lists those of the account')
+  if (!key) throw noSuchKey()
   if (key.isOwnerVault) {
     throw new Refusal(
       'conflict',

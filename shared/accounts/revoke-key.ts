@@ -1,5 +1,6 @@
 import { retireVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { noSuchKey } from '#shared/core/refusals.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { findAccountKey, hasActiveKey, revokeKey } from '#shared/access/memory-keys.postgres.ts'
 import { announceRevokedKeys } from '#shared/access/revoked-key.ts'
@@ -43,7 +44,7 @@ export async function revokeAccountKey(
   { id, erase, operation }: Revocation,
 ): Promise<void> {
   const key = isUuid(id) ? await findAccountKey(postgres.query, account, id) : undefined
-  if (!key) throw new Refusal('missing', 'No such key', 'GET /v1/keys lists those of the account')
+  if (!key) throw noSuchKey()
   const { hash, vault, masked: subject } = key
   if (hash.equals(keyHash)) {
     throw new Refusal(

@@ -5,6 +5,7 @@ import {
   suggestName,
 } from '#shared/core/describe-input.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { unknownField } from '#shared/core/refusals.ts'
 import type { Branch, JsonSchema, SchemaWalk } from '#shared/core/schema-walk.ts'
 
 /** The parts of a request that were ignored or changed. */
@@ -83,7 +84,7 @@ function requireNoNearMiss(
     .flatMap(({ properties }) => Object.keys(properties))
     .filter(known => !Object.hasOwn(fields, known))
   const meant = suggestName(name, missing)
-  if (meant) throw new Refusal('invalid', `unknown field ${field}`, `did you mean ${meant}?`)
+  if (meant) throw unknownField(field, `did you mean ${meant}?`)
 }
 
 /** Not by `splice`: a list may have more items than a call has arguments. */

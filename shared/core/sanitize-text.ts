@@ -1,4 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { nestedTooDeep } from '#shared/core/refusals.ts'
 
 /** 200 levels drop a MongoDB connection. */
 const depthMax = 64
@@ -17,7 +18,7 @@ export function sanitizeJson(value: unknown): unknown {
     for (const container of containers) {
       if (typeof container !== 'object' || container === null) continue
       if (depth > depthMax) {
-        throw new Refusal('invalid', `The body nests deeper than ${depthMax} levels`)
+        throw nestedTooDeep(depthMax)
       }
       sanitizeStrings(container as Record<string, unknown>, next)
     }

@@ -6,6 +6,7 @@ import {
   suggestName,
 } from '#shared/core/describe-input.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { unknownField as unknownFieldRefusal } from '#shared/core/refusals.ts'
 import type { InputNotes } from '#shared/core/lenient-input.ts'
 import type { JsonSchema } from '#shared/core/schema-walk.ts'
 
@@ -28,7 +29,7 @@ export function toRefusal(
     const known = Object.keys((error.parentSchema?.properties ?? {}) as object)
     const pointer = unknown.replaceAll('~', '~0').replaceAll('/', '~1')
     const field = fieldPath(`${error.instancePath}/${pointer}`)
-    return new Refusal('invalid', `unknown field ${field}`, unknownFieldHint(unknown, known))
+    return unknownFieldRefusal(field, unknownFieldHint(unknown, known))
   }
   const isMissing = error.keyword === 'required' && ignored.size > 0
   const hint = isMissing ? `not known here: ${[...ignored].join(', ')}` : enumHint(error)

@@ -1,5 +1,5 @@
 import { parseStart, type Moment } from '#shared/core/dates.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { expiryPassed } from '#shared/core/refusals.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 
 /**
@@ -65,9 +65,5 @@ export function parseExpiresAt(value: Moment | undefined, now: number): number |
   if (value === undefined) return undefined
   const at = parseStart(value)
   if (at > now) return at
-  throw new Refusal(
-    'invalid',
-    'expires_at must lie in the future',
-    'It is the moment from which the memory is gone, such as 2030-01-31T00:00:00Z',
-  )
+  throw expiryPassed('It is the moment from which the memory is gone, such as 2030-01-31T00:00:00Z')
 }

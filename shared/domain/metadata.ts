@@ -1,4 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { tooManyFields } from '#shared/core/refusals.ts'
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 
 type MetadataValue = string | number | boolean
@@ -104,7 +105,7 @@ function readEntries(
 ): [string, unknown][] {
   const entries = Object.entries(given ?? {})
   if (entries.length > fieldsMax) {
-    throw new Refusal('invalid', `${field} has more than ${fieldsMax} fields`, 'Send fewer fields')
+    throw tooManyFields(`${field} has more than ${fieldsMax} fields`)
   }
   const stray = entries.find(([key]) => !/^[A-Za-z0-9._-]{1,64}$/.test(key))
   if (!stray) return entries

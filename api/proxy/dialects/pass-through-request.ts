@@ -2,7 +2,7 @@ import { isSwitchMember } from '#api/proxy/dialects/body-switches.ts'
 import { validateJson } from '#api/proxy/json/validate.ts'
 import { forEachRetainedMember, applySplices, type Removals } from '#api/proxy/json/splice.ts'
 import { kindAt, createNameMatcher, parseValue, valueEnd } from '#api/proxy/json/walk.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { notJsonObject } from '#shared/core/refusals.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 
 /** A request for an endpoint without memory. */
@@ -24,7 +24,7 @@ const matchModelField = createNameMatcher(['model'])
 export function parsePassthroughRequest(body: Buffer): PassthroughRequest {
   const start = validateJson(body)
   if (kindAt(body, start) !== 'object') {
-    throw new Refusal('invalid', 'The body must be a JSON object')
+    throw notJsonObject()
   }
   const removals: Removals = []
   let modelSpan: { at: number; end: number } | undefined

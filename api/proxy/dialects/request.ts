@@ -28,7 +28,7 @@ import {
   type Removals,
 } from '#api/proxy/json/splice.ts'
 import { kindAt, parseValue } from '#api/proxy/json/walk.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { notJsonObject } from '#shared/core/refusals.ts'
 import { runAtOnce, runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 import type { Message } from '#shared/domain/message-content.ts'
@@ -44,7 +44,7 @@ export const createRequestParsers = (format: RequestFormat) => ({
 function* parseSteps(body: Buffer, format: RequestFormat): Steps<ProxyRequest> {
   const start = yield* validateSteps(body)
   if (kindAt(body, start) !== 'object') {
-    throw new Refusal('invalid', 'The body must be a JSON object')
+    throw notJsonObject()
   }
   const switches = createSwitchReader(body)
   const removals: Removals = []

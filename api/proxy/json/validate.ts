@@ -19,7 +19,7 @@
 
 import { createSkipUnescaped, type SkipUnescaped } from '#api/proxy/json/unescaped-bytes.ts'
 import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { invalidJson, nestedTooDeep } from '#shared/core/refusals.ts'
 
 /** Deeper than any provider takes; iterating over a level takes a byte and no stack. */
 const depthMax = 10_000
@@ -69,7 +69,7 @@ export function* validateSteps(bytes: Uint8Array): Steps<number> {
     } else if (closing === 0) at = scalarEnd(bytes, at)
     else {
       if (++depth > depthMax) {
-        throw new Refusal('invalid', `The body nests deeper than ${depthMax} levels`)
+        throw nestedTooDeep(depthMax)
       }
       closings[depth] = closing
       at = skipWhitespace(bytes, at + 1)
@@ -94,10 +94,6 @@ export function* validateSteps(bytes: Uint8Array): Steps<number> {
     }
   }
 }
-
-/** The refusal that other endpoints give for invalid JSON, too. */
-export const invalidJson = (): Refusal =>
-  new Refusal('invalid', 'The body is not valid JSON', 'Check quotes, commas and encoding')
 
 function assertEndOfInput(bytes: Uint8Array, end: number, start: number): number {
   if (skipWhitespace(bytes, end) !== bytes.length) throw invalidJson()

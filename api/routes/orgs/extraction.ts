@@ -4,7 +4,7 @@ import { loadedOrg, orgAdmin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentOrgUsage, presentPipeline, presentInstructions } from '#api/present/org.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { reversedSpan } from '#shared/core/refusals.ts'
 import { listOrgUsage } from '#shared/org/base/org-usage.postgres.ts'
 import { readPipeline, redrivePipeline } from '#shared/org/admin/pipeline-status.ts'
 import { changeInstructions, getInstructions } from '#shared/org/admin/instructions.ts'
@@ -19,7 +19,7 @@ export function extraction(router: Router, backend: ApiBackend): void {
     async handle({ org, query }, ctx) {
       const end = query.end === undefined ? backend.now() : parseExclusiveEnd(query.end) - 1
       const start = query.start === undefined ? end - defaultPeriodMs : parseStart(query.start)
-      if (start > end) throw new Refusal('invalid', 'start lies after end', 'Swap the two')
+      if (start > end) throw reversedSpan('start', 'end', 'Swap the two')
       const period = { from: new Date(start), to: new Date(end) }
       const rows = await listOrgUsage(backend.postgres.query, org.id, period)
       ctx.body = {

@@ -1,4 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { noSuchKey } from '#shared/core/refusals.ts'
 import type { Admin } from '#shared/access/admin.ts'
 import { hashKey, looksLikeKey, maskMemberKey, maskKey, mintKey } from '#shared/access/key.ts'
 import {
@@ -171,8 +172,7 @@ const parseKeyReference = ({ config }: { config: Config }, keyReference: string)
     ? { hash: hashKey(config.keyPepper, keyReference) }
     : { id: keyReference }
 
-const missingKey = (): Refusal =>
-  new Refusal('missing', 'No such key', 'GET /v1/orgs/:orgId/keys lists them')
+const missingKey = (): Refusal => noSuchKey('GET /v1/orgs/:orgId/keys lists them')
 
 export type SealBackend = { config: Config; seal: Seal }
 

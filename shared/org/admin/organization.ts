@@ -1,6 +1,7 @@
 import defaultModelsJson from '#shared/org/admin/default-models.json' with { type: 'json' }
 import { retireVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { unknownProvider } from '#shared/core/refusals.ts'
 import type { Admin } from '#shared/access/admin.ts'
 import { normalizeName } from '#shared/org/base/normalize.ts'
 import { ensureOrgKey } from '#shared/org/admin/member-keys.ts'
@@ -121,10 +122,10 @@ const isBuiltIn = (name: string): name is BuiltInName => Object.hasOwn(defaultMo
 function requireProvider(providers: Providers, name: string): Provider {
   const provider = providers.get(name)
   if (provider) return provider
-  throw new Refusal(
+  throw unknownProvider(
     'invalid',
     'processor_provider names no provider of this service',
-    `Providers: ${[...providers.keys()].join(', ')}`,
+    providers.keys(),
   )
 }
 

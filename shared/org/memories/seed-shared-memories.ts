@@ -1,4 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { emptyText } from '#shared/core/refusals.ts'
 import { type SharedMemory, reviewThreshold } from '#shared/org/memories/shared-memories.mongo.ts'
 import { parseTags } from '#shared/org/base/normalize.ts'
 import type { ChangeOrigin, SharedMemoryBackend } from '#shared/org/memories/shared-change.ts'
@@ -39,7 +40,7 @@ export function parseSeeds({
       'text with tags seeds one memory, items several: [{"text": "…", "tags": ["…"]}]',
     )
   }
-  if (text?.trim() === '') throw new Refusal('invalid', 'text holds no words')
+  if (text?.trim() === '') throw emptyText()
   if (!items) return [toSeed(single as SeedInput, 'metadata')]
   return items.map((item, index) => toSeed(item, `items[${index}].metadata`))
 }

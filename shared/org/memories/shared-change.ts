@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Refusal } from '#shared/core/errors.ts'
+import { emptyText, memoryContended, noSuchMemory } from '#shared/core/refusals.ts'
 import { mapInSlices } from '#shared/core/event-loop.ts'
 import { copyIdOf, isUuid } from '#shared/core/ids.ts'
 import { countTokensInSlices } from '#shared/core/tokens.ts'
@@ -59,11 +60,7 @@ export type SharedMemoryBackend = Stores & {
 }
 
 export const noSuchSharedMemory = (): Refusal =>
-  new Refusal(
-    'missing',
-    'No such memory',
-    'GET /v1/orgs/:orgId/memories lists those of the organization',
-  )
+  noSuchMemory('GET /v1/orgs/:orgId/memories lists those of the organization')
 
 /** @throws Refusal `missing` for a malformed id; its case does not matter. */
 export function parseSharedMemoryId(text = ''): string {
@@ -120,7 +117,7 @@ export async function mutateSharedMemory(
     if (!(await carryOutWrites(backend, orgVault, [prepared!]))) continue
     return after && { ...after, id, updatedAt: backend.now(), version: current.version + 1 }
   }
-  throw new Refusal('conflict', 'Other requests keep changing this memory', 'Try again')
+  throw memoryContended()
 }
 
 /** Finalizes earlier writes that were applied, before the marks of later writes displace theirs. */
@@ -197,7 +194,7 @@ async function toStorable(
   const tags = sortUniqueTags(content.tags)
   if (content.text === before?.text) return { ...content, tags }
   try {
-    if (content.text.trim() === '') throw new Refusal('invalid', 'text holds no words')
+    if (content.text.trim() === '') throw emptyText()
     const text = applyRedaction(redaction, content.text, 'text')
     const metadata = before ? content.metadata : redactMetadata(redaction, content.metadata)
     const tokens = await countTokensInSlices(text)

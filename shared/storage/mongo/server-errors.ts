@@ -1,19 +1,11 @@
 import { MongoBulkWriteError, MongoError, MongoServerError } from 'mongodb'
-import { Refusal } from '#shared/core/errors.ts'
+import { memoryStoreUnreachable } from '#shared/core/refusals.ts'
 
 /** Rethrows an error of a server that cannot serve at the moment, or did not answer in time, as a Refusal. */
 export function refuseWhenUnreachable(error: unknown): never {
   if (isUnreachable(error)) throw memoryStoreUnreachable(error)
   throw error
 }
-
-export const memoryStoreUnreachable = (cause: unknown): Refusal =>
-  new Refusal(
-    'unavailable',
-    'The memory store is out of reach',
-    'Try again in a few seconds',
-    cause,
-  )
 
 /** Errors of the driver, and of its deadlines. */
 const unreachableNames =

@@ -1,4 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { unavailable } from '#shared/core/refusals.ts'
 
 /**
  * What some seconds, another connection or the operator mend: connections that fail, certificates and passwords that are
@@ -21,10 +22,8 @@ export function refuseWhenUnreachable(error: unknown): never {
 
 /** @param cause for the log */
 export const databaseUnavailable = (cause: unknown): Refusal =>
-  new Refusal(
-    'unavailable',
+  unavailable(
     isReadOnly(cause) ? 'The database takes no writes' : 'The database is out of reach',
-    'Try again in a few seconds',
     cause,
   )
 

@@ -1,5 +1,5 @@
 import type { JobWithMetadata, PgBoss } from 'pg-boss'
-import { Refusal } from '#shared/core/errors.ts'
+import { releaseStepMissing } from '#shared/core/refusals.ts'
 import { JsonBytes } from '#shared/core/canonical-json.ts'
 import type { Log } from '#shared/core/log.ts'
 import { jobSeconds } from '#shared/core/metrics.ts'
@@ -235,11 +235,7 @@ function refuseWhenNotMigrated(error: Error): never {
   const isNotMigrated =
     /pg-boss/.test(message) && /is not installed|requires migrations/.test(message)
   if (!isNotMigrated) return refuseWhenUnreachable(error)
-  throw new Refusal(
-    'unavailable',
-    'The queue in this database is not of this version',
-    'Run the release step first: npm run migrate',
-  )
+  throw releaseStepMissing('The queue in this database is not of this version')
 }
 
 function toJob<Name extends JobName>(job: JobWithMetadata<JobPayloads[Name]>): Job<Name> {

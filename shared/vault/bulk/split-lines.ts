@@ -125,18 +125,13 @@ export const lineTooLong = ({ lineBytesMax }: LineLimits): string =>
   `longer than ${sizeOf(lineBytesMax)}`
 
 const tooManyLines = ({ linesMax }: LineLimits): Refusal =>
-  new Refusal(
-    'too-large',
-    `The file has more than ${linesMax.toLocaleString('en')} lines`,
-    'Nothing was stored; send it in parts',
-  )
+  fileTooLarge(`The file has more than ${linesMax.toLocaleString('en')} lines`)
 
 const tooManyBytes = ({ bytesMax }: LineLimits): Refusal =>
-  new Refusal(
-    'too-large',
-    `The file is larger than ${sizeOf(bytesMax)}`,
-    'Nothing was stored; send it in parts',
-  )
+  fileTooLarge(`The file is larger than ${sizeOf(bytesMax)}`)
+
+const fileTooLarge = (message: string): Refusal =>
+  new Refusal('too-large', message, 'Nothing was stored; send it in parts')
 
 const sizeOf = (bytes: number): string =>
   bytes >= 1024 * 1024 ? `${bytes / (1024 * 1024)} MiB` : `${bytes / 1024} KiB`

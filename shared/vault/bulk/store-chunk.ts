@@ -10,7 +10,7 @@ import {
 import { cutChunk, finalizeStoredChunk } from '#shared/vault/bulk/finalize-chunk.ts'
 import { buildUploadItems } from '#shared/vault/bulk/upload-lines.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { expiredRemain } from '#shared/core/refusals.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
 import {
   applyCurrentRetention,
@@ -60,7 +60,7 @@ export async function storeChunk(
   if (chunk.isCancelled && (await cutChunk(backend, chunk))) return false
   // An expired memory must not count as present.
   if (!(await backend.expiry.purgeExpired(chunk.vault, purgeTimeoutMs))) {
-    throw new Refusal('unavailable', 'Memories that are over are still being removed')
+    throw expiredRemain()
   }
   const embedder = await backend.embedders.get(chunk.model)
   const items =

@@ -1,6 +1,7 @@
 import { withEmbeddingTimeout } from '#shared/models/model-refusal.ts'
 import { resolveSpaceEmbedders } from '#shared/models/space-embedders.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { emptyText, memoryContended } from '#shared/core/refusals.ts'
 import { withKeyedMutex } from '#shared/core/keyed-mutex.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { expiryFor, isExpired, type Expiry } from '#shared/domain/expiry.ts'
@@ -70,7 +71,7 @@ export async function editMemory(
   caller: Caller,
   edit: Edit,
 ): Promise<EditedMemory> {
-  if (edit.text.trim() === '') throw new Refusal('invalid', 'text holds no words')
+  if (edit.text.trim() === '') throw emptyText()
   const text = applyRedaction(caller.keyRow.redaction, edit.text, 'text')
   const id = edit.id.toLowerCase()
   const tokens = await countTokensInSlices(text)
@@ -80,7 +81,7 @@ export async function editMemory(
     const edited = await tryEdit(backend, caller, edit, { job, content })
     if (edited) return edited
   }
-  throw new Refusal('conflict', 'Other requests keep changing this memory', 'Try again')
+  throw memoryContended()
 }
 
 type NewContent = Pick<TextReplacement, 'text' | 'hash' | 'tokens'>

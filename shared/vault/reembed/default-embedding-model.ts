@@ -1,5 +1,5 @@
 import type { Config } from '#shared/core/config.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { releaseStepMissing } from '#shared/core/refusals.ts'
 import type { Log } from '#shared/core/log.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import {
@@ -66,9 +66,5 @@ const undefinedTable = '42P01'
 
 function rejectUnmigratedDatabase(error: unknown): never {
   if ((error as { code?: unknown }).code !== undefinedTable) throw error
-  throw new Refusal(
-    'unavailable',
-    'The database has not been brought to this version yet',
-    'Run the release step first: npm run migrate',
-  )
+  throw releaseStepMissing('The database has not been brought to this version yet')
 }

@@ -1,4 +1,5 @@
-import { Refusal } from '#shared/core/errors.ts'
+import type { Refusal } from '#shared/core/errors.ts'
+import { noSuchMemory } from '#shared/core/refusals.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { Memory, VaultScope } from '#shared/domain/memory.ts'
 import { findSessionEpoch } from '#shared/vault/base/vault-changes.postgres.ts'
@@ -63,7 +64,7 @@ export async function inspectMemory(
 }
 
 export const memoryNotFound = (): Refusal =>
-  new Refusal('missing', 'No such memory', 'memory_id is the id that list and search answer')
+  noSuchMemory('memory_id is the id that list and search answer')
 
 /** Whether a memory was stored after its session was last cleared. */
 export async function isInCurrentEpoch(

@@ -1,4 +1,4 @@
-import { Refusal } from '#shared/core/errors.ts'
+import { reversedSpan } from '#shared/core/refusals.ts'
 import { requireKnown } from '#shared/vault/read/search/as-of.ts'
 import { momentText, parseExclusiveEnd, parseStart, type Moment } from '#shared/core/dates.ts'
 
@@ -26,7 +26,7 @@ export function parseTimeWindow(from: Moment, to: Moment | undefined, now: numbe
   const end = parseExclusiveEnd(to) - 1
   // A page may have ended with the last row of the window: the rest is empty, and begins 1 ms after it.
   if (start > end + (/\.\d{3}/.test(text) ? 1 : 0)) {
-    throw new Refusal('invalid', 'from lies after to', 'from is the earlier end')
+    throw reversedSpan('from', 'to', 'from is the earlier end')
   }
   return { from: start, to: end }
 }

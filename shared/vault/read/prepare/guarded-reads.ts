@@ -1,5 +1,6 @@
 import type { Breaker } from '#shared/core/breaker.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { memoryStoreUnreachable } from '#shared/core/refusals.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { ProfileSource } from '#shared/vault/read/prepare/profile-cache.ts'
 import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
@@ -17,7 +18,7 @@ export function guardReads(
   const guard =
     <Args extends unknown[], Result>(read: (...args: Args) => Promise<Result>) =>
     (...args: Args): Promise<Result> =>
-      breaker.run(() => read(...args), outOfReach, isStoreFault)
+      breaker.run(() => read(...args), memoryStoreUnreachable, isStoreFault)
   return {
     memories: {
       stream: guard((...args: Parameters<MemoryStore['stream']>) => memories.stream(...args)),
@@ -36,12 +37,11 @@ export function guardReads(
 
 /** The same for profiles. */
 export const guardProfiles = (breaker: Breaker, source: ProfileSource): ProfileSource => ({
-  load: (ref, max) => breaker.run(() => source.load(ref, max), outOfReach, isStoreFault),
-  changes: (ref, since) => breaker.run(() => source.changes(ref, since), outOfReach, isStoreFault),
+  load: (ref, max) =>
+    breaker.run(() => source.load(ref, max), memoryStoreUnreachable, isStoreFault),
+  changes: (ref, since) =>
+    breaker.run(() => source.changes(ref, since), memoryStoreUnreachable, isStoreFault),
 })
-
-const outOfReach = (): Refusal =>
-  new Refusal('unavailable', 'The memory store is out of reach', 'Try again in a few seconds')
 
 const isStoreFault = (error: unknown): boolean =>
   error instanceof Refusal && error.reason === 'unavailable'

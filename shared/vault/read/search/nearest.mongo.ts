@@ -1,5 +1,5 @@
 import { MongoServerError, type Document } from 'mongodb'
-import { Refusal } from '#shared/core/errors.ts'
+import { memoryStoreUnreachable, unavailable } from '#shared/core/refusals.ts'
 import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
@@ -16,11 +16,7 @@ import {
   createNearestScan,
 } from '#shared/vault/read/search/nearest-scan.mongo.ts'
 import { isSearchable, searchIndexName } from '#shared/storage/mongo/search-indexes.ts'
-import {
-  isSearchMissing,
-  isUnreachable,
-  memoryStoreUnreachable,
-} from '#shared/storage/mongo/server-errors.ts'
+import { isSearchMissing, isUnreachable } from '#shared/storage/mongo/server-errors.ts'
 import type {
   NearestListeners,
   NearestQuestion,
@@ -154,12 +150,7 @@ async function describeFailure(
   if (isSearchMissing(failure)) return { outcome: 'missing', error: failure }
   if (!(failure instanceof MongoServerError)) return refuseWhenUnreachable(failure)
   if (failure.code === overloadedCode || overloadedMessage.test(failure.message)) {
-    throw new Refusal(
-      'unavailable',
-      'The memory store has too many searches at the moment',
-      'Try again in a few seconds',
-      failure,
-    )
+    throw unavailable('The memory store has too many searches at the moment', failure)
   }
   if (isUnreachable(failure)) return refuseWhenUnreachable(failure)
   // The search process reports every problem with the same code, 8: only a query that the index cannot
