@@ -1,4 +1,4 @@
-import { formatUsageError, parseOptions } from '#scripts/command-line.ts'
+import { exitWithUsage, parseOptions } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
 import { findAccountByEmail, type AccountBilling } from '#shared/access/accounts.postgres.ts'
 import { balanceMax, changeBilling, type BillingChange } from '#shared/accounts/change-billing.ts'
@@ -44,13 +44,13 @@ async function main(): Promise<number> {
   const email = values.email?.toLowerCase() ?? ''
   if (!/^[^\s@]+@[^\s@]+$/.test(email)) faults.push('--email must be an email address')
   const change = parseChange(faults)
-  if (faults.length > 0) return fail(2, formatUsageError(faults, help))
+  if (faults.length > 0) exitWithUsage(faults, help)
   try {
     const billing = await applyChange(email, change)
     process.stdout.write(values.json ? `${JSON.stringify(billing)}\n` : formatLines(billing))
     return 0
   } catch (error) {
-    if (error instanceof ConfigError) return fail(2, formatUsageError([error.message], help))
+    if (error instanceof ConfigError) exitWithUsage([error.message], help)
     if (error instanceof Refusal) return fail(1, `${error.message}\n${error.hint ?? ''}`)
     throw error
   }

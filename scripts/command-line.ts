@@ -10,56 +10,36 @@ type OptionValues<Given extends OptionDefinitions> = ReturnType<
 const helpOption = { help: { type: 'boolean' } } as const
 
 /**
- * Parses the command line of a script that takes options only. `--help` prints the help and exits with
- * 0; an unknown argument prints the error and the usage line and exits with 2.
+ * Parses the command line of a script. `--help` prints the help and exits with 0; an unknown argument prints the
+ * error and the usage line and exits with 2.
  */
-export function parseOptions<const Given extends OptionDefinitions>(
-  help: string,
-  definitions: Given,
-): OptionValues<Given> {
-  try {
-    const { values } = parseArgs({ options: { ...definitions, ...helpOption } })
-    if (!('help' in values)) return values
-    process.stdout.write(help)
-    process.exit(0)
-  } catch (error) {
-    process.stderr.write(formatUsageError([(error as Error).message], help))
-    process.exit(2)
-  }
-}
-
-/** Parses the command line of a script that takes options and positional arguments; else as `parseOptions`. */
 export function parseCommand<const Given extends OptionDefinitions>(
   help: string,
   definitions: Given,
+  allowPositionals = true,
 ): { values: OptionValues<Given>; positionals: string[] } {
   try {
-    const { values, positionals } = parseArgs({
-      options: { ...definitions, ...helpOption },
-      allowPositionals: true,
-    })
+    const options = { ...definitions, ...helpOption }
+    const { values, positionals } = parseArgs({ options, allowPositionals })
     if (!('help' in values)) return { values, positionals }
-    process.stdout.write(help)
-    process.exit(0)
   } catch (error) {
-    process.stderr.write(formatUsageError([(error as Error).message], help))
-    process.exit(2)
+    exitWithUsage([(error as Error).message], help)
   }
+  process.stdout.write(help)
+  process.exit(0)
 }
 
-/** Parses the command line of a script that takes positional arguments and `--help` only. */
-export function parsePositionals(help: string): string[] {
-  try {
-    const { values, positionals } = parseArgs({ allowPositionals: true, options: helpOption })
-    if (!('help' in values)) return positionals
-    process.stdout.write(help)
-    process.exit(0)
-  } catch (error) {
-    process.stderr.write(formatUsageError([(error as Error).message], help))
-    process.exit(2)
-  }
-}
+/** As `parseCommand`, for a script that takes options only. */
+export const parseOptions = <const Given extends OptionDefinitions>(
+  help: string,
+  definitions: Given,
+): OptionValues<Given> => parseCommand(help, definitions, false).values
 
-/** The error text for a wrong command line: the faults, and the first line of the help. */
-export const formatUsageError = (faults: readonly string[], help: string): string =>
-  `${faults.join('\n')}\n\n${help.split('\n', 1)[0]}\nSee --help.\n`
+/** As `parseCommand`, for a script that takes positional arguments and `--help` only. */
+export const parsePositionals = (help: string): string[] => parseCommand(help, {}).positionals
+
+/** Prints what is wrong with a command line, and the first line of the help, and exits with 2. */
+export function exitWithUsage(faults: readonly string[], help: string): never {
+  process.stderr.write(`${faults.join('\n')}\n\n${help.split('\n', 1)[0]}\nSee --help.\n`)
+  process.exit(2)
+}

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { createCredentials, type NewAccount } from '#scripts/create-credentials.ts'
-import { formatUsageError } from '#scripts/command-line.ts'
+import { exitWithUsage } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
 import { findAccountByEmail } from '#shared/access/accounts.postgres.ts'
 import { ConfigError, readConfig } from '#shared/core/config.ts'
@@ -56,8 +56,7 @@ async function main(): Promise<number> {
     const isUserError =
       error instanceof ConfigError || error instanceof Refusal || code?.startsWith('ERR_PARSE_ARGS')
     if (!isUserError) throw error
-    process.stderr.write(formatUsageError([(error as Error).message], help))
-    return 2
+    exitWithUsage([(error as Error).message], help)
   }
 }
 
@@ -65,8 +64,7 @@ async function createAccount(values: OptionValues): Promise<number> {
   const faults: string[] = []
   const account = parseAccount(values, faults)
   if (faults.length > 0) {
-    process.stderr.write(formatUsageError(faults, help))
-    return 2
+    exitWithUsage(faults, help)
   }
   const config = readConfig(embeddedEnvironment(process.env) ?? process.env)
   const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { formatUsageError, parseCommand } from '#scripts/command-line.ts'
+import { exitWithUsage, parseCommand } from '#scripts/command-line.ts'
 import { loadModel, type LoadedModel } from '#scripts/embedding-server/load-model.ts'
 import { runMain } from '#shared/core/process-lifecycle.ts'
 
@@ -30,8 +30,7 @@ const { values, positionals } = parseCommand(help, {
 const [folder, ...others] = positionals
 const port = Number(values.port)
 if (folder === undefined || others.length > 0 || !(port >= 0 && port <= 65_535)) {
-  process.stderr.write(formatUsageError(['Name one folder, and a port up to 65535'], help))
-  process.exit(2)
+  exitWithUsage(['Name one folder, and a port up to 65535'], help)
 }
 
 await runMain(async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { formatUsageError } from '#scripts/command-line.ts'
+import { exitWithUsage } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
 import { help, readOptions, type QueueOptions } from '#scripts/queues/options.ts'
 import { formatDeadLetters, formatQueues } from '#scripts/queues/format.ts'
@@ -21,8 +21,7 @@ async function main(): Promise<number> {
     return 0
   }
   if (Array.isArray(options)) {
-    process.stderr.write(formatUsageError(options, help))
-    return 2
+    exitWithUsage(options, help)
   }
   try {
     const config = readConfig(embeddedEnvironment(process.env) ?? process.env)

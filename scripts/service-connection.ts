@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { VaultError } from '#api/client/client.ts'
 import { resolveDataDir } from '#scripts/embedded-environment.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -75,3 +77,15 @@ export function resolveConnection(
 
 export const isHttpUrl = (url: string): boolean =>
   URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
+
+/** Why `fetch` has failed, in the words of the system. */
+export function networkFault(error: unknown): string {
+  const { cause, message } = error as Error
+  return (cause instanceof Error && cause.message) || message
+}
+
+/** The refusal of a failed call: `upstream` with the error of the service, `unavailable` where it did not answer. */
+export function toRefusal(error: unknown): Refusal {
+  if (error instanceof VaultError) return new Refusal('upstream', error.message, error.hint)
+  return new Refusal('unavailable', `No answer: ${networkFault(error)}`)
+}

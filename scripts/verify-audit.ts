@@ -1,7 +1,6 @@
 import { createReadStream, readFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { parseArgs } from 'node:util'
-import { formatUsageError } from '#scripts/command-line.ts'
+import { exitWithUsage, parseOptions } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
 import { verifyAccountEvents } from '#shared/events/account-event-chain.ts'
 import {
@@ -45,7 +44,6 @@ const options = {
   save: { type: 'string' },
   expect: { type: 'string' },
   json: { type: 'boolean', default: false },
-  help: { type: 'boolean', default: false },
 } as const
 
 /** `owner` is the account of an organization, whose events go when that account is erased. */
@@ -54,30 +52,24 @@ type Anchor = ExportAnchor & { owner?: string }
 /** A verified chain; a downloaded export does not tell the owner. */
 type Chain = FileChainResult & { owner?: string }
 
-type OptionValues = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
+type OptionValues = ReturnType<typeof parseOptions<typeof options>>
 
 /** @returns the exit code. */
 async function main(): Promise<number> {
   try {
-    const { values } = parseArgs({ options })
-    if (values.help) {
-      process.stdout.write(help)
-      return 0
-    }
+    const values = parseOptions(help, options)
     const problem = validateOptions(values)
     if (problem === undefined) return await verifyChains(values)
-    process.stderr.write(formatUsageError([problem], help))
-    return 2
+    exitWithUsage([problem], help)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const isUserError =
       error instanceof ConfigError ||
       error instanceof Refusal ||
       error instanceof SyntaxError ||
-      /^(ERR_PARSE_ARGS|ENOENT|EACCES|EISDIR)/.test(code ?? '')
+      /^(ENOENT|EACCES|EISDIR)/.test(code ?? '')
     if (!isUserError) throw error
-    process.stderr.write(formatUsageError([message], help))
-    return 2
+    exitWithUsage([message], help)
   }
 }
 

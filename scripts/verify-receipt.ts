@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
-import { formatUsageError } from '#scripts/command-line.ts'
+import { exitWithUsage, parseCommand } from '#scripts/command-line.ts'
 import { emailProof, verifyReceipt, type ReceiptKey } from '#shared/accounts/erasure-receipt.ts'
 
 const usage = `Usage: npm exec -- node scripts/verify-receipt.ts <receipt> --keys <file> [options]
@@ -18,23 +17,14 @@ Exits 0 when it is genuine, 1 when it is not, 2 when it cannot be read.
 
 /** @returns the exit code. */
 function main(): number {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      keys: { type: 'string' },
-      email: { type: 'string' },
-      json: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
+  const { values, positionals } = parseCommand(usage, {
+    keys: { type: 'string' },
+    email: { type: 'string' },
+    json: { type: 'boolean' },
   })
   const [file] = positionals
-  if (values.help) {
-    process.stdout.write(usage)
-    return 0
-  }
   if (file === undefined || values.keys === undefined) {
-    process.stderr.write(formatUsageError(['Name a receipt, and the keys to check it with'], usage))
-    return 2
+    exitWithUsage(['Name a receipt, and the keys to check it with'], usage)
   }
   const receipt = verifyReceipt(extractReceipt(readFileSync(file, 'utf8')), readKeys(values.keys))
   if (!receipt)
@@ -65,6 +55,5 @@ const readKeys = (file: string): ReceiptKey[] =>
 try {
   process.exitCode = main()
 } catch (error) {
-  process.stderr.write(formatUsageError([(error as Error).message], usage))
-  process.exitCode = 2
+  exitWithUsage([(error as Error).message], usage)
 }

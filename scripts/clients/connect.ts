@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { createInterface } from 'node:readline/promises'
-import { formatUsageError, parseCommand } from '#scripts/command-line.ts'
+import { exitWithUsage, parseCommand } from '#scripts/command-line.ts'
 import {
   applyChange,
   backupPath,
@@ -58,8 +58,7 @@ async function main(): Promise<number> {
         { env: process.env, faults, urlOption: '--url' },
       )
   if (faults.length > 0 || !client) {
-    process.stderr.write(formatUsageError(faults, usage))
-    return 2
+    exitWithUsage(faults, usage)
   }
   const place: Place = {
     // A variable that is set to nothing names no folder.

@@ -1,5 +1,4 @@
-import { formatUsageError } from '#scripts/command-line.ts'
-import { help, readOptions } from '#scripts/clients/consolidate/options.ts'
+import { readOptions } from '#scripts/clients/consolidate/options.ts'
 import {
   createConsoleReporter,
   toJsonReport,
@@ -18,16 +17,7 @@ process.stdout.on('error', () => abortController.abort())
 process.exitCode = await main()
 
 async function main(): Promise<number> {
-  const options = readOptions(process.argv.slice(2), process.env)
-  if (options === 'help') {
-    process.stdout.write(help)
-    return 0
-  }
-  if (Array.isArray(options)) {
-    process.stderr.write(formatUsageError(options, help))
-    return 2
-  }
-  const { connection, model, plan, json } = options
+  const { connection, model, plan, json } = readOptions()
   const { signal } = abortController
   const write = (line: string): void => void process.stdout.write(`${line}\n`)
   try {

@@ -1,6 +1,5 @@
-import { parseArgs } from 'node:util'
 import { isHttpUrl, type ServiceConnection } from '#scripts/service-connection.ts'
-import { formatUsageError } from '#scripts/command-line.ts'
+import { exitWithUsage, parseOptions } from '#scripts/command-line.ts'
 import { questions, readConversation } from '#scripts/clients/demo/conversation.ts'
 import { openTerminal, silentTerminal, StoryPage } from '#scripts/clients/demo/page.ts'
 import { openService, type TimedCall } from '#scripts/clients/demo/service.ts'
@@ -45,17 +44,8 @@ process.stdout.on('error', () => abortController.abort())
 process.exitCode = await main()
 
 async function main(): Promise<number> {
-  const options = readOptions()
-  if (typeof options === 'string') {
-    process.stderr.write(formatUsageError([options], help))
-    return 2
-  }
-  if (options.help) {
-    process.stdout.write(help)
-    return 0
-  }
   try {
-    const { failed } = await runDemo(options)
+    const { failed } = await runDemo(readOptions())
     return failed.length > 0 ? 1 : 0
   } catch (error) {
     if (abortController.signal.aborted) return 130
@@ -65,33 +55,23 @@ async function main(): Promise<number> {
   }
 }
 
-type DemoOptions = { help: boolean; json: boolean; connection: ServiceConnection | undefined }
+type DemoOptions = { json: boolean; connection: ServiceConnection | undefined }
 
-/** @returns the options, or a sentence that says what is wrong with them. */
-function readOptions(): DemoOptions | string {
-  let values
-  try {
-    values = parseArgs({
-      options: {
-        'base-url': { type: 'string' },
-        key: { type: 'string' },
-        json: { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
-      },
-    }).values
-  } catch (error) {
-    return (error as Error).message
-  }
+function readOptions(): DemoOptions {
+  const values = parseOptions(help, {
+    'base-url': { type: 'string' },
+    key: { type: 'string' },
+    json: { type: 'boolean', default: false },
+  })
   const { BASE_URL, MEMORY_KEY } = process.env
   const baseUrl = (values['base-url'] ?? BASE_URL ?? '').trim().replace(/\/+$/, '')
   const key = (values.key ?? MEMORY_KEY ?? '').trim()
-  const { help, json } = values
-  if (!baseUrl && !key) return { help, json, connection: undefined }
+  if (!baseUrl && !key) return { json: values.json, connection: undefined }
   if (!isHttpUrl(baseUrl)) {
-    return 'A key needs the http(s) address of its service: --base-url or BASE_URL'
+    exitWithUsage(['A key needs the http(s) address of its service: --base-url or BASE_URL'], help)
   }
-  if (!key) return 'A service needs a Memory Key: --key or MEMORY_KEY'
-  return { help, json, connection: { baseUrl, key } }
+  if (!key) exitWithUsage(['A service needs a Memory Key: --key or MEMORY_KEY'], help)
+  return { json: values.json, connection: { baseUrl, key } }
 }
 
 async function runDemo({ json, connection }: DemoOptions): Promise<StoryResult> {

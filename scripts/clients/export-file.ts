@@ -1,7 +1,8 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { formatUsageError, parseCommand } from '#scripts/command-line.ts'
-import { downloadVault } from '#scripts/clients/export/download.ts'
+import { vaultClient } from '#api/client/client.ts'
+import type { ExportLine } from '#api/contract/generated/types.ts'
+import { exitWithUsage, parseCommand } from '#scripts/command-line.ts'
 import {
   toOkfDocument,
   toOkfIndex,
@@ -9,6 +10,7 @@ import {
 } from '#scripts/clients/export/okf-document.ts'
 import {
   resolveConnection,
+  toRefusal,
   userOptionHelp,
   type ServiceConnection,
 } from '#scripts/service-connection.ts'
@@ -53,8 +55,7 @@ async function main(): Promise<number> {
   else if (!isFree(folder)) faults.push(`${folder} is not an empty folder`)
   if (values.to !== 'okf') faults.push('--to must be okf')
   if (faults.length > 0) {
-    process.stderr.write(formatUsageError(faults, help))
-    return 2
+    exitWithUsage(faults, help)
   }
   try {
     const documents = await writeBundle(connection, folder)
@@ -84,7 +85,7 @@ function isFree(folder: string): boolean {
 async function writeBundle(connection: ServiceConnection, folder: string): Promise<number> {
   const paths = new Map<string, string>()
   // Sources come before what covers them.
-  for await (const line of downloadVault(connection)) {
+  for await (const line of exportLines(connection)) {
     const document = toOkfDocument(line, paths)
     paths.set(line.id, document.path)
     writeDocument(folder, document)
@@ -93,6 +94,19 @@ async function writeBundle(connection: ServiceConnection, folder: string): Promi
   }
   writeDocument(folder, toOkfIndex(paths.values()))
   return paths.size
+}
+
+/** Reads the memories of a vault as they come. @throws Refusal as `toRefusal`, also where the stream breaks off. */
+async function* exportLines({
+  baseUrl,
+  key,
+  ...user
+}: ServiceConnection): AsyncGenerator<ExportLine> {
+  try {
+    yield* vaultClient(baseUrl, key, user).lines('GET /v1/memory/export')
+  } catch (error) {
+    throw toRefusal(error)
+  }
 }
 
 /** Memories are private: only this user may read them. */

@@ -1,5 +1,4 @@
-import { formatUsageError } from '#scripts/command-line.ts'
-import { help, readOptions, type ImportOptions } from '#scripts/clients/import/options.ts'
+import { readOptions, type ImportOptions } from '#scripts/clients/import/options.ts'
 import {
   exitCodeOf,
   formatResult,
@@ -26,12 +25,7 @@ import {
 } from '#scripts/clients/upload/state.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
-const options = readOptions(process.argv.slice(2), process.env)
-if (options === 'help') process.stdout.write(help)
-else if (Array.isArray(options)) {
-  process.stderr.write(formatUsageError(options, help))
-  process.exitCode = 2
-} else process.exitCode = await main(options)
+process.exitCode = await main(readOptions())
 
 /** @returns the exit code. */
 async function main(options: ImportOptions): Promise<number> {

@@ -1,8 +1,7 @@
 import { createReadStream, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { formatUsageError } from '#scripts/command-line.ts'
 import { describeVault } from '#scripts/service-connection.ts'
-import { help, readOptions, type UploadOptions } from '#scripts/clients/upload/options.ts'
+import { readOptions, type UploadOptions } from '#scripts/clients/upload/options.ts'
 import { formatCounts, openProgressDisplay } from '#scripts/clients/upload/progress.ts'
 import { sendParts, type LineSource } from '#scripts/clients/upload/send-parts.ts'
 import {
@@ -13,12 +12,7 @@ import {
 } from '#scripts/clients/upload/state.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
-const options = readOptions(process.argv.slice(2), process.env)
-if (options === 'help') process.stdout.write(help)
-else if (Array.isArray(options)) {
-  process.stderr.write(formatUsageError(options, help))
-  process.exitCode = 2
-} else process.exitCode = await main(options)
+process.exitCode = await main(readOptions())
 
 /** @returns the exit code. */
 async function main(options: UploadOptions): Promise<number> {

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { seededRandom } from '#scripts/lab/bench/generated-vectors.ts'
-import { formatUsageError, parseOptions } from '#scripts/command-line.ts'
+import { exitWithUsage, parseOptions } from '#scripts/command-line.ts'
 import { Cluster } from '#scripts/lab/prove/cluster.ts'
 import { ModelProvider } from '#scripts/lab/prove/model-provider.ts'
 import {
@@ -57,10 +57,8 @@ const faults = [
   ...(rate > 0 && rate <= 10_000 ? [] : ['--rate takes a number above 0, at most 10000']),
   ...(Number.isSafeInteger(seed) ? [] : ['--seed takes a whole number']),
 ]
-if (faults.length > 0) {
-  process.stderr.write(formatUsageError(faults, help))
-  process.exitCode = 2
-} else await prove()
+if (faults.length > 0) exitWithUsage(faults, help)
+await prove()
 
 async function prove(): Promise<void> {
   const resources = new AsyncDisposableStack()

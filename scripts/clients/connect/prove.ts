@@ -1,3 +1,5 @@
+import { networkFault } from '#scripts/service-connection.ts'
+
 /** A call to the service with what stands in the client's files. */
 export type Proof = { kind: 'memory' | 'tools'; url: string; headers: Record<string, string> }
 
@@ -37,10 +39,8 @@ export async function prove({ kind, url, headers }: Proof): Promise<string> {
   const response = await fetch(url, {
     ...(kind === 'memory' ? { headers } : listTools),
     signal: AbortSignal.timeout(15_000),
-  }).catch((error: Error & { cause?: Error }) => {
-    throw new Error(`${url} cannot be reached: ${error.cause?.message || error.message}`, {
-      cause: error,
-    })
+  }).catch((error: unknown) => {
+    throw new Error(`${url} cannot be reached: ${networkFault(error)}`, { cause: error })
   })
   const text = await response.text()
   if (!response.ok) throw new Error(`${url} answered ${response.status}: ${explain(text)}`)

@@ -1,19 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { credentialHeaders, type ServiceConnection } from '#scripts/service-connection.ts'
+import { vaultClient, VaultError } from '#api/client/client.ts'
+import { toRefusal, type ServiceConnection } from '#scripts/service-connection.ts'
 import type {
   CheckedOutBatch,
-  CheckoutAnswer,
+  CheckoutBody,
   CommitAnswer,
-  ErrorBody,
   ReflectionEntry,
 } from '#api/contract/generated/types.ts'
-import { Refusal } from '#shared/core/errors.ts'
 
 export type Batch = CheckedOutBatch
 export type CommitEntry = ReflectionEntry
-
-export type CheckoutOptions = { maxTokens?: number; embeddings?: string }
+export type CheckoutOptions = Pick<CheckoutBody, 'max_tokens' | 'embeddings'>
 
 /** Checkout and commit of batches over HTTP. */
 export type ConsolidationClient = {
@@ -29,85 +27,54 @@ const retryDelayMs = 1_000
 const retryDelayMaxMs = 20_000
 
 /**
- * Creates a client that works until `signal` aborts. It repeats a request for about a minute after a
- * network error, a rate limit or a 5xx. That is safe: a checkout has an Idempotency-Key, and a batch
- * is committed once.
+ * Creates a client that works until `signal` aborts. It repeats a request for about a minute after a network error,
+ * a rate limit or a 5xx. That is safe: a checkout has an Idempotency-Key, and a batch is committed once.
  *
  * @throws Refusal with the error of the service when it refuses a request.
  */
 export function createConsolidationClient(
-  connection: ServiceConnection,
+  { baseUrl, key, ...user }: ServiceConnection,
   signal: AbortSignal,
 ): ConsolidationClient {
-  const post = async (path: string, body: object, idempotencyKey?: string): Promise<HttpReply> => {
-    for (let attempt = 1; ; attempt++) {
-      const reply = await sendRequest(`${connection.baseUrl}/v1/memory/consolidate/${path}`, {
-        method: 'POST',
-        headers: {
-          ...credentialHeaders(connection),
-          'content-type': 'application/json',
-          ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
-        },
-        body: JSON.stringify(body),
-        signal: AbortSignal.any([signal, AbortSignal.timeout(answerTimeoutMs)]),
-      })
-      signal.throwIfAborted()
-      if (attempt === attemptsMax || !isRetryable(reply, idempotencyKey !== undefined)) return reply
-      await delay(retryDelayAfter(attempt, reply.retryAfterMs), null, { signal })
-    }
-  }
-
+  const { call } = vaultClient(baseUrl, key, user)
   return {
-    async checkOut(tier, { maxTokens, embeddings }) {
-      const body = {
-        tier,
-        ...(maxTokens !== undefined && { max_tokens: maxTokens }),
-        ...(embeddings !== undefined && { embeddings }),
-      }
-      const answer = parseAnswer<CheckoutAnswer>(await post('checkout', body, randomUUID()))
+    async checkOut(tier, options) {
+      const request = { headers: { 'idempotency-key': randomUUID() }, body: { tier, ...options } }
+      const answer = await repeat(
+        timeout => call('POST /v1/memory/consolidate/checkout', request, { signal: timeout }),
+        // The attempt before is still running.
+        409,
+      )
       return answer.batch_id === null ? null : answer
     },
-
-    async commit(batch, entries) {
-      const reply = await post('commit', { batch_id: batch, entries })
-      return reply.status === 404 || reply.status === 409 ? null : parseAnswer<CommitAnswer>(reply)
-    },
+    commit: (batch_id, entries) =>
+      repeat(timeout =>
+        call(
+          'POST /v1/memory/consolidate/commit',
+          { body: { batch_id, entries: [...entries] } },
+          { signal: timeout },
+        ).catch((error: unknown) => {
+          if (error instanceof VaultError && [404, 409].includes(error.status)) return null
+          throw error
+        }),
+      ),
   }
-}
 
-/** Status 0: no answer. */
-type HttpReply = { status: number; text: string; retryAfterMs: number }
-
-async function sendRequest(url: string, request: RequestInit): Promise<HttpReply> {
-  try {
-    const response = await fetch(url, request)
-    const retryAfterMs = Number(response.headers.get('retry-after') ?? 0) * 1_000
-    return { status: response.status, text: await response.text(), retryAfterMs }
-  } catch (error) {
-    const { cause, message } = error as Error
-    const why = cause instanceof Error && cause.message ? cause.message : message
-    return { status: 0, text: JSON.stringify({ error: `no answer: ${why}` }), retryAfterMs: 0 }
+  async function repeat<Answer>(
+    attempt: (timeout: AbortSignal) => Promise<Answer>,
+    ...alsoRetryable: number[]
+  ): Promise<Answer> {
+    for (let count = 1; ; count++) {
+      try {
+        return await attempt(AbortSignal.any([signal, AbortSignal.timeout(answerTimeoutMs)]))
+      } catch (error) {
+        signal.throwIfAborted()
+        const { status = 503, retryAfter = 0 } = error instanceof VaultError ? error : {}
+        const isRetryable = status === 429 || status >= 500 || alsoRetryable.includes(status)
+        if (count === attemptsMax || !isRetryable) throw toRefusal(error)
+        const delayMs = Math.max(retryAfter * 1_000, retryDelayMs * 2 ** (count - 1))
+        await delay(Math.min(retryDelayMaxMs, delayMs), null, { signal })
+      }
+    }
   }
-}
-
-/** 409 for a request with an Idempotency-Key: the previous attempt is still running. */
-const isRetryable = ({ status }: HttpReply, isKeyed: boolean): boolean =>
-  status === 0 || status === 429 || status >= 500 || (isKeyed && status === 409)
-
-const retryDelayAfter = (attempt: number, retryAfterMs: number): number =>
-  Math.min(retryDelayMaxMs, Math.max(retryAfterMs, retryDelayMs * 2 ** (attempt - 1)))
-
-function parseAnswer<Answer>({ status, text }: HttpReply): Answer {
-  let body: Partial<ErrorBody> = {}
-  try {
-    body = JSON.parse(text) as Partial<ErrorBody>
-  } catch {
-    // The answer is not JSON, so it does not come from this service; the status is reported.
-  }
-  if (status === 200 && Object.keys(body).length > 0) return body as Answer
-  throw new Refusal(
-    status === 0 ? 'unavailable' : 'upstream',
-    `The service says ${status || 'nothing'}: ${body.error ?? text.slice(0, 200)}`,
-    body.hint,
-  )
 }

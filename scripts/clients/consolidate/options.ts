@@ -1,11 +1,11 @@
-import { parseArgs } from 'node:util'
+import { exitWithUsage, parseOptions } from '#scripts/command-line.ts'
 import {
   resolveConnection,
   userOptionHelp,
   type ServiceConnection,
 } from '#scripts/service-connection.ts'
 import type { ConsolidationPlan } from '#scripts/clients/consolidate/run.ts'
-import { environmentReader, readProviders, type Environment } from '#shared/core/read-providers.ts'
+import { environmentReader, readProviders } from '#shared/core/read-providers.ts'
 import { openChatModel, type ChatModel } from '#shared/models/openai-chat.ts'
 
 export type ConsolidateOptions = {
@@ -15,7 +15,7 @@ export type ConsolidateOptions = {
   json: boolean
 }
 
-export const help = `Usage: npm run consolidate -- --model <provider/model> [options]
+const help = `Usage: npm run consolidate -- --model <provider/model> [options]
 
 Turns the memories of a vault into reflections: checks out a batch, has a language model write the
 reflections, commits them, and repeats this until no batch is left.
@@ -40,60 +40,34 @@ Exit code: 0 when all is done, 1 when the service or the model failed, 2 for wro
 stopped at any time and started again: committed reflections remain.
 `
 
-/**
- * Reads the options from the arguments, the environment and the credentials of a running `npm start`.
- *
- * @returns the options; `help`; or a list of faults.
- */
-export function readOptions(
-  args: string[],
-  env: Environment,
-): ConsolidateOptions | 'help' | string[] {
-  let values
-  try {
-    values = parseArgs({
-      args,
-      options: {
-        model: { type: 'string' },
-        tier: { type: 'string', default: 'all' },
-        'max-tokens': { type: 'string' },
-        'max-batches': { type: 'string' },
-        embeddings: { type: 'string' },
-        'dry-run': { type: 'boolean', default: false },
-        'base-url': { type: 'string' },
-        key: { type: 'string' },
-        user: { type: 'string' },
-        json: { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
-      },
-    }).values
-  } catch (error) {
-    return [(error as Error).message]
-  }
-  if (values.help) return 'help'
-
+/** Reads the options from the arguments, the environment and the credentials of a running `npm start`. */
+export function readOptions(): ConsolidateOptions {
+  const values = parseOptions(help, {
+    model: { type: 'string' },
+    tier: { type: 'string', default: 'all' },
+    'max-tokens': { type: 'string' },
+    'max-batches': { type: 'string' },
+    embeddings: { type: 'string' },
+    'dry-run': { type: 'boolean', default: false },
+    'base-url': { type: 'string' },
+    key: { type: 'string' },
+    user: { type: 'string' },
+    json: { type: 'boolean', default: false },
+  })
   const faults: string[] = []
   const tiers = parseTiers(values.tier)
   if (!tiers) faults.push('--tier must be 1, 2 or all')
   const maxTokens = parseWholeNumber('max-tokens', values['max-tokens'], faults)
   const batchesMax = parseWholeNumber('max-batches', values['max-batches'], faults)
-  const connection = resolveConnection(values, { env, faults })
-  const model = openModel(values.model, { env, faults })
-  if (!model || !tiers || faults.length > 0) return faults
-  return {
-    connection,
-    model,
-    json: values.json,
-    plan: {
-      tiers,
-      batchesMax,
-      dryRun: values['dry-run'],
-      checkout: {
-        ...(maxTokens !== undefined && { maxTokens }),
-        ...(values.embeddings !== undefined && { embeddings: values.embeddings }),
-      },
-    },
+  const connection = resolveConnection(values, { env: process.env, faults })
+  const model = openModel(values.model, faults)
+  if (!model || !tiers || faults.length > 0) exitWithUsage(faults, help)
+  const { embeddings, json, 'dry-run': dryRun } = values
+  const checkout = {
+    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+    ...(embeddings !== undefined && { embeddings }),
   }
+  return { connection, model, json, plan: { tiers, batchesMax, dryRun, checkout } }
 }
 
 function parseTiers(tier: string): ConsolidationPlan['tiers'] | undefined {
@@ -113,18 +87,13 @@ function parseWholeNumber(
   return undefined
 }
 
-type OptionsContext = { env: Environment; faults: string[] }
-
-function openModel(
-  name: string | undefined,
-  { env, faults }: OptionsContext,
-): ChatModel | undefined {
+function openModel(name: string | undefined, faults: string[]): ChatModel | undefined {
   if (!name) {
     faults.push('--model is missing: the language model that writes the reflections')
     return undefined
   }
   try {
-    return openChatModel(name, readProviders(environmentReader(env, faults), faults))
+    return openChatModel(name, readProviders(environmentReader(process.env, faults), faults))
   } catch (error) {
     const { message, hint } = error as Error & { hint?: string }
     faults.push(`--model: ${message}${hint ? ` (${hint})` : ''}`)

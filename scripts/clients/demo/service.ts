@@ -5,10 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { readRunningConnection, type ServiceConnection } from '#scripts/service-connection.ts'
+import {
+  readRunningConnection,
+  toRefusal,
+  type ServiceConnection,
+} from '#scripts/service-connection.ts'
 import {
   vaultClient,
-  VaultError,
   type EndpointRequest,
   type EndpointResponse,
   type Route,
@@ -84,9 +87,7 @@ function timedCall(baseUrl: string, key: string, signal: AbortSignal): TimedCall
       const answer = await client.call(route, request, { signal: either })
       return { answer, ms: performance.now() - startedAt }
     } catch (error) {
-      if (error instanceof VaultError) throw new Refusal('upstream', error.message, error.hint)
-      const { cause, message } = error as Error & { cause?: Error }
-      throw new Refusal('unavailable', `${baseUrl} does not answer: ${cause?.message || message}`)
+      throw toRefusal(error)
     }
   }
 }

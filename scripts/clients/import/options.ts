@@ -1,33 +1,28 @@
-import { parseArgs } from 'node:util'
+import { exitWithUsage, parseCommand } from '#scripts/command-line.ts'
 import { formats } from '#scripts/clients/import/formats.ts'
 import {
   resolveConnection,
   userOptionHelp,
   type ServiceConnection,
 } from '#scripts/service-connection.ts'
-import { partLinesMax, sendingOptions } from '#scripts/clients/upload/options.ts'
+import {
+  readSending,
+  sendingOptions,
+  type SendingOptions,
+} from '#scripts/clients/upload/options.ts'
 
-type Environment = Record<string, string | undefined>
-
-export type ImportOptions = ServiceConnection & {
-  /** A file, a folder or a zip archive. */
-  path: string
-  /** A name of the table of formats. */
-  from: string
-  session: string | undefined
-  embeddings: string | undefined
-  onConflict: 'skip' | 'replace'
-  /** Lines of a request, at most 10,000. */
-  partLines: number
-  dryRun: boolean
-  /** Ignore the saved position of an earlier run. */
-  fresh: boolean
-  json: boolean
-}
+export type ImportOptions = ServiceConnection &
+  SendingOptions & {
+    /** A file, a folder or a zip archive. */
+    path: string
+    /** A name of the table of formats. */
+    from: string
+    dryRun: boolean
+  }
 
 const names = Object.keys(formats)
 
-export const help = `Usage: npm run import-file -- --from <product> <export> [options]
+const help = `Usage: npm run import-file -- --from <product> <export> [options]
 
 Brings the memories of another product into a vault: messages and facts with their times, roles, speakers
 and titles. The whole export is read and checked before the first memory is sent. Importing it again adds
@@ -55,58 +50,25 @@ Exit code: 0 when every memory is in the vault, 1 when some were faulty, 2 for w
 that cannot be read, 3 when it was stopped before the end: run it again to continue.
 `
 
-/**
- * Reads the options from the arguments, the environment and the credentials of a running `npm start`.
- *
- * @returns the options; `help`; or a list of faults.
- */
-export function readOptions(args: string[], env: Environment): ImportOptions | 'help' | string[] {
-  let parsed
-  try {
-    parsed = parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        from: { type: 'string' },
-        'dry-run': { type: 'boolean', default: false },
-        ...sendingOptions,
-      },
-    })
-  } catch (error) {
-    return [(error as Error).message]
-  }
-  const { values, positionals } = parsed
-  if (values.help) return 'help'
-
-  const problems: string[] = []
-  const partLines = Number(values['part-lines'])
-  const { from = '', 'dry-run': dryRun, 'on-conflict': onConflict } = values
+/** Reads the options from the arguments, the environment and the credentials of a running `npm start`. */
+export function readOptions(): ImportOptions {
+  const { values, positionals } = parseCommand(help, {
+    from: { type: 'string' },
+    'dry-run': { type: 'boolean', default: false },
+    ...sendingOptions,
+  })
+  const faults: string[] = []
+  const { from = '', 'dry-run': dryRun } = values
   // A dry run asks no service.
   const connection = dryRun
     ? { baseUrl: '', key: '' }
-    : resolveConnection(values, { env, faults: problems })
-  const faults: [boolean, string][] = [
-    [positionals.length !== 1, 'name one export: a file, a folder or a zip archive'],
-    [!Object.hasOwn(formats, from), `--from must be one of ${names.join(', ')}`],
-    [
-      !Number.isInteger(partLines) || partLines < 1 || partLines > partLinesMax,
-      '--part-lines must be 1 to 10,000',
-    ],
-    [onConflict !== 'skip' && onConflict !== 'replace', '--on-conflict must be skip or replace'],
-    [onConflict === 'replace' && from !== 'okf', '--on-conflict needs --from okf'],
-  ]
-  for (const [wrong, problem] of faults) if (wrong) problems.push(problem)
-  if (problems.length > 0) return problems
-  return {
-    ...connection,
-    path: positionals[0]!,
-    from,
-    session: values.session,
-    embeddings: values.embeddings,
-    onConflict: onConflict as ImportOptions['onConflict'],
-    partLines,
-    dryRun,
-    fresh: values.fresh,
-    json: values.json,
+    : resolveConnection(values, { env: process.env, faults })
+  const sending = readSending(values, faults)
+  if (positionals.length !== 1) faults.push('name one export: a file, a folder or a zip archive')
+  if (!Object.hasOwn(formats, from)) faults.push(`--from must be one of ${names.join(', ')}`)
+  if (sending.onConflict === 'replace' && from !== 'okf') {
+    faults.push('--on-conflict needs --from okf')
   }
+  if (faults.length > 0) exitWithUsage(faults, help)
+  return { ...connection, ...sending, path: positionals[0]!, from, dryRun }
 }

@@ -1,29 +1,33 @@
-import { parseArgs } from 'node:util'
+import { exitWithUsage, parseCommand, type parseOptions } from '#scripts/command-line.ts'
 import {
   resolveConnection,
   userOptionHelp,
   type ServiceConnection,
 } from '#scripts/service-connection.ts'
 
-type Environment = Record<string, string | undefined>
-
-export type UploadOptions = ServiceConnection & {
-  /** A path, or `-` for standard input. */
-  file: string
-  kind: 'upload' | 'import'
+/** How memories are sent in parts. */
+export type SendingOptions = {
   session: string | undefined
   embeddings: string | undefined
   onConflict: 'skip' | 'replace'
+  /** Lines of a request, at most 10,000. */
   partLines: number
-  /** Ignore the saved state of an earlier run. */
+  /** Ignore the saved position of an earlier run. */
   fresh: boolean
   json: boolean
 }
 
-/** The most lines the service accepts in one request. */
-export const partLinesMax = 10_000
+export type UploadOptions = ServiceConnection &
+  SendingOptions & {
+    /** A path, or `-` for standard input. */
+    file: string
+    kind: 'upload' | 'import'
+  }
 
-export const help = `Usage: npm run upload-file -- <file|-> [options]
+/** The most lines the service accepts in one request. */
+const partLinesMax = 10_000
+
+const help = `Usage: npm run upload-file -- <file|-> [options]
 
 Sends a file of JSON lines of any length to a vault, in parts. It may be stopped at any time and started
 again: its position is saved in <file>.upload-state.json, which is removed at the end; where that cannot be
@@ -47,7 +51,7 @@ Exit code: 0 when every line is in the vault, 1 when some were faulty, 2 for wro
 stopped before the end: run it again to continue.
 `
 
-/** What every command takes that sends memories in parts, as `parseArgs` reads it. */
+/** What every command takes that sends memories in parts. */
 export const sendingOptions = {
   session: { type: 'string' },
   'on-conflict': { type: 'string', default: 'skip' },
@@ -58,56 +62,38 @@ export const sendingOptions = {
   key: { type: 'string' },
   user: { type: 'string' },
   json: { type: 'boolean', default: false },
-  help: { type: 'boolean', default: false },
 } as const
 
-/**
- * Reads the options from the arguments, the environment and the credentials of a running `npm start`.
- *
- * @returns the options; `help`; or a list of faults.
- */
-export function readOptions(args: string[], env: Environment): UploadOptions | 'help' | string[] {
-  let parsed
-  try {
-    parsed = parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        import: { type: 'boolean', default: false },
-        ...sendingOptions,
-      },
-    })
-  } catch (error) {
-    return [(error as Error).message]
-  }
-  const { values, positionals } = parsed
-  if (values.help) return 'help'
+type SendingValues = ReturnType<typeof parseOptions<typeof sendingOptions>>
 
-  const problems: string[] = []
-  const connection = resolveConnection(values, { env, faults: problems })
+/** Checks the options of `sendingOptions` but those of the connection. @param faults receives a sentence for each fault */
+export function readSending(values: SendingValues, faults: string[]): SendingOptions {
+  const { session, embeddings, 'on-conflict': onConflict, fresh, json } = values
   const partLines = Number(values['part-lines'])
-  const onConflict = values['on-conflict']
-  const faults: [boolean, string][] = [
-    [positionals.length !== 1, 'name one file, or - for standard input'],
-    [
-      !Number.isInteger(partLines) || partLines < 1 || partLines > partLinesMax,
-      '--part-lines must be 1 to 10,000',
-    ],
-    [onConflict !== 'skip' && onConflict !== 'replace', '--on-conflict must be skip or replace'],
-    [onConflict === 'replace' && !values.import, '--on-conflict needs --import'],
-    [values.import && values.session !== undefined, '--session cannot be used with --import'],
-  ]
-  for (const [wrong, problem] of faults) if (wrong) problems.push(problem)
-  if (problems.length > 0) return problems
-  return {
-    file: positionals[0]!,
-    ...connection,
-    kind: values.import ? 'import' : 'upload',
-    session: values.session,
-    embeddings: values.embeddings,
-    onConflict: onConflict as UploadOptions['onConflict'],
-    partLines,
-    fresh: values.fresh,
-    json: values.json,
+  if (!Number.isInteger(partLines) || partLines < 1 || partLines > partLinesMax) {
+    faults.push('--part-lines must be 1 to 10,000')
   }
+  if (onConflict !== 'skip' && onConflict !== 'replace') {
+    faults.push('--on-conflict must be skip or replace')
+  }
+  return { session, embeddings, onConflict: onConflict as 'skip', partLines, fresh, json }
+}
+
+/** Reads the options from the arguments, the environment and the credentials of a running `npm start`. */
+export function readOptions(): UploadOptions {
+  const { values, positionals } = parseCommand(help, {
+    import: { type: 'boolean', default: false },
+    ...sendingOptions,
+  })
+  const faults: string[] = []
+  const connection = resolveConnection(values, { env: process.env, faults })
+  const sending = readSending(values, faults)
+  const isImport = values.import
+  if (positionals.length !== 1) faults.push('name one file, or - for standard input')
+  if (sending.onConflict === 'replace' && !isImport) faults.push('--on-conflict needs --import')
+  if (isImport && sending.session !== undefined) {
+    faults.push('--session cannot be used with --import')
+  }
+  if (faults.length > 0) exitWithUsage(faults, help)
+  return { ...connection, ...sending, file: positionals[0]!, kind: isImport ? 'import' : 'upload' }
 }

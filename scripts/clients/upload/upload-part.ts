@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { Endpoints, ErrorBody } from '#api/contract/generated/types.ts'
-import { credentialHeaders } from '#scripts/service-connection.ts'
+import { credentialHeaders, networkFault } from '#scripts/service-connection.ts'
 import type { UploadOptions } from '#scripts/clients/upload/options.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
@@ -140,9 +140,11 @@ async function sendRequest(url: string, request: RequestInit): Promise<HttpAnswe
       retryAfter: retryAfter >= 0 ? retryAfter : undefined,
     }
   } catch (error) {
-    const { cause, message } = error as Error
-    const why = cause instanceof Error && cause.message ? cause.message : message
-    return { status: 503, body: { error: `No answer: ${why}` }, retryAfter: undefined }
+    return {
+      status: 503,
+      body: { error: `No answer: ${networkFault(error)}` },
+      retryAfter: undefined,
+    }
   }
 }
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { formatUsageError, parsePositionals } from '#scripts/command-line.ts'
+import { exitWithUsage, parsePositionals } from '#scripts/command-line.ts'
 import { startServices } from '#scripts/services/services.ts'
 
 const sections: Record<string, string> = {
@@ -41,9 +41,9 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => interrupt
 const requestedSections = parsePositionals(help)
 const unknownSections = requestedSections.filter(name => !(name in sections))
 if (unknownSections.length > 0) {
-  process.stderr.write(formatUsageError([`No such section: ${unknownSections.join(', ')}`], help))
-  process.exitCode = 2
-} else await runSections(requestedSections.length > 0 ? requestedSections : Object.keys(sections))
+  exitWithUsage([`No such section: ${unknownSections.join(', ')}`], help)
+}
+await runSections(requestedSections.length > 0 ? requestedSections : Object.keys(sections))
 
 async function runSections(names: string[]): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), 'vault-bench-'))

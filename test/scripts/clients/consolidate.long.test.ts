@@ -240,11 +240,11 @@ t.test('what the service refuses is said in its words', async t => {
   const vault = await vaultOf([])
   t.match(await script([...vault.args.slice(0, -1), `${vault.args.at(-1)}:read`]), {
     code: 1,
-    stderr: /The service says 403: .*:read/,
+    stderr: /checkout: 403 .*:read/,
   })
   t.match(await script([...vault.args.slice(0, -1), 'mk_unknown0000000000000000000000']), {
     code: 1,
-    stderr: /401: Invalid Memory Key/,
+    stderr: /401 Invalid Memory Key/,
   })
 })
 

@@ -110,7 +110,7 @@ t.test('2 and 3: a folder in use, another format, no service', async t => {
     [['--to', 'okf', join(dir, 'full'), ...at], /not an empty folder/, 2],
     [['--to', 'html', join(dir, 'new'), ...at], /--to must be okf/, 2],
     [['--to', 'okf', ...at], /name one folder/, 2],
-    [['--to', 'okf', join(dir, 'new'), ...at], /^401: /, 3],
+    [['--to', 'okf', join(dir, 'new'), ...at], /^GET .*: 401 /, 3],
     [
       ['--to', 'okf', join(dir, 'new'), '--base-url', 'http://127.0.0.1:1', '--key', 'x'],
       /No answer/,

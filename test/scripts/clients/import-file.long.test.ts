@@ -2,7 +2,6 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
-import { readOptions } from '#scripts/clients/import/options.ts'
 import { startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import {
@@ -186,11 +185,6 @@ t.test('2: options and exports that are wrong say what to change, and nothing is
     [['--from', 'claude', claude, ...at, '--part-lines', '0'], /part-lines/],
     [['--from', 'claude', claude, ...at, '--nonsense'], /nonsense/],
     [['--from', 'claude', claude], /no service is running/],
-  ] as [string[], RegExp][]) {
-    const faults = readOptions(args, { DATA_DIR: join(dir, 'empty') })
-    t.match(Array.isArray(faults) && faults.join('\n'), words)
-  }
-  for (const [args, words] of [
     [['--from', 'nothing', claude, ...at], /--from must be one of[^]*Usage/],
     [['--from', 'chatgpt', claude, ...at], /no memory of ChatGPT\n.*--from claude\n/],
     [['--from', 'chatgpt', cut, ...at], /ends in the middle of a value\nIt is incomplete/],
