@@ -12,59 +12,12 @@ import { splitModelName, type Providers } from '#shared/core/provider-registry.t
 /** A `/rerank` endpoint; without a model, of text-embeddings-inference. */
 export type RerankerSettings = { url: string; model: string; apiKey: string; timeoutMs: number }
 
-/** How vector search indexes are created, where MongoDB has vector search. */
-export type VectorIndexOptions = {
-  quantization: 'none' | 'scalar' | 'binary'
-  method: 'hnsw' | 'flat'
-}
+export type VectorIndexOptions = Config['vectorIndex']
 
 /** The id is stored with each sealed secret, so that keys can be rotated. */
 export type MasterKey = { id: string; key: Buffer }
 
-export type Config = {
-  port: number
-  host: string
-  /** Of a worker's health and metrics; null for none. */
-  metricsPort: number | null
-  databaseUrl: string
-  mongodbUri: string
-  /**
-   * The model of new vaults: `local` or a provider-prefixed embedding model. In an open backend it is the one that the
-   * database holds (`resolveDefaultEmbeddingModel`).
-   */
-  embeddingModel: string
-  /** Whether `EMBEDDINGS` is set; otherwise the model follows from the provider keys. */
-  isEmbeddingModelExplicit: boolean
-  /** Prefixes of its queries and texts; '' is none, a missing one is that of the model's family. */
-  embeddingPrefixes: { query?: string; passage?: string }
-  /** Length of its vectors; null for the model's own. */
-  embeddingDimensions: number | null
-  /** The first one seals; every one opens. */
-  masterKeys: MasterKey[]
-  /** Secret of the HMAC by which keys are found. */
-  keyPepper: string
-  adminSecret: string | null
-  adminEmail: string | null
-  logLevel: 'silent' | 'error' | 'warn' | 'info' | 'debug'
-  rateLimits: boolean
-  /** Connections of one address without a whole request head; null for no bound. */
-  pendingPerAddress: number | null
-  /** Time that a client may leave a response unread. */
-  clientTimeoutMs: number
-  /** Time of a provider until the first byte, and between two chunks. */
-  providerFirstByteMs: number
-  providerIdleMs: number
-  /** Time of a proxied call for its key and for each step of its recall, before it continues without memory. */
-  recallTimeoutMs: number
-  /** For tests. */
-  allowLoopbackWebhooks: boolean
-  vaultIndexCacheBytes: number
-  vectorIndex: VectorIndexOptions
-  /** Time that a member's exchange waits for others of its session, to be extracted together. */
-  orgGatherSeconds: number
-  providers: Providers
-  reranker: RerankerSettings | null
-}
+export type Config = ReturnType<typeof readConfig>
 
 export class ConfigError extends Error {
   readonly faults: string[]
@@ -81,7 +34,7 @@ export class ConfigError extends Error {
  *
  * @throws ConfigError naming every fault at once.
  */
-export function readConfig(env: Environment): Config {
+export function readConfig(env: Environment) {
   const faults: string[] = []
   const read = environmentReader(env, faults)
   const required = <T>(name: string, parse: (text: string) => T, fallback: T): T => {
@@ -90,35 +43,54 @@ export function readConfig(env: Environment): Config {
   }
 
   const providers = readProviders(read, faults)
-  const config: Config = {
+  const config = {
     port: read('PORT', wholeNumberParser(0, 65_535), 3000),
     host: read('HOST', text => text, '127.0.0.1'),
-    metricsPort: read('METRICS_PORT', wholeNumberParser(0, 65_535), null),
+    /** Of a worker's health and metrics; null for none. */
+    metricsPort: read<number | null>('METRICS_PORT', wholeNumberParser(0, 65_535), null),
     databaseUrl: required('DATABASE_URL', parsePostgresUrl, ''),
     mongodbUri: required('MONGODB_URI', parseMongoUri, ''),
+    /**
+     * The model of new vaults: `local` or a provider-prefixed embedding model. In an open backend it is the one that
+     * the database holds (`resolveDefaultEmbeddingModel`).
+     */
     embeddingModel: read('EMBEDDINGS', embeddingModelParser(providers), defaultEmbeddings(env)),
     isEmbeddingModelExplicit: Boolean(env.EMBEDDINGS?.trim()),
+    /** Prefixes of its queries and texts; '' is none, a missing one is that of the model's family. */
     embeddingPrefixes: {
       ...prefixOf('query', env.EMBEDDINGS_QUERY_PREFIX),
       ...prefixOf('passage', env.EMBEDDINGS_PASSAGE_PREFIX),
-    },
-    embeddingDimensions: read('EMBEDDINGS_DIMENSIONS', wholeNumberParser(1, 65_536), null),
+    } as { query?: string; passage?: string },
+    /** Length of its vectors; null for the model's own. */
+    embeddingDimensions: read<number | null>(
+      'EMBEDDINGS_DIMENSIONS',
+      wholeNumberParser(1, 65_536),
+      null,
+    ),
+    /** The first one seals; every one opens. */
     masterKeys: required('MASTER_KEY', parseMasterKeys, []),
+    /** Secret of the HMAC by which keys are found. */
     keyPepper: required('KEY_PEPPER', parseSecret, ''),
-    adminSecret: read('ADMIN_SECRET', parseTokenSecret, null),
-    adminEmail: read('ADMIN_EMAIL', parseEmail, null),
+    adminSecret: read<string | null>('ADMIN_SECRET', parseTokenSecret, null),
+    adminEmail: read<string | null>('ADMIN_EMAIL', parseEmail, null),
     logLevel: read('LOG_LEVEL', choiceParser('silent', 'error', 'warn', 'info', 'debug'), 'info'),
     rateLimits: read('RATE_LIMITS', choiceParser('on', 'off'), 'on') === 'on',
+    /** Connections of one address without a whole request head; null for no bound. */
     pendingPerAddress:
       read('PENDING_CONNECTIONS_PER_ADDRESS', wholeNumberParser(0, 2_000), 256) || null,
+    /** Time that a client may leave a response unread. */
     clientTimeoutMs: read('CLIENT_PATIENCE_SECONDS', wholeNumberParser(1, 86_400), 120) * 1000,
+    /** Time of a provider until the first byte, and between two chunks. */
     providerFirstByteMs:
       read('PROVIDER_FIRST_BYTE_SECONDS', wholeNumberParser(1, 86_400), 600) * 1000,
     providerIdleMs: read('PROVIDER_IDLE_SECONDS', wholeNumberParser(1, 86_400), 600) * 1000,
+    /** Time of a proxied call for its key and for each step of its recall, before it continues without memory. */
     recallTimeoutMs: read('RECALL_TIMEOUT_MS', wholeNumberParser(50, 60_000), 1_500),
+    /** For tests. */
     allowLoopbackWebhooks: read('WEBHOOK_LOOPBACK', choiceParser('on', 'off'), 'off') === 'on',
     vaultIndexCacheBytes:
       read('INDEX_CACHE_MB', wholeNumberParser(1, 1_000_000), 512) * 1024 * 1024,
+    /** How vector search indexes are created, where MongoDB has vector search. */
     vectorIndex: {
       quantization: read(
         'VECTOR_INDEX_QUANTIZATION',
@@ -127,6 +99,7 @@ export function readConfig(env: Environment): Config {
       ),
       method: read('VECTOR_INDEX_METHOD', choiceParser('hnsw', 'flat'), 'hnsw'),
     },
+    /** Time that a member's exchange waits for others of its session, to be extracted together. */
     orgGatherSeconds: read('ORG_GATHER_SECONDS', wholeNumberParser(0, 600), 5),
     providers,
     reranker: readReranker(read, faults),

@@ -16,7 +16,6 @@ export type Branch = {
 export class SchemaWalk {
   readonly #definitions: Readonly<Record<string, JsonSchema>>
   readonly #branches = new WeakMap<JsonSchema, Branch[]>()
-  readonly #clamped = new WeakMap<JsonSchema, [string, JsonSchema][]>()
 
   constructor(document: JsonSchema | undefined) {
     this.#definitions = (document?.$defs ?? {}) as Record<string, JsonSchema>
@@ -44,12 +43,8 @@ export class SchemaWalk {
 
   /** The fields with a bound that larger values are brought down to. */
   clamped(schema: JsonSchema): [name: string, bound: { maximum?: number; maxLength?: number }][] {
-    const known = this.#clamped.get(schema)
-    if (known) return known
     const fields = Object.entries(this.properties(schema))
-    const found = fields.filter(([, property]) => property['x-clamped'] === true)
-    this.#clamped.set(schema, found)
-    return found
+    return fields.filter(([, property]) => property['x-clamped'] === true)
   }
 
   /** Whether an object of a schema may have only the fields that it lists. */

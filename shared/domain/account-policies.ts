@@ -1,17 +1,16 @@
-/** What an account decides about the storing of exchanges, beside the switches of a request. */
+/** An account's decisions about storing exchanges, besides the switches of a request. */
 export type StoragePolicy = {
-  /** Model calls are stored as they were sent, with what programs have written into them. */
+  /** Model calls are stored as they were sent, with the marks of programs. */
   verbatim: boolean
   /** An answer is stored only where the input that it answers is. */
   responseWithInput: boolean
 }
 
-/** What is given of a policy. */
-export type StoragePolicyChange = {
-  [Name in keyof StoragePolicy]?: StoragePolicy[Name] | undefined
-}
+type Change<Policy> = { [Name in keyof Policy]?: Policy[Name] | undefined }
 
-/** What is kept of the model calls of an account beside their exchanges. */
+export type StoragePolicyChange = Change<StoragePolicy>
+
+/** How model calls of an account are traced. */
 export type TracePolicy = {
   /** `off`: nothing; `ids`: traces are shown without texts; `texts`: with those that the vault still has. */
   mode: 'off' | 'ids' | 'texts'
@@ -19,5 +18,4 @@ export type TracePolicy = {
   days: number
 }
 
-/** What is given of a policy. */
-export type TracePolicyChange = { [Name in keyof TracePolicy]?: TracePolicy[Name] | undefined }
+export type TracePolicyChange = Change<TracePolicy>

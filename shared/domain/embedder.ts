@@ -2,14 +2,11 @@ import type { Refusal } from '#shared/core/errors.ts'
 
 /** Turns texts into vectors. Vectors of two embedders are never compared. */
 export type Embedder = {
-  /** The name clients use: `local` or a provider-prefixed model such as `openai/text-embedding-3-small`. */
+  /** `local` or a provider-prefixed name such as `openai/text-embedding-3-small`. */
   readonly model: string
   /** Length of every vector. */
   readonly dimension: number
-  /**
-   * The vault space of these vectors: letters, digits, `_` and `-` only, since it is part of field
-   * paths.
-   */
+  /** The vault space of these vectors: letters, digits, `_` and `-` only, for field paths. */
   readonly space: string
   readonly calibration: Calibration
   /**
@@ -20,28 +17,25 @@ export type Embedder = {
   embedEach(texts: readonly string[], signal?: AbortSignal): Promise<(Float32Array | Refusal)[]>
   /** As `embedEach`; throws where one text has no vector. */
   embedTexts(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]>
-  /** The vector of a query; some models embed queries unlike texts. */
+  /** Some models embed queries unlike texts. */
   embedQuery(text: string, signal?: AbortSignal): Promise<Float32Array>
   /** The vectors of queries, in order, by one call. */
   embedQueries(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]>
 }
 
-/**
- * How cosines of an embedder map to scores. Embedders differ: unrelated texts have a cosine of 0.0
- * in one model and of 0.7 in another.
- */
+/** Maps cosines of an embedder to scores: unrelated texts have a cosine of 0.0 in one model and of 0.7 in another. */
 export type Calibration = {
-  /** Unrelated texts rarely exceed this cosine: scores 0 at or below it. */
+  /** Unrelated texts rarely exceed this cosine, which scores 0. */
   unrelated: number
-  /** Cosine of texts of the same meaning: scores 1 at or above it. */
+  /** Cosine of texts of the same meaning, which scores 1. */
   same: number
-  /** Lowest score that counts as relevant when no word is shared. */
+  /** Lowest relevant score without shared words. */
   floor: number
   /** Median cosine of a question and an unrelated text; undefined where a vault's own are not compared with it. */
   typical?: number
   /**
-   * Unrelated texts of no language rarely exceed this cosine, also of one that the model does not know: from here
-   * on a similarity is evidence without shared words. Undefined where it never is.
+   * From this cosine on a similarity is evidence without shared words: unrelated texts of any language rarely exceed it.
+   * Undefined where it never is.
    */
   certain?: number
 }

@@ -2,25 +2,14 @@ import { parseStart, type Moment } from '#shared/core/dates.ts'
 import { expiryPassed } from '#shared/core/refusals.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 
-/**
- * When a memory expires, and the moment that was requested, in epoch milliseconds; without either
- * it stays.
- */
+/** The expiry of a memory, and the requested moment; without either it stays. */
 export type Expiry = Pick<Memory, 'expiresAt' | 'expiresAsked'>
 
 export const dayMs = 24 * 3600 * 1000
-/**
- * A retention ends at full hours: memories that were stored one by one are removed together, an
- * hour early at most.
- */
+/** A retention ends at full hours, up to an hour early, so that memories are removed together. */
 export const retentionStepMs = 3600 * 1000
 
-/**
- * When a memory expires: at the requested moment or at the end of its account's retention,
- * whichever is earlier.
- *
- * @param days the retention; null where there is none.
- */
+/** The earlier one of the requested moment and the end of the account's retention. @param days null: no retention */
 export function expiryFor({
   requested,
   days,
@@ -54,11 +43,7 @@ export function earliestExpiresAt(memories: readonly Expiry[]): number | undefin
   return times.length === 0 ? undefined : times.reduce((one, other) => Math.min(one, other))
 }
 
-/**
- * Parses the expiry that a client requests, into epoch milliseconds.
- *
- * @throws Refusal `invalid` when it has passed.
- */
+/** Parses a requested expiry into epoch milliseconds. @throws Refusal `invalid` when it has passed. */
 export function parseExpiresAt(value: Moment, now: number): number
 export function parseExpiresAt(value: Moment | undefined, now: number): number | undefined
 export function parseExpiresAt(value: Moment | undefined, now: number): number | undefined {

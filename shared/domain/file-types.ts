@@ -2,7 +2,6 @@ import type { Metadata } from '#shared/domain/metadata.ts'
 import type { Role } from '#shared/domain/memory.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
 
-/** What a file of lines is for. */
 export type BulkFileKind = 'upload' | 'import'
 
 export type LineError = { line: number; error: string }
@@ -13,7 +12,6 @@ export type UploadedLine = {
   role: Role
   /** Epoch milliseconds; absent when the line names no time. */
   timestamp?: number
-  /** When it expires, if the line says so. */
   expires_at?: string
   metadata?: Metadata
 }
@@ -38,7 +36,6 @@ export type ExportedLine = UploadedLine & {
   vector?: { model: string; values: number[]; space?: string }
 }
 
-/** A checked line and its position in the file. */
 export type NumberedLine<Line> = Line & {
   line: number
   /** An earlier line of the file has the same text. */
@@ -47,15 +44,13 @@ export type NumberedLine<Line> = Line & {
 
 export type StagedLine = NumberedLine<UploadedLine> | NumberedLine<ExportedLine>
 
-/**
- * What is done with one memory of a chunk. Decided before it is written, and stored with the chunk.
- */
+/** The plan for one memory of a chunk, stored with the chunk before the memory is written. */
 export type PlannedMemory = {
   id: string
   as: 'new' | 'replace' | 'skip'
   /** The id to use when `id` belongs to another vault. */
   next?: string
-  /** Of a replaced memory: its session and its share of the debt. */
+  /** The session and the share of the debt of a replaced memory. */
   was?: { session: string | null; debt: DebtChange }
 }
 
@@ -69,5 +64,4 @@ export type BulkTally = {
   skipped: number
 }
 
-/** The response names at most this many faulty lines. */
 export const reportedErrorsMax = 20

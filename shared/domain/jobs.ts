@@ -2,9 +2,8 @@ import { Refusal, type RefusalReason } from '#shared/core/errors.ts'
 import type * as payloads from '#shared/domain/job-payloads.ts'
 
 /**
- * The queue board: every background job with its payload and its options. Names are stable; renaming one
- * strands the jobs already waiting. Payloads outlive deployments: fields may be added as optional, never
- * renamed or retyped.
+ * Every background job with its payload. Names are stable: renaming one strands the waiting jobs. Payloads outlive
+ * deployments: fields may be added as optional, never renamed or retyped.
  */
 export type JobPayloads = {
   ingest: payloads.IngestJob
@@ -34,14 +33,13 @@ type JobOptions = {
   batchSize: number
   /** Fetchers in one worker process. */
   concurrency: number
-  /** How many jobs of one group a worker process runs at once; at most `concurrency`. */
+  /** Jobs of one group that a worker process runs at once; at most `concurrency`. */
   groupConcurrency?: number
   /** Seconds after which a running job is given to another worker. */
   expireInSeconds: number
   /**
-   * `standard`: any number at once; `singleton`: one active per key; `stately`: per key one active and
-   * one waiting, further ones coalesce; `exclusive`: one in all, active or waiting. It cannot be
-   * changed once the queue exists.
+   * `standard`: any number at once; `singleton`: one active per key; `stately`: per key one active and one waiting;
+   * `exclusive`: one in all. It cannot be changed once the queue exists.
    */
   policy: 'standard' | 'singleton' | 'stately' | 'exclusive'
   /** When it is sent: minute, hour, day, month, weekday in UTC. */
@@ -49,8 +47,8 @@ type JobOptions = {
 }
 
 /**
- * Most of the time each waits for a model, by organization: one that hangs (240 s at most) takes a third of
- * the places. One job a batch, since a fetcher waits for its whole batch.
+ * Passes wait for a model most of the time; one that hangs (240 s at most) takes a third of the places. One job a batch,
+ * since a fetcher waits for its whole batch.
  */
 const modelPass = {
   batchSize: 1,
@@ -63,8 +61,8 @@ export const jobOptions: Record<JobName, JobOptions> = {
   ingest: { batchSize: 50, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
   upload: { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
   import: { batchSize: 2, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
-  // Not `singleton` by destination: jobs of one key then wait a second for each other (20 of 0.1 s took
-  // 19 s), and a worker that lost its claim would still write. The copy takes a lock instead.
+  // The copy takes a lock. As `singleton` by destination, 20 jobs of 0.1 s took 19 s, and a worker without its claim
+  // would still write.
   'copy-chunk': { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
   reembed: { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
   'edit-settle': { batchSize: 10, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
@@ -75,8 +73,8 @@ export const jobOptions: Record<JobName, JobOptions> = {
   'account-erase': { batchSize: 2, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
   'org-extract': { ...modelPass, policy: 'standard' },
   'org-tag': { ...modelPass, policy: 'standard' },
-  // The key is the turn, and the pass takes the lane of its organization itself: with the organization as
-  // the key pg-boss passed over its jobs for up to a minute, as long as it kept that the key was busy.
+  // The key is the turn; the pass takes the lane of its organization itself. With the organization as the key pg-boss
+  // passed over its jobs for up to a minute.
   'org-reconcile': { ...modelPass, policy: 'singleton' },
   'org-relabel': { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
   'org-tag-run': {
@@ -104,7 +102,7 @@ export const jobOptions: Record<JobName, JobOptions> = {
 
 export const jobNames = Object.keys(jobOptions) as JobName[]
 
-/** Jobs that finish what has taken effect or was acknowledged as done: they cannot be cancelled. */
+/** Jobs that finish what has taken effect or was acknowledged. */
 export const uncancellableJobs = [
   'clear',
   'account-erase',
@@ -115,13 +113,12 @@ export const uncancellableJobs = [
 ] as const satisfies JobName[]
 
 /**
- * What every queue shares (measured with pg-boss 12.35):
- * - a worker that dies is noticed by its missing heartbeat, 5 to 12 s later (10 is the minimum), and
- *   its job is tried again after the first delay: that one is short for this reason;
+ * Of every queue (measured with pg-boss 12.35):
+ * - a dead worker is noticed by its missing heartbeat, 5 to 12 s later (10 is the minimum); its job is tried again after
+ *   the first delay, which is short for this reason;
  * - eleven tries over about 16 minutes, then the dead-letter queue;
- * - `retentionSeconds` must be long: by default a job that waited 14 days is deleted unseen;
- * - finished jobs hold content and are deleted within two minutes; those of `ingest` and `commit-apply` as
- *   they end.
+ * - `retentionSeconds` must be long: by default a job that waited 14 days is deleted;
+ * - finished jobs hold content and are deleted within two minutes; those of `ingest` and `commit-apply` as they end.
  */
 export const retryPolicy = {
   heartbeatSeconds: 10,
@@ -135,33 +132,21 @@ export const retryPolicy = {
   notify: true,
 } as const
 
-/** By the reason of a refusal: whether another try could succeed. A job may retry more: `alsoRetried`. */
-const isRetried: Record<RefusalReason, boolean> = {
-  invalid: false,
-  unauthenticated: false,
-  unpaid: false,
-  forbidden: false,
-  missing: false,
-  conflict: false,
-  'too-large': false,
-  unsupported: false,
-  limited: true,
-  upstream: true,
-  unavailable: true,
-}
+/** Reasons of refusals after which another try could succeed. A job may retry more: `alsoRetried`. */
+const retriedReasons = new Set<RefusalReason>(['limited', 'upstream', 'unavailable'])
 
 /** Whether every further try would fail as this one did. Errors that are not refusals are retried. */
 export const isPermanentFailure = (error: unknown): boolean =>
-  error instanceof Refusal && !isRetried[error.reason]
+  error instanceof Refusal && !retriedReasons.has(error.reason)
 
 export const deadLetterQueueOf = (name: JobName): string => `${name}.dead`
 
-/** Something outside of the process that jobs need does not answer, or refuses whatever it is asked. */
+/** Something that jobs need does not answer, or refuses everything. */
 export type Outage = {
   /** `mongodb`, or the name of an embedding model. */
   dependency: string
-  /** One line, without anything of a client. */
+  /** One line, without data of clients. */
   reason: string
-  /** Whether this process finds out by itself when it is over; otherwise the job must ask again. */
+  /** Whether this process notices the end; otherwise the job must ask again. */
   isAway: boolean
 }

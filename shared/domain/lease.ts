@@ -26,7 +26,6 @@ export type Lease = {
   expiresAt: Date
 }
 
-/** A lease and its state, by the database's clock. */
 export type LeaseWithState = Lease & {
   state: 'leased' | 'committing' | 'committed'
   /** Its 15 minutes have passed; without meaning in other states than `leased`. */

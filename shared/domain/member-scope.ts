@@ -1,15 +1,14 @@
 import type { VaultScope } from '#shared/domain/memory.ts'
 
 /**
- * The member a key belongs to and what they may see of the shared memory, at the time the request
- * was authenticated. It is read with the key and kept no longer than the request, so that a change
- * to roles, tags, keys or users applies from the next request on, in every process.
+ * A key's member and what they may see of the shared memory. It is read with the key of each request, so that a change to
+ * roles, tags, keys or users applies from the next request on, in every process.
  */
 export type MemberScope = {
   org: string
   /** The user's id; for the organization's own key, the organization's id. */
   memberId: string
-  /** The organization's name for the member: the author of what they say. */
+  /** The organization's name for the member, as an author. */
   teamMemberId: string
   /** The vault id of the shared memory. */
   orgVault: string
@@ -17,10 +16,7 @@ export type MemberScope = {
   orgRevision: number
   /** The vault space of all shared memories; null until it was looked up. */
   orgSpace: string | null
-  /**
-   * Labels of the tags that the roles allow, without `*`, with the former labels of renamed tags. A
-   * memory with several tags needs all of them.
-   */
+  /** Labels of the tags that the roles allow, without `*`, with the former labels of renamed tags. */
   allowedTags: string[]
   /** A role allows every tag, future ones included. */
   wildcard: boolean
@@ -28,13 +24,12 @@ export type MemberScope = {
   policyVersion: number
 }
 
-/** Whether it is the organization's own key: no member is the author of what it would store. */
+/** Whether it is the organization's own key, without a member. */
 export const isOrganizationKey = ({
   org,
   memberId,
 }: Pick<MemberScope, 'org' | 'memberId'>): boolean => memberId === org
 
-/** The shared vault of a member's organization, at the time the request was authenticated. */
 export const toSharedVaultScope = ({
   orgVault,
   orgEpoch,

@@ -1,13 +1,12 @@
 import type { Metadata } from '#shared/domain/metadata.ts'
 
-/** 1 raw: every detail verbatim; 2 reflections: what happened; 3 high-level reflections: what it means. */
+/** 1 raw, verbatim; 2 reflections; 3 high-level reflections. */
 export type Tier = 1 | 2 | 3
 
 export const tiers: readonly Tier[] = [1, 2, 3]
 
 export type Role = 'user' | 'assistant' | 'system'
 
-/** One remembered text, at any tier. */
 export type Memory = {
   /** UUID, unique over all tiers. */
   id: string
@@ -20,34 +19,28 @@ export type Memory = {
   tokens: number
   /** 1 to 10; only on tiers 2 and 3. */
   importance?: number
-  /** Who said it, where the client named the speaker. */
+  /** The speaker, where the client named one. */
   speaker?: string
-  /** When it expires, and the moment that was requested, where one was; epoch milliseconds. */
+  /** When it expires, and the requested moment, if any; epoch milliseconds. */
   expiresAt?: number
   expiresAsked?: number
-  /** Of a message that was stored in several pieces: the id of its first one, and which this is, from 0. */
+  /** Of a message in several pieces: the id of the first one, and the number of this one, from 0. */
   piece?: { message: string; number: number }
   /** Of an answer that broke off: the text is the part that arrived. */
   interrupted?: boolean
-  /** Fields that the client gave it. */
   metadata?: Metadata
   /** Of a shared memory of an organization: its tags in order, and its author. */
   tags?: readonly string[]
   author?: string
 }
 
-/** A memory with its vector. */
 export type EmbeddedMemory = Memory & {
   /** Unit length; the vault space sets the dimension. */
   vector: Float32Array
 }
 
-/**
- * Whose memories a storage function may touch. Only authentication creates a scope, so that no
- * query can be written without saying whose rows it reads.
- */
+/** The vault that a storage function may touch. Only authentication creates a scope. */
 export type VaultScope = {
-  /** The vault's id; a key points to a vault, a rotated key to the same one. */
   vault: string
   /** Raised when everything is deleted: rows of earlier epochs are invisible. */
   epoch: number
@@ -55,7 +48,6 @@ export type VaultScope = {
   revision: number
 }
 
-/** The age of an event, as clients see it. */
 export type RecencyWindow = 'hot' | 'working' | 'longterm'
 
 const hotMs = 4 * 3600 * 1000

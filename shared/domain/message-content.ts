@@ -1,7 +1,7 @@
 import type { Moment } from '#shared/core/dates.ts'
 import type { Role } from '#shared/domain/memory.ts'
 
-/** A message as clients send it: content is a plain text, or a provider's array of parts. */
+/** A message of a client; the content is a text or a provider's array of parts. */
 export type Message = {
   role: string
   content?: unknown
@@ -9,7 +9,7 @@ export type Message = {
   timestamp?: Moment
   /** False keeps this message out of the vault. */
   memory?: boolean
-  /** The speaker, in conversations of several people. */
+  /** The speaker. */
   name?: string
   /** The answer broke off; the content is the part that arrived. */
   interrupted?: boolean
@@ -22,7 +22,7 @@ export type Message = {
   refusal?: unknown
 }
 
-/** A message with its content where this service reads it; some programs keep it under another name. */
+/** Moves the content of a message to `content`; some programs keep it under another name. */
 export function withContent(message: Message): Message {
   const { content, parts, refusal } = message
   return content ? message : { ...message, content: parts ?? refusal ?? content }
@@ -36,21 +36,17 @@ export type Turn = {
   interrupted?: boolean
 }
 
-/**
- * The text of a message's content: a string as it is; of parts, the text parts, each on its own
- * line, with a short placeholder such as `[image]` for every other kind.
- */
-export function extractText(content: unknown): string {
-  return contentParts(content)
+/** The text of a content, its parts on lines of their own, with placeholders such as `[image]` for other parts. */
+export const extractText = (content: unknown): string =>
+  contentParts(content)
     .map(({ text }) => text)
     .join('\n')
-}
 
-/** The texts of the parts of a content; placeholders are left out. */
+/** The texts of the parts of a content, without placeholders. */
 export const textParts = (content: unknown): string[] =>
   contentParts(content).flatMap(({ text, isText }) => (isText ? [text] : []))
 
-/** A part of a message in a normal form: its text, or the placeholder of what is no text. */
+/** The text of a part, or the placeholder of another part. */
 export type ContentPart = { text: string; isText: boolean }
 
 /** The parts of a content that have a text or a placeholder. */
@@ -74,7 +70,7 @@ function toContentPart(part: unknown): ContentPart {
 const isThought = ({ thought, type }: { thought?: unknown; type?: unknown }): boolean =>
   thought === true || type === 'reasoning'
 
-/** Whether a content is nothing that this service knows: no text, no media, no call of a tool, no thought. */
+/** Whether a content has no text, media, tool call or thought in a known form. */
 export const isUnreadable = (content: unknown): boolean =>
   content === undefined ||
   content === null ||
@@ -88,10 +84,7 @@ function isKnownPart(part: unknown): boolean {
 const kindOf = (part: object): string =>
   'type' in part && typeof part.type === 'string' ? part.type : (Object.keys(part)[0] ?? '')
 
-/**
- * Placeholders of parts without text, by the first pattern that matches the kind; others leave
- * nothing.
- */
+/** Placeholders of parts without text, by the first pattern that matches the kind. */
 const placeholders: [RegExp, string][] = [
   // Of the Vercel AI SDK: where an answer comes from, what a program shows, where a step begins.
   [/^(?:source|data|step)-/, ''],

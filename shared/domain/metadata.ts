@@ -4,10 +4,10 @@ import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 
 type MetadataValue = string | number | boolean
 
-/** Fields that a client gives to what it stores: the agent, the run, a source, a topic. */
+/** Fields of a client: the agent, the run, a source, a topic. */
 export type Metadata = Readonly<Record<string, MetadataValue>>
 
-/** For each field asked for, the terms of which a memory has one. */
+/** For each field, the terms of which a memory must have one. */
 export type MetadataFilter = readonly (readonly string[])[]
 
 const fieldsMax = 16
@@ -16,12 +16,11 @@ const textMax = 256
 const choicesMax = 32
 
 /**
- * Checks the metadata of what is to be stored.
+ * Checks metadata to be stored.
  *
  * @param field names it in errors
  * @returns texts in Unicode form NFC; undefined without fields
- * @throws Refusal `invalid` for more than 16 fields, for a key or value that is none, and for a whole
- *   number beyond 2^53.
+ * @throws Refusal `invalid` for more than 16 fields, an invalid key or value, and a number beyond 2^53.
  */
 export function parseMetadata(
   given: Readonly<Record<string, unknown>> | undefined,
@@ -35,7 +34,7 @@ export function parseMetadata(
 }
 
 /**
- * Checks a filter: each of its fields has one value, or a list of which any will do.
+ * Checks a filter, whose fields have one value or a list of alternatives.
  *
  * @returns undefined without fields
  * @throws Refusal `invalid` as `parseMetadata`, and for an empty list or one of more than 32.
@@ -56,11 +55,7 @@ export function parseMetadataFilter(
   })
 }
 
-/**
- * A filter as the text of a query parameter.
- *
- * @throws Refusal `invalid` when it is no JSON object, and as `parseMetadataFilter`.
- */
+/** Parses the filter of a query parameter. @throws Refusal `invalid`, also for a text that is no JSON object. */
 export function parseMetadataFilterText(text: string | undefined): MetadataFilter | undefined {
   if (text === undefined) return undefined
   return parseMetadataFilter(parseMetadataObject(text, 'metadata'))
@@ -78,13 +73,12 @@ export function parseMetadataObject(text: string, field: string): Record<string,
   throw new Refusal('invalid', `${field} must be a JSON object`, 'Such as {"agent_id":"planner"}')
 }
 
-/** Metadata as terms that can be stored and compared: `agent_id="planner"`, sorted. */
+/** Writes metadata as sorted terms to store and compare: `agent_id="planner"`. */
 export const metadataTerms = (metadata: Metadata): string[] =>
   Object.entries(metadata)
     .map(([key, value]) => termOf(key, value))
     .toSorted()
 
-/** The metadata of stored terms. */
 export const metadataFromTerms = (terms: readonly string[]): Metadata =>
   Object.fromEntries(
     terms.map(term => {
@@ -93,7 +87,6 @@ export const metadataFromTerms = (terms: readonly string[]): Metadata =>
     }),
   )
 
-/** Whether terms have one of each of the fields of a filter. */
 export const matchesMetadata = (filter: MetadataFilter, terms: readonly string[]): boolean =>
   filter.every(choices => choices.some(choice => terms.includes(choice)))
 
@@ -127,9 +120,8 @@ function parseValue(value: unknown, field: string): MetadataValue {
 }
 
 /**
- * Beyond 2^53 numbers are whole and lie two and more apart, and reading the JSON has rounded what was sent: two
- * ids of 64 bits would be one, and a deletion by the one would take what belongs to the other. `1e300` is
- * refused too: once read, it cannot be distinguished from the 301 digits of an id.
+ * Refuses numbers beyond 2^53, which the JSON parser has rounded: two ids of 64 bits would be one, and a deletion by the
+ * one would delete the other. `1e300` cannot be distinguished from the 301 digits of an id.
  */
 function parseNumber(value: number, field: string): number {
   if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return value === 0 ? 0 : value

@@ -38,7 +38,6 @@ type ClearedPart = {
 /** Memories. */
 type ReembeddingCounts = { embedded: number; dropped: number }
 
-/** Why an operation ended without any effect. */
 export type FailureReason = 'invalid' | 'conflict' | 'upstream' | 'unavailable' | 'unexpected'
 
 /**
@@ -79,7 +78,7 @@ const isFailureReason = (reason: string): reason is FailureReason => reason in s
 export const failureReasonOf = (error: unknown): FailureReason =>
   error instanceof Refusal && isFailureReason(error.reason) ? error.reason : 'unexpected'
 
-/** How an operation ended that was refused on its last try. */
+/** Of an operation that was refused on its last try. */
 export const failedOutcome = (refusal: Refusal): OperationOutcome => ({
   kind: 'failed',
   reason: failureReasonOf(refusal),

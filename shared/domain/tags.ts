@@ -1,4 +1,3 @@
-/** Tags as a set: the order has no meaning. */
 export const sortUniqueTags = (tags: readonly string[]): string[] => [...new Set(tags)].sort()
 
 export const tagSetKey = (tags: readonly string[]): string => JSON.stringify(sortUniqueTags(tags))

@@ -11,9 +11,8 @@ export type PartitionChange = {
 }
 
 /**
- * Changes of the consolidation debt; every number may be negative. The debt itself may be negative
- * for a moment: a stored memory can be deleted or consolidated before it is finalized. The sum is
- * right in either order.
+ * Changes of the consolidation debt; numbers may be negative, and so may the debt for a moment: a stored memory can be
+ * deleted or consolidated before it is finalized.
  */
 export type DebtChange = {
   rawUnits?: number

@@ -1,16 +1,12 @@
 import type { MemberScope } from '#shared/domain/member-scope.ts'
 import { sortUniqueTags, type TagSet } from '#shared/domain/tags.ts'
 
-/**
- * What a reader may see of the shared memory: everything, or memories that have no tags but these.
- * Without tags, only memories without tags are visible.
- */
+/** What a reader may see of the shared memory: everything, or memories that have no tags but these. */
 export type Visibility = { wildcard: true } | { wildcard: false; tags: readonly string[] }
 
 /** Of an admin of the organization. */
 export const unrestricted: Visibility = { wildcard: true }
 
-/** What a member may see by their current roles. */
 export const visibilityOf = ({
   wildcard,
   allowedTags,
@@ -31,11 +27,7 @@ export function isPermitted(visibility: Visibility, tags: readonly string[]): bo
 /** Who can see a memory: every member, some roles, or only roles that see everything. */
 export type Sensitivity = 'open' | 'internal' | 'restricted'
 
-/**
- * A memory that a reader with all roles, except those with `*`, may see is not restricted.
- *
- * @param roles the allowed tags of each role of the organization
- */
+/** @param roles the allowed tags of each role of the organization */
 export function sensitivityOf(
   tags: readonly string[],
   roles: readonly (readonly string[])[],
@@ -45,10 +37,7 @@ export function sensitivityOf(
   return isPermitted({ wildcard: false, tags: allowed }, tags) ? 'internal' : 'restricted'
 }
 
-/**
- * Splits the existing tag sets into those a reader may see and the others. A set that is not in the
- * list is not visible.
- */
+/** Splits the existing tag sets into those that a reader may see and the others. */
 export function partitionTagSets(
   visibility: Visibility,
   sets: readonly TagSet[],

@@ -7,13 +7,9 @@ import {
   type CompletionModelSettings,
 } from '#shared/models/completion-model.ts'
 
-/** The name of the only tool: its input is the answer. */
 const answerTool = 'answer'
 
-/**
- * Claude models. The answer is the input of a tool that the model must call: every model in use
- * supports tools, and only the newest support output formats.
- */
+/** Claude models. The answer is the input of a tool that the model must call: only the newest have output formats. */
 export function openAnthropicModel(settings: CompletionModelSettings): CompletionModel {
   const client = new Anthropic({
     apiKey: settings.apiKey,
@@ -23,47 +19,35 @@ export function openAnthropicModel(settings: CompletionModelSettings): Completio
   })
   return {
     async complete({ instructions, userPrompt, prefixLength = 0, schema }, signal) {
+      const description = 'Give your answer.'
+      const input_schema = { ...schema, type: 'object' } as const
       try {
-        const {
-          content,
-          usage,
-          stop_reason: end,
-        } = await client.messages.create(
-          {
-            model: settings.name,
-            max_tokens: completionTokensMax,
-            system: toSystem(instructions),
-            messages: [{ role: 'user', content: toContent(userPrompt, prefixLength) }],
-            tools: [
-              {
-                name: answerTool,
-                description: 'Give your answer.',
-                input_schema: { ...schema, type: 'object' },
-              },
-            ],
-            tool_choice: { type: 'tool', name: answerTool },
-          },
-          { signal },
-        )
+        const body = {
+          model: settings.name,
+          max_tokens: completionTokensMax,
+          system: toSystem(instructions),
+          messages: [{ role: 'user' as const, content: toContent(userPrompt, prefixLength) }],
+          tools: [{ name: answerTool, description, input_schema }],
+          tool_choice: { type: 'tool' as const, name: answerTool },
+        }
+        const { content, usage, stop_reason } = await client.messages.create(body, { signal })
         return {
           text: completionText(content),
-          isComplete: !incompleteStopReasons.has(end ?? ''),
+          isComplete: !incompleteStopReasons.has(stop_reason ?? ''),
           inputTokens: allInputTokens(usage),
           cachedTokens: usage?.cache_read_input_tokens ?? 0,
           outputTokens: usage?.output_tokens ?? 0,
         }
       } catch (error) {
         signal.throwIfAborted()
-        throw completionRefusal(
-          settings,
-          error instanceof Anthropic.APIError ? (error.status as number | undefined) : undefined,
-        )
+        const { status } = error instanceof Anthropic.APIError ? error : {}
+        throw completionRefusal(settings, status as number | undefined)
       }
     },
   }
 }
 
-/** About 1,024 tokens: a shorter prefix is kept by no model. */
+/** About 1,024 tokens: no model keeps a shorter prefix. */
 const prefixMin = 4_000
 
 const kept = { cache_control: { type: 'ephemeral' } } as const
@@ -71,7 +55,7 @@ const kept = { cache_control: { type: 'ephemeral' } } as const
 const toSystem = (instructions: string): string | Anthropic.TextBlockParam[] =>
   instructions.length < prefixMin ? instructions : [{ type: 'text', text: instructions, ...kept }]
 
-/** Marks the prefix, with the instructions and the tool before it, to be kept for the next call. */
+/** Marks the prefix, with the instructions and the tool before it, for the provider's cache. */
 const toContent = (
   userPrompt: string,
   prefixLength: number,
@@ -83,13 +67,13 @@ const toContent = (
         { type: 'text', text: userPrompt.slice(prefixLength) },
       ]
 
-/** `input_tokens` leaves out what was read from the cache or written to it. */
+/** `input_tokens` does not count reads and writes of the cache. */
 const allInputTokens = (usage: Partial<Anthropic.Usage> | undefined): number =>
   (usage?.input_tokens ?? 0) +
   (usage?.cache_read_input_tokens ?? 0) +
   (usage?.cache_creation_input_tokens ?? 0)
 
-/** A tool's input is valid JSON even when it was cut off: it then holds the fields up to there. */
+/** The input of a tool is valid JSON even when it was cut off. */
 const incompleteStopReasons = new Set([
   'max_tokens',
   'model_context_window_exceeded',

@@ -1,31 +1,30 @@
 import { chunkBytesMax, splitText } from '#shared/models/split-text.ts'
 
-/** Inputs of the first call; OpenAI accepts 2,048, smaller batches are cheaper to repeat. */
+/** OpenAI accepts 2,048 inputs; smaller batches are cheaper to repeat. */
 const inputsMax = 256
-/** Bytes of the first call: OpenAI accepts 300,000 tokens, and no token is shorter than a byte. */
+/** OpenAI accepts 300,000 tokens, and no token is shorter than a byte. */
 const bytesMax = 300_000
-/** A server that is set up in another way is found out, and one bad minute does not count for ever. */
+/** After this time refusals are forgotten: a server may be set up in another way. */
 const keptMs = 3_600_000
 
 /**
- * What one model takes in a call, as its answers have shown. A batch with no more inputs and no more bytes
- * than accepted ones have had is accepted again. A refusal shows that one of the two was too much; where
- * both could be, the number of inputs is lowered first.
+ * What one model takes in a call, by its answers so far. A batch with no more inputs and bytes than accepted ones is
+ * accepted again. A refusal shows that one of the two was too much; where both could be, the inputs are lowered first.
  */
 export class BatchLimits {
-  /** The most that was accepted: inputs of a batch, bytes of a batch, bytes of one input. */
+  /** The largest accepted batch, in inputs and in bytes, and the largest input in bytes. */
   readonly #accepted = { inputs: 1, bytes: 0, input: 0 }
   #refused: { inputs: number; bytes: number }[] = []
   /** Bytes of the smallest text that was refused alone and accepted in parts. */
   #refusedInput = Infinity
   #keptUntil = 0
 
-  /**
-   * The parts of a text to send: the text itself where it may be accepted, otherwise parts as short as
-   * those of the smallest text that was refused.
-   */
+  /** The parts of a text to send: the text itself where it may be accepted, otherwise parts that were accepted before. */
   split(text: string): string[] {
-    if (Date.now() > this.#keptUntil) this.#forget()
+    if (Date.now() > this.#keptUntil) {
+      this.#refused = []
+      this.#refusedInput = Infinity
+    }
     const bytes = Buffer.byteLength(text)
     const mayBeTaken = bytes < this.#refusedInput || bytes <= this.#accepted.input
     const partBytes = mayBeTaken ? chunkBytesMax : Math.floor(this.#refusedInput / 2)
@@ -39,7 +38,7 @@ export class BatchLimits {
     accepted.input = Math.max(accepted.input, ...batch.map(text => Buffer.byteLength(text)))
   }
 
-  /** Notes a batch that was refused, and of which every input was accepted in smaller ones. */
+  /** Notes a refused batch whose inputs were accepted in smaller ones. */
   refuse(batch: readonly string[]): void {
     this.#keptUntil = Date.now() + keptMs
     const refused = { inputs: batch.length, bytes: bytesOf(batch) }
@@ -52,15 +51,15 @@ export class BatchLimits {
     this.#refused.push(refused)
   }
 
-  /** Notes a text that was refused alone, and accepted in parts. */
+  /** Notes a text that was refused alone and accepted in parts. */
   refuseInput(text: string): void {
     this.#keptUntil = Date.now() + keptMs
     this.#refusedInput = Math.min(this.#refusedInput, Buffer.byteLength(text))
   }
 
   /**
-   * Batches that should be accepted, as indices of the inputs. Where texts have been refused alone, one that
-   * is longer than what is accepted from all goes alone: it takes no other along.
+   * Plans batches that should be accepted, as indices of the inputs. Where texts have been refused alone, a longer one
+   * than all accepted ones goes alone.
    */
   plan(inputs: readonly string[]): number[][] {
     const max = this.#batchMax()
@@ -95,21 +94,16 @@ export class BatchLimits {
       bytes: Math.min(bytesMax, Math.max(bytes, Math.floor(refusedBytes / 2))),
     }
   }
-
-  #forget(): void {
-    this.#refused = []
-    this.#refusedInput = Infinity
-  }
 }
 
 const bytesOf = (batch: readonly string[]): number =>
   batch.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
 
-/** A gateway that takes any name for a model would fill it without end. */
+/** Bounds a gateway that takes any name for a model. */
 const modelsMax = 1_000
 const limitsByModel = new Map<string, BatchLimits>()
 
-/** The limits of a model at an address, which this process has learnt so far. */
+/** The limits of a model at an address, as this process has learnt them. */
 export function batchLimitsOf(model: string, url: string): BatchLimits {
   const key = `${model}\n${url}`
   const known = limitsByModel.get(key)

@@ -2,29 +2,28 @@ import type { Schema } from '#shared/core/shape.ts'
 import type { ProviderAccess } from '#shared/models/model-catalog.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
-/** One question to a model. */
 export type CompletionRequest = {
-  /** The instructions: our own and the operator's text. */
+  /** Our own text and the operator's. */
   instructions: string
-  /** The input: text of users. */
+  /** Text of users. */
   userPrompt: string
-  /** How many characters of the input are the same in further calls: providers may keep that prefix. */
+  /** Characters at the start of `userPrompt` that further calls repeat: providers may cache them. */
   prefixLength?: number
   /**
-   * Schema of the answer. Only what every provider can enforce: objects whose fields are all
-   * required, lists, `enum`, and descriptions; the caller checks bounds.
+   * Of the answer, with only what every provider can enforce: objects whose fields are all required, lists, `enum`,
+   * and descriptions; the caller checks bounds.
    */
   schema: Schema
 }
 
 type Completion = {
-  /** JSON when the model complied; it may be wrapped in prose or something else. */
+  /** JSON when the model complied; it may be wrapped in prose. */
   text: string
-  /** False when the provider reports that the answer was cut off at a limit, or withheld. */
+  /** False when the answer was cut off at a limit, or withheld. */
   isComplete: boolean
   /** As the provider counts them; 0 where it reports none. */
   inputTokens: number
-  /** Of the input tokens, those that the provider had in a cache. */
+  /** Input tokens from the provider's cache. */
   cachedTokens: number
   outputTokens: number
 }
@@ -38,13 +37,12 @@ export type CompletionModel = {
   complete(question: CompletionRequest, signal: AbortSignal): Promise<Completion>
 }
 
-/** A model by its provider's name for it, and how that provider is reached. */
+/** `name` is the provider's name of the model. */
 export type CompletionModelSettings = ProviderAccess & { name: string }
 
-/** Timeout of a model call, and how often the SDK retries. */
 export const completionRetryPolicy = { timeoutMs: 120_000, retries: 1 } as const
 
-/** Longest answer, in tokens: a full list of facts and tags is a tenth of it. */
+/** A full list of facts and tags is a tenth of it. */
 export const completionTokensMax = 16_000
 
 /** A provider's failure; `status` is undefined where no answer came. */
@@ -57,16 +55,14 @@ export class ProviderRefusal extends Refusal {
   }
 }
 
-/** A provider refuses so what is too long or against its rules. */
+/** For prompts that are too long or against the provider's rules. */
 const promptStatuses = new Set<number | undefined>([400, 413, 422])
 
-/** Whether a provider refused a prompt for what is in it, as far as its status tells. */
+/** Whether a provider refused a prompt for its content, by the status. */
 export const isAboutPrompt = (error: unknown): boolean =>
   error instanceof ProviderRefusal && promptStatuses.has(error.status)
 
-/**
- * A provider's failure as a Refusal, without the provider's own message: some repeat their input.
- */
+/** Leaves out the provider's own message, which may repeat the input. */
 export function completionRefusal(
   { provider, name }: { provider: { name: string }; name: string },
   status: number | undefined,

@@ -7,23 +7,22 @@ import { splitText, weightedMeanVector } from '#shared/models/split-text.ts'
 type BatchCall = {
   /** Vectors of unit length. */
   call(inputs: readonly string[]): Promise<Float32Array[]>
-  /** Asks for a plain text, to find out whether the model is there; undefined for a caller who has no time for that. */
+  /** Embeds a plain text, to see whether the model answers; undefined for a caller without time for that. */
   probe: (() => Promise<unknown>) | undefined
   limits: BatchLimits
 }
 
-/** A text as the model took it: in parts where it was too long. */
+/** A text, or a part of one that was too long. */
 type Part = { text: string; vector: Float32Array | EmbeddingRefusal }
 
 type Budget = { refusals: number }
 
-/** Every model has room for so many bytes: it refuses what is in a text, not how long it is. */
+/** Every model takes so many bytes: a shorter text is refused for its content. */
 const refusedBytesMax = 200
 
 /**
- * The vector of each text, or why the model has none for it. What a smaller call may mend is sent again in
- * smaller ones: a batch in halves, a text that is refused alone in shorter and shorter parts, of which it gets
- * the weighted mean, so that all of it counts. A refused text takes no other along.
+ * Embeds each text, or returns why the model has no vector for it. Refused batches are sent again in halves; a text that
+ * is refused alone is sent in shorter and shorter parts and gets their weighted mean, so that all of it counts.
  *
  * @throws EmbeddingRefusal when the model does not answer, or refuses a plain text too.
  */
@@ -34,13 +33,13 @@ export async function embedInBatches(
   let proof: Promise<unknown> | undefined
   /** @throws when the model refuses a plain text too, or does not answer */
   const refuseUnlessAway = async (texts: readonly string[], refusal: EmbeddingRefusal) => {
-    // A model that has refused inputs is there; one that was silent may be away by now.
+    // A model that has refused inputs answers; a silent one may not.
     await (refusal.parts === undefined ? probe?.() : (proof ??= call([plainText])))
     return texts.map((text): Part[] => [{ text, vector: refusal }])
   }
   /**
-   * Into how many parts to cut a batch. One that gets no answer on every try, while a plain text does, is cut too:
-   * a server may fail at an input, and a gateway at a large call.
+   * The number of parts to cut a batch into. A batch without an answer is cut where a plain text gets one: a server may
+   * fail at an input, and a gateway at a large call.
    */
   const partsOf = async (batch: readonly string[], refusal: EmbeddingRefusal): Promise<number> => {
     if (refusal.parts !== undefined) return refusal.parts
@@ -50,7 +49,7 @@ export async function embedInBatches(
     return 2
   }
 
-  /** @param budget refusals of short parts after which the text that they are of is not cut any more */
+  /** @param budget refusals of short parts after which their text is not cut any more */
   const embedAll = async (inputs: readonly string[], budget?: Budget): Promise<Part[][]> => {
     const chunks = inputs.map(input => limits.split(input))
     const flat = chunks.flat()

@@ -11,44 +11,40 @@ import { splitModelName, variablePrefix, type Provider } from '#shared/core/prov
 
 export type Embedders = {
   /**
-   * The embedder of a request: the named model, or the service's default.
+   * The embedder of the named model, or of the service's default.
    *
    * @throws Refusal `invalid` for a model that is not available here; `upstream` when its provider
    *   does not answer, or when the operator removed a model whose space holds memories.
    */
   get(model?: string): Promise<Embedder>
-  /** The next `get` of its model asks the provider for its dimension again. */
+  /** Makes the next `get` of its model ask the provider for its dimension again. */
   forget(embedder: Embedder): Promise<void>
-  /** Why a model is not available, as long as this process runs; undefined for all others. */
+  /** Why a model is not available in this process; undefined for available ones. */
   unavailableReason(model: string): string | undefined
-  /**
-   * Whether a model answers; undefined for `local`, and for a model that only requests have named and that
-   * has not answered here yet.
-   */
+  /** Undefined for `local`, and for a model that only requests have named and that has not answered here yet. */
   breakerOf(model: string): Breaker | undefined
-  /** Why a job is to wait for a model instead of failing; undefined where the fault may be the job's. */
+  /** Why a job waits for a model instead of failing; undefined where the fault may be the job's. */
   findOutage(refusal: ModelRefusal): Promise<Outage | undefined>
   /** Models that are known not to answer. */
   away(): string[]
   readonly defaultModel: string
-  /** Loads the code that the default model needs, and has a server of the operator's own load the model. */
+  /** Loads the code of the default model, and makes a server of the operator load the model. */
   load(): Promise<void>
-  /** No provider is probed or measured any more. */
+  /** Ends all probes and measurements. */
   close(): void
 }
 
-/** Embedders that are kept open. One that is not is opened again by a call of one word. */
+/** Further embedders are opened again by a call of one word. */
 const openMax = 64
 
 type Settings = Pick<Config, 'embeddingModel' | 'providers'> &
   Partial<Pick<Config, 'embeddingPrefixes' | 'embeddingDimensions'>>
 
 /**
- * The embedders this service can reach. A provider's embedder is opened at its first use, since its
- * first answer shows its dimension.
+ * The embedders that this service can reach. A provider's embedder is opened at its first use, since its first answer
+ * shows its dimension.
  *
- * @param modelsInUse models whose spaces hold memories.
- * @param calibrator gives a provider's embedder its calibration, when it is opened
+ * @param modelsInUse models whose spaces hold memories
  */
 export function createEmbedders(
   config: Settings,
@@ -61,7 +57,7 @@ export function createEmbedders(
   const breakers = new ModelBreakers({
     defaultModel: config.embeddingModel,
     modelsInUse,
-    // A new one: its first call, which shows the dimension, is the probe.
+    // The first call of a new embedder, which shows the dimension, is the probe.
     probe: model => open(model),
     onChange,
   })
@@ -79,7 +75,7 @@ export function createEmbedders(
       name,
       provider,
       apiKey: provider.apiKey ?? '',
-      // The variables are about the model that EMBEDDINGS names.
+      // The variables are for the model that EMBEDDINGS names.
       ...(model === config.embeddingModel && {
         prefixes: config.embeddingPrefixes,
         dimensions: config.embeddingDimensions ?? undefined,
@@ -87,13 +83,13 @@ export function createEmbedders(
     })
   }
 
-  /** An embedder that refuses at once while its provider does not answer. */
+  /** Opens an embedder that refuses at once while its provider does not answer. */
   const openGuarded = async (model: string): Promise<Embedder> => {
     const opened = await breakers.run(model, () => open(model))
     const embedder = model === 'local' || !calibrator ? opened : await calibrator.calibrate(opened)
     breakers.add(model)
     const isSelfHosted = parseModelName(config, model)?.provider.selfHosted === true
-    // Not an invented name that a gateway answers to.
+    // A gateway may answer to invented names.
     if (!isSelfHosted || !(model === config.embeddingModel || modelsInUse.has(model)))
       return guard(breakers, embedder)
     const noteUse = () => keepWarm.used(model, () => embedder.embedQuery(plainText))
@@ -105,11 +101,10 @@ export function createEmbedders(
     defaultModel: config.embeddingModel,
     async load() {
       if (config.embeddingModel === 'local') return
-      // Node loads its `fetch` when that is first named: 40 ms.
+      // Makes Node load its `fetch`: 40 ms.
       void globalThis.Response
       await importProviderEmbedder()
       const parts = parseModelName(config, config.embeddingModel)
-      // In the background: the first question may come later than that takes.
       if (parts?.provider.selfHosted) this.get().catch(() => {})
     },
     unavailableReason(model) {
@@ -132,7 +127,7 @@ export function createEmbedders(
     async forget(embedder) {
       const { model } = embedder
       const known = openEmbedders.get(model)
-      // A later one stays, also one that is not open yet.
+      // A later embedder stays, also one that is still being opened.
       const opened = await known?.catch(() => undefined)
       if (opened === embedder && openEmbedders.get(model) === known) openEmbedders.delete(model)
     },
@@ -167,7 +162,6 @@ function guard(breakers: ModelBreakers, embedder: Embedder, noteUse = () => {}):
   }
 }
 
-/** Those that the operator runs need no key, and have an address of their own beside the service. */
 const isReachable = ({ apiKey, isAddressSet, selfHosted }: Provider): boolean =>
   Boolean(apiKey) || isAddressSet || selfHosted === true
 
@@ -184,7 +178,7 @@ const unknownModelRefusal = (model: string): ModelRefusal =>
     { model, isUnavailable: true },
   )
 
-/** When memories are in its space, the operator must act, not the client. */
+/** Where memories are in its space, the operator must act, not the client. */
 function unavailableRefusal(model: string, { name }: Provider, inUse: boolean): ModelRefusal {
   const missing = `The operator has set no ${variablePrefix(name)}_API_KEY`
   return inUse
@@ -195,7 +189,7 @@ function unavailableRefusal(model: string, { name }: Provider, inUse: boolean): 
       })
 }
 
-/** A provider of the operator's own that is gone from the environment. */
+/** For a provider that is gone from the environment. */
 const lostProviderRefusal = (model: string): ModelRefusal =>
   lostModelRefusal(model, `PROVIDERS names no ${model.split('/', 1)[0]}`)
 
@@ -209,14 +203,13 @@ const lostModelRefusal = (model: string, missing: string): ModelRefusal =>
 
 const unavailable = (model: string): string => `The embedding model ${model} is not available here`
 
-/** Ollama unloads a model after 5 minutes without a call (its `OLLAMA_KEEP_ALIVE`), LM Studio after more. */
+/** Ollama unloads a model after 5 minutes without a call (`OLLAMA_KEEP_ALIVE`), LM Studio after more. */
 const everyMs = 240_000
-/** A model that was not used for so long may go. */
 const usedWithinMs = 12 * 3_600_000
 
 /**
- * Asks a self-hosted model for one word before its server unloads it, as long as it was used within 12 hours: a
- * model that must be loaded is too late for the first question, which then goes without its memories.
+ * Asks a self-hosted model for one word before its server unloads it, as long as it was used within 12 hours: a model
+ * that must be loaded is too late for the first question, which then gets no memories.
  */
 export class KeepWarm {
   readonly #everyMs: number

@@ -4,7 +4,6 @@ import { timedFetch } from '#shared/core/timed-fetch.ts'
 import { isPassingStatus, ModelRefusal } from '#shared/models/model-refusal.ts'
 import { providerWords } from '#shared/models/provider-words.ts'
 
-/** The embeddings endpoint of one model. */
 export type EmbeddingsEndpoint = {
   /** As errors name the model. */
   model: string
@@ -23,9 +22,8 @@ export type CallPolicy = {
   /** Further tries after a rate limit, an overload, or no answer. */
   retries: number
   /**
-   * A try that is late is not ended before this time: a server that is loading its model gives up when its client
-   * leaves (Ollama: "client connection closed before server finished loading, aborting load"). Its answer counts as
-   * long as a later try is waited for.
+   * A late try ends only after this time: a server that is loading its model gives up when its client leaves (Ollama:
+   * "client connection closed before server finished loading, aborting load"). Its answer counts during later tries.
    */
   leaveMs?: number
   /** Ends the call. */
@@ -34,10 +32,10 @@ export type CallPolicy = {
 
 /** A refusal of an embedding model, or its silence. */
 export class EmbeddingRefusal extends ModelRefusal {
-  /** Into how many parts to cut what was refused; undefined where smaller parts would be refused too. */
+  /** Parts to cut the inputs into; undefined where smaller parts would be refused too. */
   readonly parts: number | undefined
 
-  /** @param words what it has done, after its name */
+  /** @param words follow the name of the model */
   constructor(model: string, words: string, status: number | undefined, parts?: number) {
     const message = `The embedding model ${model} ${words}`
     super('upstream', message, hints[status ?? 0] ?? usualHint, { model, status })
@@ -55,19 +53,19 @@ const hints: Record<number, string> = {
   429: 'The provider limits its use; try again later',
 }
 
-/** About the caller, the address or the moment, and not about what was sent. */
+/** Other statuses are about the caller, the address or the moment. */
 const isAboutInputs = (status: number): boolean =>
   status <= 500 && ![401, 402, 403, 404, 405, 407, 408, 409, 425, 429].includes(status)
 
-/** A gateway that has waited too long for a batch would wait for it again. */
+/** Of gateways that waited too long for a batch. */
 const isLate = (status: number): boolean => status === 504 || status === 524
 
 const bodyBytesMax = 64_000
 const retryAfterMaxMs = 60_000
 
 /**
- * Asks for the vectors of the inputs, in their order and as the provider made them. Rate limits, overloads
- * and lost connections are tried again, after `Retry-After` or 0.5, 1, 2, … seconds.
+ * Asks for the vectors of the inputs. Rate limits, overloads and lost connections are tried again, after `Retry-After`
+ * or 0.5, 1, 2, … seconds.
  *
  * @throws EmbeddingRefusal, with the provider's words; the signal's reason when that fires.
  */
@@ -84,12 +82,12 @@ export async function callEmbeddings(
       timeoutMs,
       () => {
         late.push(running)
-        return lateTry(endpoint, input, timeoutMs)
+        return lateTry(endpoint.model, input, timeoutMs)
       },
     )
     if (vectors) return vectors
     const { status, parts } = refusal
-    // A refusal is final; a server that answers 500 for a text too long may also have had an accident.
+    // A refusal is final, but for 500: some servers answer it for a long text, others after an accident.
     const max = parts === undefined ? retries : status === 500 && input.length === 1 ? 1 : 0
     if (attempt >= max || (status !== undefined && status < 500 && !isPassingStatus(status)))
       throw refusal
@@ -98,29 +96,21 @@ export async function callEmbeddings(
   }
 }
 
-/** A late try that ends without vectors decides nothing. */
+/** Waits for ever where a late try ends without vectors. */
 const onlyVectors = (running: Promise<Try>): Promise<Try> =>
   running.then(
     result => (result.vectors ? result : new Promise<never>(() => {})),
     () => new Promise<never>(() => {}),
   )
 
-/** A batch that takes too long may be too large for the machine of the model. */
-const lateTry = (
-  { model }: Pick<EmbeddingsEndpoint, 'model'>,
-  input: readonly string[],
-  ms: number,
-): Try => ({
-  refusal: new EmbeddingRefusal(
-    model,
-    `did not answer within ${ms / 1000} s`,
-    undefined,
-    partsOfBatch(input, 4),
-  ),
-})
+const lateTry = (model: string, input: readonly string[], ms: number): Try => {
+  const words = `did not answer within ${ms / 1000} s`
+  return { refusal: new EmbeddingRefusal(model, words, undefined, partsOfBatch(input)) }
+}
 
-const partsOfBatch = (input: readonly string[], parts: number): number | undefined =>
-  input.length > 1 ? parts : undefined
+/** A batch that takes too long may be too large for the machine of the model. */
+const partsOfBatch = (input: readonly string[]): number | undefined =>
+  input.length > 1 ? 4 : undefined
 
 type Try =
   | { vectors: Float32Array[]; refusal?: never; retryAfterMs?: never }
@@ -152,12 +142,12 @@ async function tryOnce(
     }
     const words = providerWords(body.slice(0, bodyBytesMax), input, [apiKey])
     const fault = `refused (status ${status})${words && `: ${words}`}`
-    const parts = isAboutInputs(status) ? 2 : isLate(status) ? partsOfBatch(input, 4) : undefined
+    const parts = isAboutInputs(status) ? 2 : isLate(status) ? partsOfBatch(input) : undefined
     const retryAfterMs = retryAfterOf(response.headers.get('retry-after'))
     return { refusal: new EmbeddingRefusal(model, fault, status, parts), retryAfterMs }
   } catch (error) {
     signal?.throwIfAborted()
-    if (timeout.aborted) return lateTry({ model }, input, timeoutMs)
+    if (timeout.aborted) return lateTry(model, input, timeoutMs)
     const fault = `did not answer: ${reasonOf(error as Error)}`
     return { refusal: new EmbeddingRefusal(model, fault, undefined) }
   }
@@ -179,9 +169,9 @@ function retryAfterOf(header: string | null): number | undefined {
 }
 
 /**
- * The vectors of an answer; undefined where it has not one for each input, all of the same length. A vector
- * is a list of numbers, or little-endian 32-bit floats in base64; an answer without `index` is in order.
- * A proxy in between may answer 200 with a page of its own: any JSON, or none.
+ * Reads the vectors of an answer; undefined unless it has one for each input, all of the same length. A vector is a list
+ * of numbers, or little-endian 32-bit floats in base64; an answer without `index` is in order. A proxy may answer 200
+ * with a page of its own.
  */
 function vectorsOf(body: string, inputs: number): Float32Array[] | undefined {
   let answer: unknown
@@ -199,14 +189,9 @@ function vectorsOf(body: string, inputs: number): Float32Array[] | undefined {
     }))
     .toSorted((one, other) => one.at - other.at)
   const vectors = rows.flatMap(({ vector }) => (vector ? [vector] : []))
-  const isWhole = vectors.length === inputs && vectors.every(isOfLength(vectors[0]?.length))
+  const isWhole = vectors.length === inputs && new Set(vectors.map(({ length }) => length)).size < 2
   return isWhole ? vectors : undefined
 }
-
-const isOfLength =
-  (length: number | undefined) =>
-  (vector: Float32Array): boolean =>
-    vector.length === length
 
 function vectorOf(embedding: unknown): Float32Array | undefined {
   const vector = typeof embedding === 'string' ? floatsOf(embedding) : numbersOf(embedding)

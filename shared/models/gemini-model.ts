@@ -53,7 +53,7 @@ export function openGeminiModel(settings: CompletionModelSettings): CompletionMo
   }
 }
 
-/** Gemini's schemas are a subset without `additionalProperties`. */
+/** Gemini's schemas have no `additionalProperties`. */
 function dropAdditionalProperties(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(dropAdditionalProperties)
   if (typeof schema !== 'object' || schema === null) return schema

@@ -2,15 +2,15 @@ import { relatedTerms } from '#shared/search/words/related-terms.ts'
 import { termWeight } from '#shared/search/words/term-weights.ts'
 
 /**
- * Recall by vectors alone rose with the dimension (composite 0.456 at 384, 0.486 at 512, 0.491 at
- * 768, 0.507 at 1,024), fused with words it hardly did; 1,024 is one rotation of an index.
+ * Recall by vectors alone rose with the dimension (composite 0.456 at 384, 0.486 at 512, 0.491 at 768, 0.507 at
+ * 1,024), fused with words hardly; 1,024 is one rotation of an index.
  */
 export const dimension = 1024
 
-/** What a term adds to a text's vector: values at indices. */
+/** The part of a term in a text's vector: values at indices. */
 export type Feature = { readonly indices: Uint16Array; readonly values: Float32Array }
 
-/** Each name is hashed to so many indices: collisions of two names average out. */
+/** Each name is hashed to several indices, so that collisions average out. */
 const hashCopies = 4
 /** Weight of all n-grams together, relative to the term itself. */
 const ngramShare = 0.3
@@ -24,9 +24,8 @@ const featureCache = new Map<string, Feature>()
 const featuresMax = 20_000
 
 /**
- * The feature of a term: its name, the n-grams of its spelling (so that typing errors and
- * inflections stay near) and its related words, hashed with signs. Its length is the weight of the
- * term.
+ * Hashes a term with signs: its name, the n-grams of its spelling, so that typing errors and inflections stay near, and
+ * its related words. The length is the weight of the term.
  */
 export function getFeature(term: string): Feature {
   const known = featureCache.get(term)
@@ -56,19 +55,13 @@ function createFeature(term: string): Feature {
   return sparse(accumulator, scale)
 }
 
-/** The values of a vector that are not 0, times `scale`, and where they stand. */
 function sparse(vector: Float32Array, scale: number): Feature {
+  const indices = new Uint16Array(vector.length)
   let count = 0
-  for (let index = 0; index < vector.length; index++) if (vector[index] !== 0) count++
-  const indices = new Uint16Array(count)
-  const values = new Float32Array(count)
-  for (let index = 0, at = 0; index < vector.length; index++) {
-    const value = vector[index]!
-    if (value === 0) continue
-    indices[at] = index
-    values[at++] = value * scale
-  }
-  return { indices, values }
+  for (let index = 0; index < vector.length; index++)
+    if (vector[index] !== 0) indices[count++] = index
+  const used = indices.slice(0, count)
+  return { indices: used, values: Float32Array.from(used, index => vector[index]! * scale) }
 }
 
 /** Sequences of three and four letters, with marked ends. */

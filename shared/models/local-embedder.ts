@@ -9,10 +9,9 @@ import { queryLengthMax } from '#shared/search/query/parse-query.ts'
 import { isMarkerTerm, partTermsInSteps, termsOf } from '#shared/search/words/index-terms.ts'
 
 /**
- * The built-in embedder: no model, no network, no key. A text is the weighted sum of the features
- * of its terms; see hashed-features.ts. The same text has the same vector on every machine and in
- * every version with the same space name: a change of the vectors, by a table, a weight or the
- * terms of a text, must raise the number in `space`.
+ * The built-in embedder: no model, no network, no key. A text is the weighted sum of the features of its terms
+ * (hashed-features.ts). A change of the vectors, by a table, a weight or the terms of a text, must raise the number in
+ * `space`: equal texts have equal vectors in one space.
  */
 export function localEmbedder(): Embedder {
   return {
@@ -41,7 +40,7 @@ const embedInSlices = (
     return runInSlices(stepsOf(text))
   })
 
-/** Names of people in a text show who is present, not what it is about. */
+/** Names of people show who is present in a text, not its subject. */
 const nameWeight = 0.4
 
 /** The vector of a text; always of unit length. */
@@ -49,10 +48,10 @@ export const embed = (text: string): Float32Array => runAtOnce(textSteps(text))
 
 const textSteps = (text: string): Steps<Float32Array> => embedTerms(text, () => 1)
 
-/** What a function word counts in a question: most texts of a language share it. */
+/** Of a question: most texts of a language share its function words. */
 const functionTermWeight = 0.3
 
-/** As `textSteps`; function words count less. Reads what the ranking reads of a query. */
+/** As `textSteps`, with less weight of function words, for the part of a query that the ranking reads. */
 const querySteps = (text: string): Steps<Float32Array> =>
   embedTerms(text.slice(0, queryLengthMax), term => (isFunctionTerm(term) ? functionTermWeight : 1))
 
@@ -80,10 +79,7 @@ function* contentTerms(text: string): Steps<string[]> {
   return words ?? Array.from(text).slice(0, 256)
 }
 
-/**
- * The terms of words that are capitalised without beginning a sentence, and that the tables do not
- * contain: Caroline, but neither Japan nor Python.
- */
+/** Terms that are capitalised inside a sentence and in no table: Caroline, but neither Japan nor Python. */
 function* properNames(text: string): Steps<Set<string>> {
   const names = new Set<string>()
   for (const name of innerNames(text)) {

@@ -4,7 +4,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import type { Outage } from '#shared/domain/jobs.ts'
 import { DimensionRefusal, ModelRefusal } from '#shared/models/model-refusal.ts'
 
-/** Models with a breaker beside the default one. A gateway may answer to any name that clients invent. */
+/** Without the default one. A gateway may answer to any name that clients invent. */
 const modelsMax = 64
 
 type Options = {
@@ -16,7 +16,7 @@ type Options = {
   onChange: (model: string, state: BreakerState, reason: string | undefined) => void
 }
 
-/** Whether the embedding models of this process answer. `local` always does, and has no breaker. */
+/** Whether the embedding models of this process answer. `local` has no breaker. */
 export class ModelBreakers {
   readonly #options: Options
   #ofDefault: Breaker | undefined
@@ -29,7 +29,7 @@ export class ModelBreakers {
     this.#options = options
   }
 
-  /** Undefined for a model that only requests have named and that has not answered here: it may be invented. */
+  /** Undefined for a model that only requests have named and that has not answered here. */
   find(model: string): Breaker | undefined {
     const { defaultModel, modelsInUse } = this.#options
     if (model === 'local') return undefined
@@ -57,11 +57,7 @@ export class ModelBreakers {
     return breaker
   }
 
-  /**
-   * Does work with a model; refuses at once while it is known not to answer.
-   *
-   * @param isFault whether an error of the work is a failure of the model
-   */
+  /** Does work with a model; refuses at once while it does not answer. */
   async run<Result>(
     model: string,
     work: () => Promise<Result>,
@@ -72,7 +68,6 @@ export class ModelBreakers {
     return breaker.run(work, () => noAnswerRefusal(model, breaker), isFault)
   }
 
-  /** Models that are known not to answer. */
   away(): string[] {
     const breakers = [...this.#others.entries()]
     if (this.#ofDefault) breakers.push([this.#options.defaultModel, this.#ofDefault])
@@ -80,12 +75,12 @@ export class ModelBreakers {
   }
 
   /**
-   * Whether a job has failed since its model does not answer, or refuses whatever it is asked: one word is
-   * refused likewise. A rate limit is always that, and so is a fault of the server, or no answer, where one word takes
-   * long too. Undefined where the fault may be the job's.
+   * Finds out by a call of one word whether a job failed because its model does not answer or refuses everything. A rate
+   * limit is always an outage, as is a fault of the server while one word takes long. Undefined where the fault may be
+   * the job's.
    */
   async findOutage({ model, status = 500 }: ModelRefusal): Promise<Outage | undefined> {
-    // A job's model has answered when its work was accepted.
+    // The model answered when the job was accepted.
     const breaker = this.add(model)
     const state = await breaker?.check()
     const name = { dependency: model }
@@ -97,18 +92,17 @@ export class ModelBreakers {
     return undefined
   }
 
-  /** No model is probed any more. */
   stop(): void {
     this.#ofDefault?.stop()
     this.#others.clear()
   }
 }
 
-/** A model of another dimension does answer. */
+/** A model with another dimension does answer. */
 const isModelFault = (error: unknown): boolean =>
   error instanceof Refusal && error.reason === 'upstream' && !(error instanceof DimensionRefusal)
 
-/** What is refused for good may be the text: halves of it are tried next, and a job has one word asked. */
+/** A permanent refusal may be about the text, which is tried in halves next. */
 export const isTextsFault = (error: unknown): boolean =>
   isModelFault(error) && !(error instanceof ModelRefusal && error.isPermanent)
 

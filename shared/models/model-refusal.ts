@@ -5,18 +5,15 @@ type ModelFault = {
   model: string
   /** The HTTP status of the provider; undefined where it has not answered. */
   status?: number | undefined
-  /** There is no way to ask the model: no key, no address, an unknown provider. */
+  /** The model cannot be asked: no key, no address, an unknown provider. */
   isUnavailable?: boolean
 }
 
-/** An embedding model has given no vectors: its provider does not answer or refuses, or cannot be asked. */
+/** An embedding model without vectors: its provider refuses, does not answer, or cannot be asked. */
 export class ModelRefusal extends Refusal {
   readonly model: string
   readonly status: number | undefined
-  /**
-   * Whether the same call would be refused again, until something is changed: a client error (4xx) but for
-   * those that pass. Of a call with a client's text it may be that text.
-   */
+  /** Whether the same call would be refused again: a client error (4xx) that does not pass, possibly for the text. */
   readonly isPermanent: boolean
 
   constructor(reason: RefusalReason, message: string, hint: string, fault: ModelFault) {
@@ -39,15 +36,12 @@ export const isPassingStatus = (status: number): boolean => [408, 409, 425, 429]
 const isPermanentStatus = (status = 0): boolean =>
   status >= 400 && status < 500 && !isPassingStatus(status)
 
-/** A text that every model takes, to find out whether one is there. */
+/** A text that every model takes, for probes. */
 export const plainText = 'dimension'
 
-/**
- * A model answers with vectors of another length than before: another one answers under its name. Its vectors
- * cannot be compared with the stored ones, so nothing is found or stored with them.
- */
+/** A model answers with vectors of another length than before, which cannot be compared with the stored ones. */
 export class DimensionRefusal extends Refusal {
-  /** The vault space of the vectors that it answers with now. */
+  /** Of the new vectors. */
   readonly space: string
 
   constructor(model: string, known: number, answered: number, space: string) {
@@ -61,7 +55,7 @@ export class DimensionRefusal extends Refusal {
   }
 }
 
-/** Longest that a request waits for an embedding model in all, the model's very first call included. */
+/** Longest wait of a request for an embedding model in all, the model's first call included. */
 export const embeddingTimeoutMs = 7_500
 
 /** @throws Refusal `upstream` when the work of an embedding model is not done within `ms`. */

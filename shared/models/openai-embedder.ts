@@ -25,25 +25,23 @@ export type EmbeddingModelSettings = ProviderAccess & {
   model: string
   /** As the provider names it. */
   name: string
-  /** In place of the forms that the model is known to want. */
+  /** In place of those of the model's family. */
   prefixes?: SetPrefixes | undefined
-  /** Of the vectors, for models that give them in several lengths. */
+  /** For models with vectors of several lengths. */
   dimensions?: number | undefined
 }
 
 const textPolicy: CallPolicy = { timeoutMs: 20_000, retries: 3 }
-/** A query is shorter than a batch: a client waits for it, and for the first call of all. */
+/** A client waits for a query, and for the first call of all. */
 const queryPolicy: CallPolicy = { timeoutMs: 3_400, retries: 1, leaveMs: 20_000 }
 const queryCharactersMax = 16_000
 
 /**
- * Embeddings of any OpenAI-compatible endpoint. The first call shows the dimension, refusals show how much
- * the model takes in a call. The vector of a text that is too long, or longer than 8,000 bytes, is the mean of
- * the vectors of its parts, so that all of it counts.
+ * Embeddings of any OpenAI-compatible endpoint. The first call shows the dimension, refusals show the limits of a call.
+ * A text that is too long, or longer than 8,000 bytes, gets the mean of the vectors of its parts.
  *
- * @throws Refusal `upstream` when the provider refuses, does not answer for 20 s, or answers with anything
- *   but vectors; DimensionRefusal for vectors of another dimension. Rate limits and overloads are tried again
- *   (three times).
+ * @throws Refusal `upstream` when the provider refuses, does not answer for 20 s, or answers without vectors;
+ *   DimensionRefusal for vectors of another dimension. Rate limits and overloads are tried again (three times).
  */
 export async function openProviderEmbedder(settings: EmbeddingModelSettings): Promise<Embedder> {
   const { model, name, provider, apiKey, prefixes, dimensions } = settings
@@ -54,7 +52,6 @@ export async function openProviderEmbedder(settings: EmbeddingModelSettings): Pr
   let encoding: { encoding_format?: 'base64' } = { encoding_format: 'base64' }
   const limits = batchLimitsOf(model, url)
 
-  /** Of every vector, once the first answer has shown it. */
   let knownDimension: number | undefined
   const call = async (
     inputs: readonly string[],
@@ -93,7 +90,7 @@ export async function openProviderEmbedder(settings: EmbeddingModelSettings): Pr
     return allOrRefusal(await embed(queries, 'query', { ...queryPolicy, signal }))
   }
 
-  /** Asks for one vector, without what the server may refuse: base64 (Google), fields that it does not know. */
+  /** Asks for one vector, then without what the server may refuse: base64 (Google), unknown fields. */
   const openProbe = async (): Promise<Float32Array> => {
     const known = formsOfModel(name, prefixes)
     const plain = withoutFields(known)
@@ -132,7 +129,7 @@ export async function openProviderEmbedder(settings: EmbeddingModelSettings): Pr
   }
 }
 
-/** Voyage and Mistral name it otherwise than OpenAI, by their API references. */
+/** Voyage and Mistral have another name than OpenAI, by their API references. */
 const dimensionsField = (name: string): string =>
   /(?:^|\/)(?:voyage-|codestral-embed)/.test(name) ? 'output_dimension' : 'dimensions'
 
@@ -143,9 +140,7 @@ function allOrRefusal(outcomes: readonly (Float32Array | Refusal)[]): Float32Arr
   })
 }
 
-/**
- * A name for field paths, unique by model and dimension: `/` is `__`, other characters `_` and hex.
- */
+/** Unique by model and dimension, for field paths: `/` is `__`, other characters `_` and hex. */
 function spaceName(model: string, dimension: number): string {
   const escaped = model.replaceAll(/[^A-Za-z0-9-]/g, sign =>
     sign === '/' ? '__' : `_${sign.codePointAt(0)!.toString(16).padStart(2, '0')}`,

@@ -1,14 +1,14 @@
 const charactersMax = 200
-/** So many characters of an input in a row are a repetition of it. */
+/** Characters in a row that count as a repetition of an input. */
 const repeatedMin = 16
-/** So many first or last characters of a key show it. */
+/** First or last characters of a key that show it. */
 const partMin = 6
 /** A shorter input is a part of many sentences. */
 const inputMin = 4
 
 /**
- * What a provider says about a refusal: the message of its answer in one line of at most 200 characters. What
- * repeats an input or a secret in it is left out. Empty where the answer has no message, such as a page of HTML.
+ * The message of a provider's refusal in one line of at most 200 characters, without repetitions of an input or a
+ * secret; empty for an answer without a message, such as a page of HTML.
  *
  * The fields are those of OpenAI (`error.message`), text-embeddings-inference (`message`, `error`), FastAPI
  * (`detail`, as Infinity, vLLM and Voyage) and Google (a list with one error).

@@ -3,11 +3,10 @@ import type { RerankerSettings } from '#shared/core/config.ts'
 import { timedFetch } from '#shared/core/timed-fetch.ts'
 
 /**
- * The positions of documents in the order of a reranker, best first; undefined when it does not answer in time, or
- * with anything else. While it fails it is asked again in the background alone.
+ * Asks a reranker for the positions of documents, best first; undefined when it does not answer with that in time.
  *
- * With a model the request is as Cohere's, Jina's, Voyage's, vLLM's and LiteLLM's `/rerank` take it
- * (https://docs.cohere.com/reference/rerank), without one as that of Hugging Face's text-embeddings-inference
+ * With a model the request is that of the `/rerank` of Cohere, Jina, Voyage, vLLM and LiteLLM
+ * (https://docs.cohere.com/reference/rerank), without one that of Hugging Face's text-embeddings-inference
  * (https://huggingface.github.io/text-embeddings-inference).
  */
 export async function rerankOrder(

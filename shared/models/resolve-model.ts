@@ -10,16 +10,12 @@ import {
   type Providers,
 } from '#shared/core/provider-registry.ts'
 
-/** A model by its provider's name for it. */
+/** `name` is the provider's name of the model. */
 export type ModelRef = { provider: string; name: string }
 
-/** Provider-prefixed. */
 export const prefixedName = ({ provider, name }: ModelRef): string => `${provider}/${name}`
 
-/**
- * Name patterns that only one provider uses: they need no request. Names with a tag (`mistral-nemo:12b`)
- * are those of models that people run themselves.
- */
+/** Name patterns of one provider only. Names with a tag (`mistral-nemo:12b`) are of models that people run themselves. */
 const modelFamilies: [RegExp, BuiltInName][] = [
   [/^claude-/, 'anthropic'],
   [/^(?:gemini-|learnlm-|imagen-\d|veo-\d|text-embedding-00\d$|aqa$)/, 'google'],
@@ -29,7 +25,7 @@ const modelFamilies: [RegExp, BuiltInName][] = [
   [/^(?:whisper-1|tts-1|dall-e-|sora-|text-embedding-(?:3-|ada))/, 'openai'],
   [/^ft:(?:gpt-|o\d|davinci-|babbage-)/, 'openai'],
   [/^grok-/, 'xai'],
-  // Distilled models are those of many providers, and so is everything with a tag.
+  // Many providers have distilled models.
   [/^deepseek-(?!.*distill)[^:]+$/, 'deepseek'],
   [
     /^(?:(?:mi|mini|magi)stral|codestral|devstral|pixtral|voxtral|open-mi[sx]tral)-[^:]+$/,
@@ -38,7 +34,7 @@ const modelFamilies: [RegExp, BuiltInName][] = [
   [/^ft:(?:open-)?(?:mistral|ministral|codestral|pixtral)-/, 'mistral'],
 ]
 
-/** A model's name for billing: with its provider where the name shows it, else unchanged. */
+/** A model's name for billing, with its provider where the name shows it. */
 export function qualifiedName(name: string): string {
   const maker = makerOf(name)
   return maker ? prefixedName({ provider: maker, name }) : name
@@ -47,13 +43,11 @@ export function qualifiedName(name: string): string {
 const modelNamePattern = /^[\x21-\x7E]{1,200}$/
 
 /**
- * The model that a request's name means: by its provider, by its family, by the lists of the
- * account's providers, or, in a format of only one provider, as one of that provider's. Only a name
- * that shows nothing costs a read of the catalogue.
+ * Resolves the name of a request's model: by its provider, its family, a format of only one provider, or the lists of
+ * the account's providers.
  *
- * @param loadKeys the account's provider keys, read only when the catalogue is needed
- * @throws Refusal `invalid` when no provider is known for it, or its provider does not support the
- *   format.
+ * @param loadKeys the account's provider keys, read only when the lists are needed
+ * @throws Refusal `invalid` when no provider is known for it, or its provider does not support the format.
  */
 export async function resolveModel(
   {
@@ -80,7 +74,7 @@ export async function resolveModel(
     .modelLists(reachableProviders(config, keys))
     .catch(() => ({ lists: [] }))
   const matchingLists = lists.filter(({ models }) => models.includes(requestedName))
-  // The operator's keys list models too, but do not pay for calls.
+  // The operator's keys list models, but do not pay for calls.
   const paidByAccount = matchingLists.filter(({ provider }) => keys.has(provider))
   const [listed, ...others] = paidByAccount.length > 0 ? paidByAccount : matchingLists
   if (!listed) {
@@ -114,7 +108,7 @@ function matchByName(requestedName: string, providers: Providers): ModelRef | un
   return maker && { provider: maker, name: requestedName }
 }
 
-/** A name with a slash is its host's name for the model of another: `deepseek-ai/…`, `grok-proxy/…`. */
+/** A name with a slash is a host's name for the model of another maker: `deepseek-ai/…`, `grok-proxy/…`. */
 const makerOf = (name: string): BuiltInName | undefined =>
   name.includes('/') ? undefined : modelFamilies.find(([family]) => family.test(name))?.[1]
 
@@ -146,11 +140,7 @@ function requireFormat(model: ModelRef, format: ApiFormat, providers: Providers)
 
 const truncateName = (name: string): string => name.slice(0, 64)
 
-/**
- * Refuses a key that is plainly another provider's, before it leaves: the provider would learn it.
- *
- * @throws Refusal `invalid` naming both providers.
- */
+/** @throws Refusal `invalid` for a key in the form of another provider, before it is sent to the wrong one. */
 export function requireKeyForm(provider: string, key: string): void {
   const owner = providerOfKey(key)
   if (owner === undefined || owner === provider) return

@@ -5,13 +5,11 @@ import type { Embedders } from '#shared/models/embedders.ts'
 export type SpaceEmbedders = {
   /** One embedder per space that is still available, the service's default if none is. */
   embedders: Embedder[]
-  /** Spaces whose embedder is not available any more, and why. */
   unavailable: { space: string; reason: string }[]
 }
 
 /**
- * The embedders of vault spaces. A space is named after its model; it is lost when its name shows
- * no model, or the model is not available any more.
+ * Finds the embedders of vault spaces by the model in the name of the space.
  *
  * @throws Refusal `upstream` when the model of a space does not answer.
  */
@@ -30,7 +28,7 @@ export async function resolveSpaceEmbedders(
   return { embedders: sameSpace, unavailable }
 }
 
-/** The embedder, or why there is none. */
+/** @returns the embedder, or why there is none. */
 async function resolveEmbedder(embedders: Embedders, space: string): Promise<Embedder | string> {
   const defaultEmbedder = await embedders.get()
   if (defaultEmbedder.space === space) return defaultEmbedder
@@ -42,13 +40,10 @@ async function resolveEmbedder(embedders: Embedders, space: string): Promise<Emb
   return embedder.space === space ? embedder : `${model} embeds into ${embedder.space} now`
 }
 
-/** Whether the model of a space is told queries from texts. */
+/** Whether a space has forms of queries and texts. */
 export const hasForms = (space: string): boolean => /_p[0-9a-f]{8}$/.test(space)
 
-/**
- * The model of a space, by its name: `__` is `/`, other characters are `_` and hex; the length of the vectors and
- * the mark of the model's forms follow.
- */
+/** The model in the name of a space: `__` is `/`, other characters are `_` and hex; dimension and forms follow. */
 export function parseModelOfSpace(space: string): string | undefined {
   if (space.startsWith('local_')) return 'local'
   const [, name = ''] =

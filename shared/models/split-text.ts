@@ -1,15 +1,12 @@
 /**
- * A text of so many UTF-8 bytes has at most as many tokens, in every encoding that falls back to
- * bytes; 8,191 tokens are the smallest limit in use. Counting tokens would need an encoding for
- * every provider: 16,000 characters of Chinese are 21,094 tokens to OpenAI's models, of English
- * some 4,000.
+ * No text has more tokens than UTF-8 bytes, in encodings that fall back to bytes; 8,191 tokens are the smallest limit in
+ * use. Counting would need an encoding for every provider.
  */
 export const chunkBytesMax = 8_000
 
 /**
- * Splits a text into as few parts of at most so many UTF-8 bytes as possible, of similar size, at the
- * end of a line, a sentence or a word where one is near. Joined, the parts are the text. A short
- * text is not copied.
+ * Splits a text into as few parts of at most so many UTF-8 bytes as possible, of similar size, at the end of a line, a
+ * sentence or a word where one is near. Joined, the parts are the text.
  */
 export function splitText(text: string, bytesMax = chunkBytesMax): string[] {
   const chunks: string[] = []
@@ -25,7 +22,7 @@ export function splitText(text: string, bytesMax = chunkBytesMax): string[] {
   return [...chunks, rest]
 }
 
-/** The index up to which a text has at most so many bytes; never inside a surrogate pair. */
+/** The index of a number of bytes; never inside a surrogate pair. */
 function indexAtBytes(text: string, bytesMax: number): number {
   let bytes = 0
   let index = 0
