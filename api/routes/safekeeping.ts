@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { owner, orgAdmin } from '#api/edge/auth.ts'
+import { loadedOrg, owner, orgAdmin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import {
   presentAccountPolicy,
@@ -9,7 +9,7 @@ import {
   type TypedLine,
 } from '#api/present/account.ts'
 import { changeAccountPolicy, readAccountPolicy } from '#shared/accounts/policy.ts'
-import { changeOrgPolicy, readOrgPolicy } from '#shared/org/base/redaction.ts'
+import { changeOrgPolicy, effectiveOrgPolicy } from '#shared/org/base/redaction.ts'
 import { eraseAccount } from '#shared/accounts/erase-account.ts'
 import { receiptKeys } from '#shared/accounts/erasure-receipt.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -65,9 +65,9 @@ export function safekeeping(router: Router, backend: ApiBackend): void {
 
   endpoint(router, backend, {
     route: 'GET /v1/orgs/:orgId/policy',
-    auth: orgAdmin,
-    async handle({ orgAdmin }, ctx) {
-      ctx.body = presentPolicy(await readOrgPolicy(backend, orgAdmin))
+    auth: loadedOrg,
+    async handle({ org }, ctx) {
+      ctx.body = presentPolicy(await effectiveOrgPolicy(backend.postgres.query, org.id))
     },
   })
 
@@ -76,7 +76,8 @@ export function safekeeping(router: Router, backend: ApiBackend): void {
     auth: orgAdmin,
     async handle({ orgAdmin, body }, ctx) {
       await changeOrgPolicy(backend, orgAdmin, body.redaction)
-      ctx.body = presentPolicy(await readOrgPolicy(backend, orgAdmin))
+      const { query } = backend.postgres
+      ctx.body = presentPolicy(await effectiveOrgPolicy(query, orgAdmin.org))
     },
   })
 

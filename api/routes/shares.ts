@@ -1,4 +1,5 @@
 import type { Router } from '@koa/router'
+import { findSharing } from '#shared/org/memories/shared-statements.postgres.ts'
 import type { Sharing, SharedStatement } from '#api/contract/generated/types.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey, withLookup } from '#api/edge/auth.ts'
@@ -8,7 +9,6 @@ import { requireRetrievePermission, requireStorePermission } from '#shared/acces
 import {
   changeSharing,
   listStatements,
-  readSharing,
   requireMember,
   type ListedStatement,
 } from '#shared/org/memories/shared-statements.ts'
@@ -30,7 +30,7 @@ export function shares(router: Router, backend: ApiBackend): void {
     auth: memberReading,
     async handle({ caller, member, query }, ctx) {
       const page = await listStatements(backend, member, query)
-      const sharing = await readSharing(backend, caller)
+      const sharing = await findSharing(backend.postgres.query, caller.keyHash)
       ctx.body = { ...presentSharing(sharing), ...presentPage(page, presentStatement) }
     },
   })

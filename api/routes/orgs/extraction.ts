@@ -7,7 +7,8 @@ import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
 import { reversedSpan } from '#shared/core/refusals.ts'
 import { listOrgUsage } from '#shared/org/base/org-usage.postgres.ts'
 import { readPipeline, redrivePipeline } from '#shared/org/admin/pipeline-status.ts'
-import { changeInstructions, getInstructions } from '#shared/org/admin/instructions.ts'
+import { changeInstructions } from '#shared/org/admin/instructions.ts'
+import { readInstructions } from '#shared/org/base/org-policy.postgres.ts'
 
 const defaultPeriodMs = 30 * 24 * 3600 * 1000
 
@@ -56,9 +57,9 @@ export function extraction(router: Router, backend: ApiBackend): void {
 
   endpoint(router, backend, {
     route: 'GET /v1/orgs/:orgId/instructions',
-    auth: orgAdmin,
-    async handle({ orgAdmin }, ctx) {
-      ctx.body = presentInstructions(await getInstructions(backend, orgAdmin))
+    auth: loadedOrg,
+    async handle({ org }, ctx) {
+      ctx.body = presentInstructions(await readInstructions(backend.postgres.query, org.id))
     },
   })
 }

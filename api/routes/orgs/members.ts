@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { orgAdmin, admin } from '#api/edge/auth.ts'
+import { loadedOrg, orgAdmin, admin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import type { ChangeUserBody, OrgReviewer } from '#api/contract/generated/types.ts'
 import { presentListedUser, presentUser } from '#api/present/org.ts'
@@ -9,14 +9,14 @@ import {
   changeUser,
   createUser,
   removeUser,
-  listOrgUsers,
   assignRoles,
   ensureUser,
   requireUser,
 } from '#shared/org/admin/user.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { createReviewer, listOrgReviewers, removeReviewer } from '#shared/org/admin/reviewers.ts'
-import type { ReviewerRow } from '#shared/org/base/reviewers.postgres.ts'
+import { createReviewer, removeReviewer } from '#shared/org/admin/reviewers.ts'
+import { reviewerRows, type ReviewerRow } from '#shared/org/base/reviewers.postgres.ts'
+import { userRows } from '#shared/org/base/users.postgres.ts'
 
 /** Users with their private vaults and roles, and the reviewers of the queue. */
 export function members(router: Router, backend: ApiBackend): void {
@@ -32,9 +32,9 @@ export function members(router: Router, backend: ApiBackend): void {
 
   endpoint(router, backend, {
     route: 'GET /v1/orgs/:orgId/users',
-    auth: orgAdmin,
-    async handle({ orgAdmin }, ctx) {
-      const rows = await listOrgUsers(backend, orgAdmin)
+    auth: loadedOrg,
+    async handle({ org }, ctx) {
+      const rows = await userRows.list(backend.postgres.query, org.id)
       ctx.body = { users: rows.map(presentListedUser) }
     },
   })
@@ -119,9 +119,9 @@ export function members(router: Router, backend: ApiBackend): void {
 
   endpoint(router, backend, {
     route: 'GET /v1/orgs/:orgId/reviewers',
-    auth: orgAdmin,
-    async handle({ orgAdmin }, ctx) {
-      const rows = await listOrgReviewers(backend, orgAdmin)
+    auth: loadedOrg,
+    async handle({ org }, ctx) {
+      const rows = await reviewerRows.list(backend.postgres.query, org.id)
       ctx.body = { reviewers: rows.map(presentReviewer) }
     },
   })

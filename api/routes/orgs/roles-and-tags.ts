@@ -1,14 +1,15 @@
 import type { Router } from '@koa/router'
 import type { TagRun as PresentedRun } from '#api/contract/generated/types.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { orgAdmin, reviewedOrg } from '#api/edge/auth.ts'
+import { loadedOrg, orgAdmin, reviewedOrg } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentTag, presentRole } from '#api/present/org.ts'
 import { changeTag, createTag, removeTag } from '#shared/org/admin/tag.ts'
 import { estimateTagRun, readTagRun, startTagRun } from '#shared/org/pipeline/tag-run.ts'
 import type { TagRun } from '#shared/org/pipeline/tag-runs.postgres.ts'
 import { listTags } from '#shared/org/base/tags.postgres.ts'
-import { changeRole, createRole, removeRole, listOrgRoles } from '#shared/org/admin/role.ts'
+import { changeRole, createRole, removeRole } from '#shared/org/admin/role.ts'
+import { roleRows } from '#shared/org/base/roles.postgres.ts'
 
 /** Tags that the classifier gives to shared memories, and roles that allow them. */
 export function rolesAndTags(router: Router, backend: ApiBackend): void {
@@ -87,9 +88,9 @@ export function rolesAndTags(router: Router, backend: ApiBackend): void {
 
   endpoint(router, backend, {
     route: 'GET /v1/orgs/:orgId/roles',
-    auth: orgAdmin,
-    async handle({ orgAdmin }, ctx) {
-      const rows = await listOrgRoles(backend, orgAdmin)
+    auth: loadedOrg,
+    async handle({ org }, ctx) {
+      const rows = await roleRows.list(backend.postgres.query, org.id)
       ctx.body = { roles: rows.map(presentRole) }
     },
   })

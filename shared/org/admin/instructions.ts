@@ -1,12 +1,7 @@
 import { mintId } from '#shared/core/ids.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isEmptyRule } from '#shared/org/base/rule-matching.ts'
-import {
-  digestOf,
-  type OrgAdmin,
-  changePart,
-  requireOrganization,
-} from '#shared/org/base/policy-change.ts'
+import { digestOf, type OrgAdmin, changePart } from '#shared/org/base/policy-change.ts'
 import {
   readInstructions,
   replaceRules,
@@ -15,19 +10,6 @@ import {
   type InstructionRule,
 } from '#shared/org/base/org-policy.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
-
-/**
- * Reads the instructions of an organization.
- *
- * @throws Refusal `missing`.
- */
-export async function getInstructions(
-  { postgres }: { postgres: Postgres },
-  { admin, org }: OrgAdmin,
-): Promise<InstructionsRow> {
-  await requireOrganization(postgres.query, admin, org)
-  return readInstructions(postgres.query, org)
-}
 
 /** A rule to store; with the id of an existing rule it replaces that one. */
 type RuleInput = { id?: string | undefined; match: string; note?: string | undefined }

@@ -47,7 +47,7 @@ const reviewers = policyResource({
 })
 
 /** A removed reviewer's credential opens nothing from the next request on. */
-export const { list: listOrgReviewers, remove: removeReviewer } = reviewers
+export const { remove: removeReviewer } = reviewers
 
 /**
  * Creates a reviewer, who sees the review queue of the organization and decides about it, and can neither

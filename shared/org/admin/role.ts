@@ -19,7 +19,7 @@ const roles = policyResource({
   toRecorded: ({ name, allowedTags }: RoleRow) => ({ name, allowed_tags: allowedTags }),
 })
 
-export const { list: listOrgRoles, remove: removeRole } = roles
+export const { remove: removeRole } = roles
 
 /**
  * Creates a role.

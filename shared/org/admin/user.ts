@@ -35,7 +35,7 @@ const users = policyResource({
   }),
 })
 
-export const { list: listOrgUsers, require: requireUser } = users
+export const { require: requireUser } = users
 
 type NewUser = UserChange & { email: string; roleIds?: string[] | undefined }
 

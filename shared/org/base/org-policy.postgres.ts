@@ -1,4 +1,5 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import type { TagRow } from '#shared/org/base/tags.postgres.ts'
 import { missingOrganization } from '#shared/org/base/orgs.postgres.ts'
 import {
   toActiveRedaction,
@@ -23,14 +24,7 @@ export type InstructionsRow = {
   updatedAt: Date
 }
 
-export type TagQuestion = {
-  id: string
-  label: string
-  question: string
-  examples: string[]
-  negatives: string[]
-  former: string[]
-}
+export type TagQuestion = Omit<TagRow, 'org' | 'createdAt'>
 
 /** The policy that every pass reads. */
 export type OrgPolicy = {

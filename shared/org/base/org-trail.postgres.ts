@@ -17,16 +17,22 @@ export type TurnTrailEntry = TrailEntry &
     withheld: 'turn' | 'answer' | null
   }
 
+type HiddenMemory = { id: string; tags: string[] }
+
+/** One retrieval of a member: the shared memories that it returned, and those that it withheld. */
 export type RetrievalTrailEntry = TrailEntry & {
   kind: 'retrieval'
   allowedTags: string[]
   wildcard: boolean
+  /** The number of memories that the member may see, and may not. */
   permitted: number
   dropped: number
-  sample: { id: string; tags: string[] }[]
+  sample: HiddenMemory[]
   request: 'search' | 'prepare' | 'date-search'
+  /** Ids of returned memories, best first. */
   returned: string[]
-  denied: { id: string; tags: string[] }[] | null
+  /** The memories that were denied, best first; null while unknown. */
+  denied: HiddenMemory[] | null
 }
 
 type TrailQuery = {

@@ -5,7 +5,6 @@ import {
   changePart,
   changePolicy,
   recordPolicyEvent,
-  requireOrganization,
   type OrgAdmin,
 } from '#shared/org/base/policy-change.ts'
 import type { PolicyRows } from '#shared/org/base/policy-rows.postgres.ts'
@@ -14,7 +13,7 @@ import type { Postgres, Query, Transaction } from '#shared/storage/postgres/conn
 type Backend = { postgres: Postgres }
 
 /**
- * Builds what roles, tags, users and reviewers have in common: an admin lists, creates, changes and removes
+ * Builds what roles, tags, users and reviewers have in common: an admin creates, changes and removes
  * them, each change is an event of the account, and a repeated request changes nothing more.
  *
  * Every function throws Refusal `missing` when the admin has no such organization, or it has no such row;
@@ -54,11 +53,6 @@ export function policyResource<Row extends { id: string }, Name extends PolicyNa
   return {
     require,
     record,
-    /** Lists the rows, oldest first. */
-    async list({ postgres: { query } }: Backend, { admin, org }: OrgAdmin): Promise<Row[]> {
-      await requireOrganization(query, admin, org)
-      return rows.list(query, org)
-    },
     /** @param operation becomes the id of the row that `insert` writes */
     create: (
       backend: Backend,

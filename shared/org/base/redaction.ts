@@ -1,6 +1,6 @@
 import type { Admin } from '#shared/access/admin.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
-import { requireOrganization, changePolicy } from '#shared/org/base/policy-change.ts'
+import { changePolicy } from '#shared/org/base/policy-change.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
 import {
   defaultRedaction,
@@ -12,20 +12,7 @@ import {
 } from '#shared/privacy/apply-redaction.ts'
 import { findOrgRedaction, putOrgRedaction } from '#shared/org/base/org-policy.postgres.ts'
 
-/**
- * Reads the effective policy of an admin's organization.
- *
- * @throws Refusal `missing`.
- */
-export async function readOrgPolicy(
-  { postgres }: { postgres: Postgres },
-  { admin, org }: { admin: Admin; org: string },
-): Promise<EffectivePolicy> {
-  const { id } = await requireOrganization(postgres.query, admin, org)
-  return effectiveOrgPolicy(postgres.query, id)
-}
-
-/** Reads the effective policy of an organization, without an access check. */
+/** Reads the effective policy of an organization, for its members and its shared memories. */
 export async function effectiveOrgPolicy(query: Query, org: string): Promise<EffectivePolicy> {
   const redaction = await findOrgRedaction(query, org)
   if (!redaction?.effective) return { redaction: defaultRedaction, decidedBy: 'default' }

@@ -2,8 +2,7 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 import {
   historyDays,
   type AuditAction,
-  type MemorySnapshot,
-  type WriteKind,
+  type SharedWrite,
 } from '#shared/org/memories/shared-writes.postgres.ts'
 
 /** One change of a shared memory that was carried out. */
@@ -50,17 +49,10 @@ export async function listAudit(
 }
 
 /** A change that can be read and undone. */
-export type MemoryRevision = {
-  /** The write that its events refer to. */
-  id: string
-  kind: WriteKind
-  actor: string
-  events: { id: string; action: AuditAction }[]
-  before: MemorySnapshot | null
-  after: MemorySnapshot | null
-  /** Epoch milliseconds. */
-  createdAt: number
-}
+export type MemoryRevision = Pick<
+  SharedWrite,
+  'id' | 'kind' | 'actor' | 'before' | 'after' | 'createdAt'
+> & { events: { id: string; action: AuditAction }[] }
 
 /** Lists the changes of one memory in the last 30 days, newest first. */
 export async function listMemoryRevisions(

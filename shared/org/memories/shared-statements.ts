@@ -91,11 +91,6 @@ async function findSeen(
   return new Map(seen.map(memory => [memory.id, memory]))
 }
 
-export const readSharing = (
-  { postgres }: { postgres: Postgres },
-  { keyHash }: Pick<Caller, 'keyHash'>,
-): Promise<SharingPolicy> => findSharing(postgres.query, keyHash)
-
 /** Sets whether a member's words are shared, from the next exchange on, with an event of the account. */
 export const changeSharing = (
   { postgres }: { postgres: Postgres },

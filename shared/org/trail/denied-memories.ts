@@ -5,7 +5,7 @@ import { isPermitted, visibilityOf } from '#shared/domain/visibility.ts'
 import {
   listOpenQuestions,
   saveDenied,
-  type HiddenMemory,
+  type SharedRetrieval,
   type OpenQuestion,
 } from '#shared/org/trail/shared-retrievals.postgres.ts'
 import { openQuestion } from '#shared/org/trail/retrieval-trail.ts'
@@ -40,7 +40,10 @@ export async function findDeniedMemories(backend: DeniedBackend): Promise<number
   return found
 }
 
-async function deniedTo(backend: DeniedBackend, open: OpenQuestion): Promise<HiddenMemory[]> {
+async function deniedTo(
+  backend: DeniedBackend,
+  open: OpenQuestion,
+): Promise<SharedRetrieval['denied']> {
   const { vault, epoch, revision } = open
   const { limit = rowsMax, ...question } = openQuestion(backend.seal, open)
   const rows = await recall(
@@ -58,7 +61,7 @@ async function deniedTo(backend: DeniedBackend, open: OpenQuestion): Promise<Hid
   )
   const visibility = visibilityOf({ wildcard: open.wildcard, allowedTags: [...open.allowedTags] })
   return rows
-    .map(({ memory: { id, tags = [] } }) => ({ id, tags }))
+    .map(({ memory: { id, tags = [] } }) => ({ id, tags: [...tags] }))
     .filter(({ tags }) => !isPermitted(visibility, tags))
 }
 

@@ -124,7 +124,7 @@ function toRow(
     wildcard: member.wildcard,
     ...seen,
     request,
-    returned,
+    returned: [...returned],
     question:
       open && seen.dropped > 0 ? seal.seal(JSON.stringify(open), questionContext(id)) : null,
     denied: seen.dropped === 0 ? [] : null,

@@ -1,27 +1,11 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import type { Retrieval } from '#shared/vault/read/search/retrieval-trail.ts'
+import type { RetrievalTrailEntry } from '#shared/org/base/org-trail.postgres.ts'
 
-export type HiddenMemory = { id: string; tags: readonly string[] }
-
-/** One retrieval of a member: the shared memories that it returned, and those that it withheld. */
-export type SharedRetrieval = {
-  id: string
+/** A retrieval as it is stored; `author` is the `team_member_id`. */
+export type SharedRetrieval = Omit<RetrievalTrailEntry, 'kind' | 'createdAt'> & {
   org: string
-  /** The `team_member_id`. */
-  author: string
-  allowedTags: readonly string[]
-  wildcard: boolean
-  /** The number of memories that the member may see, and may not. */
-  permitted: number
-  dropped: number
-  sample: readonly HiddenMemory[]
-  request: Retrieval['request']
-  /** Ids of returned memories, best first. */
-  returned: readonly string[]
   /** Sealed, until the lookup of what was denied. */
   question: string | null
-  /** The memories that were denied, best first; null while unknown. */
-  denied: readonly HiddenMemory[] | null
   /** Epoch milliseconds. */
   createdAt: number
 }
@@ -109,7 +93,7 @@ export async function listOpenQuestions(query: Query, max: number): Promise<Open
 export async function saveDenied(
   query: Query,
   id: string,
-  denied: readonly HiddenMemory[],
+  denied: SharedRetrieval['denied'],
 ): Promise<void> {
   await query(
     'update shared_retrievals set denied = $2::jsonb, question = null where id = $1',
