@@ -1,40 +1,57 @@
-import { MetadataColumn } from '#shared/search/index/metadata-column.ts'
-import type { Metadata, MetadataFilter } from '#shared/domain/metadata.ts'
-import { ensureCapacity, selectRows, trimToLength } from '#shared/search/columns/column.ts'
-import { SparseColumn } from '#shared/search/index/sparse-column.ts'
-import { pieceKey, readPieceKey, type MessagePiece } from '#shared/search/index/piece-key.ts'
-import { hashText } from '#shared/search/columns/text-hash.ts'
-import { TagAuthorColumn } from '#shared/search/index/tag-author-column.ts'
-import { TextColumn } from '#shared/search/index/text-column.ts'
 import type { Memory, Role } from '#shared/domain/memory.ts'
+import {
+  matchesMetadata,
+  metadataFromTerms,
+  metadataTerms,
+  type Metadata,
+  type MetadataFilter,
+} from '#shared/domain/metadata.ts'
+import { ensureCapacity, selectRows, trimToLength } from '#shared/search/columns/column.ts'
+import { InternedColumn } from '#shared/search/columns/interned-column.ts'
+import { hashText } from '#shared/search/columns/text-hash.ts'
+import { TextColumn } from '#shared/search/index/text-column.ts'
 
 const roles: readonly Role[] = ['user', 'assistant', 'system']
-/** `roleAndImportance`: the role in the low two bits, the importance above, 0 for none. */
+/** `roleAndImportance` has the role in its low two bits, the importance above, 0 for none. */
 const roleBits = 2
 const roleMask = 3
 
-/** Estimated size of an interned speaker name without its characters. */
-const internedNameBytes = 100
+type TagsAndAuthor = Pick<Memory, 'tags' | 'author'>
 
 type Columns = {
   readonly texts: TextColumn
-  readonly speakers: SpeakerPool
-  readonly tagsAndAuthors: TagAuthorColumn
+  readonly speakers: InternedColumn<string>
+  readonly tagsAndAuthors: InternedColumn<TagsAndAuthor>
   /** When records expire, in epoch milliseconds. */
   readonly expiry: SparseColumn
   /** Which piece of which message a record is: see `pieceKey`. */
   readonly pieces: SparseColumn
-  readonly metadata: MetadataColumn
+  /** The terms of metadata. */
+  readonly metadata: InternedColumn<readonly string[]>
   at: Float64Array
   hash: Float64Array
   tokens: Uint32Array
-  speaker: Uint32Array
   roleAndImportance: Uint8Array
 }
 
+const createColumns = (): Columns => ({
+  texts: new TextColumn(),
+  speakers: new InternedColumn(name => name),
+  tagsAndAuthors: new InternedColumn(({ tags, author }) =>
+    JSON.stringify([author ?? null, tags ?? null]),
+  ),
+  expiry: new SparseColumn(),
+  pieces: new SparseColumn(),
+  metadata: new InternedColumn(terms => terms.join('\n')),
+  at: new Float64Array(0),
+  hash: new Float64Array(0),
+  tokens: new Uint32Array(0),
+  roleAndImportance: new Uint8Array(0),
+})
+
 /**
- * The fields of memories, column by column, except id and vector. Records are numbered in the order
- * they were added and never change.
+ * The fields of memories, column by column, except id and vector. Records are numbered in the order they were added
+ * and never change.
  */
 export class MemoryColumns {
   readonly #columns: Columns
@@ -48,12 +65,11 @@ export class MemoryColumns {
   }
 
   get bytes(): number {
-    const { at, hash, tokens, speaker, roleAndImportance } = this.#columns
-    const { texts, speakers, tagsAndAuthors, expiry, pieces, metadata } = this.#columns
-    const wide = at.byteLength + hash.byteLength
-    const narrow = tokens.byteLength + speaker.byteLength + roleAndImportance.byteLength
-    const sparse = tagsAndAuthors.bytes + expiry.bytes + pieces.bytes + metadata.bytes
-    return wide + narrow + texts.bytes + speakers.bytes + sparse
+    const { at, hash, tokens, roleAndImportance, ...others } = this.#columns
+    const { texts, speakers, tagsAndAuthors, expiry, pieces, metadata } = others
+    const dense = at.byteLength + hash.byteLength + tokens.byteLength + roleAndImportance.byteLength
+    const sparse = speakers.bytes + tagsAndAuthors.bytes + expiry.bytes + pieces.bytes
+    return dense + texts.bytes + sparse + metadata.bytes
   }
 
   /** @throws RangeError when all texts together would exceed 4 GiB. */
@@ -64,18 +80,22 @@ export class MemoryColumns {
     columns.at = ensureCapacity(columns.at, record + 1)
     columns.hash = ensureCapacity(columns.hash, record + 1)
     columns.tokens = ensureCapacity(columns.tokens, record + 1)
-    columns.speaker = ensureCapacity(columns.speaker, record + 1)
     columns.roleAndImportance = ensureCapacity(columns.roleAndImportance, record + 1)
     columns.at[record] = memory.at
     columns.hash[record] = hashText(memory.text)
     columns.tokens[record] = memory.tokens
-    columns.speaker[record] = columns.speakers.intern(memory.speaker)
     columns.roleAndImportance[record] =
       ((memory.importance ?? 0) << roleBits) | roles.indexOf(memory.role)
-    columns.tagsAndAuthors.set(record, memory)
+    const { tags, author } = memory
+    const isShared = tags !== undefined || author !== undefined
+    columns.speakers.set(record, memory.speaker)
+    columns.tagsAndAuthors.set(
+      record,
+      isShared ? { ...(tags && { tags }), ...(author !== undefined && { author }) } : undefined,
+    )
     columns.expiry.set(record, memory.expiresAt)
     columns.pieces.set(record, pieceKey(memory.piece))
-    columns.metadata.set(record, memory.metadata)
+    columns.metadata.set(record, memory.metadata && metadataTerms(memory.metadata))
   }
 
   timeAt(record: number): number {
@@ -95,7 +115,7 @@ export class MemoryColumns {
   }
 
   speaker(record: number): string | undefined {
-    return this.#columns.speakers.name(this.#columns.speaker[record]!)
+    return this.#columns.speakers.get(record)
   }
 
   /** Epoch milliseconds; undefined when the memory does not expire. */
@@ -110,17 +130,18 @@ export class MemoryColumns {
   }
 
   metadata(record: number): Metadata | undefined {
-    return this.#columns.metadata.get(record)
+    const terms = this.#columns.metadata.get(record)
+    return terms && metadataFromTerms(terms)
   }
 
-  /** Whether records match a filter of their metadata. */
+  /** Returns whether records match a filter of their metadata. */
   metadataMatcher(filter: MetadataFilter): (record: number) => boolean {
-    return this.#columns.metadata.matcher(filter)
+    return this.#columns.metadata.matcher(terms => matchesMetadata(filter, terms))
   }
 
   /** Tags and author of a shared memory. */
-  tagsAndAuthor(record: number): Pick<Memory, 'tags' | 'author'> {
-    return this.#columns.tagsAndAuthors.get(record)
+  tagsAndAuthor(record: number): TagsAndAuthor {
+    return this.#columns.tagsAndAuthors.get(record) ?? {}
   }
 
   text(record: number): string {
@@ -132,12 +153,12 @@ export class MemoryColumns {
     return this.#columns.hash[record]!
   }
 
-  /** These records only, numbered from 0 in the order given. */
+  /** Returns columns of these records only, numbered from 0 in the order given. */
   pick(records: Uint32Array): MemoryColumns {
     const columns = this.#columns
     return new MemoryColumns({
       texts: columns.texts.pick(records),
-      speakers: columns.speakers,
+      speakers: columns.speakers.pick(records),
       tagsAndAuthors: columns.tagsAndAuthors.pick(records),
       expiry: columns.expiry.pick(records),
       pieces: columns.pieces.pick(records),
@@ -145,7 +166,6 @@ export class MemoryColumns {
       at: selectRows(columns.at, records),
       hash: selectRows(columns.hash, records),
       tokens: selectRows(columns.tokens, records),
-      speaker: selectRows(columns.speaker, records),
       roleAndImportance: selectRows(columns.roleAndImportance, records),
     })
   }
@@ -157,53 +177,61 @@ export class MemoryColumns {
     columns.at = trimToLength(columns.at, count)
     columns.hash = trimToLength(columns.hash, count)
     columns.tokens = trimToLength(columns.tokens, count)
-    columns.speaker = trimToLength(columns.speaker, count)
     columns.roleAndImportance = trimToLength(columns.roleAndImportance, count)
     columns.texts.trim()
-    columns.tagsAndAuthors.trim(count)
-    columns.expiry.trim(count)
-    columns.pieces.trim(count)
-    columns.metadata.trim(count)
+    const { speakers, tagsAndAuthors, expiry, pieces, metadata } = columns
+    for (const column of [speakers, tagsAndAuthors, expiry, pieces, metadata]) column.trim(count)
   }
 }
 
-function createColumns(): Columns {
-  return {
-    texts: new TextColumn(),
-    speakers: new SpeakerPool(),
-    tagsAndAuthors: new TagAuthorColumn(),
-    expiry: new SparseColumn(),
-    pieces: new SparseColumn(),
-    metadata: new MetadataColumn(),
-    at: new Float64Array(0),
-    hash: new Float64Array(0),
-    tokens: new Uint32Array(0),
-    speaker: new Uint32Array(0),
-    roleAndImportance: new Uint8Array(0),
-  }
-}
+/** A number above 0 for some of the records. Takes no memory while no record has one. */
+class SparseColumn {
+  /** 0 for none; may be shorter than there are records. */
+  #values: Float64Array
 
-/** Each speaker name once, with a number that never changes. */
-class SpeakerPool {
-  readonly #names: (string | undefined)[] = [undefined]
-  readonly #numbers = new Map<string, number>()
-  #characters = 0
+  constructor(values: Float64Array = new Float64Array(0)) {
+    this.#values = values
+  }
 
   get bytes(): number {
-    return this.#numbers.size * internedNameBytes + this.#characters * 2
+    return this.#values.byteLength
   }
 
-  /** The number of a name; 0 for undefined. */
-  intern(name: string | undefined): number {
-    if (name === undefined) return 0
-    const known = this.#numbers.get(name)
-    if (known) return known
-    this.#numbers.set(name, this.#names.length)
-    this.#characters += name.length
-    return this.#names.push(name) - 1
+  set(record: number, value: number | undefined) {
+    if (value === undefined) return
+    this.#values = ensureCapacity(this.#values, record + 1)
+    this.#values[record] = value
   }
 
-  name(number: number): string | undefined {
-    return this.#names[number]
+  get(record: number): number | undefined {
+    return this.#values[record] || undefined
   }
+
+  pick(records: Uint32Array): SparseColumn {
+    return new SparseColumn(this.#values.length > 0 ? selectRows(this.#values, records) : undefined)
+  }
+
+  trim(count: number) {
+    this.#values = trimToLength(this.#values, Math.min(count, this.#values.length))
+  }
+}
+
+/** Pieces of a message that have different numbers: one of 64 MiB has 32,768 of 512 tokens. */
+const piecesMax = 2 ** 16
+/** The last nine digits of an id are a hash: two messages of a vault share them once in 69 billion pairs. */
+const messageDigits = 9
+
+/** A message, as a number, and which of its pieces, from 0. */
+export type MessagePiece = { message: number; number: number }
+
+/** Returns a number for a piece of a message; undefined for a message that is stored whole. */
+const pieceKey = (piece: Memory['piece']): number | undefined =>
+  piece &&
+  Number.parseInt(piece.message.slice(-messageDigits), 16) * piecesMax +
+    Math.min(piece.number, piecesMax - 2) +
+    1
+
+function readPieceKey(key: number): MessagePiece {
+  const rest = key % piecesMax
+  return { message: (key - rest) / piecesMax, number: rest - 1 }
 }

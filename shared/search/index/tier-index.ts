@@ -2,7 +2,6 @@ import type { Steps } from '#shared/core/event-loop.ts'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { EmbeddedMemory, Memory, Role, Tier } from '#shared/domain/memory.ts'
 import type { Codec } from '#shared/search/vectors/codec.ts'
-import { compareByTime } from '#shared/search/index/compare-by-time.ts'
 import {
   ensureCapacity,
   insertValues,
@@ -10,7 +9,7 @@ import {
   removeValues,
   trimToLength,
 } from '#shared/search/columns/column.ts'
-import type { MessagePiece } from '#shared/search/index/piece-key.ts'
+import type { MessagePiece } from '#shared/search/index/memory-columns.ts'
 import { SlotStore } from '#shared/search/index/slot-store.ts'
 import { VectorMatrix, type NearestRows } from '#shared/search/vectors/vector-matrix.ts'
 import type { ReadonlyWordIndex } from '#shared/search/words/word-index.ts'
@@ -246,4 +245,10 @@ export class TierIndex {
     const { count } = this.#slotStore
     for (let slot = 0; slot < count; slot++) this.#slotByRow[this.#slotStore.row(slot)] = slot
   }
+}
+
+/** The order of rows: by time, then by id. */
+export function compareByTime(a: Memory, b: Memory): number {
+  if (a.at !== b.at) return a.at - b.at
+  return a.id < b.id ? -1 : 1
 }

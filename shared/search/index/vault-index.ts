@@ -2,7 +2,7 @@ import { tiers, type EmbeddedMemory, type Memory, type Tier } from '#shared/doma
 import { TierIndex, type ReadonlyTierIndex } from '#shared/search/index/tier-index.ts'
 import type { Codec } from '#shared/search/vectors/codec.ts'
 import { isLowerCaseUuid } from '#shared/search/index/uuid-table.ts'
-import { codecOf, type Precision } from '#shared/search/vectors/precision.ts'
+import { codecOf } from '#shared/search/vectors/int8-codec.ts'
 
 /** The memories of a vault, or of one session of it, in one vector space; held in memory. */
 export type VaultIndex = {
@@ -32,8 +32,8 @@ export type VaultIndex = {
 
 export type VaultIndexOptions = {
   dimension: number
-  /** `int8` (default) has an error of 0.0002 in a cosine, `float32` takes four times the memory. */
-  precision?: Precision
+  /** Default: the int8 codec of the dimension, which has an error of 0.0002 in a cosine. */
+  codec?: Codec
   /** The terms of a text, repetitions included. */
   termsOf: (text: string) => string[]
   /** Packs nothing before the first `trimSteps` or `trim`: while an index is loaded. */
@@ -42,11 +42,10 @@ export type VaultIndexOptions = {
 
 export function createVaultIndex({
   dimension,
-  precision = 'int8',
+  codec = codecOf(dimension),
   termsOf,
   packLater = false,
 }: VaultIndexOptions): VaultIndex {
-  const codec = codecOf(dimension, precision)
   const emptyTierIndex = sharedEmptyTierIndex(codec)
   const byTier: Record<Tier, TierIndex> = {
     1: emptyTierIndex,

@@ -1,9 +1,9 @@
 import { visibilityKey } from '#shared/domain/visibility.ts'
-import type { IndexRef, IndexSource } from '#shared/search/index/index-source.ts'
+import type { IndexRef, IndexSource } from '#shared/search/index/load-index.ts'
 import { IndexLoader, putInSlices, type LoadProgress } from '#shared/search/index/load-index.ts'
 import type { VaultIndex } from '#shared/search/index/vault-index.ts'
 
-export type { IndexRef, IndexSource } from '#shared/search/index/index-source.ts'
+export type { IndexRef, IndexSource } from '#shared/search/index/load-index.ts'
 
 type VaultIndexStats = { hits: number; loads: number; refreshes: number; evictions: number }
 

@@ -1,6 +1,5 @@
 import type { QueryTerm } from '#shared/search/query/parse-query.ts'
 import { relatedTerms, type RelatedTerm } from '#shared/search/words/related-terms.ts'
-import { spellingVariants } from '#shared/search/words/spelling-variants.ts'
 import { isCommonWord } from '#shared/search/words/term-weights.ts'
 import { speakerMarker } from '#shared/search/words/index-terms.ts'
 import type { ReadonlyWordIndex, WeightedTerm } from '#shared/search/words/word-index.ts'
@@ -163,4 +162,27 @@ function weightedRelated(
     terms.push({ term: related.term, weight: weight * related.weight * cappedIdf })
   }
   return terms
+}
+
+const alphabet = 'abcdefghijklmnopqrstuvwxyz'
+
+/**
+ * The words at a Damerau-Levenshtein distance of 1 from a word of letters a to z: one inserted,
+ * deleted or replaced, or two swapped. About 54 per letter; none for words under five letters, whose
+ * variants are mostly other words.
+ */
+export function spellingVariants(word: string): Set<string> {
+  const variants = new Set<string>()
+  if (!/^[a-z]{5,20}$/.test(word)) return variants
+  for (let i = 0; i <= word.length; i++) {
+    const [head, tail] = [word.slice(0, i), word.slice(i)]
+    for (const letter of alphabet) {
+      variants.add(head + letter + tail)
+      if (tail !== '') variants.add(head + letter + tail.slice(1))
+    }
+    if (tail !== '') variants.add(head + tail.slice(1))
+    if (tail.length > 1) variants.add(head + tail[1] + tail[0] + tail.slice(2))
+  }
+  variants.delete(word)
+  return variants
 }

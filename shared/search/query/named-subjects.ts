@@ -1,6 +1,5 @@
-import { isAsking } from '#shared/search/query/sentence-kinds.ts'
+import { isAsking, isRequest } from '#shared/search/query/sentence-kinds.ts'
 import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
-import { isRequest } from '#shared/search/query/sentence-kinds.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { isCommonWord } from '#shared/search/words/term-weights.ts'
 
@@ -61,4 +60,13 @@ export function asksOfNames(
   if (isRequest(sentence) || !isAsking(sentence)) return true
   const ofNames = new Set(names.flat())
   return terms.every(({ term, weight }) => weight < otherWeightMax || ofNames.has(term))
+}
+
+const innerCapitals = /(?<=[\p{L}\d,;–-]\s)\p{Lu}[\p{L}'’]+/gu
+
+/** Returns the words of a text that are capitalised without beginning a sentence; none of a title or of German. */
+export function innerNames(text: string): string[] {
+  const capitals = text.match(innerCapitals) ?? []
+  const isCapitalised = capitals.length > text.split(/\s+/).length * capitalisedShareMax
+  return capitals.length > 1 && isCapitalised ? [] : capitals
 }

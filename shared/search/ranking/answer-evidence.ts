@@ -11,7 +11,7 @@ import {
   type ScoredRow,
 } from '#shared/search/ranking/scores.ts'
 import { scoreFromCosine } from '#shared/search/ranking/ranges.ts'
-import { innerNames } from '#shared/search/words/inner-names.ts'
+import { innerNames } from '#shared/search/query/named-subjects.ts'
 import { isMarkerTerm, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
 
 /**

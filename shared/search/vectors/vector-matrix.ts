@@ -9,7 +9,7 @@ import {
   prefilterSteps,
   type VectorChunk,
 } from '#shared/search/vectors/vector-chunk.ts'
-import { insertAndSplit, mergeSmallChunks } from '#shared/search/vectors/chunk-layout.ts'
+import { insertAndSplit, mergeSmallChunks } from '#shared/search/vectors/vector-chunk.ts'
 import {
   bestRows,
   bestRowsForAll,

@@ -2,7 +2,7 @@ import { ensureCapacity, selectRows, trimToLength } from '#shared/search/columns
 import { writeHash64 } from '#shared/search/columns/text-hash.ts'
 import { KeyTable } from '#shared/search/columns/key-table.ts'
 import { PostingLists, removedSlot } from '#shared/search/words/posting-lists.ts'
-import { createPostings } from '#shared/search/words/postings.ts'
+import { createPostings } from '#shared/search/words/posting-lists.ts'
 
 /** What a search uses of the word index of a tier. */
 export type ReadonlyWordIndex = Pick<

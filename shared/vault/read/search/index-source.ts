@@ -4,7 +4,7 @@ import { partitionTagSets, type Visibility } from '#shared/domain/visibility.ts'
 import { changesSince, findSessionEpoch } from '#shared/vault/base/vault-changes.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
-import { indexableRows } from '#shared/search/index/indexable-rows.ts'
+import { indexableRows } from '#shared/search/index/load-index.ts'
 import type { IndexSource, IndexRef } from '#shared/search/index/vault-indexes.ts'
 
 /** Text and other fields of an average row; used only to decide whether a vault fits in memory. */

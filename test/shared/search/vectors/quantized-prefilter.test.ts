@@ -6,9 +6,9 @@ import {
   vectorKinds,
 } from '#scripts/lab/bench/generated-vectors.ts'
 import { Int8Codec } from '#shared/search/vectors/int8-codec.ts'
-import { selectAboveThreshold } from '#shared/search/vectors/select-above-threshold.ts'
+import { selectAboveThreshold } from '#shared/search/vectors/quantized-prefilter.ts'
 import { columnsPerGroup, createPrefilterKernel } from '#shared/search/vectors/prefilter-kernel.ts'
-import { columnCountOf, prefilterTableOf } from '#shared/search/vectors/prefilter-table.ts'
+import { columnCountOf, prefilterTableOf } from '#shared/search/vectors/quantized-prefilter.ts'
 import {
   createQuantizedPrefilter,
   isPrefilterUseful,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { dotProduct, createVectorGenerator } from '#scripts/lab/bench/generated-vectors.ts'
-import { rotationOf } from '#shared/search/vectors/rotation.ts'
+import { rotationOf } from '#shared/search/vectors/int8-codec.ts'
 
 function rotated(vector: Float32Array): Float32Array {
   const into = new Float64Array(vector.length)

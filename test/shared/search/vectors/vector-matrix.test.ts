@@ -5,8 +5,9 @@ import {
   createVectorGenerator,
   seededRandom,
 } from '#scripts/lab/bench/generated-vectors.ts'
-import { codecOf } from '#shared/search/vectors/precision.ts'
+import { codecOf } from '#shared/search/vectors/int8-codec.ts'
 import { VectorMatrix } from '#shared/search/vectors/vector-matrix.ts'
+import { createFloat32Codec } from '#test/support/float32-codec.ts'
 
 const dimension = 12
 
@@ -14,7 +15,7 @@ const dimension = 12
 function matrixOf(count: number, seed: number) {
   const next = createVectorGenerator('dense', dimension, seed)
   const model = Array.from({ length: count }, next)
-  const vectors = new VectorMatrix(codecOf(dimension, 'float32'))
+  const vectors = new VectorMatrix(createFloat32Codec(dimension))
   vectors.insert(
     model.map(() => 0),
     model,
@@ -81,14 +82,14 @@ t.test('the best rows may all lie together', async t => {
 })
 
 t.test('of equals the later row comes first', async t => {
-  const vectors = new VectorMatrix(codecOf(dimension, 'int8'))
+  const vectors = new VectorMatrix(codecOf(dimension))
   const vector = createVectorGenerator('dense', dimension, 4)()
   vectors.insert([0, 0, 0, 0], [vector, vector, vector, vector])
   t.same([...vectors.nearest(vector, 4, 0, 4).rows], [3, 2, 1, 0])
 })
 
 t.test('nothing to find: no rows, no range, k of 0', async t => {
-  const empty = new VectorMatrix(codecOf(dimension, 'int8'))
+  const empty = new VectorMatrix(codecOf(dimension))
   const vector = createVectorGenerator('dense', dimension, 4)()
   t.equal(empty.nearest(vector, 5, 0, 0).rows.length, 0)
   const { vectors } = matrixOf(3, 1)
@@ -155,15 +156,16 @@ t.test('memory follows the rows: little is spare, and removals give it back', as
 })
 
 t.test('several vectors in one pass: each finds what it finds alone', async t => {
-  for (const [precision, width, count] of [
-    ['float32', dimension, 9_500],
-    ['int8', dimension, 9_500],
+  for (const [name, codec, count] of [
+    ['float32', createFloat32Codec(dimension), 9_500],
+    ['int8', codecOf(dimension), 9_500],
     // Rows enough for the prefilter.
-    ['int8', 768, 3_000],
+    ['int8', codecOf(768), 3_000],
   ] as const) {
+    const width = codec.dimension
     const next = createVectorGenerator('clustered', width, 6)
     const model = Array.from({ length: count }, next)
-    const vectors = new VectorMatrix(codecOf(width, precision))
+    const vectors = new VectorMatrix(codec)
     vectors.insert(
       model.map(() => 0),
       model,
@@ -179,7 +181,7 @@ t.test('several vectors in one pass: each finds what it finds alone', async t =>
       t.equal(together.length, queries.length)
       for (const [i, query] of queries.entries()) {
         const [alone] = vectors.approximateNearest([query], 20, first, end)
-        t.same([...together[i]!], [...alone!], `${precision} ${width}: query ${i} of ${first}`)
+        t.same([...together[i]!], [...alone!], `${name} ${width}: query ${i} of ${first}`)
       }
     }
   }
