@@ -1,3 +1,5 @@
+import { visibilityOf } from '#shared/domain/visibility.ts'
+import { toSharedVaultScope, type MemberScope } from '#shared/domain/member-scope.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { resolveSpaceEmbedders } from '#shared/models/space-embedders.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -43,3 +45,10 @@ export const openOrgEmbedders = async (
   org: string,
 ): Promise<[Embedder, ...Embedder[]]> =>
   openSharedEmbedders(backend, await findSharedSpace(backend.postgres.query, org))
+
+/** The part of an organization's shared vault that a member may see. */
+export const sharedPartition = (member: MemberScope) => ({
+  scope: toSharedVaultScope(member),
+  session: null,
+  audience: visibilityOf(member),
+})

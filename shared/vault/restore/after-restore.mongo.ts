@@ -1,6 +1,6 @@
+import type { DebtChange } from '#shared/domain/vault-change.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
-import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { deadline } from '#shared/storage/mongo/deadline.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { partitionIndex, tagSetIndex, unconsolidatedIndex } from '#shared/storage/mongo/indexes.ts'
 import { aggregateDocuments, findDocument, epochFilter } from '#shared/storage/mongo/commands.ts'
 
@@ -13,25 +13,22 @@ const readDeadlineMs = 60_000
 /** The newest epoch of all documents of a vault, tombstones included; 0 without any. */
 export async function newestEpoch({ memories }: Collections, vault: string): Promise<number> {
   const [newest, [tombstone]] = await Promise.all([
-    memories.findOne(
+    findDocument(
+      memories,
       { vault: { $eq: vault }, epoch: { $gte: 0 } },
-      {
-        projection: { epoch: 1 },
-        sort: { epoch: -1 },
-        hint: partitionIndex,
-        signal: deadline(memories, readDeadlineMs),
-      },
+      { projection: { epoch: 1 }, sort: { epoch: -1 }, hint: partitionIndex },
+      readDeadlineMs,
     ),
-    memories
-      .aggregate<{ epoch: number | null }>(
-        [
-          { $match: { vault: { $eq: vault }, epoch: { $exists: false } } },
-          { $group: { _id: null, epoch: { $max: '$tomb_epoch' } } },
-        ],
-        { hint: partitionIndex, signal: deadline(memories, readDeadlineMs) },
-      )
-      .toArray(),
-  ]).catch(refuseWhenUnreachable)
+    aggregateDocuments<{ epoch: number | null }>(
+      memories,
+      [
+        { $match: { vault: { $eq: vault }, epoch: { $exists: false } } },
+        { $group: { _id: null, epoch: { $max: '$tomb_epoch' } } },
+      ],
+      { hint: partitionIndex },
+      readDeadlineMs,
+    ),
+  ])
   return Math.max(newest?.epoch ?? 0, tombstone?.epoch ?? 0)
 }
 
@@ -72,13 +69,7 @@ export async function sessionsStored(
   return rows.map(({ _id: session, ...rest }) => ({ session, ...rest }))
 }
 
-export type UnconsolidatedTotals = {
-  rawUnits: number
-  rawTokens: number
-  tier2Count: number
-  tier2Importance: number
-  tier2Tokens: number
-}
+export type UnconsolidatedTotals = Required<DebtChange>
 
 /** What of a vault waits to be consolidated, without the memories of `unfinished` operations. */
 export async function countUnconsolidated(

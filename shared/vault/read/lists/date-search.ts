@@ -5,11 +5,8 @@ import {
   type SourcesOfEmbedder,
 } from '#shared/vault/read/lists/date-search-by-relevance.ts'
 import { comparePositions, type TimeWindow } from '#shared/vault/read/lists/time-window.ts'
-import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Tier } from '#shared/domain/memory.ts'
-import { visibilityOf } from '#shared/domain/visibility.ts'
-import { toSharedVaultScope } from '#shared/domain/member-scope.ts'
-import { openSharedEmbedders } from '#shared/vault/base/shared-embedders.ts'
+import { openSharedEmbedders, sharedPartition } from '#shared/vault/base/shared-embedders.ts'
 import { findSessionEpoch } from '#shared/vault/base/vault-changes.postgres.ts'
 import { visiblePartition } from '#shared/vault/read/search/index-source.ts'
 import type { DateSearchRow, DateSearchSource } from '#shared/vault/read/lists/dated-row.ts'
@@ -17,12 +14,12 @@ import type { Stores } from '#shared/storage/stores.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
+import type { MemoryFilter, NearestSearch } from '#shared/vault/read/search/nearest.ts'
 import { overlappingReflections, rowsWithin } from '#shared/vault/read/lists/timeline.mongo.ts'
 import type { ListedRow } from '#shared/vault/read/lists/listing.mongo.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 
-export type DateSearchQuestion = {
+export type DateSearchQuestion = Omit<MemoryFilter, 'tiers'> & {
   window: TimeWindow
   session: string | null
   /** Ranks the rows of the window; without one they are returned in the order of time. */
@@ -30,10 +27,6 @@ export type DateSearchQuestion = {
   /** Embedding model that names the vault space; without one all spaces are returned. */
   embeddings: string | undefined
   tiers: readonly Tier[]
-  /** Lowest importance; unrated rows are left out whenever it is set. */
-  importance: number | undefined
-  /** Rows without such metadata are left out. */
-  metadata?: MetadataFilter | undefined
   /** Clamped to 1,000 to 200,000. */
   maxTokens: number
   order: 'newest_first' | 'oldest_first'
@@ -137,9 +130,9 @@ async function sharedSources(
 ): Promise<DateSearchSource[]> {
   if (importance !== undefined) return []
   if (!memberScope || !tiers.includes(1)) return []
-  const scope = toSharedVaultScope(memberScope)
-  const audience = visibilityOf(memberScope)
-  const partition = await visiblePartition(postgres, { scope, session: null, audience })
+  const shared = sharedPartition(memberScope)
+  const { scope, audience } = shared
+  const partition = await visiblePartition(postgres, shared)
   if (partition.tagSets?.length === 0) return []
   const read = { partition, tiers: [1] as const, importance, metadata, space: undefined }
   return [{ scope, read, source: 'org', audience }]

@@ -14,10 +14,10 @@ import {
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
 import { metadataCondition } from '#shared/storage/mongo/partition.ts'
-import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Span } from '#shared/domain/lease.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import type { Caller } from '#shared/access/caller.ts'
+import type { MemoryFilter } from '#shared/vault/read/search/nearest.ts'
 import { boundsAsOf } from '#shared/vault/read/search/as-of.ts'
 import { countTiers } from '#shared/vault/read/lists/counts.mongo.ts'
 import { readPage, type CursorCodec, type Page } from '#shared/core/page.ts'
@@ -209,15 +209,11 @@ function refuseWhenSlow(error: unknown): never {
   return refuseWhenUnreachable(error)
 }
 
-type ListFilter = {
+type ListFilter = Omit<MemoryFilter, 'tiers'> & {
   tier: Tier | undefined
-  /** Lowest importance; unrated rows are left out whenever it is set. */
-  importance: number | undefined
   /** Event times in [from, to), epoch milliseconds. */
   from: number | undefined
   to: number | undefined
-  /** Rows without such metadata are left out. */
-  metadata?: MetadataFilter | undefined
   /** Part of the text, case-insensitive. */
   search: string | undefined
 }

@@ -1,5 +1,6 @@
 import type { Filter } from 'mongodb'
 import type { EmbeddedMemory, Tier, VaultScope } from '#shared/domain/memory.ts'
+import type { MemoryFilter } from '#shared/vault/read/search/nearest.ts'
 import type { TimeWindow } from '#shared/vault/read/lists/time-window.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
@@ -13,19 +14,14 @@ import {
   listedRowFromDocument,
   type ListedRow,
 } from '#shared/vault/read/lists/listing.mongo.ts'
-import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import { metadataCondition, type Partition } from '#shared/storage/mongo/partition.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import { epochFilter } from '#shared/storage/mongo/commands.ts'
 
-export type TimelineQuery = {
+export type TimelineQuery = Omit<MemoryFilter, 'tiers'> & {
   partition: Partition
   window: TimeWindow
   tiers: readonly Tier[]
-  /** Lowest importance; unrated rows are left out whenever it is set. */
-  importance: number | undefined
-  /** Rows without such metadata are left out. */
-  metadata?: MetadataFilter | undefined
   /** Only what has a vector in this space. */
   space: string | undefined
 }

@@ -29,8 +29,6 @@ import { answerConfidence } from '#shared/search/ranking/signals.ts'
 import { countTokensByLine } from '#shared/core/tokens.ts'
 import { recordPrepared, type RetrievalTrail } from '#shared/vault/read/search/retrieval-trail.ts'
 import type { Message } from '#shared/domain/message-content.ts'
-import type { MetadataFilter } from '#shared/domain/metadata.ts'
-import type { Tier } from '#shared/domain/memory.ts'
 
 /**
  * Why there is no block: the message asks nothing, no memory fits it, none is of the time that it names, or all
@@ -259,21 +257,13 @@ const densityTokens: Record<Density, number> = {
 /** For each memory that `context_limit` asks for, where that is more than the default. */
 const tokensPerMemory = 50
 
-type PrepareRequest = {
+type PrepareRequest = RecallFilters & {
   messages: readonly Message[]
   session: string | null
   embeddings: string | undefined
   density: Density | undefined
   /** Overrides the density: 1 to 500 memories, and tokens for as many short ones. */
   limit: number | undefined
-  tiers: readonly Tier[] | undefined
-  importance: number | undefined
-  /** Lowest relevance as answers show it, 0 to 1. */
-  minScore?: number | undefined
-  /** Memories without such metadata are left out. */
-  metadata?: MetadataFilter | undefined
-  /** Epoch ms: the conversation is held then, and later memories are unknown. */
-  asOf?: number | undefined
 }
 
 /** How many memories and tokens the block may have. */

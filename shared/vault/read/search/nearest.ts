@@ -2,19 +2,23 @@ import type { Partition } from '#shared/storage/mongo/partition.ts'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Tier, VaultScope, EmbeddedMemory } from '#shared/domain/memory.ts'
 
+/** What a request asks of memories besides its words. */
+export type MemoryFilter = {
+  tiers?: readonly Tier[] | undefined
+  /** Lowest importance; unrated rows are left out whenever it is set. */
+  importance?: number | undefined
+  /** Rows without such metadata are left out. */
+  metadata?: MetadataFilter | undefined
+}
+
 /** A search in a vault space that has no index in memory. */
-export type NearestQuestion = {
+export type NearestQuestion = MemoryFilter & {
   partition: Partition
   space: string
   /** Unit length, of the space's dimension. */
   vector: Float32Array
   /** How many candidates, 1 to 2,000. */
   count: number
-  tiers?: readonly Tier[]
-  /** Lowest importance; unrated rows are left out whenever it is set. */
-  importance?: number
-  /** Rows without such metadata are left out. */
-  metadata?: MetadataFilter
   /** Event time, epoch ms: from inclusive, to exclusive. */
   from?: number
   to?: number

@@ -1,12 +1,13 @@
-import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import type { Tier, Memory } from '#shared/domain/memory.ts'
+import type { Memory } from '#shared/domain/memory.ts'
 import type { TextExclusion } from '#shared/vault/read/search/already-in-conversation.ts'
-import { visibilityOf } from '#shared/domain/visibility.ts'
-import { toSharedVaultScope, type MemberScope } from '#shared/domain/member-scope.ts'
 import { boundsAsOf, momentOf } from '#shared/vault/read/search/as-of.ts'
-import { undefinedIfUnavailable, openSharedEmbedders } from '#shared/vault/base/shared-embedders.ts'
+import {
+  undefinedIfUnavailable,
+  openSharedEmbedders,
+  sharedPartition,
+} from '#shared/vault/base/shared-embedders.ts'
 import { forgetWrongEmbedder } from '#shared/vault/base/embed-to-store.ts'
 import { searchableIndex, type IndexBackend } from '#shared/vault/read/search/searchable-index.ts'
 import type { IndexRef, VaultIndexes } from '#shared/search/index/vault-indexes.ts'
@@ -20,11 +21,12 @@ import type { Config } from '#shared/core/config.ts'
 import { tellText } from '#shared/domain/context-block.ts'
 import { rerankOrder } from '#shared/models/rerank.ts'
 import { bestPassage } from '#shared/search/query/best-passage.ts'
+import type { MemoryFilter } from '#shared/vault/read/search/nearest.ts'
 import { visiblePartition } from '#shared/vault/read/search/index-source.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
-export type RecallQuestion = {
+export type RecallQuestion = MemoryFilter & {
   text: string
   /** Rank for the text as a whole, not for its sentences. */
   undivided?: boolean | undefined
@@ -32,13 +34,8 @@ export type RecallQuestion = {
   /** Sessions to search; null is the core vault. */
   sessions: (string | null)[]
   embeddings: string | undefined
-  tiers: readonly Tier[] | undefined
-  /** Lowest importance; unrated rows are left out whenever it is set. */
-  importance: number | undefined
   /** Lowest score, 0 to 1. */
   minScore?: number | undefined
-  /** Rows without such metadata are left out. */
-  metadata?: MetadataFilter | undefined
   /** Epoch ms: later memories are unknown, and the question is asked then. */
   asOf?: number | undefined
   /** Event times in [from, to), epoch milliseconds: others are left out. */
@@ -54,10 +51,7 @@ export type RecallQuestion = {
 }
 
 /** What a request asks of memories beside having to do with its words. */
-export type RecallFilters = Pick<
-  RecallQuestion,
-  'tiers' | 'importance' | 'minScore' | 'metadata' | 'asOf'
->
+export type RecallFilters = MemoryFilter & Pick<RecallQuestion, 'minScore' | 'asOf'>
 
 /** A row, and the part of the vault it comes from. */
 export type RecalledMemory = SearchHit & { source: 'core' | 'session' | 'org' }
@@ -87,11 +81,7 @@ export async function recall(
   const own = question.sessions.map((session): RecallPartition => ({ scope, session }))
   if (!memberScope) return rankIn(backend, embedder, own, timed)
 
-  const shared = {
-    scope: toSharedVaultScope(memberScope),
-    session: null,
-    audience: visibilityOf(memberScope),
-  }
+  const shared = sharedPartition(memberScope)
   const [usual, ...former] = await openSharedEmbedders(backend, memberScope.orgSpace)
   const isSameSpace = usual.space === embedder.space
   const rankings = await Promise.all([
@@ -284,18 +274,10 @@ export async function reloadRecalled(
   return [...byId.values()].filter(({ expiresAt = Infinity }) => expiresAt > backend.now())
 }
 
-const sharedPartition = (
-  member: MemberScope,
-): Pick<IndexRef, 'scope' | 'session' | 'audience'> => ({
-  scope: toSharedVaultScope(member),
-  session: null,
-  audience: visibilityOf(member),
-})
-
 async function findInPartition(
   { vaultIndexes, memories, postgres }: ReloadBackend,
   { space, dimension }: Embedder,
-  partition: Pick<IndexRef, 'scope' | 'session' | 'audience'>,
+  partition: RecallPartition,
   ids: readonly string[],
 ): Promise<Memory[]> {
   const vaultIndex = await vaultIndexes.get({ ...partition, space, dimension })

@@ -1,8 +1,7 @@
-import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
-import type { EmbeddedMemory, Tier } from '#shared/domain/memory.ts'
+import type { EmbeddedMemory } from '#shared/domain/memory.ts'
 import type { Partition } from '#shared/storage/mongo/partition.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
@@ -21,7 +20,11 @@ import {
   missingWords,
   type ExactWord,
 } from '#shared/vault/read/search/exact-words.ts'
-import type { NearestQuestion, NearestSearch } from '#shared/vault/read/search/nearest.ts'
+import type {
+  MemoryFilter,
+  NearestQuestion,
+  NearestSearch,
+} from '#shared/vault/read/search/nearest.ts'
 import { memoriesWithWords } from '#shared/vault/read/search/words.mongo.ts'
 
 /** Longest that a question waits for a vault to be loaded, below the 60 s of most proxies. */
@@ -36,14 +39,9 @@ export type IndexBackend = {
 }
 
 /** What is searched for. */
-type SearchedText = {
+type SearchedText = MemoryFilter & {
   text: string
   limit: number
-  tiers: readonly Tier[] | undefined
-  /** Lowest importance. */
-  importance: number | undefined
-  /** Rows without such metadata are left out. */
-  metadata?: MetadataFilter | undefined
   /** Event times in [from, to), epoch ms: others are left out. */
   within?: { from: number; to: number } | undefined
   /** Epoch ms: later memories are left out. */
@@ -151,9 +149,9 @@ async function candidateIndex(
     space,
     vector: vectors[0]!,
     count: candidateCount(question),
-    ...(question.tiers && { tiers: question.tiers }),
-    ...(question.importance !== undefined && { importance: question.importance }),
-    ...(question.metadata && { metadata: question.metadata }),
+    tiers: question.tiers,
+    importance: question.importance,
+    metadata: question.metadata,
     ...boundsAsOf(question.asOf),
     ...question.within,
   }

@@ -1,8 +1,10 @@
 import type { Caller } from '#shared/access/caller.ts'
 import { tiers } from '#shared/domain/memory.ts'
-import { visibilityOf } from '#shared/domain/visibility.ts'
-import { toSharedVaultScope } from '#shared/domain/member-scope.ts'
-import { openSharedEmbedders, undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
+import {
+  openSharedEmbedders,
+  sharedPartition,
+  undefinedIfUnavailable,
+} from '#shared/vault/base/shared-embedders.ts'
 import type { IndexRef, VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import { plainText } from '#shared/models/model-refusal.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
@@ -24,11 +26,7 @@ export async function warmUp(
   const warming = undefinedIfUnavailable(embedQuery(plainText))
   const spaceRefs: IndexRef[] = [{ scope, session, space, dimension }]
   if (memberScope) {
-    const shared = {
-      scope: toSharedVaultScope(memberScope),
-      session: null,
-      audience: visibilityOf(memberScope),
-    }
+    const shared = sharedPartition(memberScope)
     const sharedEmbedders = await openSharedEmbedders({ embedders }, memberScope.orgSpace)
     spaceRefs.push(
       ...sharedEmbedders.map(one => ({ ...shared, space: one.space, dimension: one.dimension })),
