@@ -107,7 +107,7 @@ function needsSessionHeader({ headers, body }: Endpoint): boolean {
 }
 
 /** What the service answers to a tool. */
-export type ToolResponse = { status: number; body: unknown }
+type ToolResponse = { status: number; body: unknown }
 
 const noTrace: ToolResponse = {
   status: 404,

@@ -4,13 +4,18 @@ import type { Endpoint } from '#api/contract/document.ts'
 import { seededRandom } from '#scripts/lab/bench/generated-vectors.ts'
 import { ModelProvider } from '#scripts/lab/prove/model-provider.ts'
 import { modelRequests } from '#scripts/lab/prove/requests/model-requests.ts'
-import type { RequestInput } from '#scripts/lab/prove/requests/request-plan.ts'
-import { buildRequest, planOf, routes, sendersOf } from '#scripts/lab/prove/requests/requests.ts'
+import { buildRequest, routes, sendersOf } from '#scripts/lab/prove/requests/requests.ts'
 import { createTenants } from '#scripts/lab/prove/tenants/create-tenants.ts'
-import { partOfKey, type Tenant } from '#scripts/lab/prove/tenants/tenant.ts'
+import type { Tenant } from '#scripts/lab/prove/tenants/tenant.ts'
 import { startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import { checkText, createTestService } from '#test/support/tenants.ts'
+import {
+  checkText,
+  createTestService,
+  furnishTenant,
+  inputOf,
+  type Whose,
+} from '#test/support/tenants.ts'
 
 /** Requests to each route by each kind of tenant: the table has up to four forms of a request. */
 const rounds = 4
@@ -31,9 +36,6 @@ const victims = await accountOf('victim', 'victim')
 const twins = await accountOf('twin', 'victim')
 const strangers = await accountOf('stranger', 'stranger')
 const controls = await accountOf('control', 'stranger')
-
-/** Where the ids of a request are from, and the words of its questions. */
-type Whose = { word: string; session: string; id: (kind: string) => string }
 
 const victim = tenantOf(victims, 'user')
 const theirs: Whose = {
@@ -64,37 +66,6 @@ function tenantOf(tenants: readonly Tenant[], kind: string, index = 0): Tenant {
   return tenants.filter(one => one.kind === kind)[index]!
 }
 
-const inputOf = (whose: Whose, word: string, random: () => number): RequestInput => ({
-  word,
-  foreignWord: whose.word,
-  foreignSession: whose.session,
-  id: whose.id,
-  destination: () => partOfKey(whose.id('destination'), random),
-  random,
-  origin: service.origin,
-})
-
-/** Gives a tenant one of all that a request makes or names. */
-async function furnish(tenant: Tenant): Promise<void> {
-  // Each makes the table give another form of its requests.
-  for (const random of [0.05, 0.25, 0.5, 0.9].map(number => () => number)) {
-    for (const endpoint of routes) {
-      const plan = planOf(endpoint)
-      const makes = (plan.keeps && !plan.isRare) || endpoint.operation === 'chat'
-      if (!makes || !sendersOf(endpoint).includes(tenant.kind)) continue
-      const id = (kind: string) => tenant.any(kind, random)
-      const input = inputOf(
-        { word: tenant.canary, session: tenant.session, id },
-        tenant.canary,
-        random,
-      )
-      const { path, options } = buildRequest(endpoint, input)
-      const { status, text } = await service.send(tenant.key, path, options)
-      if (status < 300) tenant.addNamed(plan, text)
-    }
-  }
-}
-
 /** Answered by the stand-in, or no part of the contract. */
 const isBeside = ({ operation }: Endpoint): boolean =>
   operation in modelRequests || operation === 'mcp'
@@ -104,7 +75,7 @@ const policy = { method: 'PUT', body: { trace_days: 7 } }
 const [sibling, twin] = [tenantOf(victims, 'user', 1), tenantOf(twins, 'user', 1)]
 for (const account of [victims, twins]) {
   await service.send(tenantOf(account, 'owner').key, '/v1/account/policy', policy)
-  for (const one of account) if (one !== sibling && one !== twin) await furnish(one)
+  for (const one of account) if (one !== sibling && one !== twin) await furnishTenant(service, one)
 }
 
 /** Those of organizations, and what is passed on to a model, too. The operator may see all. */
@@ -132,7 +103,7 @@ async function ask(
     named.push(value)
     return value
   }
-  const input = inputOf({ ...whose, id }, canary, seededRandom(seed))
+  const input = inputOf(service, { ...whose, id }, canary, seededRandom(seed))
   const { path, options } = buildRequest(endpoint, input)
   // What is stored in the background is counted by the next answers.
   const answer = await service.send(

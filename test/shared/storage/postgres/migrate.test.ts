@@ -4,6 +4,7 @@ import pg from 'pg'
 import t from 'tap'
 import { migrate } from '#shared/storage/postgres/migrate.ts'
 import { createTestConfig } from '#test/support/backend.ts'
+import { hashMigrations, readReleaseFacts } from '#test/upgrade/release-dump.ts'
 
 const { databaseUrl } = await createTestConfig(t)
 const client = new pg.Client({ connectionString: databaseUrl })
@@ -44,4 +45,12 @@ t.test('an empty database gets each migration once; a second run changes nothing
   const schema = await readSchema()
   t.same(await migrate(databaseUrl), [])
   t.same(await readSchema(), schema)
+})
+
+t.test('released migrations stay as they are', t => {
+  const hashes = hashMigrations()
+  for (const [file, hash] of Object.entries(readReleaseFacts().migrations)) {
+    t.equal(hashes[file], hash, `${file} was released: a change of the schema is a further file`)
+  }
+  t.end()
 })

@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { contractDocument, type Endpoint } from '#api/contract/document.ts'
+import { version } from '#api/edge/version.ts'
+import { ModelProvider } from '#scripts/lab/prove/model-provider.ts'
+import { modelRequests } from '#scripts/lab/prove/requests/model-requests.ts'
+import { buildRequest, sendersOf } from '#scripts/lab/prove/requests/requests.ts'
+import { createTenants } from '#scripts/lab/prove/tenants/create-tenants.ts'
+import type { Tenant } from '#scripts/lab/prove/tenants/tenant.ts'
+import { release } from '#scripts/release.ts'
+import type { Backend } from '#shared/backend.ts'
+import { createLog } from '#shared/core/log.ts'
+import { startJobWorkers, startTestApi } from '#test/support/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+import {
+  checkText,
+  createTestService,
+  furnishTenant,
+  inputOf,
+  type ServiceAnswer,
+  type TestService,
+} from '#test/support/tenants.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import {
+  readReleaseFacts,
+  restoreDump,
+  writeDump,
+  type ReleasedRequest,
+} from '#test/upgrade/release-dump.ts'
+
+/** Reads that a dump of any age answers: traces end after 7 days, histories of shared memories after 30. */
+const isLasting = ({ method, operation, path }: Endpoint): boolean =>
+  (method === 'GET' || operation === 'search' || operation === 'dateSearch') &&
+  !(operation in modelRequests) &&
+  !path.startsWith('/v1/traces') &&
+  operation !== 'memoryHistory'
+
+if (process.env.RELEASE_DUMP) {
+  t.test('the dump of the release is written', async t => {
+    const provider = new ModelProvider()
+    const env = { ...(await provider.listen()), WEBHOOK_LOOPBACK: 'on' }
+    t.teardown(() => provider.close())
+    const config = await createTestConfig(t, env)
+    const serve = async (t: Test): Promise<[Backend, TestService]> => {
+      const backend = await createTestBackend(t, { config })
+      const { base } = await startTestApi(t, backend)
+      return [backend, await createTestService(t, backend, { base, origin: provider.origin })]
+    }
+    const tenants: Tenant[] = []
+    await t.test('tenants make data of every kind', async t => {
+      const [backend, service] = await serve(t)
+      await startJobWorkers(backend)
+      const counts = { accounts: 1, usersPerAccount: 1, membersPerOrg: 1 }
+      tenants.push(...(await createTenants(service, 'release', counts)))
+      for (const tenant of tenants) await furnishTenant(service, tenant)
+      const { key } = tenants.find(({ kind }) => kind === 'owner')!
+      const body = { key: 'sk-of-the-release' }
+      const path = '/v1/account/provider-keys/openai'
+      t.equal((await service.send(key, path, { method: 'PUT', body })).status, 200)
+      await waitUntilIdle(backend)
+    })
+    // Without workers.
+    const [, reader] = await serve(t)
+    const requests = await readEverything(reader, tenants)
+    const { key, canary } = tenants.find(({ kind }) => kind === 'user')!
+    const pending = { key, text: `${canary} waits for the upgrade` }
+    const body = { messages: [{ role: 'user', content: pending.text }] }
+    t.equal((await reader.send(key, '/v1/memory/ingest', { body })).status, 202)
+    await writeDump(config, { version, requests, pending })
+  })
+} else {
+  t.test('data of the release is read after the upgrade, and its waiting work is done', async t => {
+    const config = await createTestConfig(t)
+    await restoreDump(config)
+    await release(config, createLog('silent', 'test'))
+    const backend = await createTestBackend(t, { config })
+    const { base } = await startTestApi(t, backend)
+    const service = await createTestService(t, backend, { base, origin: base })
+    const { requests, pending } = readReleaseFacts()
+    for (const { key, status, texts, ...request } of requests) {
+      const name = `${request.method} ${request.path}`
+      const answer = await service.send(key, request.path, request)
+      t.equal(answer.status, status, `${name} ${answer.text}`)
+      checkText(request.method, request.path, answer)
+      if (texts) t.same(textsOf(answer), texts, name)
+    }
+    await startJobWorkers(backend)
+    const body = { query: pending.text, limit: 1 }
+    const isStored = async (): Promise<boolean> => {
+      const found = await service.send(pending.key, '/v1/memory/search', { body })
+      return textsOf(found)[0] === pending.text
+    }
+    await waitUntil('the accepted exchange is stored', isStored)
+  })
+}
+
+/** Sends each request that reads, as each tenant that may. */
+async function readEverything(
+  service: TestService,
+  tenants: readonly Tenant[],
+): Promise<ReleasedRequest[]> {
+  const requests: ReleasedRequest[] = []
+  for (const tenant of tenants) {
+    for (const endpoint of Object.values(contractDocument.endpoints).filter(isLasting)) {
+      if (!sendersOf(endpoint).includes(tenant.kind)) continue
+      const random = (): number => 0.3
+      const { canary: word, session, key } = tenant
+      const id = (kind: string): string => tenant.all(kind)[0] ?? randomUUID()
+      const input = inputOf(service, { word, session, id }, word, random)
+      const { path, options } = buildRequest(endpoint, input)
+      const { method = 'GET', headers = {}, body } = options
+      const answer = await service.send(key, path, options)
+      const texts = textsOf(answer)
+      const request = { key, method, path, headers, body, status: answer.status }
+      requests.push({ ...request, ...(texts.length > 0 && { texts }) })
+    }
+  }
+  return requests
+}
+
+/** The texts of memories in an answer. */
+const textsOf = ({ text }: ServiceAnswer): string[] =>
+  [...text.matchAll(/"(?:content|text)":"([^"]*)"/g)].map(([, found]) => found!).toSorted()
