@@ -24,18 +24,18 @@ export function openExchange(
   const isContinuation = request.userTurn?.isToolContinuation ?? false
   // A turn that is first seen at its tool results is stored with them.
   const messages = isContinuation ? request.userTurn!.messages : request.newMessages
-  const said = memoryAccess.store ? messages : []
+  const userMessages = memoryAccess.store ? messages : []
   const { responseWithInput } = call.caller.keyRow.storage
   const storable = responseWithInput ? (request.userTurn?.storable ?? []) : undefined
   const storesReply = memoryAccess.storeReply && storable?.length !== 0
-  if (said.length === 0 && !storesReply) return undefined
+  if (userMessages.length === 0 && !storesReply) return undefined
   return exchanges.open({
     operation: call.idempotentCall.operation,
     owner: call.caller,
     session,
     embeddings: space.model,
     model: prefixedName(call.model),
-    said,
+    userMessages,
     words: wordsKey(call),
     storable,
     verbatim: call.verbatim,
@@ -52,7 +52,7 @@ export function openExchange(
 const keyCharacters = 16 * 1024
 
 /**
- * Identifies what the user said in a turn of this conversation, whatever a client has cut of the history by now;
+ * Identifies the words of the user in a turn of this conversation, whatever a client has cut of the history by now;
  * undefined for a turn without words, such as a picture.
  */
 function wordsKey({ request, conversation, space }: ProxyCall): Buffer | undefined {

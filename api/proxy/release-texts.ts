@@ -12,6 +12,6 @@ export function releaseTexts(
   request.forgetTexts()
   releaseBody(
     ctx,
-    exchange?.said.reduce((sum, { text }) => sum + text.length, 0),
+    exchange?.userTurns.reduce((sum, { text }) => sum + text.length, 0),
   )
 }

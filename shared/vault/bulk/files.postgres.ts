@@ -2,7 +2,7 @@ import type { LineError, PlannedMemory, StagedLine } from '#shared/domain/file-t
 import type { OperationStep } from '#shared/operations/operation-steps.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** What is known of a file when its first bytes arrive. */
+/** The request of a file, complete when its first bytes arrive. */
 export type FileRequest = {
   /** Of an upload; each line of an import names its own. */
   session: string | null

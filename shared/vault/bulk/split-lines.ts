@@ -120,7 +120,7 @@ function utf8Length(line: Uint8Array, digits: number): number {
 const isBlank = (line: Uint8Array): boolean =>
   line.every(byte => byte === 0x20 || byte === 0x09 || byte === carriageReturn)
 
-/** What is wrong with a line that is too long. */
+/** The error of a line that is too long. */
 export const lineTooLong = ({ lineBytesMax }: LineLimits): string =>
   `longer than ${sizeOf(lineBytesMax)}`
 

@@ -25,7 +25,7 @@ export type LineReader = {
   redaction: RedactionPolicy | null
   /** @throws Refusal `invalid` for a line that is not of the right shape. */
   check(value: unknown): StagedLine
-  /** What tells a line from others: a line of the same key is marked as said again. */
+  /** Identifies a line: a second line of the same key is marked as repeated. */
   keyOf(line: StagedLine): string
 }
 
@@ -153,7 +153,7 @@ export function requireLines(lines: number): void {
 }
 
 /**
- * The checked line, or what is wrong with it.
+ * The checked line, or its error.
  *
  * @param seenKeys the keys of earlier lines; the key of this line is added
  */

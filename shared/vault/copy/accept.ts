@@ -39,7 +39,7 @@ export async function acceptCopy(
 ): Promise<void> {
   const { operation, kind, destination, model, graftQuery, awaited } = copy
   const { account, keyHash, scope, maskedKey, keyRow } = caller
-  // A query is no text to be stored, so no policy refuses it: what is kept of it is redacted.
+  // A query is no text to be stored, so no policy refuses it: its stored form is redacted.
   const kinds = new Set(keyRow.redaction?.kinds)
   const request: CopyRequest = {
     source: scope.vault,

@@ -79,7 +79,7 @@ export async function acceptClearing(
         session,
         // The job counts the memories.
         total: 0,
-        // What is cleared is invisible already: it cannot be cancelled.
+        // Cleared memories are invisible already: the work cannot be cancelled.
         started: true,
         billing: 'never',
       },

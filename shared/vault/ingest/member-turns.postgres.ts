@@ -22,7 +22,7 @@ export async function insertTurns(
     saidAt: number
     /** Characters that are not extracted from. */
     leftOut: number
-    /** Tags of the shared memories that the model was told. */
+    /** Tags of the shared memories in the prompt. */
     inheritedTags?: readonly string[]
   }[],
   quietSeconds = 0,

@@ -29,17 +29,17 @@ type ExchangeRow = Exchange & {
   /** The embedding model it will be stored with. */
   embeddings: string
   /** The user's turns, stored with or without an answer. */
-  said: Turn[]
+  userTurns: Turn[]
 }
 
-export type NewExchangeRow = Omit<ExchangeRow, 'said'> & {
+export type NewExchangeRow = Omit<ExchangeRow, 'userTurns'> & {
   /** Large turns were written as JSON before. */
-  said: Turn[] | JsonBytes
-  /** Hash of the user's turn, see `unanswered_turns`; left out where nothing is said. */
+  userTurns: Turn[] | JsonBytes
+  /** Hash of the user's turn, see `unanswered_turns`; left out without a user turn. */
   turn?: Buffer | undefined
-  /** Hash of the words of the turn, of whatever history; left out where nothing is said in words. */
+  /** Hash of the words of the turn, whatever the history; left out for turns without words. */
   words?: Buffer | undefined
-  /** The call brings results of tools: an earlier call has stored what is said, if one came here. */
+  /** The call brings results of tools: an earlier call has stored the turn, if one came here. */
   isContinuation?: boolean
 }
 
@@ -69,16 +69,18 @@ export async function insertOpenExchanges(
     key_hash: keyHash.toString('hex'),
     turn: turn?.toString('hex') ?? null,
   }))
-  const written = rows.flatMap(({ said }) => (said instanceof JsonBytes ? [said] : []))
+  const written = rows.flatMap(({ userTurns }) =>
+    userTurns instanceof JsonBytes ? [userTurns] : [],
+  )
   const { rows: inserted } = await query<{ operation: string; empty: boolean }>(
     `with asked as (
        select i.operation, i.account, i.vault, decode(i.key_hash, 'hex') as key_hash, i.session,
-              v.epoch, coalesce(s.epoch, 0) as session_epoch, i.embeddings, i.model, i.said, i.expires_at, i.shares, i.metadata,
+              v.epoch, coalesce(s.epoch, 0) as session_epoch, i.embeddings, i.model, i."userTurns" as user_turn, i.expires_at, i.shares, i.metadata,
               decode(i.turn, 'hex') as turn, decode(i.words, 'hex') as words,
               coalesce(i."isContinuation", false) as continues,
               row_number() over (partition by i.vault, i.turn order by i.operation) as nth
        from json_to_recordset($1::json) as i(
-         operation uuid, account uuid, vault uuid, key_hash text, session text, embeddings text, model text, said jsonb,
+         operation uuid, account uuid, vault uuid, key_hash text, session text, embeddings text, model text, "userTurns" jsonb,
          turn text, words text, "isContinuation" boolean, expires_at timestamptz, shares boolean, metadata jsonb)
        join vaults v on v.id = i.vault
        left join sessions s on s.vault = i.vault and s.session = i.session
@@ -113,7 +115,7 @@ export async function insertOpenExchanges(
      insert into open_exchanges (operation, account, vault, key_hash, session, epoch, session_epoch,
                                  embeddings, model, user_turn, turn, expires_at, shares, metadata)
      select a.operation, a.account, a.vault, a.key_hash, a.session, a.epoch, a.session_epoch,
-            a.embeddings, a.model, case when w.operation is null then a.said else '[]' end, a.turn,
+            a.embeddings, a.model, case when w.operation is null then a.user_turn else '[]' end, a.turn,
             a.expires_at, a.shares, a.metadata
      from asked a left join written w using (operation)
      on conflict (operation) do update set renewed_at = now()
@@ -123,8 +125,8 @@ export async function insertOpenExchanges(
   )
   const empty = new Map(inserted.map(row => [row.operation, row.empty]))
   return rows.map(
-    ({ operation, said }) =>
-      (said instanceof JsonBytes || said.length > 0) && empty.get(operation) === true,
+    ({ operation, userTurns }) =>
+      (userTurns instanceof JsonBytes || userTurns.length > 0) && empty.get(operation) === true,
   )
 }
 
@@ -213,7 +215,7 @@ export async function listAbandonedExchanges(
 ): Promise<ExchangeRow[]> {
   type Row = ExchangeRow & { end: Date | null }
   const { rows } = await query<Row>(
-    `select operation, account, vault, key_hash as "keyHash", session, embeddings, model, user_turn as said,
+    `select operation, account, vault, key_hash as "keyHash", session, embeddings, model, user_turn as "userTurns",
             expires_at as "end", shares, metadata
      from open_exchanges where renewed_at < now() - make_interval(secs => $1)
      order by renewed_at limit $2`,
@@ -269,14 +271,14 @@ export async function saveStep(
     turn,
     operation,
     call,
-    said,
+    userTurns,
   }: {
     vault: string
     turn: Buffer
 
     operation: string
     call: string
-    said: readonly Turn[]
+    userTurns: readonly Turn[]
   },
 ): Promise<void> {
   await query(
@@ -290,7 +292,7 @@ export async function saveStep(
             expires_at, shares, metadata, true, now() + make_interval(secs => $6)
      from open_exchanges where operation = $4
      on conflict (operation) do nothing`,
-    [vault, turn, operation, call, JSON.stringify(said), stepSeconds],
+    [vault, turn, operation, call, JSON.stringify(userTurns), stepSeconds],
     'open-exchanges.save-step',
   )
 }

@@ -41,9 +41,9 @@ const firstPauseMs = 250
 const longestPauseMs = 15_000
 
 /** A model call about to be made. */
-type ExchangeToOpen = Omit<OpenExchange, 'said' | 'storesReply'> & {
+type ExchangeToOpen = Omit<OpenExchange, 'userTurns' | 'storesReply'> & {
   /** Of a call that continues a turn those of the turn, in case no call before it brought them. */
-  said: readonly Message[]
+  userMessages: readonly Message[]
   /** 32-byte hash of what the user says in the turn, of whatever history. */
   words?: Buffer | undefined
   /**
@@ -51,7 +51,7 @@ type ExchangeToOpen = Omit<OpenExchange, 'said' | 'storesReply'> & {
    * anyway.
    */
   storable?: readonly Message[] | undefined
-  /** Turns before it without a final reply, and how many of `said` each repeats. */
+  /** Turns before it without a final reply, and how many of `userMessages` each repeats. */
   unansweredBefore?: readonly { turn: Buffer; messages: number }[]
 }
 
@@ -100,9 +100,9 @@ export class OpenExchanges {
     const toStored = (messages: readonly Message[]): Promise<readonly Turn[]> =>
       redactOrSkipTurnsAside(owner.keyRow?.redaction ?? null, toStorableTurns(messages))
     const repeated = await this.#endEarlierTurns(exchange)
-    const storedTurns = await toStored(exchange.said.slice(repeated))
-    const said = storedTurns.map(userTurn => ({ at, ...userTurn }))
-    const textLength = said.reduce((sum, { text }) => sum + text.length, 0)
+    const storedTurns = await toStored(exchange.userMessages.slice(repeated))
+    const userTurns = storedTurns.map(userTurn => ({ at, ...userTurn }))
+    const textLength = userTurns.reduce((sum, { text }) => sum + text.length, 0)
     const isStored = await this.#insert({
       operation,
       account: owner.account,
@@ -111,16 +111,20 @@ export class OpenExchanges {
       session,
       embeddings,
       model,
-      said: await toLargeJson(said, textLength),
+      userTurns: await toLargeJson(userTurns, textLength),
       expiresAt,
       shares,
       metadata,
-      ...(said.length > 0 && { turn, words, isContinuation: turn !== undefined && isContinuation }),
+      ...(userTurns.length > 0 && {
+        turn,
+        words,
+        isContinuation: turn !== undefined && isContinuation,
+      }),
     })
     this.#open.add(operation)
     this.#renewTimer ??= setInterval(() => this.#renew(), renewMs).unref()
     const storesReply = storable === undefined || (await toStored(storable)).length > 0
-    return { ...exchange, said: isStored ? [] : said, storesReply }
+    return { ...exchange, userTurns: isStored ? [] : userTurns, storesReply }
   }
 
   /** @returns how many of the messages were stored with earlier calls. */
@@ -194,7 +198,7 @@ export type OpenExchange = Exchange & {
   /** The embedding model it will be stored with. */
   embeddings: string
   /** The user's turns; empty when an earlier call for the same turn has stored them. */
-  said: readonly Turn[]
+  userTurns: readonly Turn[]
   /** False where the answer is stored only with its input, and nothing of that is. */
   storesReply?: boolean
   /** The answer is stored as it came, with its marks of thoughts and calls of tools. */
@@ -229,7 +233,7 @@ async function storeExchange(
   const isStep = completion.isStep === true && exchange.turn !== undefined
   if (isStep && reply.length > 0) await keepStep(backend.postgres.query, exchange, reply)
   const answer = isStep ? [] : reply.map(toMessage)
-  const messages = [...exchange.said.map(toMessage), ...answer]
+  const messages = [...exchange.userTurns.map(toMessage), ...answer]
   const { inputTokens, outputTokens, recalledTokens, inheritedTags = [] } = completion
   const usage = { inputTokens, outputTokens, recalledTokens }
   const endsLoop = exchange.isContinuation && !isStep && !completion.unanswered
@@ -269,14 +273,14 @@ async function storeExchange(
 const keepStep = (
   query: Query,
   { operation: call, owner, turn }: OpenExchange,
-  said: readonly Turn[],
+  userTurns: readonly Turn[],
 ): Promise<void> =>
   saveStep(query, {
     vault: owner.scope.vault,
     turn: turn!,
     operation: copyIdOf(call, 0, 'step'),
     call,
-    said,
+    userTurns,
   })
 
 function parseAnswerTurns(

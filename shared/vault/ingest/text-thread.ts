@@ -10,12 +10,12 @@ import {
 /** Messages to redact and to cut, or turns to redact. */
 export type ThreadTask = { redaction: RedactionPolicy | null } & (
   | { messages: readonly Message[] }
-  | { said: readonly Turn[] }
+  | { userTurns: readonly Turn[] }
 )
 
 export type ThreadResult = {
   turns?: ChunkedTurn[]
-  said?: Turn[]
+  userTurns?: Turn[]
   messages?: readonly Message[]
 }
 
@@ -40,12 +40,12 @@ export async function chunkMessagesAside(
 /** As `redactOrSkipTurns`; longer texts in the thread. */
 export async function redactOrSkipTurnsAside(
   redaction: RedactionPolicy | null,
-  said: readonly Turn[],
+  userTurns: readonly Turn[],
 ): Promise<readonly Turn[]> {
-  if (!redaction) return said
-  const characters = said.reduce((sum, { text }) => sum + text.length, 0)
-  if (characters <= inlineCharactersMax) return redactOrSkipTurns(redaction, said)
-  return (await thread.ask({ redaction, said })).said!
+  if (!redaction) return userTurns
+  const characters = userTurns.reduce((sum, { text }) => sum + text.length, 0)
+  if (characters <= inlineCharactersMax) return redactOrSkipTurns(redaction, userTurns)
+  return (await thread.ask({ redaction, userTurns })).userTurns!
 }
 
 const thread = new WorkerThread<ThreadTask, ThreadResult>(

@@ -5,7 +5,7 @@ import type { ThreadResult, ThreadTask } from '#shared/vault/ingest/text-thread.
 
 /** The thread of `text-thread.ts`. */
 serveThread(async ({ redaction, ...task }: ThreadTask): Promise<ThreadResult> => {
-  if ('said' in task) return { said: redactOrSkipTurns(redaction, task.said) }
+  if ('userTurns' in task) return { userTurns: redactOrSkipTurns(redaction, task.userTurns) }
   const chunked = await chunkMessages(redaction, task.messages)
   // Unchanged messages need not be copied back.
   return { turns: chunked.turns, ...(redaction && { messages: chunked.messages }) }

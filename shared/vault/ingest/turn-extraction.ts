@@ -12,7 +12,7 @@ import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
 export type ExtractionInput = {
   session: string | null
   parts: ExtractionPart[]
-  /** Tags of the shared memories that the model was told. */
+  /** Tags of the shared memories in the prompt. */
   inheritedTags: readonly string[]
 }
 

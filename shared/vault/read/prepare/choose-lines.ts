@@ -37,7 +37,7 @@ export function leaveOutWeakRest<
 const isLikely = ({ evidence = 0 }: { evidence?: number | undefined }): boolean =>
   evidence >= unlikelyEvidence
 
-/** Longer memories are told by their best passage. In tokens. */
+/** Of longer memories, in tokens, a block contains the best passage. */
 const wholeTokensMax = 160
 /** Tokens of the times and the speaker of a line. */
 const lineTokens = 24
@@ -71,7 +71,7 @@ export function chooseLines(
   return chosen
 }
 
-/** Tokens of what is told of a memory. */
+/** Tokens of the part of a memory that a block contains. */
 const told = (memory: ContextMemory): number =>
   memory.passage ? Math.min(memory.tokens, countTokens(tellText(memory))) : memory.tokens
 
@@ -101,10 +101,10 @@ function laterMemory(found: readonly RecalledMemory[]): string | undefined {
   return last && last.at - answers[0]!.at >= DAY_MS ? last.id : undefined
 }
 
-/** How a memory was told: the part of its text in characters, and whether it is marked as later. */
+/** The part of a memory in a block, in characters, and whether it is marked as later. */
 export type RecalledLine = { id: string; from?: number; to?: number; later?: boolean }
 
-/** Memories with the parts of them that a block told. */
+/** Memories with the parts of them that a block contained. */
 export function asTold(
   memories: readonly Memory[],
   lines: readonly RecalledLine[],

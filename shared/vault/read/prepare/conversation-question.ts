@@ -20,7 +20,7 @@ export type ConversationQuestion = {
 const questionCharacters = 8_000
 const backgroundCharacters = 2_000
 
-/** Reads of a conversation what is recalled for. */
+/** Reads the question, its background and all texts of a conversation. */
 export function readConversationQuestion(messages: readonly Message[]): ConversationQuestion {
   const turns = recentTurns(messages)
   const index = questionTurnIndex(turns)

@@ -47,12 +47,12 @@ export type PreparedContext = {
   /** The memories of the block in the order of its lines, and the time of its ages: they give the same block. */
   ids: string[]
   lines: RecalledLine[]
-  /** What its memories were ranked by, in the order of the block; of a block that is told again: empty. */
+  /** What its memories were ranked by, in the order of the block; empty for a rebuilt block. */
   ranking: RecalledMemory[]
   /** Tags of the shared memories in it. */
   tags: string[]
   at: number
-  /** How likely the answer is in the block, 0 to 1; of a block that is told again it is unknown: 0. */
+  /** How likely the answer is in the block, 0 to 1; 0, unknown, for a rebuilt block. */
   confidence: number
   /** Null when there is a block. */
   abstained: AbstentionReason | null
@@ -275,7 +275,7 @@ const prepareBounds = ({
     ? { limit: densityLimits[density], tokensMax: densityTokens[density] }
     : { limit, tokensMax: Math.max(densityTokens.default, limit * tokensPerMemory) }
 
-/** What it asks of memories beside having to do with the conversation. */
+/** The filters of a request. */
 const filtersOf = ({
   tiers,
   importance,

@@ -25,7 +25,7 @@ export type ProfileSource = {
   ): Promise<{ changed: string[]; statements: StatementsById } | null>
 }
 
-/** The statements of a partition at a revision. They never change: what is made of them can be kept. */
+/** The statements of a partition at a revision. They never change: results derived from them can be kept. */
 export type ProfileStatements = {
   epoch: number
   revision: number
@@ -39,7 +39,7 @@ const statementsMax = 200_000
 const partitionStatementsMax = 100_000
 /** A partition that was too large is looked at again after so long, or once it was cleared. */
 const tooLargeMs = 600_000
-/** Of an entry beside its statements. */
+/** Of an entry, in addition to its statements. */
 const entryWeight = 5
 
 /** Reading a very large vault takes longer: the request ends, the reading goes on. */
@@ -80,7 +80,7 @@ export class ProfileCache {
     }
   }
 
-  /** Drops what is known of a vault. */
+  /** Drops the statements of a vault. */
   forget(vault: string): void {
     for (const key of this.#entries.keys()) {
       if (key.startsWith(`${vault}\n`)) this.#entries.delete(key)

@@ -84,7 +84,7 @@ const statementsIn = ({ id, text, at, speaker, ...line }: UserLine): StoredState
     ...((speaker ?? line.author) !== undefined && { speaker: speaker ?? line.author }),
   }))
 
-/** What a person said, word for word. */
+/** A memory of a person's own words. */
 type UserLine = {
   id: string
   text: string
@@ -99,7 +99,7 @@ type UserLine = {
 
 const fields = { text: 1, at: 1, speaker: 1, expires_at: 1, tags: 1, author: 1 } as const
 
-/** 100,000 lines are read in about 2 s; reading goes on while callers are told to come back. */
+/** 100,000 lines are read in about 2 s; reading goes on after callers were refused. */
 const readWithinMs = 120_000
 const batchRows = 200
 

@@ -83,7 +83,7 @@ type BuiltRows = { live: string; rows: Promise<readonly ProfileRow[]> }
 
 /** The rows of some statements that were asked for last, for each set of them: built once for each change. */
 const builtRows = new WeakMap<readonly StoredStatement[], BuiltRows[]>()
-/** What is known now, and what was known at one moment. */
+/** For now, and for one moment of the past. */
 const builtRowsMax = 2
 
 function profileRows(

@@ -44,7 +44,7 @@ const unauthorizedCode = 13
 
 type IndexSearchOptions = {
   listeners: NearestListeners
-  /** Whether the deployment has said that it has no vector search. */
+  /** The deployment has no vector search. */
   isMissing: boolean
   /** Memories that were stored in the last minutes, which the index may not have yet. */
   recent: RecentMemories

@@ -50,7 +50,7 @@ export type RecallQuestion = MemoryFilter & {
   onEmptyTime?: (() => void) | undefined
 }
 
-/** What a request asks of memories beside having to do with its words. */
+/** What a request asks of memories besides its words. */
 export type RecallFilters = MemoryFilter & Pick<RecallQuestion, 'minScore' | 'asOf'>
 
 /** A row, and the part of the vault it comes from. */
@@ -150,7 +150,7 @@ async function rankIn(
 }
 
 /**
- * The parts of the text to search for, the most telling one first; names have no vector. Without any, the text
+ * The parts of the text to search for, the most specific one first; names have no vector. Without any, the text
  * as it is, unless only relevant rows are wanted.
  */
 async function embedQuestions(

@@ -6,7 +6,7 @@ export type Retrieval = {
   request: 'search' | 'prepare' | 'date-search'
   /** Ids of the shared memories in the answer, best first. */
   returned: readonly string[]
-  /** What was asked; null: all of a span of time, or a block that is told again. */
+  /** The question; null: all of a span of time, or a rebuilt block. */
   question: RetrievalQuestion | null
 }
 

@@ -38,7 +38,7 @@ export type IndexBackend = {
   now: () => number
 }
 
-/** What is searched for. */
+/** A search. */
 type SearchedText = MemoryFilter & {
   text: string
   limit: number
@@ -52,7 +52,7 @@ type SearchedText = MemoryFilter & {
 
 type IndexRequest = Pick<IndexRef, 'scope' | 'session' | 'audience'> & {
   embedder: Embedder
-  /** Of the parts of the text, the most telling one first; at least one. */
+  /** Of the parts of the text, the most specific one first; at least one. */
   vectors: readonly Float32Array[]
   question: SearchedText
 }

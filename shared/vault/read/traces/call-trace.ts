@@ -4,7 +4,7 @@ import type { MatchReason } from '#shared/search/ranking/signals.ts'
 import type { AbstentionReason } from '#shared/vault/read/prepare/prepare.ts'
 import type { RecalledLine } from '#shared/vault/read/prepare/choose-lines.ts'
 
-/** What a model call was told, and what its request became on the way to the provider. No word of either. */
+/** The memories in a model call, and the changes of its request on the way to the provider. Holds no text. */
 export type CallTrace = {
   /** The API format of the call. */
   format: 'openai' | 'responses' | 'anthropic' | 'google'
@@ -45,7 +45,7 @@ export type TracedBlock = {
   at: number
   /** In the order of its lines. */
   ids: string[]
-  /** Those that were not told whole or are marked. */
+  /** Those that are not whole or are marked. */
   lines: RecalledLine[]
   /** For each line 8 hex digits of its digest. */
   marks: string

@@ -21,7 +21,7 @@ export type TracedLine = {
   id: string
   /** `gone`: deleted, expired, or not to be seen by the caller. */
   state: 'same' | 'changed' | 'gone'
-  /** As it was told, or its tombstone. */
+  /** As it stood in the block, or its tombstone. */
   line: string
 }
 

@@ -19,7 +19,7 @@ export type RecalledTurn = {
   at: number
   /** How many parts of the message precede the block. */
   place: number
-  /** Those that were not told whole or are marked. */
+  /** Those that are not whole or are marked. */
   lines: RecalledLine[]
   /** Of the block's bytes; null where there is no block. */
   digest: Buffer | null

@@ -113,7 +113,7 @@ t.test('of a session, when the vault was cleared since: what came after both sta
     session: 'trip',
     embeddings: 'local',
     model: 'openai/gpt-5',
-    said: [{ role: 'user', content: 'bison in a call' }],
+    userMessages: [{ role: 'user', content: 'bison in a call' }],
   })
   await backend.postgres.query(
     `insert into call_traces (id, vault, epoch, session, session_epoch, expires_at, trace)

@@ -28,8 +28,8 @@ async function opened(text: string | null, session: string | null = null) {
   const key = await buildKey(backend)
   const owner = await resolveCaller(backend, key)
   const operation = mintId()
-  const said = text === null ? [] : [{ role: 'user', content: text }]
-  const exchange = await exchanges.open({ ...plainCall, operation, owner, session, said })
+  const userMessages = text === null ? [] : [{ role: 'user', content: text }]
+  const exchange = await exchanges.open({ ...plainCall, operation, owner, session, userMessages })
   const stored = async () => {
     await waitUntil('nothing is on its way', async () => {
       const { rows } = await query<{ n: number }>(
@@ -75,7 +75,7 @@ t.test('what was said is written down at once, as texts, and stored with the ans
     ...plainCall,
     operation,
     owner,
-    said: [
+    userMessages: [
       {
         role: 'user',
         content: [{ type: 'text', text: 'Look \u0000 \uD800' }, image],
@@ -119,7 +119,7 @@ t.test('nothing to store: forgotten, and counted', async t => {
 t.test('words that leave no memory: forgotten, and counted, closed or swept', async t => {
   const blank = [{ role: 'user' as const, text: ' \n ' }]
   const closed = await opened('Blank')
-  await exchanges.close({ ...closed.exchange, said: blank }, { ...heard, text: null }, 2_000)
+  await exchanges.close({ ...closed.exchange, userTurns: blank }, { ...heard, text: null }, 2_000)
   t.equal(await rowOf(closed.operation), undefined)
   t.equal(await readBill(backend, closed.operation), 100)
   t.same(await closed.stored(), [])
@@ -226,7 +226,7 @@ const sentAgain = async (key: string, turn: Buffer, from = backend) =>
     ...plainCall,
     operation: mintId(),
     owner: await resolveCaller(backend, key),
-    said: [{ role: 'user', content: `Turn ${turn.toString('hex')}` }],
+    userMessages: [{ role: 'user', content: `Turn ${turn.toString('hex')}` }],
     turn,
   })
 
@@ -236,17 +236,17 @@ const failed = { ...heard, text: null, unanswered: true }
 t.test('a turn that is not answered is written once, and again when it is over', async t => {
   const key = await buildKey(backend)
   const [turn] = turns as [Buffer]
-  const written = async () => (await sentAgain(key, turn)).said.length
+  const written = async () => (await sentAgain(key, turn)).userTurns.length
   const first = await sentAgain(key, turn)
-  t.equal(first.said.length, 1)
+  t.equal(first.userTurns.length, 1)
   t.equal(await written(), 0, 'while it is under way')
   await query('delete from open_exchanges where operation <> $1', [first.operation])
   await exchanges.close(first, failed, 60_000)
   const second = await sentAgain(key, turn)
-  t.equal(second.said.length, 0)
+  t.equal(second.userTurns.length, 0)
   await exchanges.close(second, failed, 60_000)
   const third = await sentAgain(key, turn)
-  t.equal(third.said.length, 0)
+  t.equal(third.userTurns.length, 0)
   await exchanges.close(third, heard, 60_000)
   t.equal(await written(), 1, 'it has been answered')
 })
@@ -261,7 +261,7 @@ t.test('turns sent again by many at once, in two processes, fail no request', as
         order.map(turn => sentAgain(key, turn, copy % 2 === 0 ? backend : other)),
       ).flat(),
     )
-    const written = opened.filter(({ said }) => said.length > 0).length
+    const written = opened.filter(({ userTurns }) => userTurns.length > 0).length
     if (round === 0) t.ok(written >= turns.length, 'none is lost')
     await Promise.all(
       opened.map((exchange, index) =>
@@ -272,5 +272,5 @@ t.test('turns sent again by many at once, in two processes, fail no request', as
   const stored = async () =>
     new Set((await readDocuments(backend, key)).map(({ text }) => text)).size === turns.length
   await waitUntil('all are stored', stored)
-  t.match((await sentAgain(key, turns[4]!)).said, [])
+  t.match((await sentAgain(key, turns[4]!)).userTurns, [])
 })
