@@ -1,8 +1,5 @@
 import type { Config } from '#shared/core/config.ts'
-import {
-  resolveDefaultEmbeddingModel,
-  type DefaultEmbeddingModel,
-} from '#shared/vault/reembed/default-embedding-model.ts'
+import { resolveDefaultEmbeddingModel, type DefaultEmbeddingModel } from '#shared/vault/reembed/default-embedding-model.ts'
 import { createEmbedders } from '#shared/models/embedders.ts'
 import type { Log } from '#shared/core/log.ts'
 import { openMongo, type Mongo } from '#shared/storage/mongo/connect.ts'
@@ -10,7 +7,7 @@ import { createIndexes } from '#shared/storage/mongo/indexes.ts'
 import { requestSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
 import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
 import { migrate } from '#shared/storage/postgres/migrate.ts'
-import { migrateQueue } from '#shared/storage/queue/migrate-queue.ts'
+import { migrateQueue } from '#shared/storage/queue/boss.ts'
 
 /**
  * Brings both stores to this version: SQL migrations, the queue's schema and queues, MongoDB indexes,

@@ -157,7 +157,7 @@ export async function openBackend(
   }
 }
 
-type Stores = Pick<Backend, 'config' | 'postgres' | 'mongo' | 'queue' | 'memories'> & {
+type OpenedStores = Pick<Backend, 'config' | 'postgres' | 'mongo' | 'queue' | 'memories'> & {
   /** Embedding models of the vaults that exist. */
   modelsInUse: ReadonlySet<string>
 }
@@ -168,7 +168,7 @@ async function openStores(
   log: Log,
   role: BackendRole,
   queuePace?: QueuePace,
-): Promise<Stores> {
+): Promise<OpenedStores> {
   const postgres = openPostgres(config.databaseUrl, {
     max: 10,
     onError: error => log.warn({ err: error }, 'postgres.connection-lost'),
@@ -194,7 +194,7 @@ async function openStores(
 }
 
 /** What finds memories, behind the breaker of MongoDB. */
-async function createReads({ config, postgres, mongo, memories, queue }: Stores, log: Log) {
+async function createReads({ config, postgres, mongo, memories, queue }: OpenedStores, log: Log) {
   const storeBreaker = new Breaker({
     name: 'mongodb',
     probe: () => mongo.ping(),
@@ -233,7 +233,7 @@ async function createReads({ config, postgres, mongo, memories, queue }: Stores,
 /** What embeds texts, and what calls the providers of chat models. */
 type Models = Pick<Backend, 'embedders' | 'queryVectors' | 'catalog' | 'upstream'>
 
-function createModels({ config, modelsInUse, postgres, queue }: Stores, log: Log): Models {
+function createModels({ config, modelsInUse, postgres, queue }: OpenedStores, log: Log): Models {
   const calibrator = new Calibrator(postgres, log)
   return {
     embedders: createEmbedders(config, modelsInUse, queue.held.onChange, calibrator),

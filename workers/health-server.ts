@@ -3,11 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { withKeyedMutex } from '#shared/core/keyed-mutex.ts'
-import {
-  basicAuthPassword,
-  isOperatorCredential,
-  operatorAuthChallenge,
-} from '#shared/access/operator.ts'
+import { basicAuthPassword, isOperatorCredential, operatorAuthChallenge } from '#shared/access/admin.ts'
 import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
 import { createReadinessCheck, presentReadiness } from '#shared/operations/readiness.ts'
 

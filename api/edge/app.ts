@@ -1,5 +1,5 @@
 import Koa, { type Context, type Middleware } from 'koa'
-import { hideOrgPaths } from '#api/edge/admin-auth.ts'
+import { hideOrgPaths } from '#api/edge/auth.ts'
 import { handleErrors, sendError, sendNoSuchEndpoint } from '#api/edge/errors.ts'
 import { RateLimiter, type Quotas } from '#api/edge/rate-limit.ts'
 import { rememberStaticRoutes } from '#api/edge/static-routes.ts'

@@ -9,10 +9,9 @@ import {
   unclaimed,
   type RequestClaim,
 } from '#api/edge/request-idempotency.ts'
-import { sendInputNotes } from '#api/edge/input-notes.ts'
+import { sendInputNotes, parseQuery } from '#api/edge/request.ts'
 import { setAcceptedHeaders } from '#api/edge/operation-response.ts'
 import { checkParameters } from '#api/edge/query-parameters.ts'
-import { parseQuery } from '#api/edge/request.ts'
 import { contract, type Route } from '#api/contract/contract.ts'
 import { fieldsOf, type Endpoint } from '#api/contract/document.ts'
 import type { Endpoints } from '#api/contract/generated/types.ts'

@@ -13,7 +13,7 @@ import {
   type IdempotentRequest,
 } from '#shared/operations/idempotency.postgres.ts'
 
-type Stores = Pick<Backend, 'postgres' | 'seal'>
+type ClaimBackend = Pick<Backend, 'postgres' | 'seal'>
 
 const keyLengthMax = 256
 
@@ -42,7 +42,7 @@ export type ClaimOutcome<Response> =
  *   and when its response was erased.
  */
 export async function claimIdempotencyKey<Response>(
-  stores: Stores,
+  stores: ClaimBackend,
   request: IdempotentRequest,
   lockSeconds?: number,
 ): Promise<ClaimOutcome<Response>> {
@@ -79,7 +79,7 @@ export async function claimIdempotencyKey<Response>(
 
 /** The response stored for a request; undefined when there is none. */
 export async function findStoredResponse<Response>(
-  stores: Stores,
+  stores: ClaimBackend,
   request: IdempotentRequest,
 ): Promise<Response | undefined> {
   const sealed = await findIdempotentResponse(stores.postgres.query, request)
@@ -92,11 +92,11 @@ export class IdempotencyClaim<Response> {
   readonly operation: string
   /** False when an earlier request claimed the key and ended without an answer. */
   readonly isFirstAttempt: boolean
-  readonly #stores: Stores
+  readonly #stores: ClaimBackend
   readonly #request: IdempotentRequest
 
   constructor(
-    stores: Stores,
+    stores: ClaimBackend,
     {
       operation,
       isFirstAttempt,
@@ -136,7 +136,7 @@ export class IdempotencyClaim<Response> {
 
 /** @throws Refusal `conflict` for an erased one. */
 const unsealResponse = <Response>(
-  { seal }: Stores,
+  { seal }: ClaimBackend,
   request: IdempotentRequest,
   sealed: string,
 ): Response => {

@@ -9,8 +9,8 @@ import {
   createLimiter,
   type Limiter,
   type RateLimitResult,
+  type Quota,
 } from '#shared/access/rate-limit/limiter.ts'
-import type { Quota } from '#shared/access/rate-limit/quota.ts'
 import type { Log } from '#shared/core/log.ts'
 import { createPointStore } from '#shared/access/rate-limit/rate-limit-store.postgres.ts'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Context, Middleware } from 'koa'
 import { LRUCache } from 'lru-cache'
-import { isOrgPath } from '#api/edge/admin-auth.ts'
+import { isOrgPath } from '#api/edge/auth.ts'
 import {
   claimIdempotencyKey,
   findStoredResponse,

@@ -6,6 +6,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import type { InputNotes } from '#shared/core/lenient-input.ts'
 import type { Shape } from '#shared/core/shape.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
+import { maskKeys } from '#shared/access/key.ts'
 
 /**
  * The checked query parameters that the shape lists, converted to their types. An empty value is absence, but where
@@ -121,3 +122,75 @@ export function decodeHeader(raw: string): string {
   const bytes = Buffer.from(raw, 'latin1')
   return isUtf8(bytes) ? bytes.toString('utf8') : raw
 }
+
+/** The session of a request that reads and stores memory. */
+export type SessionSpace = {
+  /** The session whose memories are used beside the core; null: the core alone. */
+  session: string | null
+  /** The id that the client gave, which names the conversation. */
+  conversation: string | null
+}
+
+/**
+ * The session of a request, and whether it has memories of its own. With `core` (`X-Memory-Sessions`, or the
+ * query's `sessions`) the id names the conversation, and what is said lives in the core. This is the default
+ * for ids that a program sends of itself: they would divide a person's memory by the program's windows.
+ *
+ * @throws Refusal `invalid` for another value, and what `resolveSession` throws.
+ */
+export function resolveSessionSpace(
+  ctx: Context,
+  {
+    inBody,
+    query = {},
+  }: {
+    inBody?: string | null | undefined
+    query?: { session_id?: string | undefined; sessions?: string | undefined }
+  } = {},
+): SessionSpace {
+  const conversation = resolveSession(ctx, inBody, query.session_id)
+  const asked = new Set([parseSessionsHeader(ctx), query.sessions])
+  const isNamed = Boolean(inBody || query.session_id)
+  const isCore = asked.has('core') || (!asked.has('apart') && !isNamed && isProgramsOwnSession(ctx))
+  return { session: isCore ? null : conversation, conversation }
+}
+
+function parseSessionsHeader(ctx: Context): string | undefined {
+  const value = ctx.get('X-Memory-Sessions').trim().toLowerCase()
+  if (value === '') return undefined
+  if (value === 'core' || value === 'apart') return value
+  throw new Refusal(
+    'invalid',
+    'X-Memory-Sessions must be one of core, apart',
+    'Leave it out: sessions then have memories of their own',
+  )
+}
+
+/** opencode sends an id of each of its sessions to every provider, for its own purposes. */
+const isProgramsOwnSession = (ctx: Context): boolean =>
+  /^ses_\w+$/.test(ctx.get('X-Session-ID')) &&
+  (/\bopencode\b/i.test(ctx.get('User-Agent')) || ctx.get('X-Session-Affinity') !== '')
+
+/** The origin under which a client reached the service, behind a router that ends TLS too. */
+export function publicOrigin(ctx: Context): string {
+  const forwarded = ctx.get('x-forwarded-proto').toLowerCase()
+  const protocol = /^https?$/.test(forwarded) ? forwarded : ctx.protocol
+  return `${protocol}://${ctx.host}`
+}
+
+/**
+ * Tells in the headers of an answer what of its request was not taken as it was sent: `X-Memory-Ignored-Fields`
+ * names unknown fields and parameters, `X-Memory-Clamped` what was brought to its bound.
+ */
+export function sendInputNotes(ctx: Context, { ignored, clamped }: InputNotes): void {
+  if (ignored.size > 0) ctx.set('X-Memory-Ignored-Fields', [...ignored].map(toToken).join(', '))
+  if (clamped.size === 0) return
+  const bounds = [...clamped].map(([name, bound]) => `${name}=${bound}`)
+  ctx.set('X-Memory-Clamped', bounds.join(', '))
+}
+
+/** A name as it may stand in a list in a header. */
+const toToken = (name: string): string =>
+  maskKeys(name).replaceAll(/[^\x21-\x7E]|[,%]/gu, character =>
+    encodeURIComponent(character.toWellFormed()),
+  )

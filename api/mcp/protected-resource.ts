@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import { publicOrigin } from '#api/edge/public-origin.ts'
+import { publicOrigin } from '#api/edge/request.ts'
 
 /** Where RFC 9728 looks for the metadata of `/mcp`. */
 export const metadataPaths = [

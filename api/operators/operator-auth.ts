@@ -1,8 +1,8 @@
 import type { Context } from 'koa'
-import { authenticateAdmin } from '#api/edge/admin-auth.ts'
+import { authenticateAdmin } from '#api/edge/auth.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { basicAuthPassword, isOperator, operatorAuthChallenge } from '#shared/access/operator.ts'
+import { basicAuthPassword, isOperator, operatorAuthChallenge } from '#shared/access/admin.ts'
 
 /**
  * Admits the operator: an admin credential of the operator's email, in any form an admin may send it, or

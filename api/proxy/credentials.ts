@@ -5,11 +5,13 @@ import {
   authenticateCaller,
   parseBearer,
   readMemoryKey,
+  namesUser,
+  openUser,
+  readUserHeader,
   type MemoryKeyBackend,
 } from '#api/edge/memory-key-auth.ts'
 import { setMemoryHeaders } from '#api/proxy/response-headers.ts'
-import { namesUser, openUser, readUserHeader } from '#api/edge/memory-user.ts'
-import { parseExternalId } from '#shared/access/external-id.ts'
+import { parseExternalId } from '#shared/access/user-keys.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'

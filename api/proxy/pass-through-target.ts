@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import { publicOrigin } from '#api/edge/public-origin.ts'
+import { publicOrigin } from '#api/edge/request.ts'
 import { providerKeyFromRequest, resolveProviderKey } from '#api/proxy/credentials.ts'
 import { namedProvider, pickProvider } from '#api/proxy/pick-provider.ts'
 import type { ProviderRoute } from '#api/proxy/provider-routes.ts'

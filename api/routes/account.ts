@@ -27,7 +27,7 @@ import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-k
 import { providerNamePattern, type Providers } from '#shared/core/provider-registry.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
-import { isOperator } from '#shared/access/operator.ts'
+import { isOperator } from '#shared/access/admin.ts'
 import { upsertAccount } from '#shared/access/accounts.postgres.ts'
 import { issueAdminKey, revokeAdminKey } from '#shared/access/admin-keys.ts'
 import { listAdminKeys, type AdminKey } from '#shared/access/admin-keys.postgres.ts'

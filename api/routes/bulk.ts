@@ -4,14 +4,18 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { UploadLine, ExportLine } from '#api/contract/contract.ts'
-import { sendInputNotes } from '#api/edge/input-notes.ts'
+import {
+  sendInputNotes,
+  embeddingModelForRequest,
+  resolveSession,
+  resolveDryRun,
+} from '#api/edge/request.ts'
 import { readNdjsonBody, ndjsonLimits, sendNdjson } from '#api/edge/ndjson.ts'
 import {
   sendOperationOutcome,
   prefersAsync,
   operationWaitMs,
 } from '#api/edge/operation-response.ts'
-import { embeddingModelForRequest, resolveSession, resolveDryRun } from '#api/edge/request.ts'
 import {
   requireBalance,
   requirePaymentMethod,

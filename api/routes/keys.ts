@@ -21,12 +21,10 @@ import {
   type Caller,
 } from '#shared/access/caller.ts'
 import { hashKey } from '#shared/access/key.ts'
-import { parseExternalId } from '#shared/access/external-id.ts'
-import { ensureUserKey } from '#shared/access/user-keys.ts'
-import { remintKey, rotateMemoryKey } from '#shared/accounts/replace-key.ts'
+import { parseExternalId, ensureUserKey } from '#shared/access/user-keys.ts'
+import { remintKey, rotateMemoryKey, revokeAccountKey } from '#shared/accounts/account-keys.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { mintMemoryKey } from '#shared/access/mint.ts'
-import { revokeAccountKey } from '#shared/accounts/revoke-key.ts'
 import {
   isRotatedKey,
   listAccountKeys,

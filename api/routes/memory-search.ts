@@ -14,8 +14,8 @@ import {
   embeddingModelForRequest,
   resolveSession,
   requestedEmbeddingModel,
+  resolveSessionSpace,
 } from '#api/edge/request.ts'
-import { resolveSessionSpace } from '#api/edge/session-space.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { requireReadableVault, requireRetrievePermission } from '#shared/access/caller.ts'

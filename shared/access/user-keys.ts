@@ -1,3 +1,4 @@
+import { Refusal } from '#shared/core/errors.ts'
 import { insertUserVault, lockUserPolicy } from '#shared/access/accounts.postgres.ts'
 import { mintKey } from '#shared/access/key.ts'
 import {
@@ -7,11 +8,43 @@ import {
 } from '#shared/access/key-row.postgres.ts'
 import { storeKey } from '#shared/access/mint.ts'
 import type { Config } from '#shared/core/config.ts'
-import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
+
+/** In code points, after normalization. */
+const lengthMax = 256
+
+/** What programs write where a value is missing: all their users would share one vault. */
+const placeholders = new Set(['undefined', 'null', 'none', 'nan', '[object object]'])
+
+/**
+ * The id by which a product names its user, in Unicode form NFC and without white space around it: ids that
+ * look the same are the same.
+ *
+ * @param field names it in errors
+ * @throws Refusal `invalid` for an id that is empty, too long, damaged, or a placeholder of a missing one.
+ */
+export function parseExternalId(text: string, field: string): string {
+  const id = text.normalize('NFC').trim()
+  if (id === '') throw refusal(`${field} is empty`)
+  if (Array.from(id).length > lengthMax)
+    throw refusal(`${field} must have at most ${lengthMax} characters`)
+  // A damaged character stands for several: two ids could become one.
+  if (/[\p{Cc}\p{Zl}\p{Zp}\uFFFD]/u.test(id) || !id.isWellFormed())
+    throw refusal(`${field} must be text in UTF-8 without control characters`)
+  if (placeholders.has(id.toLowerCase()))
+    throw refusal(`${field} is "${id}", which programs write for a missing value`)
+  return id
+}
+
+const refusal = (message: string): Refusal =>
+  new Refusal(
+    'invalid',
+    message,
+    'Send the id that your product has for the user, 1 to 256 characters',
+  )
 
 type SealBackend = { config: Pick<Config, 'keyPepper'>; seal: Seal }
 

@@ -1,13 +1,6 @@
 import { breakGlassHash } from '#shared/access/admin.ts'
-import { deleteAccountUse } from '#shared/accounts/account-use.postgres.ts'
-import { emailProof, signReceipt } from '#shared/accounts/erasure-receipt.ts'
-import { deleteIdempotencyClaims } from '#shared/operations/idempotency.postgres.ts'
-import { retireVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
-import { Refusal } from '#shared/core/errors.ts'
-import { idForPurpose } from '#shared/core/ids.ts'
-import { countVault } from '#shared/vault/delete/delete-cleared.mongo.ts'
-import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import {
+  deleteAccountUse,
   anonymizeAccount,
   saveErasureReceipt,
   readErasureProgress,
@@ -16,6 +9,13 @@ import {
   insertAccountErasure,
   type AccountErasureRow,
 } from '#shared/accounts/account-erasures.postgres.ts'
+import { emailProof, signReceipt } from '#shared/accounts/erasure-receipt.ts'
+import { deleteIdempotencyClaims } from '#shared/operations/idempotency.postgres.ts'
+import { retireVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { idForPurpose } from '#shared/core/ids.ts'
+import { countVault } from '#shared/vault/delete/delete-cleared.mongo.ts'
+import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { AccountEraseJob } from '#shared/domain/job-payloads.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'

@@ -48,6 +48,9 @@ export type VaultScope = {
   revision: number
 }
 
+/** A vault at one epoch: what was cleared before does not exist in it. */
+export type VaultEpoch = Pick<VaultScope, 'vault' | 'epoch'>
+
 export type RecencyWindow = 'hot' | 'working' | 'longterm'
 
 const hotMs = 4 * 3600 * 1000

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { operatorEmail } from '#shared/access/operator.ts'
+import { operatorEmail } from '#shared/access/admin.ts'
 import { picture, press, settled } from '#test/console/browser.ts'
 import { consoleTests } from '#test/console/console.ts'
 import { buildAdmin } from '#test/support/admin.ts'

@@ -1,6 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { operatorEmail } from '#shared/access/operator.ts'
+import { operatorEmail } from '#shared/access/admin.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { savePassResults } from '#shared/org/base/org-turns.postgres.ts'
 import { insertRetrievals } from '#shared/org/trail/shared-retrievals.postgres.ts'

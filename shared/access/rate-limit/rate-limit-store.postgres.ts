@@ -1,5 +1,5 @@
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
-import type { PointStore, Quota } from '#shared/access/rate-limit/quota.ts'
+import type { PointStore, Quota } from '#shared/access/rate-limit/limiter.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /**

@@ -1,7 +1,11 @@
 import type { Filter, Sort } from 'mongodb'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
-import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
-import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import type { EmbeddedMemory, VaultScope, VaultEpoch } from '#shared/domain/memory.ts'
+import {
+  refuseWhenUnreachable,
+  type Mongo,
+  type MemoryCollection,
+} from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import {
   embeddedMemoryFromDocument,
@@ -19,9 +23,6 @@ import {
   type SharedMemory,
 } from '#shared/org/memories/shared-memories.mongo.ts'
 
-type Collections = Pick<Mongo, 'memories'>
-type Scope = Pick<VaultScope, 'vault' | 'epoch'>
-
 export type SharedFilter = {
   tag: string | undefined
   author: string | undefined
@@ -35,7 +36,7 @@ export type SharedPosition = [at: number, id: string]
 const newestFirst = { at: -1, _id: -1 } as const
 
 async function findShared(
-  { memories }: Collections,
+  { memories }: MemoryCollection,
   filter: Filter<MemoryDocument>,
   order: { sort: Sort; hint: string; limit: number },
 ): Promise<SharedMemory[]> {
@@ -48,8 +49,8 @@ async function findShared(
 
 /** Finds the next memories of a vault that a filter lets through, newest first. */
 export const sharedPage = (
-  mongo: Collections,
-  scope: Scope,
+  mongo: MemoryCollection,
+  scope: VaultEpoch,
   { after, count, ...filter }: SharedFilter & { after: SharedPosition | undefined; count: number },
 ): Promise<SharedMemory[]> =>
   findShared(
@@ -60,8 +61,8 @@ export const sharedPage = (
 
 /** Streams the newest memories that a filter lets through, with their vectors of one space. */
 export async function* sharedVectors(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   { space, max, ...filter }: SharedFilter & { space: string; max: number },
 ): AsyncGenerator<EmbeddedMemory> {
   const cursor = memories.find(
@@ -88,8 +89,8 @@ export async function* sharedVectors(
 
 /** Finds memories that are not reviewed and less sure than the threshold, the least sure or the newest first. */
 export const findReviewQueue = (
-  mongo: Collections,
-  scope: Scope,
+  mongo: MemoryCollection,
+  scope: VaultEpoch,
   { threshold, limit, newestFirst: byTime }: ReviewQuery,
 ): Promise<SharedMemory[]> =>
   findShared(
@@ -101,7 +102,7 @@ export const findReviewQueue = (
 export type ReviewQuery = { threshold: number; limit: number; newestFirst: boolean }
 
 /** Memories without a tag, those that wait for a person too. */
-const untaggedFilter = (scope: Scope, label: string): Filter<MemoryDocument> => ({
+const untaggedFilter = (scope: VaultEpoch, label: string): Filter<MemoryDocument> => ({
   ...vaultFilter(scope),
   session: { $in: ['', pendingPartition] },
   tier: { $eq: 1 },
@@ -110,8 +111,8 @@ const untaggedFilter = (scope: Scope, label: string): Filter<MemoryDocument> => 
 
 /** Finds the next memories that have not got a tag, newest first. */
 export const untaggedPage = (
-  mongo: Collections,
-  scope: Scope,
+  mongo: MemoryCollection,
+  scope: VaultEpoch,
   { label, after, count }: { label: string; after: SharedPosition | undefined; count: number },
 ): Promise<SharedMemory[]> =>
   findShared(
@@ -122,8 +123,8 @@ export const untaggedPage = (
 
 /** Counts the memories that have not got a tag, and the tokens of their texts. */
 export async function countUntagged(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   label: string,
 ): Promise<{ memories: number; tokens: number }> {
   const [sums] = await memories
@@ -139,15 +140,15 @@ export async function countUntagged(
   return { memories: sums?.memories ?? 0, tokens: sums?.tokens ?? 0 }
 }
 
-const pendingFilter = (scope: Scope): Filter<MemoryDocument> => ({
+const pendingFilter = (scope: VaultEpoch): Filter<MemoryDocument> => ({
   ...vaultFilter(scope),
   session: { $eq: pendingPartition },
 })
 
 /** Finds the id of a memory with exactly this text that waits for a person, unseen by members. */
 export async function findPending(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   text: string,
 ): Promise<string | undefined> {
   const options = { projection: { _id: 1 }, hint: partitionIndex, signal: deadline(memories) }
@@ -163,8 +164,8 @@ export async function findPending(
  * @param tagSets counts those with one of these sets of tags; all without it
  */
 export async function countPending(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   tagSets?: readonly string[],
 ): Promise<number> {
   const count = (filter: Filter<MemoryDocument>): Promise<number> =>
@@ -179,8 +180,8 @@ export async function countPending(
 
 /** Finds the newest memories with one of these sets of tags. */
 export async function findNewestWithTagSets(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   { tagSets, max }: { tagSets: readonly string[]; max: number },
 ): Promise<{ id: string; tags: string[] }[]> {
   const rows = await memories

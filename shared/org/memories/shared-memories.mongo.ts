@@ -1,13 +1,10 @@
 import type { Filter } from 'mongodb'
 import { metadataFromTerms, type Metadata } from '#shared/domain/metadata.ts'
-import type { VaultScope } from '#shared/domain/memory.ts'
-import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import type { VaultEpoch } from '#shared/domain/memory.ts'
+import { refuseWhenUnreachable, type MemoryCollection } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
-
-type Collections = Pick<Mongo, 'memories'>
-type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
 export type SharedMemory = {
   id: string
@@ -51,13 +48,13 @@ export type SharedMemoryState = {
 /** The partition of pending memories, which the review queue alone reads. No session can have this name. */
 export const pendingPartition = '\u0000pending'
 
-export const vaultFilter = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
+export const vaultFilter = ({ vault, epoch }: VaultEpoch): Filter<MemoryDocument> => ({
   vault: { $eq: vault },
   epoch: { $eq: epoch },
 })
 
 /** The filter of every shared memory that members may see; the beginning of other filters. */
-export const sharedMemoryFilter = (scope: Scope): Filter<MemoryDocument> => ({
+export const sharedMemoryFilter = (scope: VaultEpoch): Filter<MemoryDocument> => ({
   ...vaultFilter(scope),
   session: { $eq: '' },
   tier: { $eq: 1 },
@@ -109,8 +106,8 @@ export function sharedMemoryFromDocument(document: MemoryDocument): SharedMemory
 
 /** Reads the document of an id; undefined when there never was one. */
 export async function findSharedMemoryState(
-  { memories }: Collections,
-  { vault, epoch }: Scope,
+  { memories }: MemoryCollection,
+  { vault, epoch }: VaultEpoch,
   id: string,
 ): Promise<SharedMemoryState | undefined> {
   const document = await memories
@@ -134,8 +131,8 @@ export async function findSharedMemoryState(
 
 /** Reads the memories of these ids, in no order. */
 export async function sharedByIds(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   ids: readonly string[],
 ): Promise<SharedMemory[]> {
   const rows = await memories

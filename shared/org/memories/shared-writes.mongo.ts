@@ -1,7 +1,7 @@
 import { Binary, type Document, type UpdateFilter } from 'mongodb'
 import { metadataTerms } from '#shared/domain/metadata.ts'
-import type { VaultScope } from '#shared/domain/memory.ts'
-import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import type { VaultEpoch } from '#shared/domain/memory.ts'
+import { refuseWhenUnreachable, type MemoryCollection } from '#shared/storage/mongo/connect.ts'
 import { toBinaryVector, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
 import { contentHash, ignoreDuplicateKeys } from '#shared/vault/base/memories.mongo.ts'
@@ -13,9 +13,6 @@ import {
 } from '#shared/org/memories/shared-memories.mongo.ts'
 import { tagSetKey, sortUniqueTags } from '#shared/domain/tags.ts'
 import { withWriteTimeout } from '#shared/storage/mongo/commands.ts'
-
-type Collections = Pick<Mongo, 'memories'>
-type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
 /** The new content of a document; vectors by vault space. */
 export type SharedContent = Omit<SharedMemory, 'version' | 'updatedAt'> & {
@@ -30,8 +27,8 @@ const insertMax = 100
 
 /** Inserts new memories, journaled; a document whose id is taken stays as it is. */
 export async function insertShared(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   added: readonly { content: SharedContent; mark: string }[],
 ): Promise<void> {
   for (let start = 0; start < added.length; start += insertMax) {
@@ -52,8 +49,8 @@ type WriteCondition = { current: SharedMemoryState; mark: string }
  * @returns false, with nothing written, when the document has changed since it was read.
  */
 export const replaceShared = (
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   content: SharedContent,
   step: WriteCondition,
 ): Promise<boolean> => {
@@ -65,8 +62,8 @@ export const replaceShared = (
 
 /** As `replaceShared`, where text and vectors stay: changes tags, confidence, review state and authors. */
 export const relabelShared = (
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   content: Omit<SharedContent, 'vectors'>,
   step: WriteCondition,
 ): Promise<boolean> =>
@@ -77,8 +74,8 @@ export const relabelShared = (
 
 /** Turns a memory into a tombstone: one write removes text, tags and vectors; the id stays taken. */
 export const tombstoneShared = (
-  { memories }: Collections,
-  { vault, epoch }: Scope,
+  { memories }: MemoryCollection,
+  { vault, epoch }: VaultEpoch,
   id: string,
   step: WriteCondition,
 ): Promise<boolean> => {
@@ -95,8 +92,8 @@ export const tombstoneShared = (
  * @returns false when the memory is gone.
  */
 export const confirmShared = (
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   id: string,
   saidAt: number,
 ): Promise<boolean> =>
@@ -110,8 +107,8 @@ export const confirmShared = (
 
 /** Writes a document only as it was read, and only without the mark of this write. */
 const writeIfUnchanged = (
-  memories: Collections['memories'],
-  { vault }: Pick<Scope, 'vault'>,
+  memories: MemoryCollection['memories'],
+  { vault }: Pick<VaultEpoch, 'vault'>,
   id: string,
   { current: { version }, mark }: WriteCondition,
   update: UpdateFilter<MemoryDocument> | Document[],
@@ -156,7 +153,7 @@ const toTaggingFields = (content: Omit<SharedContent, 'vectors'>) => ({
 })
 
 function toSharedDocument(
-  { vault, epoch }: Scope,
+  { vault, epoch }: VaultEpoch,
   content: SharedContent,
   { version, marks }: Pick<SharedMemoryState, 'version' | 'marks'>,
 ): MemoryDocument {

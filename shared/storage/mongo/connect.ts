@@ -5,16 +5,19 @@ import {
   type Collection,
   type Db,
   type MongoClientOptions,
+  type Document,
+  type WriteConcern,
+  type WriteConcernSettings,
 } from 'mongodb'
+import { subscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
 import { ConfigError } from '#shared/core/config.ts'
-import { drainClosedSockets } from '#shared/storage/mongo/closed-sockets.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import {
   isSearchMissing,
   isUnreachable,
   refuseWhenUnreachable,
 } from '#shared/storage/mongo/server-errors.ts'
-import { effectiveWriteConcern } from '#shared/storage/mongo/write-concern.ts'
 
 export { refuseWhenUnreachable } from '#shared/storage/mongo/server-errors.ts'
 
@@ -28,6 +31,9 @@ export type Mongo = {
   hasVectorSearch(): Promise<boolean>
   close(): Promise<void>
 }
+
+/** The collection of memories alone. */
+export type MemoryCollection = Pick<Mongo, 'memories'>
 
 /** Where the URI has no deadline of its own. */
 const connectDeadlineMs = 2_000
@@ -163,4 +169,52 @@ async function answersSearch(memories: Collection<MemoryDocument>): Promise<bool
     if (error instanceof MongoServerError && !isUnreachable(error)) return true
     return refuseWhenUnreachable(error)
   }
+}
+
+/**
+ * Ends a wait of the driver that has no end. Driver 7.8 (`Connection.writeCommand`) waits for 'drain' alone when a
+ * socket takes no more; a socket whose server has just closed it takes nothing and never drains. When this happens
+ * to a monitor its server counts as unknown until the process ends: seen once in some 60 kills of a server under
+ * load. After 'drain' the driver finds the error of the closed connection and goes on.
+ *
+ * For the sockets of all clients of this process, since the driver does not give its own: others have removed their
+ * listeners by then.
+ */
+function drainClosedSockets(): void {
+  if (isSubscribed) return
+  isSubscribed = true
+  // https://nodejs.org/api/diagnostics_channel.html: TCP, pipes and TLS
+  subscribe('net.client.socket', message => {
+    const { socket } = message as { socket: Socket }
+    socket.once('close', () => process.nextTick(() => socket.emit('drain')))
+  })
+}
+
+let isSubscribed = false
+
+/** A replica set has at most seven members that vote. */
+const votersMax = 7
+
+/**
+ * The write concern of every write: journaled, and in a replica set or sharded cluster acknowledged by a
+ * majority, so that an election takes nothing back. The URI may ask for more (a tag set, more members than
+ * a majority, a time-out), not for less.
+ *
+ * @param asked the write concern of the connection string
+ * @param hello the server's answer to `hello`
+ */
+function effectiveWriteConcern(
+  asked: WriteConcern | undefined,
+  { setName, msg, hosts, passives }: Document,
+): WriteConcernSettings {
+  if (!setName && msg !== 'isdbgrid') return { w: 1, j: true }
+  const members = setName ? [hosts, passives].flat().filter(Boolean).length : votersMax
+  const majority = Math.floor(Math.min(members, votersMax) / 2) + 1
+  const { w, wtimeoutMS } = asked ?? {}
+  const isStronger = typeof w === 'number' ? w >= majority && w > 1 : w !== undefined
+  return {
+    w: isStronger ? w : 'majority',
+    j: true,
+    ...(wtimeoutMS !== undefined && { wtimeoutMS }),
+  } as WriteConcernSettings
 }

@@ -2,8 +2,8 @@ import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { findPooler, type Pooler } from '#shared/storage/postgres/pooler.ts'
-import { retryConflicts } from '#shared/storage/postgres/retry-conflicts.ts'
 import {
+  retryConflicts,
   isAborted,
   isReadOnly,
   isLostStatement,

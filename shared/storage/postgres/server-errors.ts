@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Refusal } from '#shared/core/errors.ts'
 import { unavailable } from '#shared/core/refusals.ts'
+import { transactionRetries } from '#shared/core/metrics.ts'
 
 /**
  * What some seconds, another connection or the operator mend: connections that fail, certificates and passwords that are
@@ -21,7 +23,7 @@ export function refuseWhenUnreachable(error: unknown): never {
 }
 
 /** @param cause for the log */
-export const databaseUnavailable = (cause: unknown): Refusal =>
+const databaseUnavailable = (cause: unknown): Refusal =>
   unavailable(
     isReadOnly(cause) ? 'The database takes no writes' : 'The database is out of reach',
     cause,
@@ -41,4 +43,30 @@ export const isLostStatement = (error: unknown): boolean =>
 function serverCode(error: unknown): string {
   const { code } = Object(error instanceof Refusal ? error.cause : error) as { code?: unknown }
   return String(code)
+}
+
+/** Serialization failure, deadlock: Postgres has rolled everything back and asks for another try. */
+const conflictCodes = new Set<unknown>(['40001', '40P01'])
+
+const triesMax = 5
+/** Before the second try; twice as long before each further one, with jitter of half of it. */
+const firstDelayMs = 10
+
+/**
+ * Runs `work` again when Postgres ended it in favor of another transaction, at most 5 times in all.
+ *
+ * @throws Refusal `unavailable` when each of them was ended so.
+ */
+export async function retryConflicts<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await work()
+    } catch (error) {
+      const { code } = error as { code?: unknown }
+      if (!conflictCodes.has(code)) throw error
+      if (tried === triesMax) throw databaseUnavailable(error)
+      transactionRetries.inc({ code: String(code) })
+      await delay(firstDelayMs * 2 ** (tried - 1) * (0.5 + Math.random()))
+    }
+  }
 }

@@ -1,11 +1,10 @@
-import { PgBoss } from 'pg-boss'
+import { PgBoss, systemClock } from 'pg-boss'
 import type { Log } from '#shared/core/log.ts'
 import type { Pooler } from '#shared/storage/postgres/pooler.ts'
 import { poolSettings } from '#shared/storage/postgres/session.ts'
 import { createIdleBoss, pgBossSchema } from '#shared/storage/queue/boss.ts'
 import type { QueuePace } from '#shared/storage/queue/due-queues.ts'
 import { Queue } from '#shared/storage/queue/queue.ts'
-import { createSteadyClock } from '#shared/storage/queue/steady-clock.ts'
 
 /** For processes that only send jobs. */
 export const openQueueSender = (databaseUrl: string, log: Log): Promise<Queue> =>
@@ -52,4 +51,19 @@ async function countJobs(boss: PgBoss, log: Log): Promise<void> {
     // It only costs time.
     log.warn({ err: error }, 'queue.error')
   }
+}
+
+/**
+ * Time for pg-boss that never goes back. Its timers wait until a time of the wall clock: when that is set back by
+ * an hour, dead workers would be looked for an hour later. Jumps ahead are followed, as after a suspension of the
+ * machine, in which the steady clock of the process stands still.
+ */
+export function createSteadyClock(): typeof systemClock {
+  let startedAt = Number.NEGATIVE_INFINITY
+  const now = (): number => {
+    const steady = performance.now()
+    startedAt = Math.max(startedAt, Date.now() - steady)
+    return startedAt + steady
+  }
+  return { ...systemClock, now }
 }

@@ -1,7 +1,7 @@
 import { MaxKey, MinKey } from 'mongodb'
 import { dayMs, retentionStepMs } from '#shared/domain/expiry.ts'
-import type { VaultScope } from '#shared/domain/memory.ts'
-import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import type { VaultEpoch } from '#shared/domain/memory.ts'
+import { refuseWhenUnreachable, type MemoryCollection } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { expiryIndex, idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import {
@@ -14,13 +14,10 @@ import {
   withWriteTimeout,
 } from '#shared/storage/mongo/commands.ts'
 
-type Collections = Pick<Mongo, 'memories'>
-type Scope = Pick<VaultScope, 'vault' | 'epoch'>
-
 /** Ids of memories of a vault, sessions included, that have expired at a moment, earliest expiry first. */
 export async function findExpiredIds(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   at: number,
   max: number,
 ): Promise<string[]> {
@@ -39,8 +36,8 @@ export async function findExpiredIds(
 
 /** The earliest expiry in a vault, in epoch milliseconds; null when no memory expires. */
 export async function findNextExpiry(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
 ): Promise<number | null> {
   const row = await findDocument(
     memories,
@@ -59,8 +56,8 @@ export async function findNextExpiry(
  * `findTombstonedBy` finds them until `finalizeTombstones`.
  */
 export async function tombstoneAlreadyExpired(
-  { memories }: Collections,
-  { operation, vault, epoch }: Scope & { operation: string },
+  { memories }: MemoryCollection,
+  { operation, vault, epoch }: VaultEpoch & { operation: string },
   ids: readonly string[],
 ): Promise<void> {
   const writes = ids.map(id => ({
@@ -83,8 +80,8 @@ export async function tombstoneAlreadyExpired(
  * @param days null: no retention
  */
 export async function applyRetention(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   ids: readonly string[],
   days: number | null,
 ): Promise<void> {
@@ -112,7 +109,10 @@ export type RetentionRow = {
 const scanDeadlineMs = 60_000
 
 /** The number of memories of a vault, in its core and in all sessions. */
-export const countVaultMemories = ({ memories }: Collections, scope: Scope): Promise<number> =>
+export const countVaultMemories = (
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
+): Promise<number> =>
   countDocuments(
     memories,
     epochFilter(scope),
@@ -129,8 +129,8 @@ export const countVaultMemories = ({ memories }: Collections, scope: Scope): Pro
  * @returns `after`: null for the last page
  */
 export async function retentionPage(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   after: MemoryPosition | null,
   max: number,
 ): Promise<{ rows: RetentionRow[]; after: MemoryPosition | null }> {

@@ -1,5 +1,5 @@
 import { Binary, MongoBulkWriteError } from 'mongodb'
-import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type MemoryCollection } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import {
   insertBatches,
@@ -8,7 +8,7 @@ import {
   type NewMemory,
 } from '#shared/vault/base/memories.mongo.ts'
 import type { Partition } from '#shared/storage/mongo/partition.ts'
-import type { VaultScope } from '#shared/domain/memory.ts'
+import type { VaultEpoch } from '#shared/domain/memory.ts'
 import { contentHashIndex, idIndex } from '#shared/storage/mongo/indexes.ts'
 import { isUnconfirmed } from '#shared/storage/mongo/server-errors.ts'
 import {
@@ -17,9 +17,6 @@ import {
   idBatches,
   withWriteTimeout,
 } from '#shared/storage/mongo/commands.ts'
-
-type Collections = Pick<Mongo, 'memories'>
-type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
 /** Fields of a memory that only a file or a copy can set. */
 export type RestoredFields = Pick<
@@ -37,8 +34,8 @@ export type StoredState = Pick<
 
 /** The documents of these ids in the vault; ids without one are left out. */
 export async function findStoredStates(
-  { memories }: Collections,
-  { vault, epoch }: Scope,
+  { memories }: MemoryCollection,
+  { vault, epoch }: VaultEpoch,
   ids: readonly string[],
 ): Promise<Map<string, StoredState>> {
   const states = new Map<string, StoredState>()
@@ -65,8 +62,8 @@ export const textAndTimeKey = ({ hash, at }: TextAndTime): string =>
 
 /** Which of these texts with their times a part of the vault has already, as `textAndTimeKey`. */
 export async function presentTexts(
-  { memories }: Collections,
-  { vault, epoch }: Scope,
+  { memories }: MemoryCollection,
+  { vault, epoch }: VaultEpoch,
   { session, sessionEpoch }: Partition,
   texts: readonly TextAndTime[],
 ): Promise<Set<string>> {
@@ -92,7 +89,7 @@ export async function presentTexts(
 
 /** Stores memories whose ids are free, journaled. @returns the ids that any vault has taken. */
 export async function insertIfIdFree(
-  { memories }: Collections,
+  { memories }: MemoryCollection,
   added: readonly RestoredMemory[],
   space: string,
 ): Promise<string[]> {
@@ -109,7 +106,7 @@ export async function insertIfIdFree(
 
 /** Replaces memories by id; one that was deleted in the meantime stays deleted. */
 export async function replaceStored(
-  { memories }: Collections,
+  { memories }: MemoryCollection,
   replacing: readonly RestoredMemory[],
   space: string,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import { debtOf } from '#shared/vault/base/debt-of-memories.ts'
 import type { PlannedMemory } from '#shared/domain/file-types.ts'
-import type { VaultScope } from '#shared/domain/memory.ts'
+import type { VaultEpoch } from '#shared/domain/memory.ts'
 import {
   findStoredStates,
   type RestoredMemory,
@@ -26,12 +26,11 @@ export type BulkItem = IdCandidates & {
 }
 
 type PlanBackend = Stores
-type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
 /** Plans each item: an existing memory is skipped or replaced. Ids of deleted memories are not used again. */
 export async function planItems(
   backend: PlanBackend,
-  scope: Scope,
+  scope: VaultEpoch,
   items: readonly IdCandidates[],
   { replaces }: { replaces: boolean },
 ): Promise<PlannedMemory[]> {
@@ -60,7 +59,7 @@ export async function planItems(
 /** The id that each of these imported memories has in the vault now; missing ones are left out. */
 export async function findLiveIds(
   backend: PlanBackend,
-  scope: Scope,
+  scope: VaultEpoch,
   ids: readonly string[],
   idAt: (id: string, generation: number) => string,
 ): Promise<Map<string, string>> {
@@ -83,7 +82,7 @@ export async function findLiveIds(
 /** The documents of these ids; a memory of a session that was cleared since is not live. */
 export async function readStoredStates(
   { mongo, postgres }: PlanBackend,
-  scope: Scope,
+  scope: VaultEpoch,
   ids: readonly string[],
 ): Promise<Map<string, StoredState>> {
   const states = await findStoredStates(mongo, scope, ids)

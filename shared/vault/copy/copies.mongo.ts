@@ -1,6 +1,6 @@
 import { Binary } from 'mongodb'
 import type { Memory, VaultScope } from '#shared/domain/memory.ts'
-import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import type { MemoryCollection } from '#shared/storage/mongo/connect.ts'
 import {
   memoryFromDocument,
   embeddedMemoryProjection,
@@ -10,8 +10,6 @@ import {
 import { partitionFilter } from '#shared/storage/mongo/partition.ts'
 import { contentHashIndex, idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import { findDocuments, epochFilter } from '#shared/storage/mongo/commands.ts'
-
-type Collections = Pick<Mongo, 'memories'>
 
 const corePartition = { session: null, sessionEpoch: 0 }
 
@@ -24,7 +22,7 @@ const listDeadlineMs = 20_000
  * @param max the most memories to read
  */
 export async function rawCoreMemories(
-  { memories }: Collections,
+  { memories }: MemoryCollection,
   scope: VaultScope,
   space: string,
   max: number,
@@ -52,7 +50,7 @@ export type CopySource = Memory & {
 
 /** Those of the given raw core memories that still exist. */
 export async function copySources(
-  { memories }: Collections,
+  { memories }: MemoryCollection,
   scope: Pick<VaultScope, 'vault' | 'epoch'>,
   space: string,
   ids: readonly string[],
@@ -86,7 +84,7 @@ export type MemoryTextHash = { id: string; hash: Uint8Array }
 
 /** The memories of a core vault, of any tier and space, whose text is one of these. */
 export async function memoriesWithTexts(
-  { memories }: Collections,
+  { memories }: MemoryCollection,
   { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
   hashes: readonly Uint8Array[],
 ): Promise<MemoryTextHash[]> {

@@ -1,6 +1,6 @@
 import { MaxKey, MinKey, type Filter } from 'mongodb'
-import type { VaultScope } from '#shared/domain/memory.ts'
-import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import type { VaultEpoch } from '#shared/domain/memory.ts'
+import { refuseWhenUnreachable, type MemoryCollection } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import { toBinaryVector, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import type { PartitionIds } from '#shared/vault/reembed/vault-models.postgres.ts'
@@ -13,9 +13,6 @@ import {
   findDocument,
   epochFilter,
 } from '#shared/storage/mongo/commands.ts'
-
-type Collections = Pick<Mongo, 'memories'>
-type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
 /** Background work: a scan of 100,000 memories takes seconds, and no request waits for it. */
 const scanDeadlineMs = 60_000
@@ -45,24 +42,24 @@ export type ReembeddingPageOptions = {
 
 /** The next memories without a vector in a space, over all sessions and tiers. */
 export const nextWithoutVector = (
-  mongo: Collections,
-  scope: Scope,
+  mongo: MemoryCollection,
+  scope: VaultEpoch,
   space: string,
   options: ReembeddingPageOptions,
 ) => nextPage(mongo, scope, withoutVector(space), options)
 
 /** The next memories that have a vector in a space and in others. */
 export const nextWithOtherVectors = (
-  mongo: Collections,
-  scope: Scope,
+  mongo: MemoryCollection,
+  scope: VaultEpoch,
   space: string,
   options: ReembeddingPageOptions,
 ) => nextPage(mongo, scope, withOtherVectors(space), options)
 
 /** Reads a page in the order of the index `place`, from where the previous page ended. */
 async function nextPage(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   filter: Filter<MemoryDocument>,
   { after, sessionEpochs, max }: ReembeddingPageOptions,
 ): Promise<ReembeddingPage> {
@@ -109,8 +106,8 @@ async function nextPage(
 
 /** The spaces in which a memory has vectors; none when the vault has no such memory. */
 export async function spacesOfMemory(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   id: string,
 ): Promise<string[]> {
   const row = await findDocument(
@@ -124,8 +121,8 @@ export async function spacesOfMemory(
 
 /** How many memories have no vector in a space yet. */
 export async function countWithoutVector(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   space: string,
 ): Promise<number> {
   return countDocuments(
@@ -141,8 +138,8 @@ export type TextToEmbed = { id: string; text: string; version: number }
 
 /** Those of the given memories that have no vector in a space. */
 export async function textsWithoutVector(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   space: string,
   ids: readonly string[],
 ): Promise<TextToEmbed[]> {
@@ -166,8 +163,8 @@ const writeBytes = 1_500_000
  * edit fails its version check and reads again.
  */
 export async function addVectors(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   space: string,
   added: readonly (TextToEmbed & { vector: Float32Array })[],
 ): Promise<void> {
@@ -187,8 +184,8 @@ export async function addVectors(
 
 /** How many of the given memories have a vector in a space. */
 export async function countWithVector(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   space: string,
   ids: readonly string[],
 ): Promise<number> {
@@ -202,8 +199,8 @@ export async function countWithVector(
 
 /** Removes all vectors but that of a space from the given memories; a memory without that one keeps all. */
 export async function dropOtherVectors(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   space: string,
   ids: readonly string[],
 ): Promise<void> {

@@ -1,17 +1,14 @@
 import type { DebtChange } from '#shared/domain/vault-change.ts'
-import type { VaultScope } from '#shared/domain/memory.ts'
-import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import type { VaultEpoch } from '#shared/domain/memory.ts'
+import type { MemoryCollection } from '#shared/storage/mongo/connect.ts'
 import { partitionIndex, tagSetIndex, unconsolidatedIndex } from '#shared/storage/mongo/indexes.ts'
 import { aggregateDocuments, findDocument, epochFilter } from '#shared/storage/mongo/commands.ts'
-
-type Collections = Pick<Mongo, 'memories'>
-type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
 /** Only an operator who restores a backup waits for these queries. */
 const readDeadlineMs = 60_000
 
 /** The newest epoch of all documents of a vault, tombstones included; 0 without any. */
-export async function newestEpoch({ memories }: Collections, vault: string): Promise<number> {
+export async function newestEpoch({ memories }: MemoryCollection, vault: string): Promise<number> {
   const [newest, [tombstone]] = await Promise.all([
     findDocument(
       memories,
@@ -34,8 +31,8 @@ export async function newestEpoch({ memories }: Collections, vault: string): Pro
 
 /** Whether documents of earlier epochs are left. */
 export const hasEarlierEpochs = async (
-  { memories }: Collections,
-  { vault, epoch }: Scope,
+  { memories }: MemoryCollection,
+  { vault, epoch }: VaultEpoch,
 ): Promise<boolean> =>
   (await findDocument(
     memories,
@@ -48,8 +45,8 @@ export type StoredSession = { session: string; epoch: number; storedAt: Date }
 
 /** The sessions with memories in an epoch of a vault, each with its newest session epoch. */
 export async function sessionsStored(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
 ): Promise<StoredSession[]> {
   const rows = await aggregateDocuments<{ _id: string; epoch: number; storedAt: Date }>(
     memories,
@@ -73,8 +70,8 @@ export type UnconsolidatedTotals = Required<DebtChange>
 
 /** What of a vault waits to be consolidated, without the memories of `unfinished` operations. */
 export async function countUnconsolidated(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
   unfinished: readonly string[],
 ): Promise<UnconsolidatedTotals> {
   const rows = await aggregateDocuments<{
@@ -119,8 +116,8 @@ export async function countUnconsolidated(
 
 /** The number of shared memories of a vault per set of tags. */
 export async function countByTagSet(
-  { memories }: Collections,
-  scope: Scope,
+  { memories }: MemoryCollection,
+  scope: VaultEpoch,
 ): Promise<{ tagSet: string; memories: number }[]> {
   const rows = await aggregateDocuments<{ _id: string; memories: number }>(
     memories,
@@ -135,7 +132,10 @@ export async function countByTagSet(
 }
 
 /** The days, in UTC, on which the tombstones of a vault were set. */
-export async function tombstoneDays({ memories }: Collections, vault: string): Promise<string[]> {
+export async function tombstoneDays(
+  { memories }: MemoryCollection,
+  vault: string,
+): Promise<string[]> {
   const rows = await aggregateDocuments<{ _id: string }>(
     memories,
     [

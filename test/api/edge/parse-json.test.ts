@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { parseJson } from '#api/edge/parse-json.ts'
-import { parseLargeJson } from '#api/edge/parse-large-json.ts'
+import { parseJson, parseLargeJson } from '#api/edge/parse-json.ts'
 import { runAtOnce } from '#shared/core/event-loop.ts'
 import { leastHold, watchEventLoop } from '#test/support/event-loop.ts'
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { operatorEmail } from '#shared/access/operator.ts'
+import { operatorEmail } from '#shared/access/admin.ts'
 import { registry } from '#shared/core/metrics.ts'
 import { alterDatabase } from '#test/support/alter-database.ts'
 import { buildAdmin } from '#test/support/admin.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { operatorEmail } from '#shared/access/operator.ts'
+import { operatorEmail } from '#shared/access/admin.ts'
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
 import { failOperations } from '#shared/operations/operations.postgres.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'

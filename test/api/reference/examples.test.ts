@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { contractDocument } from '#api/contract/document.ts'
 import { examples, sampleIds, type Example } from '#api/reference/examples.ts'
-import { operatorEmail } from '#shared/access/operator.ts'
+import { operatorEmail } from '#shared/access/admin.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import {
   buildKey,

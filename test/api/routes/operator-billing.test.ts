@@ -1,6 +1,6 @@
 import t from 'tap'
 import { verifyAccountEvents } from '#shared/events/account-event-chain.ts'
-import { operatorEmail } from '#shared/access/operator.ts'
+import { operatorEmail } from '#shared/access/admin.ts'
 import { verifyExportFile } from '#shared/accounts/verify-export-file.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { createTestClient } from '#test/support/api.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { operatorEmail } from '#shared/access/operator.ts'
+import { operatorEmail } from '#shared/access/admin.ts'
 import { rollUpAccountUsage } from '#shared/billing/usage-sums.postgres.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
 import { buildKey, createTestClient, startJobWorkers, type TestClient } from '#test/support/api.ts'

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { contractDocument, type Endpoint } from '#api/contract/document.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { operatorEmail } from '#shared/access/operator.ts'
+import { operatorEmail } from '#shared/access/admin.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { setBalance } from '#test/support/alter.ts'
 import { createTestClient, startTestApi, type TestAnswer } from '#test/support/api.ts'

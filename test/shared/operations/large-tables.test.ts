@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Test } from 'tap'
-import { deleteAccountUse } from '#shared/accounts/account-use.postgres.ts'
+import { deleteAccountUse } from '#shared/accounts/account-erasures.postgres.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { mintMemoryKey } from '#shared/access/mint.ts'
 import { eraseAdminResponses } from '#shared/org/memories/shared-statements.postgres.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { operatorEmail } from '#shared/access/operator.ts'
+import { operatorEmail } from '#shared/access/admin.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { isSinceStart } from '#test/support/recent.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { revokeAccountKey } from '#shared/accounts/revoke-key.ts'
+import { revokeAccountKey } from '#shared/accounts/account-keys.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
 import {

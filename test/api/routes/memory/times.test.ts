@@ -1,5 +1,5 @@
 import t from 'tap'
-import { operatorEmail } from '#shared/access/operator.ts'
+import { operatorEmail } from '#shared/access/admin.ts'
 import { buildOrg, buildAdmin } from '#test/support/admin.ts'
 import { importFile, uploadFile } from '#test/support/memory-file.ts'
 import { startService } from '#test/support/start-service.ts'

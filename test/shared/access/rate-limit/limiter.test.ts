@@ -4,8 +4,9 @@ import {
   createLimiter,
   type Limiter,
   type RateLimitResult,
+  type PointStore,
+  type Quota,
 } from '#shared/access/rate-limit/limiter.ts'
-import type { PointStore, Quota } from '#shared/access/rate-limit/quota.ts'
 import { createPointStore } from '#shared/access/rate-limit/rate-limit-store.postgres.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 

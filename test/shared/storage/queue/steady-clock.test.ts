@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createSteadyClock } from '#shared/storage/queue/steady-clock.ts'
+import { createSteadyClock } from '#shared/storage/queue/open-queue.ts'
 
 const realNow = Date.now
 t.teardown(() => (Date.now = realNow))

@@ -1,7 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { Backend } from '#shared/backend.ts'
-import { abandonClearing, acceptClearing, finishClearing, sweepCleared } from '#shared/vault/delete/clear-vault.ts'
+import {
+  abandonClearing,
+  acceptClearing,
+  finishClearing,
+  sweepCleared,
+} from '#shared/vault/delete/clear-vault.ts'
 import { dueErasures } from '#shared/vault/base/erasures.postgres.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
