@@ -38,7 +38,7 @@ export const parseOptions = <const Given extends OptionDefinitions>(
 /** As `parseCommand`, for a script that takes positional arguments and `--help` only. */
 export const parsePositionals = (help: string): string[] => parseCommand(help, {}).positionals
 
-/** Prints what is wrong with a command line, and the first line of the help, and exits with 2. */
+/** Prints the faults of a command line and the first line of the help, and exits with 2. */
 export function exitWithUsage(faults: readonly string[], help: string): never {
   process.stderr.write(`${faults.join('\n')}\n\n${help.split('\n', 1)[0]}\nSee --help.\n`)
   process.exit(2)

@@ -94,7 +94,7 @@ function send(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
-/** Undefined where it is too long; what is no JSON object has no fields. */
+/** Reads a body; undefined where it is too long, without fields where it is no JSON object. */
 async function readBody(request: IncomingMessage): Promise<Record<string, unknown> | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0

@@ -9,10 +9,10 @@ type Environment = Record<string, string | undefined>
 /** The base URL of a service, a Memory Key, and for that of the account whose vault it opens. */
 export type ServiceConnection = { baseUrl: string; key: string; user?: string }
 
-/** What a command says of `--user`, in its `--help`. */
+/** The description of `--user` in the help of a command. */
 export const userOptionHelp = `--user <id>          your own id of the user whose vault it is, with the key that was made with the account`
 
-/** The headers that say who asks. */
+/** Returns the headers that authenticate a request. */
 export const credentialHeaders = ({
   key,
   user,
@@ -22,11 +22,11 @@ export const credentialHeaders = ({
   ...(user !== undefined && { 'x-memory-user': Buffer.from(user, 'utf8').toString('latin1') }),
 })
 
-/** The vault of a connection as a saved position names it: no key is written to a file. */
+/** Names the vault of a connection in a saved position, without its key. */
 export const describeVault = ({ key, user }: Pick<ServiceConnection, 'key' | 'user'>): string =>
   `${key.replace(/:.*$/, '').slice(-4)}${user === undefined ? '' : ` of ${user}`}`
 
-/** The connection that `npm start` saved once it was ready; undefined if it was never ready. */
+/** Reads the connection that `npm start` saved once it was ready; undefined if it was never ready. */
 export function readRunningConnection(dataDir: string): ServiceConnection | undefined {
   try {
     const { base_url, memory_key } = JSON.parse(
@@ -39,7 +39,7 @@ export function readRunningConnection(dataDir: string): ServiceConnection | unde
 }
 
 /**
- * The service and key that a command uses: its options, else BASE_URL and MEMORY_KEY, else the service
+ * Returns the service and key that a command uses: its options, else BASE_URL and MEMORY_KEY, else the service
  * saved in DATA_DIR. The key saved in DATA_DIR is sent to that service only.
  *
  * @param faults receives a sentence for each missing or wrong value
@@ -78,13 +78,13 @@ export function resolveConnection(
 export const isHttpUrl = (url: string): boolean =>
   URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
 
-/** Why `fetch` has failed, in the words of the system. */
+/** Returns why `fetch` has failed, in the words of the system. */
 export function networkFault(error: unknown): string {
   const { cause, message } = error as Error
   return (cause instanceof Error && cause.message) || message
 }
 
-/** The refusal of a failed call: `upstream` with the error of the service, `unavailable` where it did not answer. */
+/** Makes the refusal of a failed call: `upstream` with the error of the service, `unavailable` without an answer. */
 export function toRefusal(error: unknown): Refusal {
   if (error instanceof VaultError) return new Refusal('upstream', error.message, error.hint)
   return new Refusal('unavailable', `No answer: ${networkFault(error)}`)

@@ -6,7 +6,7 @@ import type { ReadyMessage } from '#shared/core/process-lifecycle.ts'
 export type SupervisedProgram = {
   name: string
   program: string
-  /** Options of Node beside those of this process. */
+  /** Options of Node in addition to those of this process. */
   nodeOptions?: readonly string[]
 }
 

@@ -49,7 +49,7 @@ const options = {
 /** `owner` is the account of an organization, whose events go when that account is erased. */
 type Anchor = ExportAnchor & { owner?: string }
 
-/** A verified chain; a downloaded export does not tell the owner. */
+/** A verified chain; a downloaded export does not name the owner. */
 type Chain = FileChainResult & { owner?: string }
 
 type OptionValues = ReturnType<typeof parseOptions<typeof options>>

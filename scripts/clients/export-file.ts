@@ -109,7 +109,7 @@ async function* exportLines({
   }
 }
 
-/** Memories are private: only this user may read them. */
+/** Writes a document that only this user may read. */
 function writeDocument(folder: string, { path, text }: OkfDocument): void {
   const file = join(folder, path)
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })

@@ -2,53 +2,30 @@ import { createReadStream, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describeVault } from '#scripts/service-connection.ts'
 import { readOptions, type UploadOptions } from '#scripts/clients/upload/options.ts'
-import { formatCounts, openProgressDisplay } from '#scripts/clients/upload/progress.ts'
-import { sendParts, type LineSource } from '#scripts/clients/upload/send-parts.ts'
-import {
-  deleteState,
-  newState,
-  readState,
-  type UploadState,
-} from '#scripts/clients/upload/state.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { formatCounts } from '#scripts/clients/upload/progress.ts'
+import { sendAll, type LineSource } from '#scripts/clients/upload/send-parts.ts'
+import { newState, readState, type UploadState } from '#scripts/clients/upload/state.ts'
+import type { Refusal } from '#shared/core/errors.ts'
 
 process.exitCode = await main(readOptions())
 
 /** @returns the exit code. */
 async function main(options: UploadOptions): Promise<number> {
-  const display = openProgressDisplay(process.stderr)
-  let state: UploadState | undefined
+  let lines: LineSource | undefined
   try {
-    const file = openFileUpload(options)
-    const opened = (state = file.state)
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.once(signal, () => {
-        display.close()
-        process.exit(reportResult(options, opened, signalRefusal(signal)))
-      })
-    }
-    if (state.index > 0) display.note(`Going on after line ${state.line.toLocaleString('en')}`)
-    await sendParts(options, file, display)
-    if (file.statePath) deleteState(file.statePath)
-    display.close()
-    return reportResult(options, state, null)
+    const opened = (lines = openLines(options))
+    const report = (stopped: Refusal | null): number => reportResult(options, opened.state, stopped)
+    return report(await sendAll([{ target: options, lines }], ['line', 'lines'], report))
   } catch (error) {
-    display.close()
-    if (error instanceof Refusal) return reportResult(options, state, error)
     const { code, message } = error as NodeJS.ErrnoException
     if (!code) throw error
     process.stderr.write(`${message}\n`)
-    return state ? 3 : 2
+    return lines ? 3 : 2
   }
 }
 
-/** A request in flight is not awaited: its idempotency key makes a repetition safe. */
-function signalRefusal(signal: NodeJS.Signals): Refusal {
-  return new Refusal('unavailable', signal === 'SIGINT' ? 'Stopped' : `Stopped by ${signal}`)
-}
-
 /** Opens the file where an earlier run stopped, if that was the same file for the same vault. */
-function openFileUpload(options: UploadOptions): LineSource {
+function openLines(options: UploadOptions): LineSource {
   const { file, baseUrl, kind, session, embeddings, onConflict, fresh } = options
   if (file === '-') {
     return { source: process.stdin, state: newState('-'), size: null, statePath: null }
@@ -65,10 +42,9 @@ function openFileUpload(options: UploadOptions): LineSource {
 /** Prints the result. @returns the exit code. */
 function reportResult(
   options: UploadOptions,
-  state: UploadState | undefined,
+  { totals }: UploadState,
   stopped: Refusal | null,
 ): number {
-  const totals = state?.totals ?? newState('').totals
   const code = stopped ? 3 : totals.failed > 0 ? 1 : 0
   const status = stopped ? 'stopped' : totals.failed > 0 ? 'partial' : 'complete'
   if (options.json) {

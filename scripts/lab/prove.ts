@@ -118,7 +118,7 @@ async function runSections(context: RunContext): Promise<void> {
     const seconds = Math.round((Date.now() - startedAt) / 1_000)
     results.push({ ...result, name, description, seconds, facts: proofFacts })
     printResult(result)
-    // After each section: a run of hours that is stopped has told what it found.
+    // After each section, so that a run of hours that is stopped has written what it found.
     if (options.page !== undefined && !context.interrupt.aborted) writePage(options.page, results)
   }
   const broken = results.filter(result => !holds(result))

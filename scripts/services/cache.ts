@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** The cache folders of this user, by preference: in the home folder, else in the data folder. */
+/** Returns the cache folders of this user, by preference: in the home folder, else in the data folder. */
 export function cacheDirs(dataDir: string): string[] {
   const { XDG_CACHE_HOME } = process.env
   const userCache = XDG_CACHE_HOME || join(homedir(), '.cache')
@@ -12,7 +12,7 @@ export function cacheDirs(dataDir: string): string[] {
 
 /**
  * Builds a large folder once, in the first of `dirs` that is writable. It is
- * built beside its final place and then renamed, so it is never incomplete,
+ * built next to its final place and then renamed, so it is never incomplete,
  * and several processes may call this at once.
  *
  * @param name must contain everything the content depends on: an existing entry is not verified.

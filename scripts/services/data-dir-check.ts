@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '#shared/core/errors.ts'
 
-/** What of an installation lies in the data folder, and not elsewhere by the environment. */
+/** Which parts of an installation are in the data folder, not elsewhere by the environment. */
 export type EmbeddedParts = { secrets: boolean; postgres: boolean; mongodb: boolean }
 
 /** The files and folders of an installation in the order in which the first start makes them. */
@@ -22,9 +22,9 @@ const isThere: Record<Part, (path: string) => boolean> = {
 }
 
 /**
- * Refuses to start on half an installation, such as half a restored backup: what is missing would be made
- * again, empty, and nothing that was stored would be found. A first start that was killed leaves no
- * secrets, which are made last, and starts.
+ * Refuses to start on half an installation, such as half a restored backup: the missing part would be created
+ * empty, and nothing that was stored would be found. A first start that was killed has no secrets, which are
+ * created last, and starts.
  *
  * @param hasBeenReady a start has succeeded on this folder
  * @throws Refusal `conflict` naming what is missing.

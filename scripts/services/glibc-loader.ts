@@ -27,7 +27,7 @@ const loaderPaths: Partial<Record<string, string>> = {
 }
 
 /**
- * The command prefix that runs a program under a C library new enough for the
+ * Returns the command prefix that runs a program under a C library new enough for the
  * MongoDB engine; empty when the system's library is. Otherwise a newer library
  * is fetched once (13 MB to download, 13 MB on disk) from the configured
  * package mirror into a cache, without root rights and without changing the
@@ -58,7 +58,7 @@ function engineUnavailable(why: string): Refusal {
   )
 }
 
-/** The version of the running C library, such as `2.36`; undefined if it is not glibc. */
+/** Returns the version of the running C library, such as `2.36`; undefined if it is not glibc. */
 function glibcVersion(): string | undefined {
   // Otherwise the report resolves the host name of every open connection's peer.
   Object.assign(process.report, { excludeNetwork: true })
@@ -152,7 +152,7 @@ async function fetchPackage(
   await access(join(work, 'made', path))
 }
 
-/** The package mirror of this system's release, from its package sources. */
+/** Finds the package mirror of this system's release in its package sources. */
 async function findPackageMirror(): Promise<string> {
   const { VERSION_CODENAME, UBUNTU_CODENAME } = readOsRelease()
   const format = '$(RELEASE) $(COMPONENT) $(REPO_URI)'

@@ -60,7 +60,7 @@ export async function startMongodb(
   }
 }
 
-/** The folder for sockets: inside the data folder if the path is short enough. */
+/** Returns the folder for sockets: inside the data folder if the path is short enough. */
 async function resolveSocketDir(home: string): Promise<string> {
   const own = join(home, 'run')
   const key = createHash('sha256')
@@ -128,7 +128,7 @@ async function waitUntilReady(engine: ChildProcess, logFile: string): Promise<vo
   }
 }
 
-/** Of the engine's words, which may be many lines of JSON, the first that say something. */
+/** Makes the refusal with the beginning of the engine's words, which may be many lines of JSON. */
 function engineRefusal(words: string, logFile: string): Refusal {
   const why = words.replaceAll(/\s+/g, ' ').slice(0, 300)
   return new Refusal(

@@ -18,7 +18,7 @@ export type PostgresBinaries = { initdb: string; postgres: string }
 const databaseUrlHint = 'Set DATABASE_URL to a PostgreSQL server.'
 
 /**
- * The user to run Postgres as when this process is root, since Postgres refuses
+ * Returns the user to run Postgres as when this process is root, since Postgres refuses
  * to run as root: the owner of existing data, otherwise the system user
  * `postgres`, which is added if it is missing.
  *
@@ -66,7 +66,7 @@ async function lookUpUser(name: string): Promise<RunAsUser | undefined> {
 }
 
 /**
- * The programs of the embedded PostgreSQL, where the user that runs them can
+ * Returns the programs of the embedded PostgreSQL, where the user that runs them can
  * read them: a copy, if they run as another user and the checkout is private,
  * or if missing links cannot be added to the package. The JavaScript of the
  * package is not used: it would end this process on SIGTERM before the drain
@@ -119,14 +119,14 @@ async function restoreSymlinks(native: string): Promise<boolean> {
   return true
 }
 
-/** Some archives lose the mode. Writes only if needed, for read-only installs. */
+/** Makes a file executable, since some archives lose the mode. Writes only if needed, for read-only installs. */
 async function ensureExecutable(path: string): Promise<string> {
   const { mode } = await stat(path)
   if ((mode & 0o111) !== 0o111) await chmod(path, mode | 0o111)
   return path
 }
 
-/** Whether every user may pass through all folders of a path. */
+/** Returns whether every user may pass through all folders of a path. */
 async function isPubliclyReachable(path: string): Promise<boolean> {
   const { mode } = await stat(path)
   if ((mode & 0o001) === 0) return false
@@ -156,7 +156,7 @@ async function copyBinaries(
   }
 }
 
-/** A cache that all users can read and only root can write, so no other user can replace programs. */
+/** Returns a cache that all users can read and only root can write, so no other user can replace programs. */
 async function ensurePublicCacheDir(): Promise<string> {
   for (const dir of ['/var/cache/memory-vault', '/var/tmp/memory-vault']) {
     const isNew = await mkdir(dir, { recursive: true }).catch(() => undefined)

@@ -1,12 +1,14 @@
-import type { RunAsUser, PostgresBinaries } from './postgres-binaries.ts'
-import { join } from 'node:path'
-import { readFile, writeFile, chown, rm, mkdir, rename } from 'node:fs/promises'
-import { existsSync } from 'node:fs'
-import { randomBytes } from 'node:crypto'
-import { Refusal } from '#shared/core/errors.ts'
-import { cleanEnvironment } from './process.ts'
-import { promisify } from 'node:util'
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Refusal } from '#shared/core/errors.ts'
+import type { PostgresBinaries, RunAsUser } from './postgres-binaries.ts'
+import { cleanEnvironment } from './process.ts'
+
+const execFileAsync = promisify(execFile)
 
 /** The same collation on all platforms; only Linux has the locale C.UTF-8. */
 const localeFlags =
@@ -24,7 +26,7 @@ export type PostgresInstallation = {
 }
 
 /**
- * The database password, created with the data. Its file belongs to the user that runs initdb.
+ * Returns the database password, created with the data. Its file belongs to the user that runs initdb.
  *
  * @throws Refusal `conflict` when there is data and no password.
  */
@@ -50,7 +52,7 @@ export async function ensurePassword({ home, data, runAs }: PostgresInstallation
   return password
 }
 
-/** Creates the data folder beside its final place and renames it, so it is never incomplete. */
+/** Creates the data folder next to its final place and renames it, so it is never incomplete. */
 export async function initializeDataDir(
   installation: PostgresInstallation,
   forTests: boolean,
@@ -90,7 +92,7 @@ export async function initializeDataDir(
 }
 
 /**
- * The path by which a server opens its data folder. A substitute user may not
+ * Returns the path by which a server opens its data folder. A substitute user may not
  * traverse a private parent folder, so the server starts inside the data folder
  * and opens `/proc/self/cwd`.
  */
@@ -101,5 +103,3 @@ export function dataDirArgument(as: RunAsUser | undefined, data: string): string
 export function spawnOptions(as: RunAsUser | undefined, cwd: string) {
   return { cwd, ...as, env: cleanEnvironment({ LC_MESSAGES: 'C' }) }
 }
-
-const execFileAsync = promisify(execFile)

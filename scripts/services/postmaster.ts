@@ -58,7 +58,7 @@ export async function findOrphanedServer(data: string): Promise<Postmaster | und
 /** A server that starts writes its file in a moment. */
 const FILE_WAIT_MS = 1_000
 
-/** PostgreSQL refuses to start beside such a file, since a server may use the data. */
+/** Refuses a damaged file: PostgreSQL does not start while it is there, since a server may use the data. */
 async function refuseDamagedPostmasterFile(data: string): Promise<void> {
   const file = join(data, 'postmaster.pid')
   const deadline = Date.now() + FILE_WAIT_MS
@@ -75,7 +75,7 @@ async function refuseDamagedPostmasterFile(data: string): Promise<void> {
   )
 }
 
-/** Whether a process is the server of this data, as far as the platform shows it. */
+/** Returns whether a process is the server of this data, as far as the platform shows it. */
 function isServerOfDataDir(pid: number, data: string): boolean {
   if (process.platform !== 'linux') return true
   try {

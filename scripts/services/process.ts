@@ -17,7 +17,7 @@ export type DatabaseServer = {
 
 const LOG_TAIL_BYTES = 2_000
 
-/** True while a process of this id runs, also one of another user. */
+/** Returns whether a process of this id runs, also one of another user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -27,7 +27,7 @@ export function isAlive(pid: number): boolean {
   return !isZombie(pid)
 }
 
-/** In a container without an init process an ended orphan stays a zombie. */
+/** Returns whether a process is a zombie: an ended orphan in a container without an init process stays one. */
 function isZombie(pid: number): boolean {
   if (process.platform !== 'linux') return false
   try {
@@ -47,7 +47,7 @@ export async function waitForExit(pid: number, withinMs: number): Promise<boolea
   return true
 }
 
-/** The last lines of a log file, at most 2,000 bytes; empty when there is none. */
+/** Reads the last lines of a log file, at most 2,000 bytes; empty when there is none. */
 export function readLogTail(path: string): string {
   let file: number
   try {
@@ -66,7 +66,7 @@ export function readLogTail(path: string): string {
 }
 
 /**
- * The environment for a child process, without Node's options: a debugger,
+ * Returns the environment for a child process, without Node's options: a debugger,
  * coverage or a test runner must not affect it.
  */
 export function cleanEnvironment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {

@@ -87,7 +87,7 @@ export async function startServices(options: StartOptions): Promise<DatabaseServ
 }
 
 /**
- * The URLs of the services that another process runs in a data folder.
+ * Returns the URLs of the services that another process runs in a data folder.
  *
  * @returns undefined when none run, or they are not ready yet.
  */
@@ -101,7 +101,7 @@ export function readRunningServices(
   return !unlock && databaseUrl && mongodbUri ? { databaseUrl, mongodbUri } : undefined
 }
 
-/** An external server: it is neither watched nor stopped here. */
+/** Stands for an external server, which is neither watched nor stopped here. */
 function externalServer(url: string): DatabaseServer {
   return { url, pid: undefined, unexpectedExit: new Promise(() => {}), stop: async () => {} }
 }
@@ -139,7 +139,7 @@ function readState(dataDir: string): Partial<ServicesState> {
   }
 }
 
-/** Mode 0600, because the URLs contain passwords. */
+/** Writes the state file with mode 0600, because the URLs contain passwords. */
 function writeState(dataDir: string, state: ServicesState): void {
   writePrivateFile(statePath(dataDir), JSON.stringify(state))
 }

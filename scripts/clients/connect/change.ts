@@ -27,7 +27,7 @@ export type Change = {
   original?: string | null
 }
 
-/** Keeps a file as it was and as it was written, until the connection is undone. */
+/** The folder that keeps a file as it was and as it was written, until the connection is undone. */
 const backupFolder = (file: string): string => join(dirname(file), '.memory-vault')
 
 /** The file as it was; a file that was made has none. */
@@ -137,7 +137,7 @@ export function applyChange({ path, before, after, original }: Change): void {
   if (original === undefined) removeBackup(path)
 }
 
-/** Its own `.gitignore` keeps the folder out of a project's repository: what it holds has keys. */
+/** Writes the backup. A `.gitignore` keeps its folder out of a project's repository, since the files hold keys. */
 function writeBackup(path: string, original: string | null, written: string, mode: number): void {
   mkdirSync(backupFolder(path), { recursive: true, mode: 0o700 })
   writePrivateFile(join(backupFolder(path), '.gitignore'), '*\n')
@@ -160,6 +160,6 @@ function writeWithMode(path: string, text: string, mode: number): void {
   if (mode !== 0o600) chmodSync(path, mode)
 }
 
-/** Whether other users of the machine may read a file, which has a key in it now. */
+/** Returns whether other users of the machine may read a file, which has a key in it now. */
 export const isReadableByOthers = (path: string): boolean =>
   process.platform !== 'win32' && existsSync(path) && (statSync(path).mode & 0o044) !== 0

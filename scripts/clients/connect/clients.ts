@@ -22,10 +22,10 @@ export type Place = {
   cwd: string
 }
 
-/** The service and the key that a client is to use; no slash at the end. */
+/** The service and the key that a client uses; no slash at the end. */
 export type Vault = { baseUrl: string; key: string }
 
-/** A value that a file is to have, or how it follows from the one that is there. */
+/** A value that a file gets, or how it follows from the present one. */
 export type Setting = { at: Path; value: Value | ((present: unknown) => Value) }
 
 export type ConfigFile = { path: string; format: FileFormat; settings: Setting[] }
@@ -33,7 +33,7 @@ export type ConfigFile = { path: string; format: FileFormat; settings: Setting[]
 /** Reads a value back from a file that was written; undefined where there is none. */
 type ReadBack = (file: number, ...at: string[]) => unknown
 
-/** A program that can be connected: the files it reads, and what they are to say. */
+/** A program that can be connected: the files it reads and the settings they get. */
 export type Client = {
   title: string
   files(vault: Vault, place: Place): ConfigFile[]
@@ -107,7 +107,7 @@ const claudeCode: Client = {
   ],
 }
 
-/** Codex takes headers and a base URL for providers of one's own only, so it gets one. */
+/** Codex takes headers and a base URL for a provider of one's own only, so it gets one. */
 const codex: Client = {
   title: 'Codex',
   files(vault, { env, home, configDir }) {
@@ -144,7 +144,7 @@ const codex: Client = {
   ],
 }
 
-/** A base URL and headers are variables, which it reads from `.env` in its folder. */
+/** Gemini CLI reads a base URL and headers from `.env` in its folder. */
 const gemini: Client = {
   title: 'Gemini CLI',
   files(vault, { env, home, configDir }) {
@@ -186,7 +186,7 @@ const gemini: Client = {
 /** The providers whose calls go through the service, with the version path that their packages take. */
 const opencodeVersions = { openai: '/v1', anthropic: '/v1', google: '/v1beta' }
 
-/** Its own providers keep their models and keys; they get another base URL and a header. */
+/** The providers of opencode keep their models and keys; they get another base URL and a header. */
 const opencode: Client = {
   title: 'opencode',
   files(vault, { env, home, configDir }) {
@@ -219,7 +219,7 @@ const opencode: Client = {
   ],
 }
 
-/** Only its MCP servers stand in a file. */
+/** Cursor keeps only its MCP servers in a file. */
 const cursor: Client = {
   title: 'Cursor',
   files: (vault, { home, configDir }) => [
@@ -240,7 +240,7 @@ const cursor: Client = {
   ],
 }
 
-/** The default profile; its MCP servers have a file of their own. */
+/** VS Code keeps the MCP servers of the default profile in a file of their own. */
 const vscode: Client = {
   title: 'VS Code',
   files: (vault, place) => [
@@ -262,14 +262,14 @@ const vscode: Client = {
   ],
 }
 
-/** Where VS Code keeps what belongs to a user, by system. */
+/** Returns the folder of a user's settings, by system. */
 function vscodeFolder({ env, home, platform }: Place): string {
   if (platform === 'darwin') return join(home, 'Library/Application Support/Code/User')
   if (platform === 'win32') return join(env.APPDATA ?? join(home, 'AppData/Roaming'), 'Code/User')
   return join(env.XDG_CONFIG_HOME ?? join(home, '.config'), 'Code/User')
 }
 
-/** It is configured by variables, which a `.env` next to its compose file, or in its folder, brings. */
+/** It reads variables from a `.env` next to its compose file, or in its folder. */
 const openWebui: Client = {
   title: 'Open WebUI',
   files: (vault, { cwd, configDir }) => [

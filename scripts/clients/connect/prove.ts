@@ -3,14 +3,14 @@ import { networkFault } from '#scripts/service-connection.ts'
 /** A call to the service with what stands in the client's files. */
 export type Proof = { kind: 'memory' | 'tools'; url: string; headers: Record<string, string> }
 
-/** Proof that memory answers at a base URL, which may end in an API's version. */
+/** Makes the proof that memory answers at a base URL, which may end in an API's version. */
 export const memoryProof = (baseUrl: unknown, headers: unknown): Proof => ({
   kind: 'memory',
   url: `${String(baseUrl).replace(/\/v1(?:beta)?$/, '')}/v1/memory/stats`,
   headers: headers as Proof['headers'],
 })
 
-/** Proof that an MCP server answers, under the names that clients give its address and headers. */
+/** Makes the proof that an MCP server answers, from the names that clients give its address and headers. */
 export function toolsProof(server: unknown): Proof {
   const { url, httpUrl, headers, http_headers } = (server ?? {}) as Record<string, unknown>
   return {
@@ -53,7 +53,7 @@ function describeMemory(url: string, text: string): string {
   return `${url} answered: the vault of this key holds ${memories} memories`
 }
 
-/** An MCP server answers as JSON or as one event of a stream. */
+/** Describes the tools of an MCP server, which answers as JSON or as one event of a stream. */
 function describeTools(url: string, text: string): string {
   const data = /^data: ?(\{.*)$/m.exec(text)?.[1] ?? text
   const { result } = parse(data) as { result?: { tools?: { name: string }[] } }

@@ -78,7 +78,7 @@ export async function reflect(
 
 type ModelAnswer = { entries: CommitEntry[] }
 
-/** The shape of an answer by the contract of the batch. Additional fields are allowed. */
+/** Builds the shape of an answer from the contract of the batch. Additional fields are allowed. */
 function buildAnswerShape({ reflection_contract: contract }: Batch): Shape<ModelAnswer> {
   const { text, importance } = contract.entry_schema
   return shape<ModelAnswer>(
@@ -116,7 +116,7 @@ function parseEntries(answer: string, answerShape: Shape<ModelAnswer>): CommitEn
   return entries.map(({ text, importance }) => ({ text: text.trim(), importance }))
 }
 
-/** The JSON of an answer, which may be in a code fence, between sentences or after `<think>` text. */
+/** Extracts the JSON of an answer, which may be in a code fence, between sentences or after `<think>` text. */
 function extractJson(answer: string): unknown {
   const text = answer.replace(/<think>[\s\S]*?<\/think>/g, '')
   const start = text.search(/[{[]/)

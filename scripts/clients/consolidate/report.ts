@@ -34,7 +34,7 @@ export function createConsoleReporter(
   }
 }
 
-/** The result in one sentence. */
+/** Describes the result in one sentence. */
 export function formatSummary(results: readonly BatchResult[], dryRun: boolean): string {
   if (results.length === 0) return 'Nothing was waiting to be consolidated.'
   const sum = (figure: (result: BatchResult) => number): number =>
@@ -52,7 +52,7 @@ export function formatSummary(results: readonly BatchResult[], dryRun: boolean):
   return `${formatMemoryCount(sum(({ batch }) => batch.count))} became ${written} in ${batches}; ${spent}.`
 }
 
-/** The result for `--json`. */
+/** Makes the result for `--json`. */
 export const toJsonReport = (
   results: readonly BatchResult[],
   { model, dryRun }: { model: string; dryRun: boolean },

@@ -19,7 +19,7 @@ const titleCharactersMax = 80
 const plainName = /^(?!\.)[A-Za-z0-9._-]{1,64}$/
 
 /**
- * A memory as a document of Open Knowledge Format. The same memory has the same path and bytes every time:
+ * Writes a memory as a document of Open Knowledge Format. The same memory has the same path and bytes every time:
  * its kind or session, its month, its id.
  *
  * @throws Refusal `upstream` for an id that is no UUID
@@ -48,7 +48,7 @@ export function toOkfDocument(line: ExportLine, paths: ReadonlyMap<string, strin
   }
 }
 
-/** JSON is YAML, but for separators of lines that JSON leaves as they are. */
+/** Writes a value as JSON that is YAML too: characters that end a line of YAML are escaped. */
 const toYaml = (value: unknown): string =>
   JSON.stringify(value).replaceAll(
     /[\u007F-\u009F\u2028\u2029\uFEFF]/g,
@@ -63,7 +63,7 @@ function folderOf({ tier, session_id: session }: ExportLine): string {
   return `sessions/${name}`
 }
 
-/** The first words, on one line. */
+/** Returns the first words, on one line. */
 function titleOf(content: string): string {
   const [first = ''] = content.trim().split(/[\r\n\u2028\u2029]/, 1)
   const characters = Array.from(first.toWellFormed())
@@ -75,7 +75,7 @@ function titleOf(content: string): string {
         .trimEnd()}…`
 }
 
-/** Who wrote it, as the format names actors. */
+/** Names the author of a memory as the format names actors. */
 function actorOf({ tier, role, name }: ExportLine): string {
   if (tier !== 1) return 'process:consolidation'
   return role === 'user' ? `human:${name ?? 'user'}` : `process:${role}`

@@ -1,10 +1,10 @@
-/** A memory as an importer reads it from an export; what the service cannot store is cut off later. */
+/** A memory as an importer reads it from an export, before the limits of the service are applied. */
 export type Draft = {
   content: string
   role?: 'user' | 'assistant' | 'system'
   /** ISO 8601; without it the memory gets the time of the import. */
   timestamp?: string | undefined
-  /** ISO 8601: the moment from which it is to be gone. */
+  /** ISO 8601: the moment at which it expires. */
   expiresAt?: string | undefined
   /** Where it comes from: `source`, `conversation`, `title`, `speaker`, `kind`. */
   metadata: Readonly<Record<string, unknown>>

@@ -21,7 +21,7 @@ export const formats: Readonly<Record<string, Format>> = {
   okf,
 }
 
-/** The word of the first format that recognizes a value, or the first element of its first array. */
+/** Returns the name of the first format that recognizes a value, or the first element of its first array. */
 export function guessFormat(value: unknown): string | undefined {
   if (!isObject(value)) return undefined
   const inner = Object.values(value).find(Array.isArray)?.[0] as unknown

@@ -20,7 +20,7 @@ export async function* readJsonValues(
   for await (const value of splitValues(decode(source), name)) yield parseValue(value, name)
 }
 
-/** UTF-8, or UTF-16 where a file begins with its mark: PowerShell writes such ones. */
+/** Decodes UTF-8, or UTF-16 where a file begins with its mark, as those of PowerShell do. */
 async function* decode(source: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let decoder: TextDecoder | undefined
   for await (const chunk of source) {

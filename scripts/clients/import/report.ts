@@ -13,7 +13,7 @@ export type ImportResult = {
   stopped: Refusal | null
 }
 
-/** Totals of several sets of lines. */
+/** Adds up the totals of several sets of lines. */
 export const sumTotals = (all: readonly UploadTotals[]): UploadTotals => ({
   lines: all.reduce((sum, { lines }) => sum + lines, 0),
   stored: all.reduce((sum, { stored }) => sum + stored, 0),
@@ -23,7 +23,7 @@ export const sumTotals = (all: readonly UploadTotals[]): UploadTotals => ({
   errors: all.flatMap(({ errors }) => errors).slice(0, errorsMax),
 })
 
-/** What the export holds, and what cannot be carried over. */
+/** Describes what an export holds, and what cannot be imported. */
 export function formatSurvey(format: Format, survey: Survey): string {
   const { memories, undated, oldest, newest, losses } = survey
   const span = oldest && newest ? ` from ${oldest.slice(0, 10)} to ${newest.slice(0, 10)}` : ''
@@ -45,7 +45,7 @@ const statusOf = ({ totals, stopped }: ImportResult): string => {
   return totals.failed > 0 ? 'partial' : 'complete'
 }
 
-/** Where each memory went. */
+/** Describes the result of an import. */
 export function formatResult(result: ImportResult): string {
   const { totals } = result
   if (!totals) return `${statusOf(result)}: nothing was sent\n`

@@ -30,7 +30,7 @@ export type Survey = {
 export type OpenExport = { format: Format; files: ExportFile[] }
 
 /**
- * The files of an export that its format reads.
+ * Opens an export: lists the files that its format reads.
  *
  * @throws Refusal `invalid` when there is none; as `listExportFiles`.
  */
@@ -51,7 +51,7 @@ export async function openExport(from: string, path: string): Promise<OpenExport
 /**
  * Reads a whole export.
  *
- * @throws Refusal `invalid` for what is no export of this format, or has no memory.
+ * @throws Refusal `invalid` for a file that is no export of this format, or has no memory.
  */
 export async function surveyExport({ format, files }: OpenExport, path: string): Promise<Survey> {
   const losses = new Losses()
@@ -108,7 +108,7 @@ function nothingFound({
   return new Refusal('invalid', `${path} has no memory of ${format.product}`, hint)
 }
 
-/** The bytes of the lines of one kind from an offset on, in pieces of about 64 KiB. */
+/** Yields the bytes of the lines of one kind from an offset on, in pieces of about 64 KiB. */
 export async function* lineBytes(
   { format, files }: OpenExport,
   kind: ImportLine['kind'],

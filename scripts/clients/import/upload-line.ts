@@ -6,7 +6,7 @@ const lineCharactersMax = 40_000
 /** Limits of metadata. */
 const [fieldsMax, keyCharactersMax, valueCharactersMax] = [16, 64, 256]
 
-/** The lines of an upload for a draft: several for a very long text, none for an empty one. */
+/** Yields the lines of an upload for a draft: several for a very long text, none for an empty one. */
 export function* toUploadLines(draft: Draft, losses: Losses): Generator<ImportLine> {
   const text = draft.content.toWellFormed().replaceAll('\0', '').trim()
   if (text === '') {
@@ -28,7 +28,7 @@ export function* toUploadLines(draft: Draft, losses: Losses): Generator<ImportLi
   }
 }
 
-/** Pieces of at most 40,000 characters that end at a line, a word, or at least between characters. */
+/** Splits a text into pieces of at most 40,000 characters that end at a line, a word, or between characters. */
 function splitText(text: string): string[] {
   const pieces: string[] = []
   for (let rest = text; rest !== '';) {
@@ -49,7 +49,7 @@ function pieceEnd(text: string): number {
   return isHighSurrogate ? lineCharactersMax - 1 : lineCharactersMax
 }
 
-/** Metadata as the service takes it: flat, at most 16 fields, texts of at most 256 characters, numbers up to 2^53. */
+/** Makes metadata that the service takes: flat, at most 16 fields, texts of at most 256 characters, numbers up to 2^53. */
 function toMetadata(
   given: Readonly<Record<string, unknown>>,
   losses: Losses,

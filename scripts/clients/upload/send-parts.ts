@@ -4,9 +4,15 @@ import {
   type PartResult,
   type PartTarget,
 } from '#scripts/clients/upload/upload-part.ts'
-import type { ProgressDisplay } from '#scripts/clients/upload/progress.ts'
+import { openProgressDisplay, type ProgressDisplay } from '#scripts/clients/upload/progress.ts'
 import { splitIntoParts, type UploadPart } from '#scripts/clients/upload/split-file.ts'
-import { errorsMax, writeState, type UploadState } from '#scripts/clients/upload/state.ts'
+import {
+  deleteState,
+  errorsMax,
+  writeState,
+  type UploadState,
+} from '#scripts/clients/upload/state.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 const mebibyte = 1024 * 1024
 
@@ -30,14 +36,53 @@ export type LineSource = {
   statePath: string | null
 }
 
+type Target = PartTarget & { partLines: number }
+
+/**
+ * Sends sets of lines one after the other, and removes their positions at the end. A signal prints the result so far
+ * and exits; a request in flight is not awaited, since its idempotency key makes a repetition safe.
+ *
+ * @param unit what a line is called, and several
+ * @param onSignal prints the result and returns the exit code
+ * @returns why it stopped; null when everything was sent
+ */
+export async function sendAll(
+  sets: readonly { target: Target; lines: LineSource }[],
+  [unit, units]: readonly [string, string],
+  onSignal: (stopped: Refusal) => number,
+): Promise<Refusal | null> {
+  const display = openProgressDisplay(process.stderr, units)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      display.close()
+      const why = signal === 'SIGINT' ? 'Stopped' : `Stopped by ${signal}`
+      process.exit(onSignal(new Refusal('unavailable', why)))
+    })
+  }
+  try {
+    for (const { target, lines } of sets) {
+      const { index, line } = lines.state
+      if (index > 0) display.note(`Going on after ${unit} ${line.toLocaleString('en')}`)
+      await sendParts(target, lines, display)
+    }
+    for (const { lines } of sets) if (lines.statePath !== null) deleteState(lines.statePath)
+    return null
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  } finally {
+    display.close()
+  }
+}
+
 /**
  * Sends lines in parts, one after the other, and saves the position before the first and after each. Where it
  * cannot be saved they are sent all the same.
  *
  * @throws Refusal as `uploadPart`; `state` then has what was sent before.
  */
-export async function sendParts(
-  target: PartTarget & { partLines: number },
+async function sendParts(
+  target: Target,
   { source, state, size, statePath }: LineSource,
   display: ProgressDisplay,
 ): Promise<void> {
@@ -72,15 +117,15 @@ export async function sendParts(
   }
 }
 
-/** Saves positions in a file, if there is one. The first time it cannot be written is told, once. */
+/** Returns a function that saves positions in a file, if there is one. It notes the first failure only. */
 function openPosition(path: string | null, display: ProgressDisplay): (state: UploadState) => void {
-  let isTold = false
+  let isNoted = false
   return state => {
     try {
       if (path !== null) writeState(path, state)
     } catch (error) {
-      if (!isTold) display.note(`The position cannot be saved: ${(error as Error).message}`)
-      isTold = true
+      if (!isNoted) display.note(`The position cannot be saved: ${(error as Error).message}`)
+      isNoted = true
     }
   }
 }

@@ -39,7 +39,7 @@ export const newState = (fingerprint: string): UploadState => ({
   totals: { lines: 0, stored: 0, replaced: 0, skipped: 0, failed: 0, errors: [] },
 })
 
-/** The saved state of an earlier run; undefined if there is none or its fingerprint differs. */
+/** Reads the state of an earlier run; undefined if there is none or its fingerprint differs. */
 export function readState(path: string, fingerprint: string): UploadState | undefined {
   try {
     const state = JSON.parse(readFileSync(path, 'utf8')) as UploadState

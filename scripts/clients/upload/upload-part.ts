@@ -115,11 +115,11 @@ async function callWithRetry(
   }
 }
 
-/** The refusal of a part of which no line can be stored; others may be good. */
+/** Returns whether a part was refused because none of its lines can be stored. */
 const isFaultyFile = ({ status, body }: HttpAnswer): boolean =>
   status === 400 && (body as Partial<ErrorBody>).errors !== undefined
 
-/** Lines of a part; blank ones are none. */
+/** Counts the lines of a part without blank ones. */
 const countLines = (body: Buffer): number =>
   body
     .toString()
@@ -128,7 +128,7 @@ const countLines = (body: Buffer): number =>
 
 type HttpAnswer = { status: number; body: unknown; retryAfter: number | undefined }
 
-/** A network error is returned as status 503. */
+/** Sends a request; a network error is returned as status 503. */
 async function sendRequest(url: string, request: RequestInit): Promise<HttpAnswer> {
   try {
     const response = await fetch(url, { ...request, signal: AbortSignal.timeout(requestTimeoutMs) })

@@ -123,7 +123,7 @@ export class Cluster {
     return memoryKey
   }
 
-  /** As `createAccount`, with an admin credential beside the key. */
+  /** As `createAccount`, with an admin credential in addition to the key. */
   async createOwner(name: string): Promise<{ memoryKey: string; adminKey: string }> {
     const config = readConfig(this.#env)
     const backend = await openBackend(config, log, 'web')

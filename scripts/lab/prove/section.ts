@@ -18,9 +18,9 @@ export type SectionContext = {
   count: number | null
   /** Numbers in 0 to 1, the same for the same seed. */
   random: () => number
-  /** Tells how far a long section is. */
+  /** Prints how far a long section is. */
   report: (text: string) => void
-  /** Aborted where the run is to end early: a section with a limit ends there, and tells what it found. */
+  /** Aborted where the run ends early: a section with a limit ends there and reports what it found. */
   interrupt: AbortSignal
 }
 
@@ -28,7 +28,7 @@ export type Figure = {
   name: string
   value: number
   unit?: string
-  /** The most it may be; a figure without one is told and not judged. */
+  /** The most it may be; a figure without one is printed and not judged. */
   most?: number
 }
 
@@ -69,14 +69,14 @@ export const pauseBetween = (least: number, most: number, random: () => number):
 
 /** A section that has not done its count after so long is broken. */
 const countMs = 3 * 3_600_000
-/** How far it is is told so often. */
+/** How often its progress is printed. */
 const reportMs = 60_000
 
 /**
  * When a section ends.
  *
  * @param done how much it has done
- * @returns tells whether its count is reached or, where it has none, its time is over; or the run was interrupted
+ * @returns a function that returns whether its count is reached or, without one, its time is over; or the run was interrupted
  * @throws Error (the returned function) where its count takes longer than three hours
  */
 export function createLimit(
@@ -98,7 +98,7 @@ export function createLimit(
   }
 }
 
-/** @returns tells whether `ms` have passed */
+/** @returns a function that returns whether `ms` have passed */
 export const createTimeLimit = (ms: number): (() => boolean) =>
   createLimit(
     { ms, count: null, report: () => {}, interrupt: new AbortController().signal },
@@ -118,7 +118,7 @@ export async function runLoops(
   )
 }
 
-/** The figures of rounds that tell the same names in the same order, added up. */
+/** Adds up the figures of rounds that have the same names in the same order. */
 export const sumFigures = (rounds: readonly (readonly Figure[])[]): Figure[] =>
   (rounds[0] ?? []).map((figure, index) => ({
     ...figure,

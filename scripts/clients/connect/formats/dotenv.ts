@@ -19,7 +19,7 @@ export const dotenv: FileFormat = {
   },
 }
 
-/** The value in the last line that sets a name, as programs read them. A value over several lines is refused. */
+/** Finds the value in the last line that sets a name, which programs use. A value over several lines is refused. */
 function findValue(text: string, name: string): { start: number; raw: string } | undefined {
   const assignments = text.matchAll(/^[ \t]*(?:export[ \t]+)?([\w.]+)[ \t]*=[ \t]*/gm)
   const last = [...assignments].findLast(match => match[1] === name)

@@ -75,7 +75,7 @@ function readRoot(text: string): Node | undefined {
   return root
 }
 
-/** Of a name that stands twice programs read the last one and the parser finds the first: such a path is refused. */
+/** Finds a value. A name that stands twice is refused: programs read the last one, the parser finds the first. */
 function findNode(root: Node | undefined, at: Path): Node | undefined {
   let node = root
   for (const name of at) {
@@ -89,7 +89,7 @@ function findNode(root: Node | undefined, at: Path): Node | undefined {
   return node
 }
 
-/** The path a, b and the value 1 are `"a": {"b": 1}`. */
+/** Writes a member with its path: a, b and the value 1 give `"a": {"b": 1}`. */
 const nested = ([name, ...others]: Path, raw: string): string =>
   `${JSON.stringify(name)}: ${others.length === 0 ? raw : `{${nested(others, raw)}}`}`
 
@@ -115,7 +115,7 @@ function removeMember(text: string, { offset, length }: Node, at: Path): string 
   return before + text.slice(offset + length).replace(/^\s*,(?:[ \t]*\r?\n)?/, '')
 }
 
-/** Changes a text and brings what is new into its form; a text of one line stays one. */
+/** Applies a change and formats the new text like the rest; a text of one line stays one. */
 function edit(text: string, change: { offset: number; length: number; content: string }): string {
   const grown = applyEdits(text, [change])
   if (!text.trim().includes('\n') && text.trim() !== '{}') return grown
@@ -125,7 +125,7 @@ function edit(text: string, change: { offset: number; length: number; content: s
   return applyEdits(grown, format(grown, range, formatting(text)))
 }
 
-/** The indentation of the first line that has one. */
+/** Returns the format of a text: the indentation of its first indented line, and its line ends. */
 function formatting(text: string): FormattingOptions {
   const indent = /^([ \t]+)["}]/m.exec(text)?.[1] ?? '  '
   return { insertSpaces: !indent.startsWith('\t'), tabSize: indent.length, eol: lineEnd(text) }

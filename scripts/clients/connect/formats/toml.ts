@@ -84,7 +84,7 @@ function readStatements(text: string): Statement[] {
   })
 }
 
-/** Cuts a text at the ends of its lines, but for those in brackets and in strings of several lines. */
+/** Cuts a text at the ends of its lines, except within brackets and strings of several lines. */
 function splitStatements(text: string): string[] {
   const parts: string[] = []
   let depth = 0
@@ -106,7 +106,7 @@ const readNames = (dotted: string): string[] =>
     /^["']/.test(one) ? unquote(one) : one,
   )
 
-/** A string, a boolean, or a table of strings on one line; anything else is its text. */
+/** Reads a string, a boolean, or a table of strings on one line; anything else is returned as text. */
 function readValue(text: string): unknown {
   const [raw] = /^(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|true\b|false\b|\{.*\})/.exec(text) ?? [
     text.trim(),

@@ -1,11 +1,11 @@
 /** A message in a tree: what it answers, and when it was written (milliseconds; 0 when unknown). */
 export type TreeNode = { parent: string | undefined; time: number }
 
-/** How messages of other branches are called among what is left out. */
+/** The name of messages of other branches in the list of losses. */
 export const otherBranches = 'messages of branches that were edited or regenerated'
 
 /**
- * The ids of the branch that was shown last, its first message first.
+ * Returns the ids of the branch that was shown last, its first message first.
  *
  * @param leaf the last message as the export names it; where it names none, or one that it lacks, the newest
  *   message that nothing answers

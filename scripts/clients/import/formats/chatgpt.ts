@@ -10,7 +10,6 @@ import {
   type Fields,
 } from '#scripts/clients/import/formats/fields.ts'
 import { branchShown, otherBranches } from '#scripts/clients/import/formats/branches.ts'
-import { withoutMarks } from '#scripts/clients/import/formats/chatgpt-marks.ts'
 import { jsonFormat } from '#scripts/clients/import/formats/format.ts'
 
 /** `conversations.json` of ChatGPT's export: trees of messages, of which the branch last shown is read. */
@@ -50,7 +49,7 @@ export const chatgpt = jsonFormat({
   },
 })
 
-/** The messages from the beginning to the one shown last; those of other branches are counted. */
+/** Returns the messages from the beginning to the one shown last; those of other branches are counted. */
 function shownMessages(conversation: Fields, losses: Losses): Fields[] {
   const nodes = new Map(
     Object.entries(asObject(conversation['mapping'])).flatMap(([id, node]) =>
@@ -105,7 +104,7 @@ function toDrafts(message: Fields, losses: Losses): Draft[] {
 
 const isAsset = (part: unknown): boolean => isObject(part) && asText(part['text']) === undefined
 
-/** The text of a message; a recording counts by its transcription. Answers have marks, what users type does not. */
+/** Returns the text of a message, of a recording its transcription. Only answers have marks. */
 function textOf(message: Fields, losses?: Losses): string {
   const given = asList(asObject(message['content'])['parts'])
     .map(part => (typeof part === 'string' ? part : (asText(asObject(part)['text']) ?? '')))
@@ -116,7 +115,7 @@ function textOf(message: Fields, losses?: Losses): string {
   return text.trim()
 }
 
-/** What users wrote of themselves and how they want to be answered, in today's form and in that of 2023. */
+/** Returns what users wrote about themselves and about answers, in today's form and in that of 2023. */
 function customInstructions(message: Fields, content: Fields): string[] {
   const older = asObject(asObject(message['metadata'])['user_context_message_data'])
   return [
@@ -125,5 +124,54 @@ function customInstructions(message: Fields, content: Fields): string[] {
   ].flatMap(text => (text === undefined ? [] : [withoutFence(text).trim()]).filter(Boolean))
 }
 
-/** ChatGPT tells its model in a sentence what the text is, and encloses it. */
+/** Removes the sentence and the fence that ChatGPT puts around custom instructions. */
 const withoutFence = (text: string): string => /^[^`]*:\s*```([^]*)```\s*$/.exec(text)?.[1] ?? text
+
+/**
+ * Marks in answers of ChatGPT, of characters for private use: U+E200 kind U+E202 field U+E202 field … U+E201 is a
+ * reference, a link or a widget; U+E203 and U+E204 enclose words that a reference is about. Forms of exports as
+ * daugaard47/ChatGPT_Conversations_To_Markdown#8 and CherryHQ/cherry-studio PR 16164 have them.
+ */
+const group = /\uE200([^\uE200\uE201]*)\uE201/g
+const strayMark = /[\uE200-\uE206]/g
+
+/** Kinds whose fields only name sources: results of a search, files, pictures. */
+const references = new Set(['cite', 'filecite', 'i'])
+const sourceId = /^(?:turn\d+[a-z_]+\d+,?)+$/
+
+/**
+ * Removes the marks from an answer; the words that they enclose stay.
+ *
+ * @returns it, and how many marks had no words
+ */
+function withoutMarks(text: string): { text: string; dropped: number } {
+  let dropped = 0
+  const words = text.replaceAll(group, (_, mark: string) => {
+    const [kind, ...fields] = mark.split('\uE202') as [string, ...string[]]
+    const shown = references.has(kind) ? '' : shownWords(fields)
+    if (shown === '') dropped++
+    return shown
+  })
+  return { text: words.replaceAll(strayMark, ''), dropped }
+}
+
+/** Returns the words of a mark: of `["restaurant","Casa Marisol","Porto"]` the second text, of a label with an address a link. */
+function shownWords(fields: readonly string[]): string {
+  const [label, address] = fields
+  if (label && /^https?:/.test(address ?? '')) return `[${label}](${address})`
+  return fields
+    .filter(field => !sourceId.test(field))
+    .map(field => (/^\s*[[{]/.test(field) ? nameInJson(field) : field))
+    .filter(words => words !== '')
+    .join(' ')
+}
+
+function nameInJson(field: string): string {
+  try {
+    const value: unknown = JSON.parse(field)
+    const name: unknown = Array.isArray(value) ? (value[1] ?? value[0]) : ''
+    return typeof name === 'string' ? name : ''
+  } catch {
+    return field
+  }
+}

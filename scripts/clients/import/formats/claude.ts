@@ -46,7 +46,7 @@ function* messageDrafts(conversation: Fields, losses: Losses): Generator<Draft> 
   }
 }
 
-/** A long text that was pasted becomes an attachment without a name of its own (lugia19/Claude-QoL#43). */
+/** Returns whether an attachment is a pasted text, which has no name of its own (lugia19/Claude-QoL#43). */
 const isPaste = ({ file_name: name }: Fields): boolean =>
   name === undefined || name === null || name === '' || name === 'paste.txt'
 
@@ -79,7 +79,7 @@ function shownMessages(conversation: Fields, losses: Losses): Fields[] {
   return kept
 }
 
-/** The text of a message, typed or spoken (osteele/claude-chat-viewer#5); older exports have its `text` only. */
+/** Returns the text of a message, typed or spoken (osteele/claude-chat-viewer#5); older exports have its `text` only. */
 function textOf(message: Fields, losses: Losses): string {
   const blocks = asList(message['content']).filter(isObject)
   const texts = blocks.filter(({ type }) => type === 'text' || type === 'voice_note')
@@ -89,7 +89,7 @@ function textOf(message: Fields, losses: Losses): string {
   return (text.trim() === '' && isTextOnly ? (asText(message['text']) ?? '') : text).trim()
 }
 
-/** What Claude remembers by itself: a summary of the conversations, and one for each project. */
+/** Reads Claude's own memory: a summary of the conversations, and one for each project. */
 function* rememberedDrafts(value: Fields): Generator<Draft> {
   const summaries: [string | undefined, unknown][] = [
     [undefined, value['conversations_memory']],

@@ -1,6 +1,6 @@
 import { parseStart } from '#shared/core/dates.ts'
 
-/** Reading fields of JSON whose shape is another product's: what is not as expected is absent. */
+/** Readers for fields of JSON of other products: a value of an unexpected type counts as absent. */
 
 export type Fields = Readonly<Record<string, unknown>>
 
@@ -14,7 +14,7 @@ export const asList = (value: unknown): readonly unknown[] => (Array.isArray(val
 export const asText = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
-/** The first of these fields that is a text. */
+/** Returns the first of these fields that is a text. */
 export const firstText = (fields: Fields, ...names: string[]): string | undefined =>
   names.map(name => asText(fields[name])).find(text => text !== undefined)
 
@@ -22,7 +22,7 @@ export const firstText = (fields: Fields, ...names: string[]): string | undefine
 const secondsMax = 1e11
 const [earliest, latest] = [-62_135_596_800_000, 253_402_300_799_000]
 
-/** A time in ISO 8601, from such a text or from seconds or milliseconds since 1970; the first that is one. */
+/** Returns the first value that is a time, in ISO 8601; a number is seconds or milliseconds since 1970. */
 export function asTime(...values: unknown[]): string | undefined {
   for (const value of values) {
     const at =

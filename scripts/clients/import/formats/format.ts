@@ -12,7 +12,7 @@ export type Format = {
   isExportFile(name: string): boolean
   /** What to give to the importer. */
   file: string
-  /** What no import of this format brings along. */
+  /** What no import of this format has. */
   missing: string
   /** Whether a JSON value is of this format, to suggest it for a file that was taken for another. */
   recognizes(value: Fields): boolean
@@ -56,7 +56,7 @@ export const jsonFormat = ({ lists, open, ...format }: JsonFormat): Format => ({
   },
 })
 
-/** A value of the format itself, or the elements of the arrays of an object around them. */
+/** Returns a value of the format itself, or the elements of the arrays of an object around them. */
 function unwrap(
   value: unknown,
   lists: readonly string[],

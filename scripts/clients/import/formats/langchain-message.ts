@@ -1,6 +1,6 @@
 import { asList, asObject, asText, type Fields } from '#scripts/clients/import/formats/fields.ts'
 
-/** What a user or a model said in a thread. */
+/** A message of a user or a model in a thread. */
 export type ThreadMessage = {
   id: string | undefined
   role: 'user' | 'assistant'
@@ -35,7 +35,7 @@ export function messageOf(given: unknown): ThreadMessage | undefined {
   return { id: asText(fields['id']), role, name: asText(fields['name']), content }
 }
 
-/** A text, or the text blocks of a list. */
+/** Returns a text, or the text blocks of a list. */
 export const contentText = (content: unknown): string =>
   typeof content === 'string'
     ? content

@@ -48,14 +48,14 @@ function itemDraft(item: Fields, losses: Losses): Draft {
   }
 }
 
-/** The text of an item, where programs usually keep it. */
+/** Returns the text of an item from the fields that programs usually use. */
 function textOf(value: Fields): string | undefined {
   const inner = value['content']
   if (isObject(inner)) return textOf(inner)
   return firstText(value, 'content', 'text', 'memory', 'data', 'fact', 'summary')
 }
 
-/** The messages of a checkpoint tuple, of a snapshot of a state, or of a thread as the API answers it. */
+/** Returns the messages of a checkpoint tuple, of a snapshot of a state, or of a thread of the API. */
 const messagesOf = (value: Fields): readonly unknown[] =>
   asList(
     asObject(asObject(value['checkpoint'])['channel_values'])['messages'] ??

@@ -42,7 +42,7 @@ export const letta = jsonFormat({
   }),
 })
 
-/** Memory blocks: what the agent is told about itself is of the system, the rest is about the user. */
+/** Reads memory blocks: the persona has the role `system`, the others are about the user. */
 function* blockDrafts(
   blocks: readonly Fields[],
   file: Fields,
@@ -86,7 +86,7 @@ function* messageDrafts(
 const textOf = (message: Fields): string =>
   contentText(message['content'] ?? message['text']).trim()
 
-/** What the user said: plain, or in the JSON around it; events such as heartbeats are none. */
+/** Returns the text of a user's message, plain or in JSON; undefined for events such as heartbeats. */
 function userText(message: Fields): string | undefined {
   const text = textOf(message)
   const packed = parseObject(text)
@@ -94,7 +94,7 @@ function userText(message: Fields): string | undefined {
   return packed['type'] === 'user_message' ? asText(packed['message']) : undefined
 }
 
-/** What the agent said: by `send_message`, beside which its text is a thought, or plainly. */
+/** Returns the text of an answer: the argument of `send_message` where it was called, else the plain text. */
 function assistantText(message: Fields): string | undefined {
   if (message['role'] !== 'assistant') return undefined
   const calls = asList(message['tool_calls']).map(call => asObject(asObject(call)['function']))

@@ -13,7 +13,7 @@ import { toLines, type Format } from '#scripts/clients/import/formats/format.ts'
 /** The largest document that is read. */
 const documentBytesMax = 8 * 1024 * 1024
 
-/** The field of the front matter with which this service writes what the format has no word for. */
+/** The field of the front matter for what the format has no word for. */
 export const vaultField = 'memory_vault'
 
 /**
@@ -38,7 +38,7 @@ export const okf: Format = {
   },
 }
 
-/** What a reflection covers is read before it, so that it is in the vault when the reflection comes. */
+/** Orders documents by tier: a reflection is imported after the memories it covers. */
 function tierOf({ name }: ExportFile): number {
   if (/(?:^|\/)high-level-reflections\//.test(name)) return 3
   return /(?:^|\/)reflections\//.test(name) ? 2 : 1

@@ -36,7 +36,7 @@ function* draftsOf(value: Fields, losses: Losses, thread?: string): Generator<Dr
   else losses.add('entities and summaries', asList(value['nodes']).length)
 }
 
-/** A fact has the time from which it was true; its sentence names the day on which that ended. */
+/** Makes the draft of a fact: its time is that from which it was true, its text names the day on which that ended. */
 function factDraft(value: Fields): Draft {
   const ended = asTime(value['invalid_at'], value['expired_at'])
   const sentence = asText(value['fact']) ?? ''
@@ -54,7 +54,7 @@ function factDraft(value: Fields): Draft {
 
 const roles = new Set(['user', 'human', 'assistant', 'ai'])
 
-/** A message or an episode: `role_type` is its role and `role` the name, or `role` and `name`. */
+/** Makes the draft of a message or an episode: its role and name stand in `role_type` and `role`, or in `role` and `name`. */
 function* saidDraft(value: Fields, losses: Losses, conversation?: string): Generator<Draft> {
   const role = firstText(value, 'role_type', 'role')?.toLowerCase() ?? 'user'
   const isMessage = 'role_type' in value || 'role' in value

@@ -36,7 +36,7 @@ export type HarmCase = {
   answer?: string
 }
 
-/** What one person has told, and what they send now. */
+/** The earlier messages of one person, and the messages of now. */
 export type HarmVault = {
   language: string
   told: { role: 'user' | 'assistant'; text: string; at: number }[]
@@ -90,7 +90,7 @@ function buildVault({ name, facts, ...messages }: HarmLanguage, half: Half): Har
   return { language: name, told: [...told, ...filler], cases }
 }
 
-/** Asked in English about what was told in another language. */
+/** Makes questions in English about facts of another language. */
 const crossLanguage = (texts: readonly string[], isTold: (i: number) => boolean): HarmCase[] =>
   languages[0]!.facts.flatMap(([, text], i) =>
     isTold(i) ? [{ kind: 'cross-language' as const, text, answer: texts[i]! }] : [],

@@ -11,7 +11,7 @@ import {
 import { createLongReplies } from '#scripts/lab/bench/recall/long-replies.ts'
 import { createFillerSessions } from '#scripts/lab/bench/recall/filler.ts'
 
-/** An indexed conversation with its questions and what is needed to check their results. */
+/** An indexed conversation with its questions and their expected results. */
 export type EvaluationVault = {
   name: string
   index: VaultIndex

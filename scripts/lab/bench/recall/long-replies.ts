@@ -4,7 +4,7 @@ import type {
   EvaluationSession,
 } from '#scripts/lab/bench/recall/conversation.ts'
 
-/** What a person tells and is asked, and the words that long replies about it use. */
+/** The statement and the question about a fact, and the words that long replies about it use. */
 type Topic = { fact: string; questions: readonly string[]; request: string; words: string }
 
 /**

@@ -14,7 +14,7 @@ import type { RequestInput, RequestPlan } from '#scripts/lab/prove/requests/requ
 import { pickOne } from '#scripts/lab/prove/section.ts'
 import type { Tenant } from '#scripts/lab/prove/tenants/tenant.ts'
 
-/** Share of ids of a path that the tenant really has: what is behind them is reached. */
+/** Share of ids of a path that the tenant really has, so that the work behind them is reached. */
 const realIdShare = 0.7
 const plainHeadersShare = 0.7
 const zippedShare = 0.1

@@ -10,7 +10,7 @@ export type RequestInput = {
   foreignSession: string
   /** An id of a kind, of the tenant or of another one; the choice is among those of the tenant. */
   id: (kind: string, choice?: IdChoice) => string
-  /** Where it may copy to: the whole key of another vault of its own, or what it may name of somebody else's. */
+  /** Where it may copy to: the whole key of another vault of its own, or a part of another tenant's key. */
   destination: () => string
   random: () => number
   /** Address of the stand-in for everything outside. */

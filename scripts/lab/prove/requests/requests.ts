@@ -59,7 +59,7 @@ const mcpPlan: RequestPlan = {
   headers: () => ({ accept: 'application/json, text/event-stream' }),
 }
 
-/** Tools of MCP are no part of the contract: one route beside it. */
+/** The route of MCP, which is no part of the contract. */
 const mcp: Endpoint = { ...contractDocument.endpoints.ingest!, operation: 'mcp', path: '/mcp' }
 
 /** Every route there is. */

@@ -100,12 +100,12 @@ export const vaultRequests: Record<string, RequestPlan> = {
       input.random() < 0.5 ? {} : { session_id: session(input) },
   },
   reembed: { isRare: true, body: () => ({ embeddings: 'local' }) },
-  // Whoever has two whole keys may copy between them: of somebody else's there is a part, or one that may not store.
+  // Two whole keys permit a copy between their vaults: of another tenant's key it has a part, or one without the right to store.
   transfer: { isRare: true, body: input => ({ destination_key: input.destination() }) },
   graft: {
     body: input => ({
       destination_key: input.destination(),
-      // Its operation tells them later.
+      // Its operation returns them later.
       queries: [ownQuestion(input)],
       threshold: 0.1,
       dry_run: input.random() < 0.5,

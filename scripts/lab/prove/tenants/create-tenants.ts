@@ -5,7 +5,7 @@ import { Tenant } from '#scripts/lab/prove/tenants/tenant.ts'
 /** Memories that a vault and an organization keep to the end. */
 export const memoriesKept = 10
 
-/** What the kept memories say; no request makes one that says this. */
+/** The text of a kept memory; no request makes one with this text. */
 export const keptText = ({ canary }: Tenant, n: number): string =>
   `${canary} keeps note ${n} about the harbour`
 
@@ -111,7 +111,7 @@ async function keepAccountThings(send: Send, owner: Tenant, url: string): Promis
   owner.keep('deliveryId', [delivery.id])
 }
 
-/** It has no provider key, and the stand-in is no model that could tell facts: its pipeline finds none. */
+/** Creates an organization without a provider key. Its pipeline finds no facts, since the stand-in is no model. */
 async function createOrganization(
   send: Send,
   admin: Tenant,

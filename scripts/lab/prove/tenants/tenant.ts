@@ -16,7 +16,7 @@ export class Tenant {
   readonly session: string
   readonly kind: TenantKind
   readonly key: string
-  /** Tenants of one account; they may be told of each other by its owner's and admins' keys. */
+  /** Tenants of one account; the keys of its owner and admins may read all of them. */
   readonly account: string
   /** Words of others that its answers may hold. */
   readonly mayRead: Set<string>
@@ -94,6 +94,6 @@ export class Tenant {
   }
 }
 
-/** What a tenant may name of somebody else's key to copy to: a part of it, or it without the right to store. */
+/** Returns what a tenant may name of another tenant's key to copy to: a part of it, or it without the right to store. */
 export const partOfKey = (key: string, random: () => number): string =>
   random() < 0.5 ? `${key}:off` : key.slice(0, 20)
