@@ -48,7 +48,7 @@ const owners: Record<string, (string | RegExp)[]> = {
     'shared/vault/read/lists/counts.mongo.ts',
   ],
   'rate-limiter-flexible': ['shared/access/rate-limit/'],
-  openai: ['shared/models/'],
+  openai: ['shared/models/', 'scripts/clients/consolidate/openai-chat.ts'],
   '@anthropic-ai/sdk': ['shared/models/'],
   '@google/generative-ai': ['shared/models/'],
   undici: [

@@ -1,45 +1,33 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 /** As the contract lists them. */
-export const accountActions = [
-  'key.minted',
-  'key.rotated',
-  'key.reminted',
-  'key.revoked',
-  'key.revealed',
-  'admin_key.issued',
-  'admin_key.revoked',
-  'provider_key.stored',
-  'provider_key.deleted',
-  'policy.changed',
-  'webhook.created',
-  'webhook.changed',
-  'webhook.deleted',
-  'organization.created',
-  'organization.changed',
-  'organization.deleted',
-  'organization.exported',
-  'instructions.changed',
-  'role.created',
-  'role.changed',
-  'role.deleted',
-  'role.assigned',
-  'tag.created',
-  'tag.changed',
-  'tag.deleted',
-  'tag.applied',
-  'user.created',
-  'user.changed',
-  'user.deleted',
-  'reviewer.created',
-  'reviewer.deleted',
-  'vault.cleared',
-  'account.exported',
-  'balance.changed',
-  'payment_method.changed',
-] as const
+const actionsBySubject = {
+  key: ['minted', 'rotated', 'reminted', 'revoked', 'revealed'],
+  admin_key: ['issued', 'revoked'],
+  provider_key: ['stored', 'deleted'],
+  policy: ['changed'],
+  webhook: ['created', 'changed', 'deleted'],
+  organization: ['created', 'changed', 'deleted', 'exported'],
+  instructions: ['changed'],
+  role: ['created', 'changed', 'deleted', 'assigned'],
+  tag: ['created', 'changed', 'deleted', 'applied'],
+  user: ['created', 'changed', 'deleted'],
+  reviewer: ['created', 'deleted'],
+  vault: ['cleared'],
+  account: ['exported'],
+  balance: ['changed'],
+  payment_method: ['changed'],
+} as const
 
-export type AccountAction = (typeof accountActions)[number]
+type Actions = typeof actionsBySubject
+
+export type AccountAction = {
+  [Subject in keyof Actions]: `${Subject}.${Actions[Subject][number]}`
+}[keyof Actions]
+
+export const accountActions = Object.entries(actionsBySubject).flatMap(([subject, verbs]) =>
+  verbs.map(verb => `${subject}.${verb}` as AccountAction),
+)
 
 export type AccountEvent = {
   position: number

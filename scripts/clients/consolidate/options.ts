@@ -6,7 +6,7 @@ import {
 } from '#scripts/service-connection.ts'
 import type { ConsolidationPlan } from '#scripts/clients/consolidate/run.ts'
 import { environmentReader, readProviders } from '#shared/core/read-providers.ts'
-import { openChatModel, type ChatModel } from '#shared/models/openai-chat.ts'
+import { openChatModel, type ChatModel } from '#scripts/clients/consolidate/openai-chat.ts'
 
 export type ConsolidateOptions = {
   connection: ServiceConnection

@@ -1,7 +1,7 @@
 import type { Batch, CommitEntry } from '#scripts/clients/consolidate/client.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { requireStandaloneProse } from '#shared/vault/consolidate/output-contract.ts'
-import type { ChatModel, ChatTurn } from '#shared/models/openai-chat.ts'
+import type { ChatModel, ChatTurn } from '#scripts/clients/consolidate/openai-chat.ts'
 import { shape, type Shape } from '#shared/core/shape.ts'
 
 export type ReflectionOutput = {

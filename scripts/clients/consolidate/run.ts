@@ -6,7 +6,7 @@ import type {
   ConsolidationClient,
 } from '#scripts/clients/consolidate/client.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import type { ChatModel } from '#shared/models/openai-chat.ts'
+import type { ChatModel } from '#scripts/clients/consolidate/openai-chat.ts'
 
 export type ConsolidationPlan = {
   tiers: readonly (1 | 2)[]
