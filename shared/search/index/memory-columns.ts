@@ -129,6 +129,11 @@ export class MemoryColumns {
     return key === undefined ? undefined : readPieceKey(key)
   }
 
+  /** Sets the piece of a record that was made of another one. */
+  copyPiece(from: number, to: number) {
+    this.#columns.pieces.set(to, this.#columns.pieces.get(from))
+  }
+
   metadata(record: number): Metadata | undefined {
     const terms = this.#columns.metadata.get(record)
     return terms && metadataFromTerms(terms)

@@ -2,10 +2,8 @@ import type { Memory, Tier } from '#shared/domain/memory.ts'
 import { ensureCapacity, trimToLength } from '#shared/search/columns/column.ts'
 import { UuidTable } from '#shared/search/index/uuid-table.ts'
 import { MemoryColumns } from '#shared/search/index/memory-columns.ts'
-import { WordIndex } from '#shared/search/words/word-index.ts'
-
-/** The row of a dead slot. */
-const deadRow = 0xffffffff
+import { deadRow, WordIndex } from '#shared/search/words/word-index.ts'
+import { CopyGroups } from '#shared/search/index/copy-groups.ts'
 
 /** Dead slots stay until they are this share of all, and this many. */
 const compactDeadShare = 1 / 5
@@ -20,6 +18,7 @@ export class SlotStore {
   #ids = new UuidTable()
   #records = new MemoryColumns()
   #rows = new Uint32Array(0)
+  #copies = new CopyGroups()
   #deadCount = 0
   readonly wordIndex: WordIndex
 
@@ -34,12 +33,20 @@ export class SlotStore {
   }
 
   get bytes(): number {
-    return this.#ids.bytes + this.#records.bytes + this.wordIndex.bytes + this.#rows.byteLength
+    const { bytes } = this.#copies
+    return (
+      this.#ids.bytes + this.#records.bytes + this.wordIndex.bytes + this.#rows.byteLength + bytes
+    )
   }
 
   /** The fields of memories by slot. */
-  get records(): Omit<MemoryColumns, 'add' | 'pick' | 'trim' | 'bytes'> {
+  get records(): Omit<MemoryColumns, 'add' | 'copyPiece' | 'pick' | 'trim' | 'bytes'> {
     return this.#records
+  }
+
+  /** Which slots have the same text. */
+  get copies(): Omit<CopyGroups, 'add' | 'remove' | 'pick' | 'trim'> {
+    return this.#copies
   }
 
   /** Returns the slot of an id, or -1. */
@@ -55,17 +62,42 @@ export class SlotStore {
   add(memory: Memory, row: number): number {
     const slot = this.#ids.add(memory.id)
     this.#records.add(memory)
-    this.wordIndex.add(slot, memory.text)
+    if (this.#copies.add(slot, this.#records)) this.wordIndex.addCopy(slot, memory.text)
+    else this.wordIndex.add(slot, memory.text)
     this.#rows = ensureCapacity(this.#rows, slot + 1)
     this.#rows[slot] = row
     return slot
   }
 
-  /** Marks a slot as dead: neither its id nor its words find it any more. */
-  markDead(slot: number) {
+  /**
+   * Marks slots as dead: neither their ids nor their words find them any more. Where one stood for its copies, another of
+   * them gets a new slot, which stands for them.
+   *
+   * @returns the rows of those that stood for copies, and of those that stand for them now
+   */
+  markDead(slots: Iterable<number>): { from: number; to: number; slot: number }[] {
+    const rows = this.#rows
+    const dead = [...slots]
+    const rowOf = new Map(dead.map(slot => [slot, rows[slot]!]))
+    for (const slot of dead) this.#drop(slot)
+    return this.#copies
+      .remove(dead, this.#records, slot => rows[slot] !== deadRow)
+      .map(({ home, heir, settle }) => {
+        const row = rows[heir]!
+        const memory = this.readMemory(heir)
+        this.#drop(heir)
+        const slot = this.add(memory, row)
+        this.#records.copyPiece(heir, slot)
+        settle(slot)
+        return { from: rowOf.get(home)!, to: row, slot }
+      })
+  }
+
+  #drop(slot: number) {
     this.#ids.drop(slot)
     this.#rows[slot] = deadRow
-    this.wordIndex.remove(slot)
+    if (this.#copies.isCopy(slot)) this.wordIndex.removeCopy(slot, this.#records.text(slot))
+    else this.wordIndex.remove(slot)
     this.#deadCount++
   }
 
@@ -109,6 +141,7 @@ export class SlotStore {
     this.#ids = this.#ids.pick(liveSlots)
     this.#records = this.#records.pick(liveSlots)
     this.wordIndex.pick(liveSlots)
+    this.#copies = this.#copies.pick(liveSlots, this.#records)
     this.#rows = liveSlots.map(slot => rows[slot]!)
     this.#deadCount = 0
     return true
@@ -119,6 +152,7 @@ export class SlotStore {
     this.#ids.trim()
     this.#records.trim()
     this.wordIndex.trim()
+    this.#copies.trim()
     this.#rows = trimToLength(this.#rows, this.#records.count)
   }
 }

@@ -78,30 +78,60 @@ export class TierIndex {
 
   /**
    * The best `k` rows of [first, end), all rows by default, by cosine with a unit vector; best
-   * first, of equals the later row first.
+   * first, of equals the later row first; of rows with one text its home alone.
    */
   nearest(vector: Float32Array, k: number, first = 0, end = this.#vectors.count): NearestRows {
-    return this.#vectors.nearest(vector, k, Math.max(0, first), Math.min(end, this.#vectors.count))
+    const [from, to] = [Math.max(0, first), Math.min(end, this.#vectors.count)]
+    if (!this.hasCopies) return this.#vectors.nearest(vector, k, from, to)
+    const { rows, cosines } = this.#vectors.nearest(vector, to - from, from, to)
+    const homes = Array.from(rows.keys()).filter(i => this.homeRow(rows[i]!) === rows[i])
+    const best = Uint32Array.from(homes.slice(0, k))
+    return { rows: best.map(i => rows[i]!), cosines: Float32Array.from(best, i => cosines[i]!) }
   }
 
-  /** As `nearest` by approximate cosine, for several vectors in one pass of short steps; nothing may change before the last. */
-  approximateNearest(
+  /**
+   * As `nearest` by approximate cosine, for several vectors in one pass of short steps; nothing may change before the last.
+   * Of rows with one text its home alone.
+   */
+  *approximateNearest(
     vectors: readonly Float32Array[],
     k: number,
     first: number,
     end: number,
   ): Steps<Uint32Array[]> {
-    return this.#vectors.approximateNearestSteps(vectors, k, first, end)
+    const found = yield* this.#vectors.approximateNearestSteps(vectors, k, first, end)
+    if (!this.hasCopies) return found
+    const { copies } = this.#slotStore
+    return found.map(rows => rows.filter(row => !copies.isCopy(this.#slotByRow[row]!)))
+  }
+
+  #homeRows(rows: ArrayLike<number>): ArrayLike<number> {
+    return this.hasCopies ? Uint32Array.from(rows, row => this.homeRow(row)) : rows
   }
 
   /** Cosines of some rows, in their order, with a mean error of 0.0003. */
   approximateCosines(vector: Float32Array, rows: ArrayLike<number>): Float32Array {
-    return this.#vectors.approximateCosines(vector, rows)
+    return this.#vectors.approximateCosines(vector, this.#homeRows(rows))
   }
 
   /** The cosines of some rows, in their order; those of `nearest` differ by about 0.001 at most. */
   cosines(vector: Float32Array, rows: ArrayLike<number>): Float32Array {
-    return this.#vectors.cosines(vector, rows)
+    return this.#vectors.cosines(vector, this.#homeRows(rows))
+  }
+
+  /** Whether any text has several rows. One of them, its home, has the words and the vector of all. */
+  get hasCopies(): boolean {
+    return !this.#slotStore.copies.isEmpty
+  }
+
+  /** The row that has the words of a row's text. */
+  homeRow(row: number): number {
+    return this.#slotStore.row(this.#slotStore.copies.home(this.#slotByRow[row]!))
+  }
+
+  /** The newest row with the text of a row. */
+  newestRow(row: number): number {
+    return this.#slotStore.row(this.#slotStore.copies.newest(this.#slotByRow[row]!))
   }
 
   /** Decodes the text; the accessors of single fields below do not. */
@@ -195,7 +225,7 @@ export class TierIndex {
 
     this.#slotByRow = ensureCapacity(this.#slotByRow, this.count + slots.length)
     insertValues(this.#slotByRow, this.count, positions, slots)
-    const vectors = sorted.map(memory => memory.vector)
+    const vectors = sorted.map((memory, i) => this.#ownVector(slots[i]!, memory))
     this.#vectors.insert(positions, vectors)
     this.#updateSlotRows(positions[0]!)
   }
@@ -206,7 +236,7 @@ export class TierIndex {
     if (slots.size === 0) return
     this.#version++
     const rows = Array.from(slots, slot => this.#slotStore.row(slot)).sort((a, b) => a - b)
-    for (const slot of slots) this.#slotStore.markDead(slot)
+    this.#markDead(slots)
 
     removeValues(this.#slotByRow, this.count, rows)
     this.#vectors.remove(rows)
@@ -217,9 +247,23 @@ export class TierIndex {
   #replace(memory: EmbeddedMemory) {
     const slot = this.#slotStore.find(memory.id)
     const row = this.#slotStore.row(slot)
-    this.#slotStore.markDead(slot)
-    this.#slotByRow[row] = this.#slotStore.add(memory, row)
-    this.#vectors.replace(row, memory.vector)
+    this.#markDead([slot])
+    const added = this.#slotStore.add(memory, row)
+    this.#slotByRow[row] = added
+    this.#vectors.replace(row, this.#ownVector(added, memory))
+  }
+
+  /** Marks slots as dead; a copy of a text takes over its vector with its words. */
+  #markDead(slots: Iterable<number>) {
+    for (const { from, to, slot } of this.#slotStore.markDead(slots)) {
+      this.#vectors.copy(from, to)
+      this.#slotByRow[to] = slot
+    }
+  }
+
+  /** The vector of a row; zeros for a copy, whose vector is that of its home. */
+  #ownVector(slot: number, { vector }: EmbeddedMemory): Float32Array {
+    return this.#slotStore.copies.isCopy(slot) ? new Float32Array(vector.length) : vector
   }
 
   #hasSameTime(memory: Memory): boolean {

@@ -1,8 +1,8 @@
 import type { Steps } from '#shared/core/event-loop.ts'
 import type { TimeSpan } from '#shared/search/query/calendar.ts'
 import type { AdjacentTurns } from '#shared/search/ranking/context.ts'
-import type { SearchRange } from '#shared/search/ranking/ranges.ts'
-import type { WordScores } from '#shared/search/ranking/score-words.ts'
+import { partOf, type SearchRange } from '#shared/search/ranking/ranges.ts'
+import { positionsOf, type WordScores } from '#shared/search/ranking/score-words.ts'
 import { findStatements, statementCues } from '#shared/search/profile/find-statements.ts'
 import { hasLabel } from '#shared/search/query/attributes.ts'
 import type { QueryTerm } from '#shared/search/query/parse-query.ts'
@@ -61,7 +61,7 @@ export function* scanRange(
   for (const time of range.allowsAll ? times : []) {
     const { from, to } = rowsWithin(range, time)
     if (to - from <= rowsPerTimeMax) continue
-    const [nearest] = yield* range.tierIndex.approximateNearest([vector], rowsPerTimeMax, from, to)
+    const [nearest] = yield* searchRange(partOf(range, from, to), [vector], rowsPerTimeMax)
     byTime.set(time, nearest!)
   }
   return { byVector, byTime }
@@ -84,8 +84,9 @@ export function findCandidates(
   const { tierIndex, first, end, allowsAll } = range
   const { vector, scanned, candidateCount } = search
   const rows = createRowSet(first, end)
-  const byWords = rowsByWords(search, range)
-  for (let i = 0; i < byWords.length; i++) byWords[i]! += first
+  const byWords = rowsByWords(search)
+  const isComplete = candidateCount >= end - first
+  if (isComplete) for (let row = first; row < end; row++) rows.add(row)
 
   for (const best of [byWords, scanned.byVector ?? []]) {
     for (let i = 0; i < best.length; i++) rows.add(best[i]!)
@@ -105,23 +106,18 @@ export function findCandidates(
     cosines: vector
       ? tierIndex.approximateCosines(vector, allowed)
       : new Float32Array(allowed.length),
-    complete: candidateCount >= end - first || rows.size >= end - first,
+    complete: isComplete || rows.size >= end - first,
   }
 }
 
-/** Returns distances from the first row, best first; without a scan only rows with most of the words. */
-function rowsByWords(
-  { wordScores, scanned, vector, candidateCount }: CandidateQuery,
-  { first, allowsAll, allows }: SearchRange,
-): number[] {
-  const { totals, maxTotal } = wordScores
-  const matchingRows = allowsAll
-    ? wordScores.matchingRows
-    : wordScores.matchingRows.filter(row => allows(first + row))
-  if (scanned.byVector || !vector) return topRows(totals, matchingRows, candidateCount)
-  const least = wordShareMin * maxTotal
-  const telling = matchingRows.filter(row => totals[row]! >= least)
-  return topRows(totals, telling, wordOnlyMax)
+/** Returns the allowed rows with the best words, best first; without a scan only rows with most of the words. */
+function rowsByWords({ wordScores, scanned, vector, candidateCount }: CandidateQuery): number[] {
+  const { totals, matching, maxTotal, positions } = wordScores
+  const isScanned = scanned.byVector || !vector
+  const least = isScanned ? 0 : wordShareMin * maxTotal
+  const allowed = matching.filter(at => totals[at]! >= least && positions.rowOf(at) >= 0)
+  const best = topRows(totals, allowed, isScanned ? candidateCount : wordOnlyMax)
+  return best.map(positions.rowOf)
 }
 
 function addRowsWithinTimes(range: SearchRange, { times, scanned }: CandidateQuery, rows: RowSet) {
@@ -180,28 +176,46 @@ export function nearestRowsOf(vectors: readonly Float32Array[], sharedCount: num
   }
 }
 
+/** Of each text the newest row. */
 function* searchRange(
-  { tierIndex, first, end, allowsAll, allows }: SearchRange,
+  range: SearchRange,
   vectors: readonly Float32Array[],
   count: number,
 ): Steps<Uint32Array[]> {
-  if (allowsAll) return yield* tierIndex.approximateNearest(vectors, count, first, end)
-  const allowed = yield* allowedRows({ first, end, allows })
-  if (allowed) return yield* nearestOf(tierIndex, vectors, allowed, count)
-  const nearest = yield* tierIndex.approximateNearest(vectors, count * filteredFactor, first, end)
-  return nearest.map(rows => rows.filter(allows))
+  const { tierIndex, first, end, allowsAll, allows, newestOf } = range
+  const newest = (rows: Uint32Array): Uint32Array =>
+    Uint32Array.from(Array.from(rows, newestOf).filter(row => row >= 0))
+  if (!allowsAll) {
+    const allowed = yield* rowsWhere(range, row => allows(row) && newestOf(row) === row)
+    if (allowed) return yield* nearestOf(tierIndex, vectors, allowed, count)
+  }
+  const fetched = allowsAll ? count : count * filteredFactor
+  const nearest = yield* tierIndex.approximateNearest(vectors, fetched, first, end)
+  if (!tierIndex.hasCopies || (allowsAll && end - first === tierIndex.count))
+    return nearest.map(newest)
+  // Texts whose home is outside of the range are compared one by one, the newest ones.
+  const isOutside = (row: number): boolean => {
+    const home = tierIndex.homeRow(row)
+    return (home < first || home >= end) && newestOf(row) === row
+  }
+  const outside = (yield* rowsWhere(range, isOutside)) ?? new Uint32Array(0)
+  const found: Uint32Array[] = []
+  for (const [i, vector] of vectors.entries()) {
+    const rows = Uint32Array.from([...newest(nearest[i]!), ...outside])
+    found.push((yield* nearestOf(tierIndex, [vector], rows, count))[0]!)
+  }
+  return found
 }
 
-/** Returns the allowed rows of a range; undefined when they are too many to be compared one by one. */
-function* allowedRows({
-  first,
-  end,
-  allows,
-}: Pick<SearchRange, 'first' | 'end' | 'allows'>): Steps<Uint32Array | undefined> {
+/** Returns the rows of a range that fit; undefined when they are too many to be compared one by one. */
+function* rowsWhere(
+  { first, end }: Pick<SearchRange, 'first' | 'end'>,
+  fits: (row: number) => boolean,
+): Steps<Uint32Array | undefined> {
   const rows: number[] = []
   for (let row = first; row < end; row++) {
     if (row % filterStepRows === filterStepRows - 1) yield
-    if (!allows(row)) continue
+    if (!fits(row)) continue
     if (rows.length === comparedMax) return undefined
     rows.push(row)
   }
@@ -330,16 +344,15 @@ export function* findAttributeRows(
  * Returns the rows with most of the words, short ones first. In a large vault many rows have a word such as "name";
  * those in which people introduce themselves are short.
  */
-function rowsWithTerms(
-  { tierIndex, first, end }: SearchRange,
-  terms: readonly QueryTerm[],
-  count: number,
-): number[] {
+function rowsWithTerms(range: SearchRange, terms: readonly QueryTerm[], count: number): number[] {
+  const { tierIndex } = range
+  const { first, end, rowOf } = positionsOf(range)
   if (scratchSums.length < end - first) scratchSums = new Float32Array(end - first)
   const sums = scratchSums.fill(0, 0, end - first)
   const matching = tierIndex.wordIndex.scoreRows(terms, first, end, sums)
-  for (const row of matching) sums[row]! /= Math.sqrt(1 + tierIndex.tokens(first + row))
-  return topRows(sums, matching, count).map(row => first + row)
+  const allowed = matching.filter(at => rowOf(at) >= 0)
+  for (const at of allowed) sums[at]! /= Math.sqrt(1 + tierIndex.tokens(rowOf(at)))
+  return topRows(sums, allowed, count).map(rowOf)
 }
 
 const wordsOf = (texts: Iterable<string>): string[] =>

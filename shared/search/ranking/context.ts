@@ -83,6 +83,9 @@ export function findAdjacentTurns({ tierIndex, first, end }: SearchRange): Adjac
   }
 }
 
+/** Positions of the rows of one context. */
+const nearPositions = new Uint32Array(rowsBeforeMax + 1 + rowsAfterMax)
+
 export type ContextScores = {
   /** Score of the words that a turn near a row has and the row lacks, discounted by distance. */
   words: Float32Array
@@ -95,7 +98,6 @@ export type ContextScores = {
  * has. `rows` ascends and matches `similarities`.
  */
 export function scoreContext(
-  { first }: SearchRange,
   { firstContextRow, lastContextRow }: AdjacentTurns,
   wordScores: WordScores,
   rows: Uint32Array,
@@ -108,31 +110,32 @@ export function scoreContext(
     const from = firstContextRow(row)
     const to = lastContextRow(row)
     if (from === to) continue
-    words[i] = contextWordScore(wordScores, row - first, from - first, to - first)
+    words[i] = contextWordScore(wordScores, row, from, to)
     similarity[i] = contextSimilarityScore(rows, similarities, i, from, to)
   }
   return { words, similarity }
 }
 
-/** @param row By distance from the first row of the range, as `from` and `to`. */
 function contextWordScore(
-  { byConcept, rowCount, concepts }: WordScores,
+  { byConcept, positionCount, positions, concepts }: WordScores,
   row: number,
   from: number,
   to: number,
 ): number {
   let sum = 0
+  const own = positions.of(row)
+  for (let near = from; near <= to; near++) nearPositions[near - from] = positions.of(near)
   for (let concept = 0; concept < concepts.length; concept++) {
-    const offset = concept * rowCount
+    const offset = concept * positionCount
     const { maxScore } = concepts[concept]!
-    const own = Math.min(maxScore, byConcept[offset + row]!)
-    let best = own
+    const ownScore = Math.min(maxScore, byConcept[offset + own]!)
+    let best = ownScore
     for (let contextRow = from; contextRow <= to; contextRow++) {
-      const score = byConcept[offset + contextRow]!
+      const score = byConcept[offset + nearPositions[contextRow - from]!]!
       if (score > best)
         best = Math.max(best, Math.min(maxScore, score) * contextWeight(contextRow, row))
     }
-    sum += best - own
+    sum += best - ownScore
   }
   return sum
 }

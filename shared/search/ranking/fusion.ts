@@ -1,3 +1,4 @@
+import type { Steps } from '#shared/core/event-loop.ts'
 import { hashText } from '#shared/search/columns/text-hash.ts'
 import { type ScoredRow, uniqueTexts } from '#shared/search/ranking/scores.ts'
 import type { SearchRange } from '#shared/search/ranking/ranges.ts'
@@ -35,7 +36,7 @@ export function sameTextFirst<Row extends ScoredRow>(ranked: readonly Row[], que
   return same.length === 0 ? [...ranked] : [...same, ...ranked.filter(row => !isSame(row))]
 }
 
-/** Counts the rows that match any part of a message, each once; does nothing without a listener. */
+/** Counts the rows that match any part of a message, each once and all copies; does nothing without a listener. */
 export function countMatching(onMatchCount: ((count: number) => void) | undefined) {
   const matching = new Map<SearchRange, Set<number>>()
   return {
@@ -46,10 +47,32 @@ export function countMatching(onMatchCount: ((count: number) => void) | undefine
         matching.set(range, known)
         for (const row of rows) known.add(row)
       }),
-    report() {
-      onMatchCount?.(matching.values().reduce((sum, { size }) => sum + size, 0))
+    *report(): Steps<void> {
+      if (!onMatchCount) return
+      let count = 0
+      for (const [range, rows] of matching)
+        count += range.tierIndex.hasCopies ? yield* countCopies(range, rows) : rows.size
+      onMatchCount(count)
     },
   }
+}
+
+/** Rows of one step. */
+const stepRows = 8_192
+
+/** Counts the allowed rows of a range that have the text of one of the rows. */
+function* countCopies(
+  { tierIndex, first, end, allows }: SearchRange,
+  rows: Iterable<number>,
+): Steps<number> {
+  const matches = new Uint8Array(tierIndex.count)
+  for (const row of rows) matches[tierIndex.homeRow(row)] = 1
+  let count = 0
+  for (let row = first; row < end; row++) {
+    if (row % stepRows === stepRows - 1) yield
+    if (matches[tierIndex.homeRow(row)] === 1 && allows(row)) count++
+  }
+  return count
 }
 
 type BlendableRow = { range: { tier: Tier }; relevance: number }

@@ -15,6 +15,8 @@ export type SearchRange = {
   /** Whether every row of [first, end) is allowed; otherwise `allows` decides. */
   readonly allowsAll: boolean
   allows(row: number): boolean
+  /** The newest allowed row with the text of a row of the tier; -1 where the range has none. */
+  newestOf(row: number): number
 }
 
 export type SearchBounds = {
@@ -47,10 +49,39 @@ export function buildSearchRanges(
       const allows = (row: number): boolean =>
         (importance === undefined || (tierIndex.importance(row) ?? 0) >= importance) &&
         (hasMetadata === undefined || hasMetadata(row))
-      ranges.push({ tierIndex, tier, indexNumber, first, end, allowsAll, allows })
+      const bounds = { tierIndex, tier, indexNumber, first, end, allowsAll, allows }
+      ranges.push({ ...bounds, newestOf: newestRows(bounds) })
     }
   }
   return ranges
+}
+
+/** The rows [first, end) of a range. */
+export function partOf(range: SearchRange, first: number, end: number): SearchRange {
+  const bounds = { ...range, first: Math.max(range.first, first), end: Math.min(range.end, end) }
+  return { ...bounds, newestOf: newestRows(bounds) }
+}
+
+/** Finds the newest allowed row of a text. Where a text has copies outside of the range all rows are read, once. */
+function newestRows({
+  tierIndex,
+  first,
+  end,
+  allowsAll,
+  allows,
+}: Omit<SearchRange, 'newestOf'>): SearchRange['newestOf'] {
+  if (!tierIndex.hasCopies)
+    return row => (row >= first && row < end && (allowsAll || allows(row)) ? row : -1)
+  if (allowsAll && first === 0 && end === tierIndex.count) return row => tierIndex.newestRow(row)
+  /** Row + 1 by the home of its text. */
+  let newest: Uint32Array | undefined
+  const read = (): Uint32Array => {
+    const rows = new Uint32Array(tierIndex.count)
+    for (let row = first; row < end; row++)
+      if (allowsAll || allows(row)) rows[tierIndex.homeRow(row)] = row + 1
+    return rows
+  }
+  return row => (newest ??= read())[tierIndex.homeRow(row)]! - 1
 }
 
 /**

@@ -230,7 +230,7 @@ function* rankRanges(
     yield
   }
   if (emptyTimes > 0) search.onEmptyTime?.()
-  matching.report()
+  yield* matching.report()
   const choose = <Row extends ScoredRow>(ranked: readonly Row[]): Row[] => {
     const rows = search.query === undefined ? ranked : sameTextFirst(ranked, search.query)
     return search.tiers ? rows.slice(0, limit) : blendTiers(rows, limit)

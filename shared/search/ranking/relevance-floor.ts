@@ -265,8 +265,8 @@ function createShares(rows: readonly ScoredRow[], concepts: Concepts): (row: Sco
   const shares = new Map<ScoredRow, number>()
   if (concepts.maxTotal === 0) return () => 0
   for (const [range, ofRange] of Map.groupBy(rows, row => row.range)) {
-    const { totals, release } = runAtOnce(scoreWords(range, concepts))
-    for (const row of ofRange) shares.set(row, totals[row.row - range.first]! / concepts.maxTotal)
+    const { totals, positions, release } = runAtOnce(scoreWords(range, concepts))
+    for (const row of ofRange) shares.set(row, totals[positions.of(row.row)]! / concepts.maxTotal)
     release()
   }
   return row => shares.get(row) ?? 0

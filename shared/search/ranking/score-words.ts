@@ -3,13 +3,14 @@ import type { Concept, Concepts } from '#shared/search/query/concepts.ts'
 import type { SearchRange } from '#shared/search/ranking/ranges.ts'
 
 export type WordScores = {
-  /** Sum over all concepts, by distance from the first row. */
+  /** Sum over all concepts, by position. */
   readonly totals: Float32Array
-  /** Distances from the first row where `totals` is not 0, each once, in no order. */
-  readonly matchingRows: Uint32Array
-  /** Scores per concept, not capped by `maxScore`; row `i` of concept `c` is at `c * rowCount + i`. */
+  /** Positions where `totals` is not 0, each once, in no order. */
+  readonly matching: Uint32Array
+  /** Scores per concept, not capped by `maxScore`; position `i` of concept `c` is at `c * positionCount + i`. */
   readonly byConcept: Float32Array
-  readonly rowCount: number
+  readonly positionCount: number
+  readonly positions: Positions
   readonly concepts: readonly Concept[]
   /** The score of a row with all concepts of the query. */
   readonly maxTotal: number
@@ -17,12 +18,34 @@ export type WordScores = {
   release(): void
 }
 
+/** Where scores of the rows of a range stand: one position for each text. */
+export type Positions = {
+  /** The rows of the tier that have positions: those of the range, or all where texts have copies. */
+  first: number
+  end: number
+  /** The position of a row. */
+  of(row: number): number
+  /** The newest allowed row of the range with the text of a position; -1 where the range has none. */
+  rowOf(position: number): number
+}
+
+export function positionsOf({ tierIndex, first, end, newestOf }: SearchRange): Positions {
+  if (!tierIndex.hasCopies)
+    return { first, end, of: row => row - first, rowOf: position => newestOf(first + position) }
+  return {
+    first: 0,
+    end: tierIndex.count,
+    of: row => tierIndex.homeRow(row),
+    rowOf: newestOf,
+  }
+}
+
 /** Memory for the scores of one search; concurrent searches have their own. */
-type Scratch = { totals: Float32Array; matchingRows: Uint32Array; byConcept: Float32Array }
+type Scratch = { totals: Float32Array; matching: Uint32Array; byConcept: Float32Array }
 
 const createScratch = (): Scratch => ({
   totals: new Float32Array(0),
-  matchingRows: new Uint32Array(0),
+  matching: new Uint32Array(0),
   byConcept: new Float32Array(0),
 })
 
@@ -33,7 +56,7 @@ const sparesMax = 3
 function reserve(scratch: Scratch, rowCount: number, conceptCount: number) {
   if (scratch.totals.length < rowCount) {
     scratch.totals = new Float32Array(rowCount)
-    scratch.matchingRows = new Uint32Array(rowCount)
+    scratch.matching = new Uint32Array(rowCount)
   }
   if (scratch.byConcept.length < rowCount * conceptCount) {
     scratch.byConcept = new Float32Array(rowCount * conceptCount)
@@ -45,13 +68,16 @@ function reserve(scratch: Scratch, rowCount: number, conceptCount: number) {
  * one concept; the rows must not change before the last.
  */
 export function* scoreWords(
-  { tierIndex, first, end }: SearchRange,
+  range: SearchRange,
   { matched: concepts, maxTotal }: Concepts,
 ): Steps<WordScores> {
+  const { tierIndex } = range
+  const positions = positionsOf(range)
+  const { first, end } = positions
   const rowCount = end - first
   const scratch = spares.pop() ?? createScratch()
   reserve(scratch, rowCount, concepts.length)
-  const { totals, matchingRows, byConcept } = scratch
+  const { totals, matching, byConcept } = scratch
   totals.fill(0, 0, rowCount)
   let count = 0
   for (let c = 0; c < concepts.length; c++) {
@@ -59,19 +85,20 @@ export function* scoreWords(
     const { terms, maxScore } = concepts[c]!
     const scores = byConcept.subarray(c * rowCount, (c + 1) * rowCount).fill(0)
     if (maxScore <= 0) continue
-    const matching = tierIndex.wordIndex.scoreRows(terms, first, end, scores)
-    for (let i = 0; i < matching.length; i++) {
-      const row = matching[i]!
+    const found = tierIndex.wordIndex.scoreRows(terms, first, end, scores)
+    for (let i = 0; i < found.length; i++) {
+      const row = found[i]!
       const score = scores[row]!
-      if (totals[row] === 0) matchingRows[count++] = row
+      if (totals[row] === 0) matching[count++] = row
       totals[row]! += score < maxScore ? score : maxScore
     }
   }
   return {
     totals: totals.subarray(0, rowCount),
-    matchingRows: matchingRows.subarray(0, count),
+    matching: matching.subarray(0, count),
     byConcept,
-    rowCount,
+    positionCount: rowCount,
+    positions,
     concepts,
     maxTotal,
     release() {

@@ -72,7 +72,7 @@ type RangeScores = {
   /** Whether all rows of the range are scored. */
   complete: boolean
   /** All rows with words of the query, scored or not. */
-  withWords: Uint32Array
+  withWords: Int32Array
 }
 
 /** Scores the best rows of a range, in short steps; the rows must not change before the last. */
@@ -99,7 +99,7 @@ function scoreScanned(
   { scanned, attributeRows, wordScores, candidateCount }: Scanned,
 ): RangeScores {
   const { parsedQuery, concepts, vector, calibration, weights, now } = query
-  const { tierIndex, first } = range
+  const { tierIndex } = range
   const { times } = parsedQuery
   const adjacent = findAdjacentTurns(range)
   const { rows, cosines, complete } = findCandidates(range, adjacent, {
@@ -110,13 +110,13 @@ function scoreScanned(
     attributeRows,
     candidateCount,
   })
-  const matching = wordScores.matchingRows.map(distance => first + distance)
-  const withWords = range.allowsAll ? matching : matching.filter(row => range.allows(row))
+  const { positions, totals } = wordScores
+  const withWords = Int32Array.from(wordScores.matching, positions.rowOf).filter(row => row >= 0)
   if (rows.length === 0) return { scored: [], complete, withWords }
   const similarities = vector
     ? cosines.map(cosine => scoreFromCosine(cosine, calibration))
     : cosines
-  const context = scoreContext(range, adjacent, wordScores, rows, similarities)
+  const context = scoreContext(adjacent, wordScores, rows, similarities)
   const speakerMatches = speakerHints(range, rows, query)
   const answerTypes = answerTypeHints(range, rows, parsedQuery)
   const questions = questionHints(range, rows)
@@ -130,7 +130,7 @@ function scoreScanned(
     const statesAttribute = attributeRows.has(row)
     const signals: Signals = {
       similarity: similarities[i]!,
-      words: statesAttribute ? 1 : share(wordScores.totals[row - first]!),
+      words: statesAttribute ? 1 : share(totals[positions.of(row)]!),
       context:
         weights.contextWords * share(context.words[i]!) +
         weights.contextSimilarity * context.similarity[i]!,
@@ -138,7 +138,7 @@ function scoreScanned(
       speakerMatch: speakerMatches[i]!,
       answerType: answerTypes[i]!,
       recency: recencyScore(now - at),
-      question: questions[i]! * repetitionOf(share(wordScores.totals[row - first]!)),
+      question: questions[i]! * repetitionOf(share(totals[positions.of(row)]!)),
       informativeness: statesAttribute ? 1 : informativenessOf(tierIndex.tokens(row), weights),
     }
     scored.push({
@@ -243,10 +243,9 @@ export function* rankRows(
   const words: WordScores[] = []
   for (const range of ranges) words.push(yield* scoreWords(range, rankingQuery.concepts))
   yield
-  let searched = ranges
-  for (let candidateCount = firstCandidateCount(limit); ;) {
+  for (let candidateCount = firstCandidateCount(limit); ; candidateCount *= candidateGrowth) {
     const passes: RangeScores[] = []
-    for (const [i, range] of searched.entries()) {
+    for (const [i, range] of ranges.entries()) {
       const search = { candidateCount, wordScores: words[i]! }
       const pass = yield* scoreCandidates(range, rankingQuery, search)
       passes.push(pass)
@@ -269,37 +268,7 @@ export function* rankRows(
       for (const scores of words) scores.release()
       return unique
     }
-    if (searched === ranges && !everyRow) {
-      const distinct: SearchRange[] = []
-      for (const range of ranges) distinct.push(yield* newestCopies(range, rankingQuery))
-      searched = distinct
-    } else candidateCount *= candidateGrowth
   }
-}
-
-/** Rows of one step. */
-const copiesStepRows = 8_192
-
-/**
- * Restricts a range to the newest row of each text, and all rows of the times that the query names: of 20,000 copies of
- * one text one is a candidate. In short steps; the rows must not change before the last.
- */
-function* newestCopies(
-  range: SearchRange,
-  { parsedQuery: { times } }: RankingQuery,
-): Steps<SearchRange> {
-  const { tierIndex, first, end } = range
-  const texts = new Set<number>()
-  const isAllowed = new Uint8Array(end - first)
-  for (let row = end - 1; row >= first; row--) {
-    if (row % copiesStepRows === 0) yield
-    if (!range.allows(row)) continue
-    const text = tierIndex.textHash(row)
-    if (texts.has(text) && !isWithin(tierIndex.timeAt(row), times)) continue
-    texts.add(text)
-    isAllowed[row - first] = 1
-  }
-  return { ...range, allowsAll: false, allows: row => isAllowed[row - first] === 1 }
 }
 
 /** Number of best rows that are boosted. */

@@ -1,5 +1,6 @@
 import type { ConceptWeights, Concepts } from '#shared/search/query/concepts.ts'
 import type { SearchRange } from '#shared/search/ranking/ranges.ts'
+import { positionsOf } from '#shared/search/ranking/score-words.ts'
 import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
 import { alternativesOf, wholeWords } from '#shared/search/languages/languages.ts'
 import { isFollowedByTurn } from '#shared/search/ranking/context.ts'
@@ -173,17 +174,18 @@ function createSpeakerMatcher(text: string): (speaker: string) => boolean {
 let scratchSums = new Float32Array(0)
 
 function applyMarkerHints(
-  { tierIndex, first, end }: SearchRange,
+  range: SearchRange,
   rows: Uint32Array,
   markers: readonly string[],
   hints: Float32Array,
 ) {
+  const { first, end, of } = positionsOf(range)
   if (markers.length === 0) return
   const terms = markers.map(term => ({ term, weight: 1 }))
   if (scratchSums.length < end - first) scratchSums = new Float32Array(end - first)
   scratchSums.fill(0, 0, end - first)
-  tierIndex.wordIndex.scoreRows(terms, first, end, scratchSums)
-  for (let i = 0; i < rows.length; i++) if (scratchSums[rows[i]! - first]! > 0) hints[i] = 1
+  range.tierIndex.wordIndex.scoreRows(terms, first, end, scratchSums)
+  for (let i = 0; i < rows.length; i++) if (scratchSums[of(rows[i]!)]! > 0) hints[i] = 1
 }
 
 export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'reply'

@@ -1,9 +1,10 @@
 import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
 import type { Codec, EncodedQuery } from '#shared/search/vectors/codec.ts'
-import { scan, scanForAll, type ScanResult } from '#shared/search/vectors/scan.ts'
+import { emptyResult, scan, scanForAll, type ScanResult } from '#shared/search/vectors/scan.ts'
 import { isPrefilterUseful } from '#shared/search/vectors/quantized-prefilter.ts'
 import {
   chunkRowsMax,
+  isFilled,
   prefilterSteps,
   type VectorChunk,
 } from '#shared/search/vectors/vector-chunk.ts'
@@ -37,10 +38,12 @@ export const bestRows = (
  */
 export function* bestRowsForAll(
   codec: Codec,
-  ranges: readonly ChunkRange[],
+  given: readonly ChunkRange[],
   queries: readonly EncodedQuery[],
   k: number,
 ): Steps<ScanResult[]> {
+  const ranges = given.filter(({ chunk }) => isFilled(chunk))
+  if (ranges.length === 0) return queries.map(() => emptyResult)
   const total = ranges.reduce((sum, range) => sum + rowCountOf(range), 0)
   const byRange: ScanResult[][] = []
   for (const range of ranges) {

@@ -190,25 +190,30 @@ class Quantizer {
     return this.#fittedCount === 0 || count > 2 * this.#fittedCount
   }
 
-  /** Sets the cuts by mean and variance of the first `count` rows, in steps of some milliseconds. */
+  /** Sets the cuts by mean and variance of the first `count` rows but those of zeros, in steps of some milliseconds. */
   *fitSteps(values: Int8Array, count: number): Generator<void, void, void> {
     const { below, middle, above } = this
     const dimension = middle.length
     const squares = new Float64Array(dimension)
     const sums = new Float64Array(dimension)
+    let filled = 0
     for (let row = 0; row < count; row++) {
       const start = row * dimension
+      let bits = 0
       for (let i = 0; i < dimension; i++) {
         const value = values[start + i]!
         sums[i]! += value
         squares[i]! += value * value
+        bits |= value
       }
+      if (bits !== 0) filled++
       if (row % stepRows === stepRows - 1) yield
     }
     let variance = 0
+    filled = Math.max(1, filled)
     for (let i = 0; i < dimension; i++) {
-      middle[i] = sums[i]! / count
-      variance += squares[i]! / count - middle[i]! * middle[i]!
+      middle[i] = sums[i]! / filled
+      variance += squares[i]! / filled - middle[i]! * middle[i]!
     }
     const spread = quantizerCut * Math.sqrt(variance / dimension)
     for (let i = 0; i < dimension; i++) {

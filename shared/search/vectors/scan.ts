@@ -10,7 +10,7 @@ export type ScanResult = {
   dots: Float32Array
 }
 
-const emptyResult: ScanResult = { rows: new Uint32Array(0), dots: new Float32Array(0) }
+export const emptyResult: ScanResult = { rows: new Uint32Array(0), dots: new Float32Array(0) }
 
 /**
  * Brute-force top-k: the `k` rows with the largest dot product with the query among the first

@@ -13,6 +13,8 @@ export type VectorChunk = {
   capacity: number
   /** Null while the chunk is small, and where no memory for it could be allocated. */
   prefilter: QuantizedPrefilter | null
+  /** Whether some row is not of zeros alone; undefined until it is asked for after a change. */
+  isFilled: boolean | undefined
 }
 
 /**
@@ -27,7 +29,13 @@ const capacityMin = 16
 const columnNames = ['values', 'ninth', 'scales'] as const
 
 export function createVectorChunk(codec: Codec, capacity: number): VectorChunk {
-  return { rows: codec.allocate(capacity), count: 0, capacity, prefilter: null }
+  return {
+    rows: codec.allocate(capacity),
+    count: 0,
+    capacity,
+    prefilter: null,
+    isFilled: undefined,
+  }
 }
 
 export function chunkBytes({ rows, prefilter }: VectorChunk): number {
@@ -56,15 +64,30 @@ function ensurePrefilter(codec: Codec, chunk: VectorChunk): boolean {
   return true
 }
 
+/** Returns whether a scan of the chunk can find anything. */
+export function isFilled(chunk: VectorChunk): boolean {
+  const { scales } = chunk.rows
+  // Without scales it is not known.
+  return (chunk.isFilled ??=
+    scales.length === 0 || scales.subarray(0, chunk.count).some(scale => scale !== 0))
+}
+
 /** Replaces the vector of a row. */
-export function replaceRow(
-  codec: Codec,
-  { rows, prefilter }: VectorChunk,
-  row: number,
-  vector: Float32Array,
-) {
+export function replaceRow(codec: Codec, chunk: VectorChunk, row: number, vector: Float32Array) {
+  const { rows, prefilter } = chunk
   codec.encode(vector, rows, row)
   prefilter?.update(rows.values as Int8Array, row)
+  chunk.isFilled = undefined
+}
+
+/** A row of a chunk. */
+type ChunkRow = { chunk: VectorChunk; row: number }
+
+/** Copies a row, within a chunk or into another one. */
+export function copyRow(codec: Codec, from: ChunkRow, to: ChunkRow) {
+  copyRows(codec, from.chunk, from.row, from.row + 1, to.chunk, to.row)
+  to.chunk.prefilter?.update(to.chunk.rows.values as Int8Array, to.row)
+  to.chunk.isFilled = undefined
 }
 
 /**
@@ -92,6 +115,7 @@ export function insertRows(
     end = position
   }
   chunk.count = count
+  chunk.isFilled = undefined
   chunk.prefilter?.invalidateFrom(positions[0]!)
 }
 
@@ -105,6 +129,7 @@ export function removeRows(codec: Codec, chunk: VectorChunk, rows: readonly numb
     writeRow += to - from
   }
   chunk.count = writeRow
+  chunk.isFilled = undefined
   chunk.prefilter?.invalidateFrom(rows[0]!)
   if (chunk.count < chunk.capacity / 2) {
     resizeChunk(codec, chunk, chunk.count)

@@ -1,6 +1,7 @@
 import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
 import {
   chunkBytes,
+  copyRow,
   createVectorChunk,
   removeRows,
   replaceRow,
@@ -80,6 +81,16 @@ export class VectorMatrix {
   replace(row: number, vector: Float32Array) {
     const c = this.#chunkIndexAt(row)
     replaceRow(this.#codec, this.#chunks[c]!, row - this.#starts[c]!, vector)
+  }
+
+  /** Copies the vector of a row to another row. */
+  copy(from: number, to: number) {
+    const [source, target] = [this.#chunkIndexAt(from), this.#chunkIndexAt(to)]
+    copyRow(
+      this.#codec,
+      { chunk: this.#chunks[source]!, row: from - this.#starts[source]! },
+      { chunk: this.#chunks[target]!, row: to - this.#starts[target]! },
+    )
   }
 
   /** @param rows Ascending, each once. */

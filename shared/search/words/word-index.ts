@@ -15,7 +15,7 @@ export type WeightedTerm = { term: string; weight: number }
 export type WordIndexOptions = {
   /** The terms of a text, repetitions included. */
   termsOf: (text: string) => string[]
-  /** The row of each slot; of a dead slot a number beyond every row. */
+  /** The row of each slot; `deadRow` for a dead slot. */
   rowBySlot: () => Uint32Array
   /** BM25's saturation of repeated terms. */
   k1?: number
@@ -26,6 +26,9 @@ export type WordIndexOptions = {
 }
 
 const lengthMax = 0xffff
+
+/** The row of a dead slot: beyond every row. */
+export const deadRow = 0xffffffff
 
 /** Scratch shared by all instances: nothing here runs across an `await`. */
 const scratchPostings = createPostings()
@@ -47,7 +50,10 @@ export class WordIndex {
   /** Terms in the text of each slot. */
   #lengths = new Uint16Array(0)
   #slotCount = 0
+  /** Copies with each term, beside the rows in its list. */
+  #copies = new Uint32Array(0)
   #count = 0
+  #deadCount = 0
   #totalLength = 0
   #packLater: boolean
 
@@ -59,7 +65,7 @@ export class WordIndex {
     this.#packLater = packLater
   }
 
-  /** Rows indexed. */
+  /** Rows indexed, copies among them. */
   get count(): number {
     return this.#count
   }
@@ -70,21 +76,22 @@ export class WordIndex {
   }
 
   get bytes(): number {
-    return this.#lengths.byteLength + this.#vocabulary.bytes + this.#lists.bytes
+    const columns = this.#lengths.byteLength + this.#copies.byteLength
+    return columns + this.#vocabulary.bytes + this.#lists.bytes
   }
 
-  /** Number of rows with the term. */
+  /** Number of rows with the term, copies among them. */
   documentFrequency(term: string): number {
     const number = this.#termNumber(term)
     if (number < 0) return 0
-    if (this.#count === this.#slotCount) return this.#lists.count(number)
+    const copies = this.#copies[number] ?? 0
+    if (this.#deadCount === 0) return this.#lists.count(number) + copies
     // Dead slots stay in the lists until `pick`.
     this.#lists.read(number, scratchPostings)
     const { slots, count: postingCount } = scratchPostings
     const rows = this.#rowBySlot()
-    const count = this.#count
-    let rowCount = 0
-    for (let i = 0; i < postingCount; i++) if (rows[slots[i]!]! < count) rowCount++
+    let rowCount = copies
+    for (let i = 0; i < postingCount; i++) if (rows[slots[i]!]! !== deadRow) rowCount++
     return rowCount
   }
 
@@ -118,27 +125,53 @@ export class WordIndex {
       const number = this.#termNumber(term)
       this.#lists.add(number >= 0 ? number : this.#vocabulary.add(scratchHash), slot)
     }
-    this.#lengths = ensureCapacity(this.#lengths, slot + 1)
-    this.#lengths[slot] = Math.min(lengthMax, terms.length)
-    this.#totalLength += this.#lengths[slot]
-    this.#slotCount = slot + 1
-    this.#count++
+    this.#countText(slot, terms.length)
     if (!this.#packLater && this.#lists.needsPacking) this.#lists.pack()
   }
 
-  /** Marks a slot as dead: from now on `rowBySlot` has no row for it. */
+  /** Counts the text of a new slot that is a copy of another slot's: it enters no list. */
+  addCopy(slot: number, text: string) {
+    const terms = this.#termsOf(text)
+    for (const term of new Set(terms)) {
+      const number = this.#termNumber(term)
+      this.#copies = ensureCapacity(this.#copies, number + 1)
+      this.#copies[number]!++
+    }
+    this.#countText(slot, terms.length)
+  }
+
+  /** Marks a slot as dead: from now on `rowBySlot` is `deadRow` for it. */
   remove(slot: number) {
     this.#totalLength -= this.#lengths[slot]!
     this.#count--
+    this.#deadCount++
+  }
+
+  /** As `remove`, of a copy. */
+  removeCopy(slot: number, text: string) {
+    for (const term of new Set(this.#termsOf(text))) this.#copies[this.#termNumber(term)]!--
+    this.#totalLength -= this.#lengths[slot]!
+    this.#count--
+  }
+
+  #countText(slot: number, length: number) {
+    this.#lengths = ensureCapacity(this.#lengths, slot + 1)
+    this.#lengths[slot] = Math.min(lengthMax, length)
+    this.#totalLength += this.#lengths[slot]
+    this.#slotCount = slot + 1
+    this.#count++
   }
 
   /** Keeps only these slots, ascending, and numbers them from 0. */
   pick(slots: Uint32Array) {
     const numbers = new Uint32Array(this.#slotCount).fill(removedSlot)
     for (let i = 0; i < slots.length; i++) numbers[slots[i]!] = i
-    this.#vocabulary = this.#vocabulary.pick(this.#lists.renumber(slot => numbers[slot]!))
+    const terms = this.#lists.renumber(slot => numbers[slot]!)
+    this.#vocabulary = this.#vocabulary.pick(terms)
+    this.#copies = selectRows(ensureCapacity(this.#copies, (terms.at(-1) ?? -1) + 1), terms)
     this.#lengths = selectRows(this.#lengths, slots)
     this.#slotCount = slots.length
+    this.#deadCount = 0
   }
 
   /** Packs the lists in steps of some milliseconds; nothing may use the index before the last. */

@@ -7,6 +7,7 @@ import {
   seededRandom,
 } from '#scripts/lab/bench/generated-vectors.ts'
 import { tiers, type EmbeddedMemory, type Memory, type Tier } from '#shared/domain/memory.ts'
+import { hashText } from '#shared/search/columns/text-hash.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import { codecOf } from '#shared/search/vectors/int8-codec.ts'
 import { createFloat32Codec } from '#test/support/float32-codec.ts'
@@ -45,21 +46,26 @@ function built(overrides: Partial<EmbeddedMemory> = {}): EmbeddedMemory {
 
 const words = ['cat', 'Ada', 'straße', 'Käse', '猫', 'dog', 'of', 'the', 'ﬁn', '😀 smile', '']
 
+/** The same vector for the same text, as an embedding model makes them. */
+const vectorOf = (text: string): Float32Array =>
+  createVectorGenerator('dense', dimension, hashText(text) % 1e9)()
+
 /** Any memory of a small world, so that ids, times and texts meet again and again. */
-function memoryOf(number: number, ids: number, random: () => number): EmbeddedMemory {
+function memoryOf(ids: number, random: () => number): EmbeddedMemory {
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   const importance = Math.floor(random() * 11)
   const speaker = pick(['Ada', 'Grace', '', undefined])
+  const text = Array.from({ length: Math.floor(random() * 9) }, () => pick(words)).join(' ')
   return {
     id: idOf(Math.floor(random() * ids)),
     tier: pick(tiers),
     role: pick(['user', 'assistant', 'system'] as const),
-    text: Array.from({ length: Math.floor(random() * 9) }, () => pick(words)).join(' '),
+    text,
     at: Math.floor(random() * 40) * 1_000,
     tokens: Math.floor(random() * 100_000),
     ...(importance > 0 && { importance }),
     ...(speaker !== undefined && { speaker }),
-    vector: createVectorGenerator('dense', dimension, number)(),
+    vector: vectorOf(text),
   }
 }
 
@@ -110,7 +116,19 @@ function differenceInFinding(
   const tierIndex = index.byTier[tier]
   const query = createVectorGenerator('dense', dimension, Math.floor(random() * 1e6))()
   const cosines = rows.map(({ vector }) => dotProduct(vector, query))
-  const best = [...cosines.keys()].sort((a, b) => cosines[b]! - cosines[a]!).slice(0, 7)
+  const all = tierIndex.cosines(query, [...rows.keys()])
+  const wrong = cosines.findIndex((cosine, row) => Math.abs(cosine - all[row]!) > 1e-5)
+  if (wrong >= 0) return `cosine of ${wrong}: ${all[wrong]} not ${cosines[wrong]}`
+  // Rows of one text are found as one of them.
+  const rowOfText = new Map(rows.map(({ text }, row) => [hashText(text), row]))
+  const newest = rows.findIndex(({ text }, row) => {
+    const found = rows[tierIndex.newestRow(row)]
+    return (
+      found?.at !== rows[rowOfText.get(hashText(text))!]!.at || found.text.trim() !== text.trim()
+    )
+  })
+  if (newest >= 0) return `newest of ${newest}: ${tierIndex.newestRow(newest)}`
+  const best = [...rowOfText.values()].sort((a, b) => cosines[b]! - cosines[a]!).slice(0, 7)
   const nearest = tierIndex.nearest(query, 7)
   if ([...nearest.rows].some((row, i) => Math.abs(cosines[row]! - cosines[best[i]!]!) > 1e-5)) {
     return `nearest ${[...nearest.rows].join()} not ${best.join()}`
@@ -128,10 +146,11 @@ function differenceInFinding(
       return `${term} in ${rowsWithTerm}`
     const scores = new Float32Array(rows.length)
     tierIndex.wordIndex.scoreRows([{ term, weight: 1 }], 0, rows.length, scores)
-    const wrong = lists.findIndex((list, row) => {
+    const wrong = rows.findIndex(({ text }, row) => {
+      const list = termsOf(text)
       const often = list.filter(own => own === term).length
       const score = (often * 2.2) / (often + 1.2 * (0.25 + (0.75 * list.length) / mean))
-      return Math.abs(scores[row]! - score) > 1e-4
+      return Math.abs(scores[tierIndex.homeRow(row)]! - score) > 1e-4
     })
     if (lists.length > 0 && mean > 0 && wrong >= 0) return `score of ${term} in row ${wrong}`
   }
@@ -156,7 +175,6 @@ t.test('whatever is put, replaced and removed, an index equals a plain list', as
         const random = seededRandom(seed)
         const index = newIndex()
         const model: Model = new Map()
-        let number = 0
         for (const { kind, many } of steps) {
           if (kind === 'trim') index.trim()
           else if (kind === 'remove') {
@@ -164,7 +182,7 @@ t.test('whatever is put, replaced and removed, an index equals a plain list', as
             index.remove(removed)
             for (const id of removed) model.delete(id)
           } else {
-            const rows = Array.from({ length: many }, () => memoryOf(number++, ids, random))
+            const rows = Array.from({ length: many }, () => memoryOf(ids, random))
             if (kind === 'append') for (const [i, row] of rows.entries()) row.at = 50_000 + i
             index.put(rows)
             for (const row of rows) model.set(row.id, row)
@@ -185,9 +203,7 @@ t.test('whatever is removed, the rest stays as it was, and more can follow', asy
   const index = newIndex()
   const model: Model = new Map()
   for (let round = 0; round < 3; round++) {
-    const rows = Array.from({ length: 2_400 }, (_, i) =>
-      memoryOf(round * 2_400 + i, 1_000_000, random),
-    )
+    const rows = Array.from({ length: 2_400 }, () => memoryOf(1_000_000, random))
     index.put(rows)
     for (const row of rows) model.set(row.id, row)
     const removed = [...model.keys()].filter(() => random() < 0.45)
@@ -289,7 +305,7 @@ t.test('vectors that are views into a larger buffer are read where they are', as
     const two = new Float32Array(dimension * 2)
     two.set(createVectorGenerator('dense', dimension, 5)(), dimension)
     const vector = two.subarray(dimension)
-    index.put([built({ vector, at: 2 }), built({ at: 1 })])
+    index.put([built({ vector, at: 2 }), built({ text: 'a dog', at: 1 })])
     const { rows, cosines } = index.byTier[1].nearest(vector, 1)
     t.equal(rows[0], 1)
     t.ok(Math.abs(cosines[0]! - 1) < 0.001)

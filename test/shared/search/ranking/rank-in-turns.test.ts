@@ -21,10 +21,11 @@ const now = Date.UTC(2026, 10, 20, 15)
 const words = Array.from({ length: 300 }, (_, n) => `word${(n * 7_919).toString(36)}`)
 const idOf = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 
-const textOf = (n: number): string =>
-  Array.from({ length: 10 }, (_, w) => words[(n * 31 + w * w * 17 + w * n) % words.length]).join(
-    ' ',
-  )
+/** Another text for each number. */
+const textOf = (n: number): string => {
+  const chosen = Array.from({ length: 10 }, (_, w) => words[(n * 31 + w * w * 17 + w * n) % 300])
+  return `${chosen.join(' ')} ${n}`
+}
 
 /** A unit vector near the axis of its first word. */
 function vectorOf(n: number): Float32Array {
