@@ -21,7 +21,7 @@ const presentWrite = (entry: TurnTrailEntry) => ({
   ...presentPasses(entry),
 })
 
-/** What the passes made of a turn, or said about one memory; null what they have not said yet. */
+/** The results of the passes about a turn or a memory; null for a pass that has not run. */
 export const presentPasses = ({ pass1, pass2, pass3 }: MemoryPassResults | TurnTrailEntry) => ({
   pass1: pass1?.map(presentFact) ?? null,
   pass2: pass2?.map(presentTaggedFact) ?? null,

@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { admin } from '#api/edge/auth.ts'
+import { loadedOrg, orgAdmin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentKeyState, presentListedMemberKey, presentNewMemberKey } from '#api/present/org.ts'
 import {
@@ -14,14 +14,11 @@ import {
 export function memberKeys(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/orgs/:orgId/keys',
-    auth: admin,
-    async handle({ admin, params, body, claim }, ctx) {
-      const key = await mintMemberKey(backend, admin, {
-        org: params.orgId,
-        teamMemberId: body.team_member_id,
-        shares: body.shares,
-        operation: claim.operation,
-      })
+    auth: orgAdmin,
+    async handle({ orgAdmin, body, claim }, ctx) {
+      const { team_member_id: teamMemberId, shares } = body
+      const request = { teamMemberId, shares }
+      const key = await mintMemberKey(backend, orgAdmin, claim.operation, request)
       ctx.status = 201
       ctx.body = presentNewMemberKey(key)
     },
@@ -29,32 +26,29 @@ export function memberKeys(router: Router, backend: ApiBackend): void {
 
   endpoint(router, backend, {
     route: 'GET /v1/orgs/:orgId/keys',
-    auth: admin,
-    async handle({ admin, params, query }, ctx) {
-      const { q } = query
+    auth: loadedOrg,
+    async handle({ org, query }, ctx) {
       await backend.lastUsed.flush()
-      const rows = await searchMemberKeys(backend, admin, params.orgId, q)
+      const rows = await searchMemberKeys(backend, org.id, query.q)
       ctx.body = { keys: rows.map(presentListedMemberKey) }
     },
   })
 
   endpoint(router, backend, {
     route: 'GET /v1/orgs/:orgId/keys/:keyId',
-    auth: admin,
-    async handle({ admin, params }, ctx) {
-      const { orgId, keyId } = params
+    auth: loadedOrg,
+    async handle({ admin, org, params }, ctx) {
       await backend.lastUsed.flush()
-      const key = await readMemberKey(backend, admin, orgId, keyId)
+      const key = await readMemberKey(backend, { admin, org: org.id }, params.keyId)
       ctx.body = { ...presentNewMemberKey(key), ...presentKeyState(key) }
     },
   })
 
   endpoint(router, backend, {
     route: 'DELETE /v1/orgs/:orgId/keys/:keyId',
-    auth: admin,
-    async handle({ admin, params }, ctx) {
-      const { orgId, keyId } = params
-      const id = await revokeOrgMemberKey(backend, admin, orgId, keyId)
+    auth: orgAdmin,
+    async handle({ orgAdmin, params }, ctx) {
+      const id = await revokeOrgMemberKey(backend, orgAdmin, params.keyId)
       ctx.body = { deleted: true, id }
     },
   })

@@ -1,87 +1,71 @@
-import { Refusal } from '#shared/core/errors.ts'
-import { noSuchKey } from '#shared/core/refusals.ts'
-import type { Admin } from '#shared/access/admin.ts'
-import { hashKey, looksLikeKey, maskMemberKey, maskKey, mintKey } from '#shared/access/key.ts'
-import {
-  recordPolicyEvent,
-  changePolicy,
-  requireOrganization,
-  type OrgAdmin,
-} from '#shared/org/base/policy-change.ts'
-import { ensureUser, requireUser } from '#shared/org/admin/user.ts'
-import type { Query, Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
+import { insertVault } from '#shared/access/accounts.postgres.ts'
+import { hashKey, looksLikeKey, maskKey, maskMemberKey, mintKey } from '#shared/access/key.ts'
 import {
   findMemberKey,
+  findOrgKey,
   listMemberKeys,
   revokeMemberKey,
+  revokeUserKeys,
   type KeyHolder,
   type MemberKeyRow,
-  findOrgKey,
-  revokeUserKeys,
 } from '#shared/access/member-keys.postgres.ts'
-import type { Config } from '#shared/core/config.ts'
-import type { Seal } from '#shared/core/seal.ts'
 import { insertKey } from '#shared/access/memory-keys.postgres.ts'
 import { storeKey } from '#shared/access/mint.ts'
 import { announceRevokedKeys } from '#shared/access/revoked-key.ts'
-import type { Queue } from '#shared/storage/queue/queue.ts'
+import type { Config } from '#shared/core/config.ts'
+import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { insertVault } from '#shared/access/accounts.postgres.ts'
+import { noSuchKey } from '#shared/core/refusals.ts'
+import type { Seal } from '#shared/core/seal.ts'
+import { ensureUser, requireUser } from '#shared/org/admin/user.ts'
 import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
+import { changePolicy, recordPolicyEvent, type OrgAdmin } from '#shared/org/base/policy-change.ts'
+import type { Postgres, Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+
+type KeyBackend = { postgres: Postgres; config: Config }
+type SealBackend = { config: Config; seal: Seal }
 
 /** A member key with its raw form. */
 export type RevealedMemberKey = MemberKeyRow & { key: string }
-
-type MemberKeyRequest = {
-  org: string
-  teamMemberId: string
-  /** False: what the member says with it is not shared. */
-  shares: boolean
-  operation: string
-}
 
 /**
  * Mints a key of a member, and creates the member where the organization has none of that name. Repeated under the
  * same operation it returns the same key.
  *
  * @param operation becomes the key's id
+ * @param shares false: what the member says with it is not shared
  * @throws Refusal `missing`; `conflict` when the key cannot be shown any more.
  */
 export const mintMemberKey = (
-  backend: { postgres: Postgres; config: Config; seal: Seal },
-  admin: Admin,
-  { org, teamMemberId, shares, operation }: MemberKeyRequest,
+  backend: { postgres: Postgres } & SealBackend,
+  { admin, org }: OrgAdmin,
+  operation: string,
+  { teamMemberId, shares }: { teamMemberId: string; shares: boolean },
 ): Promise<RevealedMemberKey> =>
   changePolicy(backend, { admin, org }, async tx => {
     const existing = await findMemberKey(tx.query, org, { id: operation })
     if (existing) return { ...existing, key: unsealKey(backend, existing) }
-    const { account } = admin
     const user = await ensureUser(tx, { admin, org }, teamMemberId)
-    const { id: userId, vault, teamMemberId: name } = user
-    const newKey = { id: operation, org, user: userId, account, vault, name, shares }
-    const { key } = await insertSealedKey(tx, backend, newKey, admin.email)
-    const row = await findMemberKey(tx.query, org, { id: operation })
-    return { ...row!, key }
+    const { account } = admin
+    const newKey = { id: operation, org, user: user.id, account, vault: user.vault, shares }
+    const named = { ...newKey, name: user.teamMemberId }
+    const key = await insertSealedKey(tx, backend, named, admin.email)
+    return { ...(await findMemberKey(tx.query, org, { id: operation }))!, key }
   })
 
 /**
  * Lists keys of members, revoked ones too, without their raw form.
  *
  * @param q a whole key, or a part in any case of the masked form, the id, or a name or email of the member
- * @throws Refusal `missing`.
  */
 export async function searchMemberKeys(
-  backend: { postgres: Postgres; config: Config },
-  admin: Admin,
+  { postgres: { query }, config }: KeyBackend,
   org: string,
   q = '',
 ): Promise<MemberKeyRow[]> {
-  const { query } = backend.postgres
-  await requireOrganization(query, admin, org)
-  const exactKey = looksLikeKey(q)
-    ? await findMemberKey(query, org, parseKeyReference(backend, q))
-    : undefined
-  if (exactKey?.user) return [exactKey]
+  const exact = looksLikeKey(q) && (await findMemberKey(query, org, toReference(config, q)))
+  if (exact && exact.user) return [exact]
   const rows = await listMemberKeys(query, org)
   const needle = toSearchForm(q)
   return rows.filter(row => searchableFields(row).some(text => toSearchForm(text).includes(needle)))
@@ -105,29 +89,22 @@ const searchableFields = (row: MemberKeyRow & KeyHolder): string[] => [
  * @param keyReference its id, or the key itself
  * @throws Refusal `missing`; `conflict` when it cannot be shown any more.
  */
-export async function readMemberKey(
-  backend: { postgres: Postgres; config: Config; seal: Seal },
-  admin: Admin,
-  org: string,
+export const readMemberKey = (
+  backend: { postgres: Postgres } & SealBackend,
+  scope: OrgAdmin,
   keyReference: string,
-): Promise<RevealedMemberKey> {
-  return backend.postgres.transaction(async tx => {
-    await requireOrganization(tx.query, admin, org)
-    const row = await requireMemberKey(tx.query, backend, org, keyReference)
+): Promise<RevealedMemberKey> =>
+  backend.postgres.transaction(async tx => {
+    const row = await requireMemberKey(tx.query, backend, scope.org, keyReference)
     const key = unsealKey(backend, row)
-    await recordPolicyEvent(
-      tx,
-      { admin, org },
-      {
-        action: 'key.revealed',
-        subject: row.masked,
-        before: null,
-        after: { key_id: row.id, team_member_id: row.teamMemberId },
-      },
-    )
+    await recordPolicyEvent(tx, scope, {
+      action: 'key.revealed',
+      subject: row.masked,
+      before: null,
+      after: { key_id: row.id, team_member_id: row.teamMemberId },
+    })
     return { ...row, key }
   })
-}
 
 /**
  * Revokes a member key, or the organization's own: every process refuses the next request with it.
@@ -137,13 +114,12 @@ export async function readMemberKey(
  * @throws Refusal `missing`.
  */
 export const revokeOrgMemberKey = (
-  backend: { postgres: Postgres; config: Config; queue: Queue },
-  admin: Admin,
-  org: string,
+  backend: KeyBackend & { queue: Queue },
+  { admin, org }: OrgAdmin,
   keyReference: string,
 ): Promise<string> =>
   changePolicy(backend, { admin, org }, async tx => {
-    const row = await findMemberKey(tx.query, org, parseKeyReference(backend, keyReference))
+    const row = await findMemberKey(tx.query, org, toReference(backend.config, keyReference))
     if (!row) throw missingKey()
     const revoked = await revokeMemberKey(tx, row.id)
     await announceRevokedKeys(tx, backend.queue, revoked, admin.email)
@@ -158,23 +134,19 @@ export const revokeOrgMemberKey = (
  */
 export async function requireMemberKey(
   query: Query,
-  backend: { config: Config },
+  { config }: { config: Config },
   org: string,
   keyReference: string,
 ): Promise<MemberKeyRow & { user: string }> {
-  const row = await findMemberKey(query, org, parseKeyReference(backend, keyReference))
+  const row = await findMemberKey(query, org, toReference(config, keyReference))
   if (row?.user) return { ...row, user: row.user }
   throw missingKey()
 }
 
-const parseKeyReference = ({ config }: { config: Config }, keyReference: string) =>
-  looksLikeKey(keyReference)
-    ? { hash: hashKey(config.keyPepper, keyReference) }
-    : { id: keyReference }
+const toReference = ({ keyPepper }: Config, keyReference: string) =>
+  looksLikeKey(keyReference) ? { hash: hashKey(keyPepper, keyReference) } : { id: keyReference }
 
 const missingKey = (): Refusal => noSuchKey('GET /v1/orgs/:orgId/keys lists them')
-
-export type SealBackend = { config: Config; seal: Seal }
 
 /**
  * Returns the organization's own key, minted when it has none. The key belongs to no member: it reads memories
@@ -190,33 +162,28 @@ export async function ensureOrgKey(
   if (known) return unsealKey(backend, known)
   const vault = await insertVault(tx, account)
   const row = { id: mintId(), org, user: null, account, vault, name }
-  const { key } = await insertSealedKey(tx, backend, row, actor)
-  return key
+  return insertSealedKey(tx, backend, row, actor)
 }
 
-/**
- * Mints a `mk_org_` key whose raw form can be read again.
- *
- * @param actor who mints it, for the event
- */
+type NewSealedKey = Pick<MemberKeyRow, 'id' | 'org' | 'user'> & {
+  account: string
+  vault: string
+  name: string
+  shares?: boolean
+}
+
+/** Mints a `mk_org_` key whose raw form can be read again. @param actor who mints it, for the event */
 async function insertSealedKey(
   tx: Transaction,
   { config, seal }: SealBackend,
-  row: {
-    id: string
-    org: string
-    user: string | null
-    account: string
-    vault: string
-    name: string
-    shares?: boolean
-  },
+  row: NewSealedKey,
   actor: string,
-): Promise<{ key: string; createdAt: Date }> {
+): Promise<string> {
   const key = mintKey('member')
   const sealed = seal.seal(key, sealContext(row.id))
   const minted = { ...row, key, kind: 'member', sealed, actor, action: 'key.minted' } as const
-  return { key, createdAt: await storeKey(tx, config.keyPepper, minted) }
+  await storeKey(tx, config.keyPepper, minted)
+  return key
 }
 
 /**
@@ -246,7 +213,7 @@ const sealContext = (id: string): string => `memory_keys:${id}`
  * @throws Refusal `missing`.
  */
 export const mintUserKey = (
-  backend: { postgres: Postgres; config: Config; queue: Queue },
+  backend: KeyBackend & { queue: Queue },
   { admin, org }: OrgAdmin,
   id: string,
 ): Promise<{ key: string; rotated: boolean; createdAt: Date }> =>
@@ -256,6 +223,7 @@ export const mintUserKey = (
     const revoked = await revokeUserKeys(tx, user.id)
     await announceRevokedKeys(tx, backend.queue, revoked, actor)
     const key = mintKey('vault')
+    const masked = maskKey(key)
     const createdAt = await insertKey(tx, {
       hash: hashKey(backend.config.keyPepper, key),
       org,
@@ -264,7 +232,7 @@ export const mintUserKey = (
       vault: user.vault,
       kind: 'user',
       name: user.teamMemberId,
-      masked: maskKey(key),
+      masked,
     })
     const rotated = revoked.length > 0
     await recordPolicyEvent(
@@ -272,7 +240,7 @@ export const mintUserKey = (
       { admin, org },
       {
         action: rotated ? 'key.rotated' : 'key.minted',
-        subject: maskKey(key),
+        subject: masked,
         before: null,
         after: { user_id: user.id, team_member_id: user.teamMemberId },
       },

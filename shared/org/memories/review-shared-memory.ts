@@ -203,7 +203,7 @@ export async function findReplacements(
 }
 
 /**
- * Removes what a memory replaces, once for each time that it waits, whoever approves it and however often.
+ * Removes what a memory replaces, once for each time that it waits, also for two approvals at a time.
  *
  * @returns the id of what is replaced; undefined where there is none, or it is gone.
  * @throws Refusal as `deleteSharedMemory`, but for `missing`.

@@ -35,7 +35,7 @@ export type SharedMemory = {
   version: number
 }
 
-export type MemoryOrigin = { author: string; acquiredAt: number; contributors: readonly string[] }
+type MemoryOrigin = { author: string; acquiredAt: number; contributors: readonly string[] }
 
 /** The document of an id: a memory, or the tombstone of a removed one. */
 export type SharedMemoryState = {

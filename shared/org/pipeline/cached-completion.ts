@@ -100,7 +100,7 @@ function parseAnswer<Answer>(text: string, shape: Shape<Answer>): Answer {
     return shape.check(parsed)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    // The message may repeat a piece of what was said: only what is wrong, never what came.
+    // Without the part of the message that may repeat a member's words.
     throw unusableAnswer(
       error.message.replace(/, not .*$/s, '').replace(/unknown field .*$/s, 'unknown field'),
     )

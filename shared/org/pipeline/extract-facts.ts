@@ -233,7 +233,7 @@ async function findEarlierWords(
     messages: shown
       .slice(-messagesMax)
       .map(message => ({ ...message, text: truncateText(message.text, messageMax) })),
-    // Of all of them: an answer may go on with what an earlier one said.
+    // Of all exchanges: an answer may go on from an earlier one.
     inheritedTags: [...new Set(turns.flatMap(({ inheritedTags }) => inheritedTags))],
   }
 }

@@ -1,22 +1,8 @@
 import t from 'tap'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
-import { isPhatic } from '#shared/org/pipeline/worth-asking.ts'
 import { startTeamService } from '#test/support/working-team.ts'
 
 const { backend, model, newTeam } = await startTeamService(t)
-
-t.test('messages that state nothing', async t => {
-  for (const text of ['ok', 'Thanks!', ' OK. ', '谢谢。', '…', 'Go on', 'Merci beaucoup !'])
-    t.ok(isPhatic(text), text)
-  for (const text of ['yes', 'Budget approved', 'ok, the launch is in May', 'no', '会议改到周五'])
-    t.notOk(isPhatic(text), text)
-})
-
-t.test('no model is asked about a turn that states nothing', async t => {
-  const acme = await newTeam()
-  const { pass1 } = await acme.share('Thanks!')
-  t.same([pass1, model.calls.length], [[], 0])
-})
 
 t.test('tags stand before facts, so that the prefix is the same for every fact', async t => {
   const acme = await newTeam(['finance', 'people'])

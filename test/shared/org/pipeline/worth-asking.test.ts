@@ -1,8 +1,15 @@
 import t from 'tap'
-import { isGeneralQuestion } from '#shared/org/pipeline/worth-asking.ts'
+import { isGeneralQuestion, isPhatic } from '#shared/org/pipeline/worth-asking.ts'
 import { startTeamService } from '#test/support/working-team.ts'
 
 const { model, newTeam } = await startTeamService(t)
+
+t.test('messages that state nothing', async t => {
+  for (const text of ['ok', 'Thanks!', ' OK. ', '谢谢。', '…', 'Go on', 'Merci beaucoup !'])
+    t.ok(isPhatic(text), text)
+  for (const text of ['yes', 'Budget approved', 'ok, the launch is in May', 'no', '会议改到周五'])
+    t.notOk(isPhatic(text), text)
+})
 
 t.test('what any model knows, and pieces of code', async t => {
   for (const text of [
@@ -32,8 +39,10 @@ t.test('what may say something on the way is looked at', async t => {
     t.notOk(isGeneralQuestion(text), text)
 })
 
-t.test('no model is asked about such a turn', async t => {
+t.test('no model is asked about such turns', async t => {
   const acme = await newTeam()
-  const { pass1 } = await acme.share('How do I sort an array in Python?')
-  t.same([pass1, model.calls.length], [[], 0])
+  for (const text of ['Thanks!', 'How do I sort an array in Python?']) {
+    const { pass1 } = await acme.share(text)
+    t.same([pass1, model.calls.length], [[], 0])
+  }
 })
