@@ -10,11 +10,8 @@ import { refusalOf } from '#test/support/contract.ts'
 /** Every endpoint of the two contract documents. */
 const endpoints = {
   '/health': 'GET',
-  '/health/live': 'GET',
-  '/health/ready': 'GET',
   '/v1/keys': 'POST',
   '/v1/memory/prepare': 'POST',
-  '/v1/memory/reembed': 'POST',
   '/v1/memory/ingest': 'POST',
   '/v1/memory/search': 'POST',
   '/v1/memory/list': 'GET',
@@ -57,72 +54,19 @@ const endpoints = {
   '/v1/orgs/:orgId/memories': 'POST GET',
   '/v1/orgs/:orgId/memories/:memId': 'PATCH DELETE',
   '/v1/orgs/:orgId/memories/:memId/audit': 'GET',
-  '/v1/orgs/:orgId/memories/:memId/history': 'GET',
-  '/v1/orgs/:orgId/memories/:memId/restore': 'POST',
   '/v1/orgs/:orgId/audit': 'GET',
-  '/v1/responses': 'POST',
-  '/v1/orgs/:orgId/usage': 'GET',
-  '/v1/orgs/:orgId/pipeline/redrive': 'POST',
   '/v1/orgs/:orgId/memories/review': 'GET',
   '/v1/orgs/:orgId/memories/:memId/review': 'POST',
-  '/v1/orgs/:orgId/memories/:memId/review/undo': 'POST',
   '/v1/orgs/:orgId/debug/passes': 'GET',
 }
-/** Those that our own decisions add. */
-const ownEndpoints = {
-  '/': 'GET',
-  '/v1/keys/:memoryKeyId/remint': 'POST',
-  '/v1/keys/rotate': 'POST',
-  '/v1/keys': 'GET',
-  '/v1/keys/:memoryKeyId': 'DELETE',
-  '/v1/memory/export': 'GET',
-  '/v1/memory/profile': 'GET',
-  '/v1/memory/sessions': 'GET',
-  '/v1/shares': 'GET PATCH',
-  '/v1/orgs/:orgId/tags/:tagId/apply': 'POST GET',
-  '/v1/orgs/:orgId/reviewers': 'POST GET',
-  '/v1/orgs/:orgId/reviewers/:reviewerId': 'DELETE',
-  '/v1/shares/:statementId': 'DELETE',
-  '/v1/memory/import': 'POST',
-  '/v1/account/admin-keys': 'GET POST',
-  '/v1/account/admin-keys/:adminKeyId': 'DELETE',
-  '/v1/account/provider-keys': 'GET',
-  '/v1/account/provider-keys/:provider': 'PUT DELETE',
-  '/v1/account/policy': 'GET PUT',
-  '/v1/orgs/:orgId/policy': 'GET PUT',
-  '/v1/account/export': 'GET',
-  '/v1/account/events': 'GET',
-  '/v1/orgs/:orgId/export': 'GET',
-  '/v1/account/erase': 'POST',
-  '/v1/receipts/key': 'GET',
-  '/v1/receipts/:receiptId': 'GET',
-  '/v1/account/webhooks': 'POST GET',
-  '/v1/account/webhooks/:webhookId': 'GET PATCH DELETE',
-  '/v1/account/webhooks/:webhookId/secret': 'POST',
-  '/v1/account/webhooks/:webhookId/test': 'POST',
-  '/v1/account/webhooks/:webhookId/deliveries': 'GET',
-  '/v1/account/webhooks/:webhookId/deliveries/:deliveryId/replay': 'POST',
-  '/v1/operator/tenants': 'GET',
-  '/v1/operator/tenants/:accountId': 'PATCH',
-  '/v1/operator/usage': 'GET',
-  '/v1/operator/operations': 'GET',
-  '/v1/traces': 'GET',
-  '/v1/traces/memories': 'GET',
-  '/v1/traces/:traceId': 'GET',
-  '/v1/traces/:traceId/replay': 'POST',
-  '/v1/operations': 'GET',
-  '/v1/operations/:id': 'GET DELETE',
-  '/v1beta/models/:model:generateContent': 'POST',
-  '/v1beta/models/:model:streamGenerateContent': 'POST',
-}
-const routes = [endpoints, ownEndpoints].flatMap(paths =>
-  Object.entries(paths).flatMap(([path, methods]) =>
-    methods.split(' ').map(method => `${method} ${path}` as Route),
-  ),
+const documented = Object.entries(endpoints).flatMap(([path, methods]) =>
+  methods.split(' ').map(method => `${method} ${path}`),
 )
+const routes = Object.keys(contract) as Route[]
 
-t.test('every endpoint is there, and no other', async t => {
-  t.same(Object.keys(contract).toSorted(), routes.toSorted())
+t.test('the endpoints of the documents are there, and all others are marked as ours', async t => {
+  const unmarked = routes.filter(route => !contract[route].endpoint.ours)
+  t.same(unmarked.toSorted(), documented.toSorted())
 })
 
 t.test('the document is JSON Schema 2020-12, and every schema of it compiles', async t => {
