@@ -17,10 +17,11 @@ export function parseCommand<const Given extends OptionDefinitions>(
   help: string,
   definitions: Given,
   allowPositionals = true,
+  args = process.argv.slice(2),
 ): { values: OptionValues<Given>; positionals: string[] } {
   try {
     const options = { ...definitions, ...helpOption }
-    const { values, positionals } = parseArgs({ options, allowPositionals })
+    const { values, positionals } = parseArgs({ args, options, allowPositionals })
     if (!('help' in values)) return { values, positionals }
   } catch (error) {
     exitWithUsage([(error as Error).message], help)

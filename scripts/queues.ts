@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { exitWithUsage } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
-import { help, readOptions, type QueueOptions } from '#scripts/queues/options.ts'
+import { readOptions, type QueueOptions } from '#scripts/queues/options.ts'
 import { formatDeadLetters, formatQueues } from '#scripts/queues/format.ts'
 import { ConfigError, readConfig, type Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -15,14 +14,7 @@ import type { JobName } from '#shared/domain/jobs.ts'
 
 /** @returns the exit code: 1 when the command failed, 2 for wrong options or a wrong environment. */
 async function main(): Promise<number> {
-  const options = readOptions(process.argv.slice(2))
-  if (options === 'help') {
-    process.stdout.write(help)
-    return 0
-  }
-  if (Array.isArray(options)) {
-    exitWithUsage(options, help)
-  }
+  const options = readOptions()
   try {
     const config = readConfig(embeddedEnvironment(process.env) ?? process.env)
     const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })

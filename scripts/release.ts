@@ -1,5 +1,8 @@
 import type { Config } from '#shared/core/config.ts'
-import { resolveDefaultEmbeddingModel, type DefaultEmbeddingModel } from '#shared/vault/reembed/default-embedding-model.ts'
+import {
+  resolveDefaultEmbeddingModel,
+  type DefaultEmbeddingModel,
+} from '#shared/vault/reembed/default-embedding-model.ts'
 import { createEmbedders } from '#shared/models/embedders.ts'
 import type { Log } from '#shared/core/log.ts'
 import { openMongo, type Mongo } from '#shared/storage/mongo/connect.ts'

@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { exitWithUsage, parseCommand } from '#scripts/command-line.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { jobNames, type JobName } from '#shared/domain/jobs.ts'
 
@@ -12,7 +12,7 @@ export type QueueOptions = {
   watchSeconds: number | null
 }
 
-export const help = `Usage: npm exec -- node scripts/queues.ts [command] [options]
+const help = `Usage: npm exec -- node scripts/queues.ts [command] [options]
 
 Shows and manages the job queues: waiting jobs, their age, and dead letters.
 
@@ -37,27 +37,17 @@ Reads DATABASE_URL and the rest of the environment as the service does; without 
 on the embedded services of DATA_DIR while "npm start" is running.
 `
 
-/** @returns the options; `help`; or a list of faults. */
-export function readOptions(args: readonly string[]): QueueOptions | 'help' | string[] {
+/** Reads the options from the arguments. */
+export function readOptions(): QueueOptions {
   const faults: string[] = []
-  let values, positionals
-  try {
-    ;({ values, positionals } = parseArgs({
-      args: fillWatchDefault(args),
-      allowPositionals: true,
-      options: {
-        id: { type: 'string', multiple: true, default: [] },
-        limit: { type: 'string', default: '1000' },
-        watch: { type: 'string' },
-        json: { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
-      },
-    }))
-  } catch (error) {
-    return [(error as Error).message]
-  }
-  if (values.help) return 'help'
-
+  const args = fillWatchDefault(process.argv.slice(2))
+  const definitions = {
+    id: { type: 'string', multiple: true },
+    limit: { type: 'string', default: '1000' },
+    watch: { type: 'string' },
+    json: { type: 'boolean', default: false },
+  } as const
+  const { values, positionals } = parseCommand(help, definitions, true, args)
   const [word = 'show', ...rest] = positionals
   const command = (['dead', 'redrive', 'cancel'] as const).find(known => known === word)
   if (!command && positionals.length > 0) faults.push(`No such command: ${word}`)
@@ -67,11 +57,11 @@ export function readOptions(args: readonly string[]): QueueOptions | 'help' | st
   const watchSeconds = values.watch === undefined ? null : Number(values.watch)
   if (watchSeconds !== null && !(watchSeconds >= 0.1 && watchSeconds <= 3_600))
     faults.push('--watch must be a number of seconds from 0.1 to 3600')
-  const ids = command === 'cancel' ? rest : values.id
+  const ids = command === 'cancel' ? rest : (values.id ?? [])
   for (const id of ids) if (!isUuid(id)) faults.push(`Not an id: ${id}`)
   if (command === 'cancel' && ids.length === 0) faults.push('cancel needs the id of a job')
   const names = command === 'cancel' ? [] : parseQueueNames(command, rest, faults)
-  if (faults.length > 0) return faults
+  if (faults.length > 0) exitWithUsage(faults, help)
   return { command: command ?? 'show', names, ids, limit, json: values.json, watchSeconds }
 }
 

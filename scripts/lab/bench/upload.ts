@@ -1,8 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { MongoClient } from 'mongodb'
 import { median, quantile, report, timeRuns } from '#scripts/lab/bench/measure.ts'
 import { createPoster, startProcess, type RunningProcess } from '#scripts/lab/bench/process.ts'
-import { residentMemory, watchResidentMemory } from '#scripts/lab/bench/resident-memory.ts'
 import {
   createBenchKey,
   openBenchService,
@@ -183,4 +183,25 @@ function uploadFile({ port }: RunningProcess, key: string, file: Buffer): Promis
     sending.on('error', reject)
     sending.end(file)
   })
+}
+
+/** Resident memory of a process, in MiB. */
+function residentMemory({ child }: RunningProcess): number {
+  const status = readFileSync(`/proc/${child.pid!}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024
+}
+
+/** Samples the resident memory of a process until its peak is asked for. */
+function watchResidentMemory(process: RunningProcess) {
+  let peak = 0
+  const sample = (): void => void (peak = Math.max(peak, residentMemory(process)))
+  const timer = setInterval(sample, 20)
+  return {
+    now: (): number => residentMemory(process),
+    async peak(): Promise<number> {
+      clearInterval(timer)
+      sample()
+      return peak
+    },
+  }
 }

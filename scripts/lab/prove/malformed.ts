@@ -1,6 +1,7 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { brokenBodies } from '#scripts/lab/prove/malformed/hostile-values.ts'
 import { malformedRequest } from '#scripts/lab/prove/malformed/malformed-request.ts'
-import { sendRawBytes } from '#scripts/lab/prove/malformed/raw-bytes.ts'
 import { TenantPool } from '#scripts/lab/prove/malformed/tenant-pool.ts'
 import { planOf, routes, sendersOf } from '#scripts/lab/prove/requests/requests.ts'
 import {
@@ -97,4 +98,29 @@ export async function proveMalformed(context: SectionContext): Promise<SectionRe
     })
     return status === 201 ? (JSON.parse(text) as { key: string }).key : ''
   }
+}
+
+/** No request, or half of one. */
+const pieces: readonly string[] = [
+  'GET / HTTP/1.1\r\n\r\n',
+  'POST /v1/memory/ingest HTTP/1.1\r\nhost: a\r\ncontent-length: -1\r\n\r\n',
+  'POST /v1/memory/ingest HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n',
+  '\u0016\u0003\u0001\u0002\u0000',
+  'GET /\u0000 HTTP/1.1\r\nhost: a\r\n\r\n',
+  `GET /${'a'.repeat(70_000)} HTTP/1.1\r\nhost: a\r\n\r\n`,
+  'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  'GET /health HTTP/1.1\r\nhost: a\r\nhost: b\r\nconnection: close\r\n\r\n',
+  '\r\n\r\n\r\n',
+]
+
+/** Writes bytes that are no or half a request. @returns whether the server closed the connection within `hangMs` */
+async function sendRawBytes(port: number, hangMs: number, random: () => number): Promise<boolean> {
+  const socket = connect({ port, host: '127.0.0.1' })
+  socket.on('error', () => {})
+  socket.resume()
+  socket.end(Buffer.from(pickOne(pieces, random), 'latin1'))
+  const timer = setTimeout(() => socket.destroy(new Error('hang')), hangMs)
+  const [hadError] = (await once(socket, 'close')) as [boolean]
+  clearTimeout(timer)
+  return !(hadError && socket.errored?.message === 'hang')
 }

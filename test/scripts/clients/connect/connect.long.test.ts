@@ -54,7 +54,7 @@ const before: Record<string, Record<string, string>> = {
       '{\n  // mine\n  "$schema": "https://opencode.ai/config.json",\n  "provider": {\n    "openai": { "options": { "timeout": 1 } },\n  },\n}\n',
   },
   cursor: { 'mcp.json': '{\n\t"mcpServers": {\n\t\t"docs": { "command": "x" }\n\t}\n}\n' },
-  vscode: { 'mcp.json': '{\n    // mine\n    "inputs": [],\n    "servers": {}\n}\n' },
+  vscode: { 'mcp.json': '{\r\n    // mine\r\n    "inputs": [],\r\n    "servers": {}\r\n}\r\n' },
   'open-webui': { '.env': 'WEBUI_NAME=Mine\nOPENAI_API_KEYS=sk-1;sk-2' },
 }
 
