@@ -3,7 +3,11 @@ import type { AddressInfo } from 'node:net'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { withKeyedMutex } from '#shared/core/keyed-mutex.ts'
-import { basicAuthPassword, isOperatorCredential, operatorAuthChallenge } from '#shared/access/admin.ts'
+import {
+  basicAuthPassword,
+  isOperatorCredential,
+  operatorAuthChallenge,
+} from '#shared/access/admin.ts'
 import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
 import { createReadinessCheck, presentReadiness } from '#shared/operations/readiness.ts'
 
@@ -59,10 +63,8 @@ export async function serveHealth(backend: Backend, port: number): Promise<Healt
   }
 }
 
-type HealthRoutes = Record<
-  string,
-  (request: IncomingMessage) => Promise<HealthResponse> | HealthResponse
->
+type HealthRoute = (request: IncomingMessage) => Promise<HealthResponse> | HealthResponse
+type HealthRoutes = Record<string, HealthRoute>
 
 function createHealthRoutes(backend: Backend, isDraining: () => boolean): HealthRoutes {
   const collectMetrics = createMetricsCollector(backend)

@@ -10,7 +10,7 @@ export type ChainEntry = {
   payload: readonly string[]
 }
 
-/** The last event of a chain; position 0 and an empty hash when the chain is empty. */
+/** The last event; position 0 and an empty hash when the chain is empty. */
 export type ChainHead = { position: number; hash: Buffer }
 
 /** The first fault of a chain; `id` is null for an event that is missing. */
@@ -23,7 +23,7 @@ type BrokenEntry = {
 /** The last valid event, and the first that is not valid. */
 export type ChainVerification = { position: number; hash: string; broken: BrokenEntry | null }
 
-/** Hashes of some positions as an earlier reader recorded them, in hex. */
+/** Hashes in hex, as an earlier reader recorded them. */
 type KnownHashes = readonly { position: number; hash: string }[]
 
 /** Recomputes the hashes of a chain, event by event, up to the first that differs. */
@@ -64,12 +64,7 @@ export class ChainVerifier {
   }
 }
 
-/**
- * Verifies a chain of the database.
- *
- * @param read a page of its entries
- * @param head reads the current end of the chain
- */
+/** Verifies a chain of the database. @param head reads its current end */
 export async function verifyChain({
   owner,
   read,

@@ -51,7 +51,6 @@ export async function runMain(main: () => Promise<void>): Promise<void> {
   }
 }
 
-/** An operator needs another hint than a client for a store out of reach. */
 function startupHint(refusal: Refusal): string | undefined {
   const { message, hint } = refusal
   if (isDiskFull(refusal)) return diskFullHint
@@ -71,7 +70,6 @@ function startupErrorMessage(error: unknown): string | null {
 
 type CollectGarbage = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void
 
-/** Busy share of the last interval. */
 const idleUtilization = 0.1
 
 /**

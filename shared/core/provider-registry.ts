@@ -100,14 +100,12 @@ export function splitModelName(
 
 export const providerNamePattern = /^[a-z][a-z0-9-]{1,30}$/
 
-/** The first part of the names of a provider's environment variables: `my-models` is `MY_MODELS`. */
+/** `MY_MODELS` for `my-models`. */
 export const variablePrefix = (name: string): string => name.toUpperCase().replaceAll('-', '_')
 
-/** The base URL of a provider's OpenAI-compatible API. */
 export const openAiBaseUrl = ({ baseUrl, compatiblePath = '' }: Provider): string =>
   baseUrl + compatiblePath
 
-/** The header that carries a key to a provider's OpenAI-compatible API. */
 export const openAiKeyHeader = ({ isAzure }: Provider, key: string): Record<string, string> =>
   isAzure ? { 'api-key': key } : { authorization: `Bearer ${key}` }
 
@@ -131,16 +129,10 @@ const deploymentPaths = new Set([
   '/batches',
 ])
 
-/**
- * The URL of an OpenAI-compatible call of a model.
- *
- * @param path below the base URL
- * @throws Refusal `invalid` for a deployment whose name is no segment of a path.
- */
+/** @param path below the base URL. @throws Refusal `invalid` for a deployment whose name is no segment of a path. */
 export const openAiUrl = (provider: Provider, path: string, model: string): URL =>
   withVersion(provider, openAiBaseUrl(provider) + deploymentPath(provider, path, model))
 
-/** A URL of a provider, with its `api-version`. */
 export function withVersion({ apiVersion }: Provider, address: string): URL {
   const url = new URL(address)
   if (apiVersion !== undefined) url.searchParams.set('api-version', apiVersion)

@@ -23,7 +23,7 @@ const hasLongRun = longRun('[\\p{L}\\p{M}]', '[^\\s\\p{L}\\p{N}]', '\\s', '[\\r\
 
 const encodeOptions = { disallowedSpecial: new Set<string>() }
 
-/** Encoded words that the encoder keeps; each may keep all of the piece that it stood in. */
+/** Words that the encoder caches; each may keep its whole piece in memory. */
 const keptWordsMax = 5_000
 
 let encoding: typeof Encoding | undefined
@@ -51,11 +51,7 @@ export const countTokens = (text: string): number =>
 export const countTokensInSlices = async (text: string): Promise<number> =>
   text.length <= runLength ? countPiece(text) : runInSlices(countTokensInSteps(text))
 
-/**
- * As `countTokens`, in steps of some milliseconds.
- *
- * @param max where counting ends: of a text with more tokens some number above it is returned
- */
+/** As `countTokens`, in steps. @param max where counting ends: some number above it is returned for longer texts */
 export function* countTokensInSteps(text: string, max = Infinity): Steps<number> {
   let sum = 0
   for (const slice of cutText(text, sliceLength)) {

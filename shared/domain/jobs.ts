@@ -29,9 +29,8 @@ export type JobPayloads = {
 export type JobName = keyof JobPayloads
 
 type JobOptions = {
-  /** Jobs that a fetcher takes at once. */
+  /** Jobs that a fetcher takes at once, and fetchers of a worker process. */
   batchSize: number
-  /** Fetchers in one worker process. */
   concurrency: number
   /** Jobs of one group that a worker process runs at once; at most `concurrency`. */
   groupConcurrency?: number

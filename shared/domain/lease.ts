@@ -16,7 +16,6 @@ export type CreatedReflection = { id: string; importance: number }
 export type Lease = {
   /** UUIDv7; the ticket that commits it. */
   batch: string
-  /** Of the leased memories. */
   tier: SourceTier
   /** Embedding model of the vault space. */
   model: string
@@ -28,7 +27,7 @@ export type Lease = {
 
 export type LeaseWithState = Lease & {
   state: 'leased' | 'committing' | 'committed'
-  /** Its 15 minutes have passed; without meaning in other states than `leased`. */
+  /** Of a `leased` one: its 15 minutes have passed. */
   expired: boolean
   /** The reflections its commit created, in the order of the entries; empty before. */
   created: CreatedReflection[]

@@ -9,7 +9,7 @@ type FileOutcome = {
   stored: number
   skipped: number
   errors?: LineError[]
-  /** The operation was cancelled while it ran: these are the lines before. */
+  /** The operation was cancelled after these lines. */
   cancelled?: true
 }
 
@@ -41,9 +41,8 @@ type ReembeddingCounts = { embedded: number; dropped: number }
 export type FailureReason = 'invalid' | 'conflict' | 'upstream' | 'unavailable' | 'unexpected'
 
 /**
- * How an operation ended, by the kind of its work. Stored as JSON with the operation. Clearing a vault
- * removes `errors`, `queries` and `session` (vault/delete/erase-texts.postgres.ts); the erasure of an
- * account adds up `deleted` of its clearings.
+ * How an operation ended, by the kind of its work; stored as JSON. Clearing a vault removes `errors`, `queries` and
+ * `session` (vault/delete/erase-texts.postgres.ts); the erasure of an account adds up `deleted`.
  */
 export type OperationOutcome =
   /** Of an exchange or a model call; the statement that finalizes it writes it. */

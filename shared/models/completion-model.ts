@@ -28,12 +28,8 @@ type Completion = {
   outputTokens: number
 }
 
-/** A model that answers in a given form. */
 export type CompletionModel = {
-  /**
-   * @throws Refusal `upstream` when the provider refuses, or does not answer for two minutes after
-   *   the SDK's one retry.
-   */
+  /** @throws Refusal `upstream` when the provider refuses, or does not answer for two minutes after the SDK's one retry. */
   complete(question: CompletionRequest, signal: AbortSignal): Promise<Completion>
 }
 

@@ -11,10 +11,9 @@ import { splitModelName, variablePrefix, type Provider } from '#shared/core/prov
 
 export type Embedders = {
   /**
-   * The embedder of the named model, or of the service's default.
-   *
-   * @throws Refusal `invalid` for a model that is not available here; `upstream` when its provider
-   *   does not answer, or when the operator removed a model whose space holds memories.
+   * @param model the service's default, when missing
+   * @throws Refusal `invalid` for a model that is not available here; `upstream` when its provider does not answer, or
+   *   when the operator removed a model whose space holds memories.
    */
   get(model?: string): Promise<Embedder>
   /** Makes the next `get` of its model ask the provider for its dimension again. */
@@ -25,12 +24,10 @@ export type Embedders = {
   breakerOf(model: string): Breaker | undefined
   /** Why a job waits for a model instead of failing; undefined where the fault may be the job's. */
   findOutage(refusal: ModelRefusal): Promise<Outage | undefined>
-  /** Models that are known not to answer. */
   away(): string[]
   readonly defaultModel: string
   /** Loads the code of the default model, and makes a server of the operator load the model. */
   load(): Promise<void>
-  /** Ends all probes and measurements. */
   close(): void
 }
 
@@ -40,12 +37,7 @@ const openMax = 64
 type Settings = Pick<Config, 'embeddingModel' | 'providers'> &
   Partial<Pick<Config, 'embeddingPrefixes' | 'embeddingDimensions'>>
 
-/**
- * The embedders that this service can reach. A provider's embedder is opened at its first use, since its first answer
- * shows its dimension.
- *
- * @param modelsInUse models whose spaces hold memories
- */
+/** Opens a provider's embedder at its first use. @param modelsInUse models whose spaces hold memories */
 export function createEmbedders(
   config: Settings,
   modelsInUse: ReadonlySet<string> = new Set(),
@@ -120,7 +112,6 @@ export function createEmbedders(
       if (known) return known
       const opening = openGuarded(model)
       openEmbedders.set(model, opening)
-      // After a failure the next use tries again.
       opening.catch(() => openEmbedders.delete(model))
       return opening
     },

@@ -32,17 +32,11 @@ export type KnownText = {
   beginning: string
   /** Stands in its first line as well. */
   also?: string
-  /**
-   * What the user's words follow: where it does not stand in the message, nothing is left out. Without it, the whole
-   * message is the program's.
-   */
+  /** The user's words follow this text; a message without it stays. When missing, the whole message is left out. */
   wordsAfter?: string
 }
 
-/**
- * Calls that a program makes for itself: titles, tags, follow-up questions, search queries, routing, quota and
- * summaries. Their text repeats the conversation that they are about.
- */
+/** Calls of a program for itself: titles, tags, follow-up questions, search queries, routing, quota and summaries. */
 type AsideForm = {
   /** Which text begins so: a part of a user's message, or of the system prompt. */
   of: 'user' | 'system'

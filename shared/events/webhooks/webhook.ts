@@ -88,11 +88,7 @@ const toWebhookRow = (seal: Seal, { storedUrl, ...webhook }: StoredWebhook): Web
   url: openUrl(seal, webhook.id, storedUrl),
 })
 
-/**
- * Webhooks of an account, oldest first.
- *
- * @throws Refusal `conflict` when an address can no longer be opened.
- */
+/** Oldest first. @throws Refusal `conflict` when an address can no longer be opened. */
 export async function listWebhooks(
   { postgres, seal }: WebhookReader,
   account: string,
@@ -179,9 +175,7 @@ const recordWebhookEvent = (
 ): Promise<void> => recordAccountEvent(tx, { ...owner, action, subject: id.toLowerCase() })
 
 /**
- * Sends a test message, by a job.
- *
- * @param delivery becomes the id of the message; the same one again sends nothing more
+ * @param delivery becomes the id of the test message; the same one again sends nothing more
  * @throws Refusal `missing`; `conflict` when the webhook is switched off.
  */
 export async function sendTest(
