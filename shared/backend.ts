@@ -72,7 +72,7 @@ export type Backend = KeyAccess & {
   profiles: ProfileCache
   /** Model calls under way, whose exchanges are still to be stored. */
   exchanges: OpenExchanges
-  /** What those calls were told, for the next calls of the same turns. */
+  /** The memories recalled for those calls, for the next calls of the same turns. */
   recalledTurns: RecalledTurns
   /** Which models can be reached. */
   catalog: ModelCatalog
@@ -83,7 +83,7 @@ export type Backend = KeyAccess & {
   close(): Promise<void>
 }
 
-/** What a process is for: the web only promises work, a worker does it. */
+/** The web accepts work, a worker does it. */
 export type BackendRole = 'web' | 'worker'
 
 /** Answers that have just been heard are stored before the connections close. */
@@ -193,7 +193,7 @@ async function openStores(
   }
 }
 
-/** What finds memories, behind the breaker of MongoDB. */
+/** Creates the parts that find memories, behind the breaker of MongoDB. */
 async function createReads({ config, postgres, mongo, memories, queue }: OpenedStores, log: Log) {
   const storeBreaker = new Breaker({
     name: 'mongodb',
@@ -230,7 +230,6 @@ async function createReads({ config, postgres, mongo, memories, queue }: OpenedS
   return { storeBreaker, nearest: reads.nearest, vaultIndexes, profiles, clearSubscription }
 }
 
-/** What embeds texts, and what calls the providers of chat models. */
 type Models = Pick<Backend, 'embedders' | 'queryVectors' | 'catalog' | 'upstream'>
 
 function createModels({ config, modelsInUse, postgres, queue }: OpenedStores, log: Log): Models {

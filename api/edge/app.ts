@@ -78,7 +78,7 @@ function logRequests(log: Log): Middleware {
   }
 }
 
-/** Headers of an answer that are attributes of its span: words and numbers, never what was said. */
+/** Headers of an answer that are attributes of its span: words and numbers, never texts of users. */
 const spanHeaders = { 'X-Memory-Status': 'memory.status', 'X-Memory-Left-Out': 'memory.left_out' }
 
 const memoryAttributes = ({ response }: Koa.Context): Record<string, string> =>

@@ -28,7 +28,7 @@ export async function sendAsset(ctx: Context, asset: Asset): Promise<void> {
   ctx.set('Cache-Control', 'no-cache')
   ctx.set('ETag', asset.etag)
   ctx.vary('Accept-Encoding')
-  // `ctx.fresh` is false for a request with `no-cache`, which fetch sends beside a tag.
+  // `ctx.fresh` is false for a request with `no-cache`, which fetch sends together with a tag.
   if (ctx.get('if-none-match') === asset.etag) return void (ctx.status = 304)
   ctx.status = 200
   const encoding = ctx.acceptsEncodings('br', 'gzip', 'identity')

@@ -25,7 +25,7 @@ type AdminBackend = Pick<ApiBackend, 'postgres' | 'config' | 'rateLimiter'>
 
 /**
  * The admin of a request, by `Authorization: Bearer`, `X-Admin-Key` or `X-Dashboard-Key`. A bearer token that is none
- * of ours, such as a dashboard's, does not count beside one of these headers. The email is
+ * of ours, such as a dashboard's, does not count together with one of these headers. The email is
  * that of the credential: an `X-Admin-Email` header is ignored.
  *
  * @param authorization in place of the header

@@ -12,13 +12,13 @@ const bytesAtOnce = 64 * mebibyte
 /** Bytes of bodies that arrive, or wait for that; they stand outside of the heap. */
 const bytesHeldMax = 512 * mebibyte
 
-/** What a body takes, from its first bytes until its answer. */
+/** The memory that a body takes, from its first bytes until its answer. */
 export type BodyShare = {
   /** Counts the bytes of the body that are in memory now. */
   hold(bytes: number): void
   /** Rejects with `unavailable` when the body has to make room for those of other tenants. */
   readonly dropped: Promise<never>
-  /** Resolves when the body, which has arrived, may be parsed beside others. */
+  /** Resolves when the body, which has arrived, may be parsed. */
   admit(): Promise<void>
   /** Gives back everything but the bytes that are still kept. Call as often as less is kept. */
   release(kept?: number): void

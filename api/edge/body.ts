@@ -20,8 +20,8 @@ const mebibyte = 1024 * 1024
 export const bodyLimits = { small: 2 * mebibyte, large: 20 * mebibyte } as const
 
 /**
- * Reads a JSON body, whatever its content type; no body is an empty object. What it holds is counted in its bytes, and a large one waits
- * until it may be parsed beside others.
+ * Reads a JSON body, whatever its content type; no body is an empty object. Values are counted before they are
+ * parsed. A large body waits until the bodies that are parsed leave room for it.
  *
  * @throws Refusal `unsupported` for a multipart form, another charset or encoding; `too-large`; `invalid`
  *   for broken compression, bytes that are not UTF-8, broken JSON, too many values, or nesting deeper than 64
@@ -106,13 +106,13 @@ export function streamJsonBytes(ctx: Context): {
 function requireJsonBody(ctx: Context): ContentEncoding {
   const encoding = requireJsonEncoding(ctx)
   const type = ctx.get('content-type')
-  // What nearly all clients send needs no parsing.
+  // The header that nearly all clients send needs no parsing.
   const isPlainJson = type === 'application/json' && ctx.headers['content-length'] !== undefined
   if (type !== '' && !isPlainJson) {
     rejectMultipart(ctx, jsonHint)
     requireUtf8(ctx)
   }
-  // What is forwarded is JSON, whatever the client calls it.
+  // The forwarded body is JSON, whatever its type was.
   if (!isPlainJson && ctx.is('json', '+json') === false)
     ctx.req.headers['content-type'] = 'application/json'
   allowSlowBody(ctx.req)
@@ -137,7 +137,7 @@ export function requireEncoding<Accepted extends ContentEncoding>(
 }
 
 /**
- * Refuses a form of parts. What else a body is called does not matter: `fetch` calls a string text, `curl -d` a form,
+ * Refuses a multipart form. Other types are accepted: `fetch` calls a string text, `curl -d` a form,
  * and whether it is JSON shows when it is parsed.
  *
  * @throws Refusal `unsupported` with this hint.

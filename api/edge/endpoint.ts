@@ -39,14 +39,14 @@ type EndpointOptions<Name extends Route, Id extends Identity, Mode extends Claim
   handle(request: Id & EndpointRequest<Name, Mode>, ctx: RouterContext): Promise<void>
 }
 
-/** What a handler gets of its request, beside what authentication found. */
+/** The request as its handler gets it, with the identity that authentication found. */
 type EndpointRequest<Name extends Route, Mode extends ClaimMode> = {
   /** Not checked: an id that cannot exist is missing. */
   params: { readonly [Param in keyof PartOf<Name, 'params'>]: string }
   query: PartOf<Name, 'query'>
   /** Undefined where a handler claims by itself: it reads the body as a stream. */
   body: Mode extends 'by-handler' ? undefined : PartOf<Name, 'body'>
-  /** What was left out of query and body, as the headers of the answer tell it. */
+  /** Ignored and clamped fields of query and body, for the headers of the answer. */
   notes: InputNotes
   /** When the request was taken, by `performance.now()`. */
   startedAt: number
@@ -108,7 +108,7 @@ export function endpoint<
 /** Below these, requests change keys, balances and provider keys. */
 const keyPaths = /^\/v1\/(?:keys|account|orgs|operator)(?:\/|$)/
 
-/** What this process has looked up within the last second counts no more once such a request is answered. */
+/** Drops cached keys: a request under these paths may have changed them. */
 function noteKeyChange({ verifiedKeys, providerKeys }: ApiBackend): void {
   verifiedKeys.noteChange()
   providerKeys.noteChange()

@@ -139,7 +139,7 @@ export function readUserHeader(ctx: Context): string | undefined {
 
 /**
  * The caller for a user of the account of an owner key. Its limits count the request; those of the owner key
- * count it when the user is unknown. An unknown user is created when the policy of the account says so.
+ * count it when the user is unknown. An unknown user is created when the policy of the account allows it.
  *
  * @throws Refusal `forbidden` when the key does not act for its account, and for a user whose key has ended;
  *   `missing` for an unknown user that is not created; `limited`.

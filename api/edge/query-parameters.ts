@@ -38,7 +38,7 @@ export function checkParameters(
   }
 }
 
-/** What a parameter was meant to be, of what the endpoint itself takes. */
+/** The parameter or field of the endpoint that a name was probably meant to be. */
 function meantHint(name: string, known: string[], inBody: string[]): string | undefined {
   // As forms write a field of a field: `tag[$ne]`.
   const [base = ''] = name.split('[')

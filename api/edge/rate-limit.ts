@@ -120,7 +120,7 @@ export class RateLimiter {
     return subjectOfHash(hashKey(this.#keyPepper, subnet))
   }
 
-  /** Counts an unknown admin credential against the address, beside a valid Memory Key too. */
+  /** Counts an unknown admin credential against the address, also of a request with a valid Memory Key. */
   noteGuess(ctx: Context): void {
     this.#guessing.add(ctx.req)
   }

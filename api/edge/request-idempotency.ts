@@ -46,7 +46,7 @@ export async function replayResponses(ctx: Context, serve: () => Promise<void>):
   }
 }
 
-/** What a handler needs to know of the Idempotency-Key of its request, also when there is none. */
+/** The claim of a request, also of one without an Idempotency-Key. */
 export type RequestClaim = {
   /** The id under which the work of this request runs: the same when it is repeated after a fault. */
   operation: string
@@ -116,7 +116,7 @@ export class RequestIdempotency {
   }
 
   /**
-   * @param payload what is hashed beside query and headers: a body, or a hash of it
+   * @param payload hashed with query and headers: a body, or a hash of it
    * @throws Refusal `invalid` when the key was used for another request, `conflict` while that one runs.
    */
   async claim(payload: unknown): Promise<RequestClaim> {

@@ -88,7 +88,7 @@ function agreedValue(
 }
 
 /**
- * Whether a request is a preview, as its body or its query says.
+ * Whether the body or the query asks for a preview.
  *
  * @throws Refusal `invalid` when they differ: the work must not be done by mistake.
  */
@@ -125,7 +125,7 @@ export function decodeHeader(raw: string): string {
 
 /** The session of a request that reads and stores memory. */
 export type SessionSpace = {
-  /** The session whose memories are used beside the core; null: the core alone. */
+  /** The session whose memories are used in addition to the core's; null: the core alone. */
   session: string | null
   /** The id that the client gave, which names the conversation. */
   conversation: string | null
@@ -133,7 +133,7 @@ export type SessionSpace = {
 
 /**
  * The session of a request, and whether it has memories of its own. With `core` (`X-Memory-Sessions`, or the
- * query's `sessions`) the id names the conversation, and what is said lives in the core. This is the default
+ * query's `sessions`) the id names the conversation, and its memories live in the core. This is the default
  * for ids that a program sends of itself: they would divide a person's memory by the program's windows.
  *
  * @throws Refusal `invalid` for another value, and what `resolveSession` throws.
@@ -179,8 +179,8 @@ export function publicOrigin(ctx: Context): string {
 }
 
 /**
- * Tells in the headers of an answer what of its request was not taken as it was sent: `X-Memory-Ignored-Fields`
- * names unknown fields and parameters, `X-Memory-Clamped` what was brought to its bound.
+ * Sets `X-Memory-Ignored-Fields` with the names of unknown fields and parameters, and `X-Memory-Clamped` with the
+ * values that were reduced to their bounds.
  */
 export function sendInputNotes(ctx: Context, { ignored, clamped }: InputNotes): void {
   if (ignored.size > 0) ctx.set('X-Memory-Ignored-Fields', [...ignored].map(toToken).join(', '))

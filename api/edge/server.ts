@@ -43,7 +43,7 @@ export type HttpServer = Server & {
 const connectionsMax = 2_000
 
 /**
- * The HTTP server around the application. What Node's parser refuses gets a JSON body too, before any
+ * The HTTP server around the application. Requests that Node's parser refuses get a JSON body too, before any
  * route is known.
  */
 export function createHttpServer(

@@ -30,7 +30,7 @@ const presentMatch = ({ score, similarity, signals }: Match) => ({
   why: matchReasons(signals),
 })
 
-/** What a line of a block was ranked by. */
+/** The ranking of a line of a block. */
 export const presentBlockLine = (row: RecalledMemory) => ({
   memory_id: row.memory.id,
   ...presentMatch(row),

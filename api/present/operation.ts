@@ -20,7 +20,7 @@ export const presentOperation = (row: OperationRow, waitingFor?: string) => ({
   outcome: row.outcome && presentOperationOutcome(row.id, row.outcome),
 })
 
-/** What the request would have answered, had it waited. */
+/** The answer of a request that waits for its operation. */
 export type PresentedOutcome = { body: object; status: number }
 
 /** The answer of a finished operation. */
@@ -150,7 +150,7 @@ const presentRetention = ({ days, looked, changed }: Outcome<'retention'>, id: O
 
 type UploadOutcome = Extract<OperationOutcome, { kind: 'upload' }>
 
-/** What became of an uploaded file. */
+/** The answer to an upload. */
 function presentUpload(
   { key, inSession, memories, cancelled, ...tally }: UploadOutcome,
   id: { operation_id: string },
@@ -190,7 +190,7 @@ type ImportTally = {
   cancelled?: true
 }
 
-/** What became of an imported file, or with `dryRun` what would become of it. */
+/** The answer to an import, or to its preview with `dryRun`. */
 export function presentImport(
   tally: ImportTally,
   { dryRun, id }: { dryRun: boolean; id?: { operation_id: string } },

@@ -1,9 +1,9 @@
 import type { RefusalReason } from '#shared/core/errors.ts'
 
-/** Whose clients read an error: their SDKs show what stands where their provider writes its message. */
+/** Families of clients: an SDK shows the field in which its provider writes the message. */
 export type ErrorFamily = 'openai' | 'anthropic' | 'google'
 
-/** What went wrong; `internal` is a fault of ours. */
+/** `internal` is a fault of this service. */
 export type ErrorReason = RefusalReason | 'internal'
 
 type PathFamily = [pattern: RegExp, family: ErrorFamily | 'shared']
@@ -22,7 +22,7 @@ const pathFamilies: PathFamily[] = [
 /**
  * The family in whose shape errors of a path are written; undefined for paths of this service.
  *
- * @param anthropicVersion the header of that name: it tells Anthropic's clients on paths that two share
+ * @param anthropicVersion the header of that name, which only Anthropic's clients send on shared paths
  */
 export function errorFamilyOf(path: string, anthropicVersion: string): ErrorFamily | undefined {
   const family = pathFamilies.find(([pattern]) => pattern.test(path))?.[1]

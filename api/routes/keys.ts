@@ -38,7 +38,7 @@ export function keys(router: Router, backend: ApiBackend): void {
   accountKeyRoutes(router, backend)
 }
 
-/** What makes a new key: for an empty vault, or in place of the key that asks. */
+/** Routes that make a key: for an empty vault, or in place of the key that asks. */
 function mintingRoutes(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/keys',
@@ -87,7 +87,7 @@ function mintingRoutes(router: Router, backend: ApiBackend): void {
   })
 }
 
-/** What an owner does with the keys of the account. */
+/** Routes of an owner for the keys of the account. */
 function accountKeyRoutes(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/keys/:memoryKeyId/remint',

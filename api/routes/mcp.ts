@@ -57,7 +57,6 @@ export function mcp(router: Router, backend: ApiBackend): void {
 
 /** A request as far as it was read before the SDK gets it. */
 type ReadRequest = {
-  /** What its client may see. */
   view: McpView
   body: unknown
   /** Whether `Accept` names the type of a stream; everyone else gets JSON, also who accepts neither. */

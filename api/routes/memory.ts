@@ -140,7 +140,7 @@ export function memory(router: Router, backend: ApiBackend): void {
     },
   })
 
-  // What the user has said of themselves and for good, as quotes.
+  // Lasting statements of the user about themselves, as quotes.
   endpoint(router, backend, {
     route: 'GET /v1/memory/profile',
     auth: memoryKey(requireRetrievePermission, requireBalance),

@@ -118,7 +118,7 @@ async function cancelOrRefuse(
   await backend.operationWaiter.waitUntilSettled(account, id, operationWaitMs)
 }
 
-/** What operations that have not ended wait for, by their ids. */
+/** Causes why operations that have not ended wait, by their ids. */
 const causesOf = (
   { postgres }: Pick<Backend, 'postgres'>,
   rows: readonly OperationRow[],

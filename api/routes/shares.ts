@@ -23,7 +23,7 @@ const memberWriting = withLookup(memoryKey(requireStorePermission), ({ caller })
   member: requireMember(caller),
 }))
 
-/** What the team's memory has from a member, whether it gets more, and taking it back. */
+/** A member's statements in the team's memory: listed, withdrawn, and whether more are shared. */
 export function shares(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'GET /v1/shares',

@@ -19,7 +19,7 @@ export const breakGlassHash = (
 const isAdminSecret = ({ adminSecret }: Pick<Config, 'adminSecret'>, credential: string): boolean =>
   adminSecret !== null && timingSafeEqual(sha256(credential), sha256(adminSecret))
 
-/** Whether a bearer token can be one of this service: other products send tokens of theirs beside a key of ours. */
+/** Whether a bearer token can be one of this service: clients of other products send tokens of those too. */
 export const isOurCredential = (config: Pick<Config, 'adminSecret'>, credential: string): boolean =>
   looksLikeKey(credential) || isAdminSecret(config, credential)
 

@@ -26,7 +26,7 @@ export type Caller = {
   account: string
   /** The vault of the key; a member's private one. */
   scope: VaultScope
-  /** What a member key may see of its organization's shared memory; null for every other key. */
+  /** The part of the shared memory that a member key may see; null for every other key. */
   memberScope: MemberScope | null
   /** The owner key, masked, that opened the vault of one of its users by X-Memory-User; else null. */
   ownerKey: string | null
@@ -105,7 +105,7 @@ export function callerOf(
   }
 }
 
-/** The key as the account's events name who acts. */
+/** The actor in the account's events. */
 export const actorOf = ({ ownerKey, maskedKey }: Pick<Caller, 'ownerKey' | 'maskedKey'>): string =>
   ownerKey ?? maskedKey
 

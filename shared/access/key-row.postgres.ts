@@ -35,9 +35,7 @@ export type KeyRow = {
   redaction: RedactionPolicy | null
   /** Retention in days; null: forever. */
   retentionDays: number | null
-  /** What the traces of calls hold, and for how long. */
   traces: TracePolicy
-  /** How exchanges are stored. */
   storage: StoragePolicy
   /** The vault may hold expired memories: they are removed before anything is read. */
   hasExpired: boolean
@@ -188,7 +186,7 @@ export async function findStoredUserKey(
   return rows[0]
 }
 
-/** What the author of a turn may see now; undefined once the turn is gone. */
+/** The current scope of the author of a turn; undefined once the turn is gone. */
 export async function findAuthorScope(
   query: Query,
   turn: string,

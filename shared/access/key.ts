@@ -6,7 +6,7 @@ export type KeyKind = 'vault' | 'member' | 'admin'
 /** The rights that a key's suffix leaves it. */
 export type KeyMode = 'on' | 'read' | 'write' | 'off'
 
-/** What a request may do with memory; switches can only remove rights. */
+/** The rights of a request to memory; switches can only remove rights. */
 export type Permissions = { retrieve: boolean; store: boolean }
 
 export const permissionsByMode: Record<KeyMode, Permissions> = {

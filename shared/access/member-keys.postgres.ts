@@ -16,7 +16,7 @@ export type MemberKeyRow = {
   active: boolean
   revokedAt: Date | null
   lastUsedAt: Date | null
-  /** What is said with it may be shared. */
+  /** Turns that are stored with it may be shared. */
   shares: boolean
 }
 

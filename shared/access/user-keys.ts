@@ -16,7 +16,7 @@ import type { Transaction } from '#shared/storage/postgres/connect.ts'
 /** In code points, after normalization. */
 const lengthMax = 256
 
-/** What programs write where a value is missing: all their users would share one vault. */
+/** Texts that programs write for a missing value: all their users would share one vault. */
 const placeholders = new Set(['undefined', 'null', 'none', 'nan', '[object object]'])
 
 /**

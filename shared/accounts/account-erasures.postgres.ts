@@ -149,10 +149,10 @@ async function listVaults({ query }: Transaction, account: string): Promise<stri
 }
 
 /**
- * Deletes the keys, credentials and organizations of an account, and switches its webhooks off, which go with
- * their logs in `deleteAccountUse`. What is left is a row without an email, which its vaults belong to while
- * they are erased. No account events are recorded: they would
- * be erased with the account, and its receipt says what was deleted.
+ * Deletes the keys, credentials and organizations of an account, and switches its webhooks off.
+ * `deleteAccountUse` deletes the webhooks with their logs. A row without an email stays: the vaults belong to it
+ * until they are erased. No account events are recorded, since they would be erased with the account; the receipt
+ * counts the deleted rows.
  *
  * @returns how many rows of each were deleted.
  */

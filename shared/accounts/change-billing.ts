@@ -14,7 +14,7 @@ import type { Transaction } from '#shared/storage/postgres/connect.ts'
 /** Most tokens of a balance. */
 export const balanceMax = 1_000_000_000_000_000
 
-/** What is absent stays as it is. */
+/** Absent fields stay as they are. */
 export type BillingChange = {
   /** Null removes the card. */
   paymentMethod?: string | null | undefined

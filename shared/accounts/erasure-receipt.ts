@@ -11,7 +11,7 @@ import {
 import type { MasterKey } from '#shared/core/config.ts'
 import type { ErasedCounts } from '#shared/accounts/account-erasures.postgres.ts'
 
-/** What a receipt attests. */
+/** The content of a receipt. */
 export type Receipt = {
   /** The erasure. */
   id: string

@@ -6,7 +6,7 @@ const isoFormat = `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`
 /** A message of a webhook, without a job yet. */
 export type WrittenDelivery = { id: string; webhook: string }
 
-/** What `finishedDeliveriesSql` reads of an operation. */
+/** Columns of an operation that `finishedDeliveriesSql` reads. */
 export const finishedColumns = `o.id, o.account, o.vault, o.key_hash, o.kind, o.state, o.session,
   o.created_at, o.finished_at, o.awaited`
 

@@ -41,7 +41,7 @@ type OperationUsage = {
   memoryTokens: number
 }
 
-/** What the vault was when the work was accepted. */
+/** The state of the vault when the work was accepted. */
 export type AcceptedOperation = {
   epoch: number
   sessionEpoch: number

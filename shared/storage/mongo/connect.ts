@@ -27,7 +27,7 @@ export type Mongo = {
   ping(): Promise<void>
   /** The version of the server, for people; never rejects. */
   version(): Promise<string>
-  /** False when the deployment says that it has no `$vectorSearch` and no search indexes. */
+  /** False when the deployment reports that it has no `$vectorSearch` and no search indexes. */
   hasVectorSearch(): Promise<boolean>
   close(): Promise<void>
 }
@@ -79,7 +79,7 @@ export async function openMongo(uri: string): Promise<Mongo> {
   }
 }
 
-/** Retryable writes and reads are on by default; a deployment without them says so in its URI. */
+/** Retryable writes and reads are on by default; the URI of a deployment without them switches them off. */
 function createClient(uri: string): MongoClient {
   try {
     const client = new MongoClient(uri, {
@@ -135,7 +135,7 @@ const authenticationCodes = new Set<unknown>([18, 8000])
 /** DNS answers to `mongodb+srv` that a later try does not change. */
 const missingNameCodes = new Set<unknown>(['ENOTFOUND', 'ENODATA'])
 
-/** What only another connection string mends names its variable; the rest is a store out of reach. */
+/** Faults that need another connection string name its variable; all others are a store out of reach. */
 function rejectUselessUri(error: unknown): never {
   if (!(error instanceof Error)) throw error
   const { code, syscall } = error as { code?: unknown; syscall?: unknown }
@@ -159,7 +159,7 @@ type CommandListener =
 /** Listeners of every client opened later: tests check each command's scope with them. */
 export const commandListeners: CommandListener[] = []
 
-/** A server without search says so by its code; after any other refusal search may be there. */
+/** A server without search answers with a code of its own; after any other refusal search may be there. */
 async function answersSearch(memories: Collection<MemoryDocument>): Promise<boolean> {
   try {
     await memories.aggregate([{ $listSearchIndexes: {} }]).toArray()

@@ -59,10 +59,10 @@ export type MemoryDocument = {
   author?: string
   reviewed?: boolean
   by_hand?: boolean
-  /** Of a shared memory that was updated: who said it first and when, and whose words it had since. */
+  /** Of an updated shared memory: its first author and time, and the authors of later texts. */
   first_said?: { author: string; at: Date }
   contributors?: string[]
-  /** When a member last said again what it says. */
+  /** When a member last repeated it. */
   confirmed_at?: Date
   updated_at?: Date
   /** The last few writes of a shared memory. */

@@ -33,7 +33,7 @@ export type Postgres = {
    * mode nothing arrives.
    */
   listen(channel: string, onPayload: (payload: string) => void): Promise<{ close(): Promise<void> }>
-  /** What is between this pool and the server; found out at the first call. */
+  /** The pooler between this pool and the server, detected at the first call. */
   pooler(): Promise<Pooler>
   /** Connections of the pool right now, and callers waiting for one. */
   connections(): { idle: number; busy: number; waiting: number }
@@ -186,7 +186,7 @@ async function runTransaction<Result>(
   }
 }
 
-/** What is sent before this turn ends is one write: the driver would make one of each statement. */
+/** Sends all statements of this turn of the event loop in one write: the driver would make one of each. */
 function sendTogether(client: pg.PoolClient): void {
   const { stream } = (client as pg.PoolClient & { connection: { stream: Writable } }).connection
   stream.cork()

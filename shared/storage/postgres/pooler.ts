@@ -2,16 +2,16 @@ import pg from 'pg'
 import type { Log } from '#shared/core/log.ts'
 
 /**
- * What stands between the service and PostgreSQL: nothing, or a pooler that gives each client a connection of the server
+ * The link between the service and PostgreSQL: direct, or a pooler that gives each client a connection of the server
  * for its session, or for one transaction only.
  */
 export type Pooler = 'none' | 'session' | 'transaction'
 
-/** What a pooler in transaction mode takes away, for those who run the service. */
+/** The limits under a pooler in transaction mode, for those who run the service. */
 export const transactionPoolerLimitation =
   'PostgreSQL is behind a pooler in transaction mode: LISTEN does not work, so jobs begin and waiting requests are answered up to a second later'
 
-/** Tells at a start what a pooler takes away. */
+/** Logs at a start the limits under a pooler. */
 export function logPooler(log: Log, pooler: Pooler): Pooler {
   if (pooler === 'transaction')
     log.warn({ limitation: transactionPoolerLimitation }, 'postgres.pooler')
@@ -21,7 +21,7 @@ export function logPooler(log: Log, pooler: Pooler): Pooler {
 const looksMax = 3
 
 /**
- * Finds out by the numbers of the server's processes: a pooler tells a client a number of its own at connecting, and in
+ * Finds out by the numbers of the server's processes: a pooler gives a client a number of its own at connecting, and in
  * transaction mode a client has several processes, or two clients have the same.
  */
 export async function findPooler(settings: pg.ClientConfig): Promise<Pooler> {

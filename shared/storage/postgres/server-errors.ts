@@ -4,7 +4,7 @@ import { unavailable } from '#shared/core/refusals.ts'
 import { transactionRetries } from '#shared/core/metrics.ts'
 
 /**
- * What some seconds, another connection or the operator mend: connections that fail, certificates and passwords that are
+ * Errors that pass with time, another connection or the operator: connections that fail, certificates and passwords that are
  * refused, a read-only database (25006), deadlines of the server (25P03, 25P04, 55P03, 57014), prepared statements that
  * are another connection's (26000, 42P05), a lack of something (53), shutdowns and recovery (57P0).
  */

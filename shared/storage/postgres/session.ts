@@ -1,7 +1,7 @@
 import type pg from 'pg'
 
 /**
- * What the statements of the service and its libraries count on. A server, a database or a role may be set to
+ * Settings that the statements of the service and its libraries need. A server, a database or a role may be set to
  * anything else: with a `DateStyle` of `German` the driver reads every time as null.
  */
 const settings: Readonly<Record<string, string>> = {

@@ -19,7 +19,7 @@ export const defaultQueuePace: QueuePace = { lookEveryMs: 1_000, passEveryMs: 2_
  * Where fetchers take single jobs one of them is woken, and each that gets a job wakes the next: what is due
  * may all be of a group at its limit, and then one fetcher finds that out instead of twelve.
  *
- * The same statement tells whether jobs run anywhere: only then dead workers are looked for.
+ * The same statement finds out whether jobs run anywhere: only then dead workers are looked for.
  */
 export class DueQueues {
   readonly #boss: PgBoss

@@ -47,7 +47,7 @@ export class HeldJobs {
     this.#wave ??= setTimeout(() => void this.#wakeWave(), this.#waveEveryMs)
   }
 
-  /** What jobs may wait for has changed: tells operators, and lets them go on where it answers again. */
+  /** Logs that a dependency of jobs went away or came back, and wakes its jobs when it is back. */
   onChange = (dependency: string, state: BreakerState, reason?: string): void => {
     this.#log.warn({ dependency, state, reason }, 'dependency.state')
     this.wake()

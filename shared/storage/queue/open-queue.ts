@@ -26,7 +26,7 @@ export async function openQueueWorker(
     createSchema: false,
     useListenNotify: pooler !== 'transaction',
     clock: createSteadyClock(),
-    // Beside the passes of `Supervisor`.
+    // In addition to the passes of `Supervisor`.
     superviseIntervalSeconds: 60,
     monitorIntervalSeconds: 2,
     // By default finished jobs, which hold content, are deleted once a day.

@@ -62,7 +62,6 @@ export async function redriveDeadLetters(
   }
 }
 
-/** What `deleteJobs` found. */
 type DeletedJobs = {
   /** How many of the jobs are running, and how many finish what must be finished (`uncancellableJobs`). */
   active: number
