@@ -20,8 +20,8 @@ export type NewOperation = {
   keyHash: Buffer
   kind: string
   /** A request waits for it. */
-  awaited: boolean
-  session: string | null
+  awaited?: boolean
+  session?: string | null
   /** Steps of the work, for its progress; 1 when it is done in one. */
   total?: number
   /** Running from the start: it cannot be cancelled. */
@@ -120,8 +120,8 @@ function operationItem(operation: NewOperation, n: number) {
     vault: operation.vault,
     key_hash: operation.keyHash.toString('hex'),
     kind: operation.kind,
-    awaited: operation.awaited,
-    session: operation.session,
+    awaited: operation.awaited ?? false,
+    session: operation.session ?? null,
     total: operation.total ?? 1,
     started: operation.started ?? false,
     billed: usage !== null,

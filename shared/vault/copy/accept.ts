@@ -59,7 +59,6 @@ export async function acceptCopy(
     keyHash,
     kind,
     awaited,
-    session: null,
     total: inputs.length,
     billing: 'at end',
   } as const

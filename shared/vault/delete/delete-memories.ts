@@ -81,7 +81,6 @@ export function acceptDeletion(
         keyHash,
         kind: 'delete-ids',
         awaited: true,
-        session: null,
         // It is executed at once: it cannot be cancelled.
         started: true,
         billing: 'at end',

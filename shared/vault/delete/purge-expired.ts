@@ -139,8 +139,6 @@ function acceptPurge(
         id: operation,
         vault,
         kind: 'expire',
-        awaited: false,
-        session: null,
         total: ids.length,
         started: true,
         billing: 'never',

@@ -55,8 +55,6 @@ export async function setAccountRetention(
     id: operation,
     account,
     kind: 'retention',
-    awaited: false,
-    session: null,
     total: 0,
     // The retention is in force already: it cannot be cancelled, only changed again.
     started: true,

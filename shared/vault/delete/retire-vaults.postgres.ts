@@ -68,8 +68,6 @@ async function retireSome(
         vault: job.vault,
         keyHash,
         kind: 'clear',
-        awaited: false,
-        session: null,
         total: 0,
         // Nothing of it can be seen any more: it cannot be cancelled.
         started: true,

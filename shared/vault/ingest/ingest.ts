@@ -339,7 +339,7 @@ const toWork = ({ operation, payload }: ExchangeWork): NewWork<'ingest'> => ({
   operation,
   queueName: 'ingest',
   jobs({ epoch, sessionEpoch }) {
-    const { id, vault, session } = operation
+    const { id, vault, session = null } = operation
     return [{ id, data: { operation: id, vault, epoch, session, sessionEpoch, ...payload } }]
   },
 })

@@ -66,7 +66,6 @@ export async function acceptReembedding(
     keyHash,
     kind: 'reembed',
     awaited,
-    session: null,
     total: 0,
     billing: 'never',
   } as const
