@@ -5,9 +5,8 @@ const growthFactor = 1.25
 const growthMin = 16
 
 /**
- * Returns the column itself when it has `length` elements or more, otherwise a longer copy.
- * Appending one element at a time copies each of them five times at most, and at most a fifth of a
- * column is unused.
+ * Returns the column itself when it has `length` elements or more, otherwise a longer copy. Appending one element at a
+ * time copies each five times at most, and leaves at most a fifth of a column unused.
  */
 export function ensureCapacity<C extends Column>(column: C, length: number): C {
   if (length <= column.length) return column
@@ -19,12 +18,12 @@ export function ensureCapacity<C extends Column>(column: C, length: number): C {
   return longer
 }
 
-/** The first `length` elements without spare capacity. */
+/** Returns the first `length` elements without spare capacity. */
 export function trimToLength<C extends Column>(column: C, length: number): C {
   return column.length === length ? column : (column.slice(0, length) as C)
 }
 
-/** The elements of some rows, in the order given. */
+/** Returns the elements of some rows, in the order given. */
 export function selectRows<C extends Column>(column: C, rows: Uint32Array): C {
   const selected = allocateLike(column, rows.length)
   for (let i = 0; i < rows.length; i++) selected[i] = column[rows[i]!]!
@@ -36,7 +35,7 @@ function allocateLike<C extends Column>(column: C, length: number): C {
   return new Kind(length)
 }
 
-/** Inserts values before the `positions`, ascending, of the first `count`; there is room for them. */
+/** Inserts values before ascending `positions` of the first `count`; there must be room for them. */
 export function insertValues(
   column: Uint32Array,
   count: number,
@@ -53,7 +52,7 @@ export function insertValues(
   }
 }
 
-/** Removes the values at `positions`, ascending and not empty, from the first `count`. */
+/** Removes the values at ascending `positions`, one or more, from the first `count`. */
 export function removeValues(column: Uint32Array, count: number, positions: readonly number[]) {
   let target = positions[0]!
   for (const [i, position] of positions.entries()) {
@@ -63,7 +62,7 @@ export function removeValues(column: Uint32Array, count: number, positions: read
   }
 }
 
-/** The first of `count` positions that does not come before what is looked for. */
+/** Returns the first of `count` positions for which `isBefore` is false. */
 export function lowerBound(count: number, isBefore: (position: number) => boolean): number {
   let low = 0
   let high = count

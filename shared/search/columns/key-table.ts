@@ -1,13 +1,12 @@
 import { ensureCapacity, trimToLength } from '#shared/search/columns/column.ts'
 
 const bucketsMin = 32
-/** Above three quarters full, linear probing takes long runs. */
+/** Share of full buckets above which linear probing takes long runs. */
 const loadFactorMax = 0.75
 
 /**
- * A hash table (open addressing, linear probing) from keys of a few 32-bit words to entry numbers.
- * Entries are numbered in the order they were added. The table lives outside the JavaScript heap:
- * 20 to 30 bytes an entry, where a Map of strings takes 90 and adds work for the garbage collector.
+ * A hash table (open addressing, linear probing) from keys of a few 32-bit words to entry numbers, in the order they were
+ * added. It lives outside the JavaScript heap: 20 to 30 bytes an entry, where a Map of strings takes 90.
  */
 export class KeyTable {
   readonly #width: number
@@ -54,7 +53,7 @@ export class KeyTable {
     return this.#count++
   }
 
-  /** `find` does not return the entry any more; its number and key stay. */
+  /** Hides an entry from `find`; its number and key stay. */
   drop(entry: number) {
     const buckets = this.#buckets
     const mask = buckets.length - 1
@@ -77,7 +76,7 @@ export class KeyTable {
     for (let i = 0; i < width; i++) key[i] = this.#keys[entry * width + i]!
   }
 
-  /** A table of these entries only, numbered from 0 in the order given. */
+  /** Returns a table of these entries only, numbered from 0 in the order given. */
   pick(entries: Uint32Array): KeyTable {
     const width = this.#width
     const table = new KeyTable(width)

@@ -19,12 +19,12 @@ export function writeHash64(text: string, words: Uint32Array) {
   words[1] = two
 }
 
-/** The form of a text that is hashed: NFC, trimmed. */
+/** Returns the form of a text that is hashed: NFC, trimmed. */
 export const normalizeForHash = (text: string): string => text.normalize('NFC').trim()
 
 const hashWords = new Uint32Array(2)
 
-/** 53 bits of a hash of a text; memories of equal text have equal hashes. */
+/** Returns 53 bits of a hash of a text; equal texts have equal hashes. */
 export function hashText(text: string): number {
   writeHash64(normalizeForHash(text), hashWords)
   return (hashWords[1]! & 0x1fffff) * 2 ** 32 + hashWords[0]!

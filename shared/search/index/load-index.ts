@@ -3,27 +3,27 @@ import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
 import type { VaultIndex } from '#shared/search/index/vault-index.ts'
 import type { Visibility } from '#shared/domain/visibility.ts'
 
-/** Putting so many rows takes some milliseconds at 3,072 dimensions, and indexing the words of so many characters. */
+/** Rows and characters that are put in some milliseconds, at 3,072 dimensions. */
 const putRowsMax = 20
 const putCharactersMax = 8_000
 
-/** Rows that are read in a few hundredths of a second: a search rather waits for them. */
+/** Rows that a search waits for: they are read in some 10 ms. */
 const quickRowsMax = 1_000
 
 /** The loads in progress: rows read so far, and rows expected. */
 export type LoadProgress = { indexes: number; rows: number; expected: number }
 
 type LoaderOptions = {
-  /** Bytes of one index, and of all that are being loaded. */
+  /** Most bytes of one index, and of all loads in progress. */
   budget: number
   createIndex: (options: { dimension: number; packLater: boolean }) => VaultIndex
-  /** Called once a load has been given its share of the budget. */
+  /** Called when a load has reserved its share of the budget. */
   onReserve: () => void
 }
 
 const budgetExceeded = new Error('An index exceeded the budget while it was loaded')
 
-/** Loads whole indexes from their source, and counts what is being loaded. */
+/** Loads whole indexes from their source, and counts the loads in progress. */
 export class IndexLoader {
   readonly #source: IndexSource
   readonly #options: LoaderOptions
@@ -35,7 +35,7 @@ export class IndexLoader {
     this.#options = options
   }
 
-  /** The estimates of the indexes being loaded. */
+  /** Estimated bytes of the loads in progress. */
   get bytes(): number {
     return this.#bytes
   }
@@ -45,8 +45,8 @@ export class IndexLoader {
   }
 
   /**
-   * @param onSize called with the number of rows known: whether reading them takes long
-   * @returns `no-room` while other loads use the budget.
+   * @param onSize called when the number of rows is known: whether reading them takes long
+   * @returns `no-room` while other loads use the budget
    */
   async load(
     ref: IndexRef,
@@ -55,7 +55,7 @@ export class IndexLoader {
     const { budget, createIndex } = this.#options
     const { rows: expected, bytes } = await this.#source.estimate(ref)
     if (bytes > budget) return 'too-large'
-    // Concurrent loads use up the budget for now: not cached as `too-large`.
+    // Concurrent loads use the budget for now: not cached as `too-large`.
     if (this.#bytes + bytes > budget) return 'no-room'
 
     onSize(expected > quickRowsMax)
@@ -114,7 +114,7 @@ export async function putInSlices(
   }
 }
 
-/** One row at least. */
+/** Returns the end of the next put: at least one row. */
 function endOfPut(rows: readonly EmbeddedMemory[], start: number): number {
   const last = Math.min(rows.length, start + putRowsMax)
   let end = start
@@ -139,8 +139,8 @@ export type IndexRef = {
   space: string
   dimension: number
   /**
-   * Of a shared vault: what the caller may see. Callers of equal visibility share an index, which
-   * contains only what they may see, so hidden memories affect neither results nor cost.
+   * What the caller may see of a shared vault. Callers of equal visibility share an index of what they may see, so
+   * hidden memories affect neither results nor cost.
    */
   audience?: Visibility
 }
@@ -148,23 +148,22 @@ export type IndexRef = {
 /** Reads the content of indexes from the stores. */
 export type IndexSource = {
   /**
-   * Passes all memories of the space in batches, fastest in order of time, and waits for each. They are
-   * at least as new as the revision of the scope.
+   * Passes all memories of the space in batches and waits for each. They are at least as new as the revision of the
+   * scope; those in order of time are indexed fastest.
    */
   load(ref: IndexRef, onBatch: (rows: EmbeddedMemory[]) => Promise<void>): Promise<void>
   /**
-   * What changed after revision `since`: rows to put, and the ids of others to remove. Null when the
-   * changes are unknown and everything has to be loaded.
+   * Returns what changed after revision `since`: rows to put, and ids to remove. Null when the changes are unknown and
+   * everything has to be loaded.
    */
   changes(ref: IndexRef, since: number): Promise<{ put: EmbeddedMemory[]; remove: string[] } | null>
-  /** Number of rows and estimated size of the index in bytes, before anything is read. */
+  /** Returns the number of rows and the estimated bytes of the index, before anything is read. */
   estimate(ref: IndexRef): Promise<{ rows: number; bytes: number }>
 }
 
 /**
- * The rows that an index of a dimension can hold. A vector of another length, as an exchanged model once left
- * them, or with NaN or an infinity in it, which no order of cosines survives, costs its memory the index, not
- * the vault.
+ * Keeps the rows that an index of a dimension can hold. A vector of another length, left by an exchanged model, or with
+ * NaN or an infinity keeps its memory out of the index, not out of the vault.
  */
 export const indexableRows = (
   rows: readonly EmbeddedMemory[],
@@ -173,8 +172,8 @@ export const indexableRows = (
   rows.filter(({ vector }) => vector.length === dimension && isFiniteVector(vector))
 
 /**
- * The sum of finite 32-bit floats is finite. Four sums, as each addition waits for the one before: 1.1 µs of
- * CPU at 1,536 dimensions, where encoding the row takes 40 and reading it 60.
+ * Sums a vector: the sum of finite 32-bit floats is finite. Four sums, as each addition waits for the one before: 1.1 µs
+ * at 1,536 dimensions.
  */
 function isFiniteVector(vector: Float32Array): boolean {
   const { length } = vector

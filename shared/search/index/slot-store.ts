@@ -5,13 +5,13 @@ import { MemoryColumns } from '#shared/search/index/memory-columns.ts'
 import { deadRow, WordIndex } from '#shared/search/words/word-index.ts'
 import { CopyGroups } from '#shared/search/index/copy-groups.ts'
 
-/** Dead slots stay until they are this share of all, and this many. */
+/** Least share and number of dead slots that are freed. */
 const compactDeadShare = 1 / 5
 const compactDeadMin = 256
 
 /**
- * The memories of a tier without their vectors, in slots in the order of arrival. Rows are
- * renumbered by inserts and removals, slots are not, so neither rewrites texts or posting lists.
+ * The memories of a tier without their vectors, in slots in the order of arrival. Inserts and removals renumber rows, not
+ * slots, so they rewrite no texts or posting lists.
  */
 export class SlotStore {
   readonly #tier: Tier
@@ -39,7 +39,6 @@ export class SlotStore {
     )
   }
 
-  /** The fields of memories by slot. */
   get records(): Omit<MemoryColumns, 'add' | 'copyPiece' | 'pick' | 'trim' | 'bytes'> {
     return this.#records
   }
@@ -131,7 +130,7 @@ export class SlotStore {
     }
   }
 
-  /** Frees dead slots once they are many; true when slots have new numbers. */
+  /** Frees dead slots once they are many. @returns whether slots have new numbers */
   compact(): boolean {
     const { count } = this.#records
     if (this.#deadCount < compactDeadMin || this.#deadCount < count * compactDeadShare) return false

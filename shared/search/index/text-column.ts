@@ -5,7 +5,7 @@ const bytesMax = 0xffffffff
 /** Texts as UTF-8 in one buffer, numbered in the order they were added. */
 export class TextColumn {
   #utf8: Uint8Array
-  /** The same bytes, for Node's fast conversion to and from strings. */
+  /** The same bytes, for fast conversion to and from strings. */
   #buffer: Buffer
   /** Where each text ends; it begins where the one before ends. */
   #endOffsets: Uint32Array
@@ -41,7 +41,7 @@ export class TextColumn {
     return this.#buffer.toString('utf8', this.#startOf(number), this.#endOffsets[number])
   }
 
-  /** These texts only, numbered from 0 in the order given. */
+  /** Returns a column of these texts only, numbered from 0 in the order given. */
   pick(numbers: Uint32Array): TextColumn {
     let length = 0
     const pickedEndOffsets = numbers.map(

@@ -14,7 +14,7 @@ import { SlotStore } from '#shared/search/index/slot-store.ts'
 import { VectorMatrix, type NearestRows } from '#shared/search/vectors/vector-matrix.ts'
 import type { ReadonlyWordIndex } from '#shared/search/words/word-index.ts'
 
-/** What a search uses of a tier. */
+/** The part of a tier index that a search uses. */
 export type ReadonlyTierIndex = Omit<
   TierIndex,
   'bytes' | 'has' | 'find' | 'put' | 'remove' | 'trim'
@@ -46,7 +46,7 @@ export class TierIndex {
     this.#slotStore = new SlotStore(tier, termsOf, packLater)
   }
 
-  /** Another one after every change. */
+  /** Changes with every change of the rows. */
   get version(): number {
     return this.#version
   }
@@ -70,7 +70,7 @@ export class TierIndex {
     return this.#slotStore.records.timeAt(this.#slotByRow[row]!)
   }
 
-  /** The rows whose time lies in [from, to). */
+  /** Returns the rows whose time lies in [from, to). */
   range(from: number, to: number): { first: number; end: number } {
     const first = this.#lowerBound(from)
     return { first, end: Math.max(first, this.#lowerBound(to)) }
@@ -109,12 +109,12 @@ export class TierIndex {
     return this.hasCopies ? Uint32Array.from(rows, row => this.homeRow(row)) : rows
   }
 
-  /** Cosines of some rows, in their order, with a mean error of 0.0003. */
+  /** Returns cosines of some rows, in their order, with a mean error of 0.0003. */
   approximateCosines(vector: Float32Array, rows: ArrayLike<number>): Float32Array {
     return this.#vectors.approximateCosines(vector, this.#homeRows(rows))
   }
 
-  /** The cosines of some rows, in their order; those of `nearest` differ by about 0.001 at most. */
+  /** Returns the cosines of some rows, in their order; those of `nearest` differ by about 0.001 at most. */
   cosines(vector: Float32Array, rows: ArrayLike<number>): Float32Array {
     return this.#vectors.cosines(vector, this.#homeRows(rows))
   }
@@ -147,7 +147,7 @@ export class TierIndex {
     return this.#slotStore.records.importance(this.#slotByRow[row]!)
   }
 
-  /** Whether rows match a filter of their metadata; valid while `version` is the same. */
+  /** Returns whether rows match a filter of their metadata; valid while `version` is the same. */
   metadataMatcher(filter: MetadataFilter): (row: number) => boolean {
     const matches = this.#slotStore.records.metadataMatcher(filter)
     return row => matches(this.#slotByRow[row]!)
@@ -161,7 +161,6 @@ export class TierIndex {
     return this.#slotStore.records.speaker(this.#slotByRow[row]!)
   }
 
-  /** Which piece of which message it is; undefined for one that was stored whole. */
   piece(row: number): MessagePiece | undefined {
     return this.#slotStore.records.piece(this.#slotByRow[row]!)
   }
@@ -198,13 +197,13 @@ export class TierIndex {
     this.#compactSlots()
   }
 
-  /** Unknown ids are ignored. */
+  /** Removes rows; unknown ids are ignored. */
   remove(ids: readonly string[]) {
     this.#removeRows(ids)
     this.#compactSlots()
   }
 
-  /** The dear part of `trim`, in steps; nothing may use the index before the last. */
+  /** Does the expensive part of `trim` in steps; nothing may use the index before the last. */
   *trimSteps(): Generator<void, void, void> {
     yield* this.#vectors.trimSteps()
     yield* this.#slotStore.wordIndex.packSteps()
@@ -270,7 +269,7 @@ export class TierIndex {
     return this.#slotStore.records.timeAt(this.#slotStore.find(memory.id)) === memory.at
   }
 
-  /** The first row at or after a time; among rows of the same time, at or after an id. */
+  /** Returns the first row at or after a time; among rows of the same time, at or after an id. */
   #lowerBound(time: number, id?: string): number {
     return lowerBound(this.count, row => {
       const rowTime = this.timeAt(row)
@@ -291,8 +290,8 @@ export class TierIndex {
   }
 }
 
-/** The order of rows: by time, then by id. */
-export function compareByTime(a: Memory, b: Memory): number {
+/** Orders rows by time, then by id. */
+function compareByTime(a: Memory, b: Memory): number {
   if (a.at !== b.at) return a.at - b.at
   return a.id < b.id ? -1 : 1
 }

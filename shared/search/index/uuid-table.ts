@@ -32,18 +32,18 @@ export class UuidTable {
     return this.#table.add(uuidWords)
   }
 
-  /** The id of a number, in lower case. */
+  /** Returns the id of a number, in lower case. */
   id(number: number): string {
     this.#table.copyKey(number, uuidWords)
     return formatUuid()
   }
 
-  /** `find` does not return the number any more; `id` still works. */
+  /** Hides a number from `find`; `id` still returns its id. */
   drop(number: number) {
     this.#table.drop(number)
   }
 
-  /** These ids only, numbered from 0 in the order given. */
+  /** Returns a table of these ids only, numbered from 0 in the order given. */
   pick(numbers: Uint32Array): UuidTable {
     return new UuidTable(this.#table.pick(numbers))
   }
@@ -54,11 +54,9 @@ export class UuidTable {
   }
 }
 
-export function isLowerCaseUuid(id: string): boolean {
-  return parseUuid(id)
-}
+export const isLowerCaseUuid = (id: string): boolean => parseUuid(id)
 
-/** Scratch: the UUID that was parsed last or is to be formatted. */
+/** Scratch for the UUID that is parsed or formatted. */
 const uuidWords = new Uint32Array(4)
 
 const uuidPattern = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/

@@ -9,22 +9,19 @@ export type VaultIndex = {
   readonly dimension: number
   readonly byTier: Readonly<Record<Tier, ReadonlyTierIndex>>
   /**
-   * Inserts or replaces by id; of memories with the same id the last one is stored. Any number in
-   * any order, but memories newer than all others cost least. Ids are lower-case UUIDs.
+   * Inserts or replaces memories by id; of the same id the last one is stored. Memories newer than all others cost
+   * least. Ids are lower-case UUIDs.
    *
    * @throws TypeError before any change when an id or a dimension is wrong.
    */
   put(memories: readonly EmbeddedMemory[]): void
-  /** Unknown ids are ignored. */
+  /** Removes memories; unknown ids are ignored. */
   remove(ids: readonly string[]): void
   has(id: string): boolean
   find(id: string): Memory | undefined
   /** Bytes of vectors, texts, word index and their order. */
   readonly bytes: number
-  /**
-   * The dear part of `trim`, in steps of some milliseconds. Nothing may use the index before the last
-   * step.
-   */
+  /** Does the expensive part of `trim` in steps of some milliseconds. Nothing may use the index before the last. */
   trimSteps(): Generator<void, void, void>
   /** Frees unused capacity; worth it once an index is loaded. */
   trim(): void
@@ -36,7 +33,7 @@ export type VaultIndexOptions = {
   codec?: Codec
   /** The terms of a text, repetitions included. */
   termsOf: (text: string) => string[]
-  /** Packs nothing before the first `trimSteps` or `trim`: while an index is loaded. */
+  /** Packs nothing before the first `trimSteps` or `trim`; for loading. */
   packLater?: boolean
 }
 
@@ -109,7 +106,7 @@ const emptyVaultIndexBytes = 1_500
 
 const emptyTierIndexes = new Map<Codec, TierIndex>()
 
-/** Used for every tier without memories: an instance per tier would take 19 KB each. */
+/** Returns one empty index for all tiers without memories: an instance of each would take 19 KB. */
 function sharedEmptyTierIndex(codec: Codec): TierIndex {
   const known = emptyTierIndexes.get(codec)
   if (known) return known

@@ -1,6 +1,11 @@
 import { visibilityKey } from '#shared/domain/visibility.ts'
-import type { IndexRef, IndexSource } from '#shared/search/index/load-index.ts'
-import { IndexLoader, putInSlices, type LoadProgress } from '#shared/search/index/load-index.ts'
+import {
+  type IndexRef,
+  type IndexSource,
+  IndexLoader,
+  putInSlices,
+  type LoadProgress,
+} from '#shared/search/index/load-index.ts'
 import type { VaultIndex } from '#shared/search/index/vault-index.ts'
 
 export type { IndexRef, IndexSource } from '#shared/search/index/load-index.ts'
@@ -22,26 +27,25 @@ type LoadObserver = {
 
 type IndexVersion = { epoch: number; revision: number }
 
-/** An index, or that it is too large for the budget. */
 type CacheEntry = IndexVersion & {
   index: VaultIndex | 'too-large'
   bytes: number
   cachedAt: number
 }
 
-/** A load or refresh in progress, and the version it leads to. */
+/** A load or refresh in progress, with the version that it results in. */
 type PendingLoad = IndexVersion & {
   outcome: Promise<VaultIndex | 'too-large' | 'superseded'>
   /** True as soon as it is known that many rows have to be read. */
   isLong: Promise<boolean>
 }
 
-/** Vaults seldom shrink, and estimating a large one is slow: `too-large` is cached for this time. */
+/** Time for which `too-large` is cached: vaults seldom shrink, and estimating a large one is slow. */
 const tooLargeTtlMs = 600_000
-/** Size that a `too-large` entry counts as, so that these entries are evicted too. */
+/** Size of a `too-large` entry in the budget, so that such entries are evicted too. */
 const tooLargeEntryBytes = 1_000
 
-/** The vault indexes cached by this process: an LRU cache with a budget in bytes. */
+/** An LRU cache of the vault indexes of this process, with a budget in bytes. */
 export class VaultIndexes {
   readonly budget: number
   readonly #source: IndexSource
@@ -79,13 +83,14 @@ export class VaultIndexes {
   }
 
   /**
-   * The index of a space, at least as new as the revision of the scope and never of an earlier epoch
-   * than the cached one: from the cache, refreshed with what changed, or loaded. Concurrent callers
-   * share one load. `too-large` when the budget has no room: search the database instead.
+   * Returns the index of a space from the cache, refreshed with what changed, or loaded. It is at least as new as the
+   * revision of the scope and never of an earlier epoch than the cached one. Concurrent callers share one load.
    *
-   * A refresh changes an index that other callers may be using: do not await between two accesses that
-   * belong together, or compare the `version` of its tiers (`ranking/rank-in-turns.ts`). Rejects with the
-   * errors of the source; the next call tries again.
+   * A refresh changes an index that other callers may be using: do not await between two accesses that belong together,
+   * or compare the `version` of its tiers (`ranking/rank.ts`). Rejects with the errors of the source; the next call
+   * tries again.
+   *
+   * @returns `too-large` when the budget has no room: search the database instead
    */
   async get(ref: IndexRef): Promise<VaultIndex | 'too-large'> {
     const key = cacheKey(ref)
@@ -95,7 +100,7 @@ export class VaultIndexes {
 
       const current = this.#pending.get(key)
       if (current && !covers(current, ref.scope) && current.epoch === ref.scope.epoch) {
-        // An older revision is being loaded: refresh from its result. Its failure is not ours.
+        // An older revision is being loaded: refresh from its result, or load where it fails.
         await current.outcome.catch(() => 'superseded')
         continue
       }
@@ -105,18 +110,14 @@ export class VaultIndexes {
     }
   }
 
-  /** The loads in progress: rows read so far, and rows expected. */
   get loading(): LoadProgress {
     return this.#loader.progress
   }
 
-  /**
-   * As `get`, but `loading` as soon as it is known that a whole vault has to be read first; the load
-   * goes on, shared with all callers.
-   */
+  /** Does the same as `get`, but returns `loading` when a whole vault has to be read first; the load goes on. */
   async getUnlessLong(ref: IndexRef): Promise<VaultIndex | 'too-large' | 'loading'> {
     const outcome = this.get(ref)
-    // A caller who does not wait for the load does not learn that it failed; the next one loads again.
+    // A caller that does not wait does not see a failed load; the next one loads again.
     outcome.catch(() => {})
     const isLong = this.#pending.get(cacheKey(ref))?.isLong
     if (!isLong) return outcome
@@ -133,7 +134,7 @@ export class VaultIndexes {
     for (const key of [...this.#entries.keys()].filter(belongsToVault)) this.#drop(key)
   }
 
-  /** The cached index if it is new enough; makes it the most recently used. */
+  /** Returns the cached index if it is new enough, and makes it the most recently used. */
   #lookUp(key: string, ref: IndexRef): VaultIndex | 'too-large' | undefined {
     const entry = this.#entries.get(key)
     if (!entry || !(this.#isKnownTooLarge(entry, ref) || covers(entry, ref.scope))) return undefined
@@ -171,7 +172,7 @@ export class VaultIndexes {
       const changes = await this.#source.changes(ref, entry.revision)
       if (!isCurrent()) return 'superseded'
       if (changes) {
-        // No caller finds it before it is stored again.
+        // Hidden from callers until it is stored again.
         this.#drop(key)
         entry.index.remove(changes.remove)
         await putInSlices(entry.index, changes.put)
@@ -204,7 +205,7 @@ export class VaultIndexes {
     return this.#entries.delete(key)
   }
 
-  /** Evicts the least recently used; entries being refreshed stay, as a caller waits for them. */
+  /** Evicts the least recently used entries, except those that are being refreshed. */
   #evictToBudget() {
     for (const key of this.#entries.keys()) {
       if (this.bytes <= this.budget) return

@@ -7,13 +7,13 @@ import { foldText } from '#shared/search/words/writing-systems.ts'
 /** A statement and the memory that it stands in. */
 export type SourcedStatement = Statement & {
   memory: string
-  /** When it was said, epoch milliseconds. */
+  /** Time of the memory, epoch milliseconds. */
   at: number
   /** Place in its memory. */
   position: number
-  /** Who said it, where several people talk in a vault; only their own statements replace it. */
+  /** The speaker, where several people talk in a vault; only their own statements replace it. */
   speaker?: string
-  /** Epoch milliseconds: from then on its memory is gone. */
+  /** Epoch milliseconds from which on its memory is gone. */
   expiresAt?: number
 }
 
@@ -21,23 +21,22 @@ export type ProfileEntry = Pick<
   SourcedStatement,
   'kind' | 'quote' | 'memory' | 'position' | 'speaker'
 > & {
-  /** When it was first said, epoch milliseconds. */
+  /** Time of the first such statement, epoch milliseconds. */
   since: number
-  /** When a later statement replaced all that it says; null while something of it holds. */
+  /** Time of the statement that replaced all of it; null while something of it holds. */
   until: number | null
   /** The memory of that statement. */
   replacedBy: string | null
 }
 
 /**
- * A profile of statements: by kind, then newest first. Of what is said again without a change the first
- * statement stays, so that repeating it changes nothing. Without a clock: equal statements give equal
- * entries.
+ * Builds a profile of statements: by kind, then newest first. Of equal statements the first one stays, so that repeating it
+ * changes nothing. Equal statements give equal entries: there is no clock in it.
  */
 export const buildProfile = (statements: readonly SourcedStatement[]): readonly ProfileEntry[] =>
   runAtOnce(buildProfileInSteps(statements))
 
-/** As `buildProfile`, in steps. */
+/** Does the same in steps. */
 export function* buildProfileInSteps(
   statements: readonly SourcedStatement[],
 ): Steps<readonly ProfileEntry[]> {
@@ -132,7 +131,7 @@ const toPlace = ({ since, memory, position }: ProfileEntry): Place => ({
   position,
 })
 
-/** By time, then by id and place: the order of a conversation. */
+/** Orders by time, then by id and place: as in the conversation. */
 const inOrder = (one: Place, other: Place): number =>
   one.at - other.at ||
   (one.memory < other.memory ? -1 : one.memory > other.memory ? 1 : one.position - other.position)

@@ -17,7 +17,7 @@ export type Fact = {
   kind: ProfileKind
   /** Such as `home` or `birthday mother`. */
   subject: string
-  /** Folded; equal where the same is said again. */
+  /** Folded; equal for equal statements. */
   value: string
 }
 
@@ -139,7 +139,7 @@ const supposing = new RegExp(
   'u',
 )
 
-/** Whether a place is within quotation marks: another person, or a text, says it. */
+/** Whether a place is within quotation marks: the words of another person or a text. */
 function isQuoted(text: string, index: number): boolean {
   const before = text.slice(0, index)
   const straight = before.split('"').length - 1
@@ -148,7 +148,7 @@ function isQuoted(text: string, index: number): boolean {
   return straight % 2 === 1 || open > close
 }
 
-/** A message that gives a text to work on: what it says is not said by the person. */
+/** A message that gives a text to work on, which are not the person's own words. */
 const givenText = new RegExp(
   `^[\\p{P}\\s]{0,5}(?:(?:${phrasesOf('politeBeginnings').join('|')}) )?(?:${alternativesOf('givenTexts')})(?!\\p{L})`,
   'iu',

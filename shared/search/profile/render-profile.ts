@@ -12,37 +12,37 @@ const headings: Record<ProfileKind, string> = {
   change: 'Changes',
 }
 
-/** A quote, when it was first said in epoch milliseconds, and who said it where several people talk. */
 export type ProfileLine = {
   kind: ProfileKind
   quote: string
+  /** Epoch milliseconds. */
   since: number
   until: number | null
+  /** Where several people talk in a vault. */
   speaker?: string
 }
 
 const openingTag = '<memory_profile>'
 const closingTag = '</memory_profile>'
-/** Inside, so that nothing of a block that is sent back is stored. */
+/** Stands inside the element, so that nothing of a block that is sent back is stored. */
 const introduction =
   'What the user has said in earlier conversations, word for word, with the day it was first said.'
 
 /**
- * What holds, as a block to put before a model: a heading for each kind, a line for each quote, no quote
- * twice. Equal lines give equal bytes: there is no clock in it. A quote can neither close the element nor
- * begin a line of its own.
+ * Renders the lines that hold as a block for a prompt: a heading for each kind, a line for each quote, no quote twice. Equal
+ * lines give equal bytes: there is no clock in it. A quote can neither close the element nor begin a line of its own.
  *
- * @returns null without lines that hold.
+ * @returns null without lines that hold
  */
 export function renderProfile(lines: readonly ProfileLine[]): string | null {
-  const told = new Set<string>()
+  const rendered = new Set<string>()
   const parts: string[] = []
   for (const kind of profileKinds) {
     const ofKind = lines.filter(
-      line => line.kind === kind && line.until === null && !told.has(line.quote),
+      line => line.kind === kind && line.until === null && !rendered.has(line.quote),
     )
     if (ofKind.length === 0) continue
-    for (const { quote } of ofKind) told.add(quote)
+    for (const { quote } of ofKind) rendered.add(quote)
     parts.push(`${headings[kind]}:`, ...ofKind.map(renderLine))
   }
   return parts.length === 0 ? null : [openingTag, introduction, ...parts, closingTag].join('\n')
@@ -51,6 +51,6 @@ export function renderProfile(lines: readonly ProfileLine[]): string | null {
 const renderLine = ({ quote, since, speaker }: ProfileLine): string =>
   `- ${speaker === undefined ? '' : `${escapeText(speaker)}: `}${escapeText(quote)} (${new Date(since).toISOString().slice(0, 10)})`
 
-/** Our own elements are opened and closed by us alone. */
+/** Escapes our own elements and line breaks. */
 const escapeText = (text: string): string =>
   text.replaceAll(/<(?=\/?memory_)/gi, '&lt;').replaceAll(/[\r\n\u2028\u2029\u0085]/g, ' ')

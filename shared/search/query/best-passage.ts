@@ -6,14 +6,14 @@ import { termWeight } from '#shared/search/words/term-weights.ts'
 /** A part of a text, as character positions. */
 export type Passage = { from: number; to: number }
 
-/** About 120 tokens of running text. */
+/** Characters of a passage: about 120 tokens of running text. */
 const passageCharacters = 480
-/** The same in scripts whose characters are words or syllables. */
+/** The same for scripts whose characters are words or syllables. */
 const densePassageCharacters = 160
 
 /**
- * The sentences of a text that best fit a question, in one piece; undefined when the text is hardly
- * longer than that. Of equal ones the first.
+ * Finds the sentences of a text that best fit a question, in one piece; of equal ones the first. Undefined when the text
+ * is hardly longer than a passage.
  */
 export function bestPassage(text: string, question: string): Passage | undefined {
   const lengthMax = /[\u2e80-\uffff]/.test(text.slice(0, 200))
@@ -32,7 +32,7 @@ export function bestPassage(text: string, question: string): Passage | undefined
       const { to } = sentences[last]!
       if (last > first && to - from > lengthMax) break
       score += scores[last]!
-      // What follows in place is told as well while there is room.
+      // Of the same beginning the longer passage wins.
       if (score > bestScore || (score === bestScore && best.from === from)) {
         bestScore = score
         best = { from, to }
@@ -42,7 +42,7 @@ export function bestPassage(text: string, question: string): Passage | undefined
   return best
 }
 
-/** Sentences of a text with their places. */
+/** Returns the places of the sentences of a text. */
 function locateSentences(text: string): Passage[] {
   const places: Passage[] = []
   let at = 0
@@ -55,7 +55,7 @@ function locateSentences(text: string): Passage[] {
   return places
 }
 
-/** The terms of a question and, for less, their synonyms. */
+/** Returns the weights of the terms of a question and of their synonyms, which weigh less. */
 function questionWeights(question: string): ReadonlyMap<string, number> {
   const weights = new Map<string, number>()
   for (const term of new Set(termsOf(question))) {

@@ -35,7 +35,7 @@ export const seasons: Readonly<Record<string, number>> = Object.fromEntries(
 const timezoneSlackMs = DAY_MS / 2
 
 /** Returns `days` days from a UTC day on. */
-export function daySpan(year: number, month: number, day: number, days = 1): TimeSpan {
+function daySpan(year: number, month: number, day: number, days = 1): TimeSpan {
   const start = Date.UTC(year, month, day)
   return { from: start - timezoneSlackMs, to: start + days * DAY_MS + timezoneSlackMs }
 }

@@ -4,7 +4,7 @@ import { isCommonWord } from '#shared/search/words/term-weights.ts'
 import { speakerMarker } from '#shared/search/words/index-terms.ts'
 import type { ReadonlyWordIndex, WeightedTerm } from '#shared/search/words/word-index.ts'
 
-/** A term of the query with its variants and related terms. */
+/** A term of the query with its spelling variants and related terms. */
 export type Concept = {
   readonly terms: readonly WeightedTerm[]
   /** Score of one occurrence of the term itself, and cap of the concept's score. */
@@ -17,7 +17,7 @@ export type Concepts = {
   readonly maxTotal: number
   /** Marker terms of the speakers that the query names. */
   readonly speakerMarkers: readonly string[]
-  /** The terms as the query has them, each with the score of its concept; 0 for one that no row has. */
+  /** The terms of the query, each with the score of its concept; 0 for a term of no row. */
   readonly asked: readonly WeightedTerm[]
 }
 
@@ -30,45 +30,41 @@ export type ConceptWeights = {
   speaker: number
 }
 
-/** Of a long text only the terms with the highest scores are used. */
+/** Most terms of a query; of a long text those with the highest scores. */
 const conceptsMax = 24
 /**
- * Of a sentence that does not ask: so many terms, without related terms and spellings, of which none is in
- * more rows than these or this share. What many rows have costs most and distinguishes least.
+ * Most terms of a sentence that does not ask, and most rows, or share of rows, with one of them. What many rows have
+ * costs most and distinguishes least.
  */
 const fewConceptsMax = 4
 const fewRowsMax = 20
 const fewRowsShare = 1 / 50
-/** Queries with more concepts get no related terms: a long text contains its own. */
+/** Most concepts of a query with related terms: a long text contains its own. */
 const relatedConceptsMax = 12
 const relatedMax = 40
 const correctedTermsMax = 3
-/**
- * Rows without any of the terms that are added to the real ones: in a vault of three memories a term
- * of one of them still scores nearly as much as a term of none.
- */
+/** Rows without terms that are added to the real ones, so that idf works in a vault of three memories. */
 const smoothingRows = 100
-/**
- * A name that so few rows begin with, `Payroll: …`, is what they are about rather than who says them: it is
- * a term of theirs as any other.
- */
+/** Most rows that begin with a name which is their subject, `Payroll: …`, and not their speaker: it is a term of theirs. */
 const headingRowsMax = 3
 /** Score of a term that is in no text, matched by a related term. */
 const unknownTermScore = 4
 
-/** Document frequencies over several indexes. */
+/** Statistics over several indexes. */
 type TermStatistics = {
-  /** Rows with the term. */
+  /** Returns the number of rows with a term. */
   frequency: (term: string) => number
-  /** Rows, and some more. */
+  /** Rows, and `smoothingRows`. */
   count: number
-  /** The idf of a term with so many rows. */
+  /** Returns the idf of a term with so many rows. */
   idf: (rowsWithTerm: number) => number
 }
 
 /**
- * Turns query terms into concepts with weights by idf over all indexes. Costs one look-up for each
- * term, related term and index; `few` takes the rarest terms alone, as they are.
+ * Turns query terms into concepts with weights by idf over all indexes. Costs one look-up for each term, related term and
+ * index.
+ *
+ * @param few take the rarest terms only, without related terms and spellings
  */
 export function buildConcepts(
   queryTerms: readonly QueryTerm[],
@@ -133,7 +129,7 @@ function termStatistics(indexes: readonly ReadonlyWordIndex[]): TermStatistics {
   }
 }
 
-/** The spelling variants of a term that are in some text. */
+/** Returns the spelling variants of a term that are in some text. */
 function weightedVariants(
   term: string,
   weight: number,
@@ -147,7 +143,7 @@ function weightedVariants(
   return terms
 }
 
-/** The related terms that are in some text; their idf counts up to `idfMax`. */
+/** Returns the related terms that are in some text; their idf counts up to `idfMax`. */
 function weightedRelated(
   candidates: readonly RelatedTerm[],
   weight: number,
@@ -167,11 +163,10 @@ function weightedRelated(
 const alphabet = 'abcdefghijklmnopqrstuvwxyz'
 
 /**
- * The words at a Damerau-Levenshtein distance of 1 from a word of letters a to z: one inserted,
- * deleted or replaced, or two swapped. About 54 per letter; none for words under five letters, whose
- * variants are mostly other words.
+ * Returns the words at a Damerau-Levenshtein distance of 1 from a word of letters a to z: one inserted, deleted or
+ * replaced, or two swapped. About 54 per letter; none for words under five letters, whose variants are mostly other words.
  */
-export function spellingVariants(word: string): Set<string> {
+function spellingVariants(word: string): Set<string> {
   const variants = new Set<string>()
   if (!/^[a-z]{5,20}$/.test(word)) return variants
   for (let i = 0; i <= word.length; i++) {

@@ -3,16 +3,16 @@ import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { isCommonWord } from '#shared/search/words/term-weights.ts'
 
-/** A word with a capital, in one script: "Kestrelについて" has one of seven letters. */
+/** A word with a capital, in one script: that of "Kestrelについて" has seven letters. */
 const capitalWord = String.raw`(?:(?=\p{sc=Latin})\p{Lu}[\p{sc=Latin}\p{M}\p{N}'’-]*|(?!\p{sc=Latin})\p{Lu}[\p{L}\p{M}'’-]*)`
 const capitalRuns = new RegExp(`(?<![\\p{L}\\p{N}])${capitalWord}(?: ${capitalWord}){0,7}`, 'gu')
 const capitalRunsInOtherScripts = new RegExp(`${capitalWord}(?: ${capitalWord}){0,7}`, 'gu')
-/** Letters of scripts without capitals: a Latin word among them is a name. */
+/** Letters of scripts without capitals; a Latin word among them is a name. */
 const caselessLetters =
   /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Arabic}\p{sc=Devanagari}\p{sc=Thai}\p{sc=Hebrew}]/u
-/** With a larger share of capitalised words a text is German, whose nouns have capitals, or a title. */
+/** Share of capitalised words beyond which a text is German, whose nouns have capitals, or a title. */
 const capitalisedShareMax = 0.3
-/** A longer run of capitals is a title. */
+/** Words of a name; a longer run of capitals is a title. */
 const nameWordsMax = 3
 const textLengthMax = 400
 
@@ -20,8 +20,8 @@ const textLengthMax = 400
 export type NamedSubject = readonly string[]
 
 /**
- * The names in a sentence: runs of capitalised words that do not begin it. Of a text in which most nouns have
- * capitals the last run alone, since what a request is about comes last.
+ * Returns the names in a sentence: runs of capitalised words that do not begin it. Where most nouns have capitals only the
+ * last run counts: what a request is about comes last.
  */
 export function namedSubjects(sentence: string): NamedSubject[] {
   const text = sentence.slice(0, textLengthMax)
@@ -44,12 +44,12 @@ export function namedSubjects(sentence: string): NamedSubject[] {
   return isCapitalised && !isCaseless ? names.slice(-1) : names
 }
 
-/** Other words of a sentence that asks for nothing but a name weigh less. */
+/** Most weight of the other words of a sentence that asks for a name alone. */
 const otherWeightMax = 0.35
 
 /**
- * Whether a sentence asks for whatever is known of its names: it gives a task ("Summarize Project Aurora", "Write an
- * update on …"), or asks with words that tell nothing else ("What is …?").
+ * Whether a sentence asks for all that is known of its names: it gives a task ("Summarize Project Aurora"), or asks with
+ * words that say nothing else ("What is …?").
  */
 export function asksOfNames(
   sentence: string,

@@ -10,7 +10,7 @@ import { foldText } from '#shared/search/words/writing-systems.ts'
 
 export type QueryTerm = { term: string; /** 0 to 1. */ weight: number }
 
-/** A query in parts: its terms, and hints about the answer. */
+/** The terms of a query, and hints about the answer. */
 export type ParsedQuery = {
   /** Without duplicates. */
   terms: QueryTerm[]
@@ -26,7 +26,7 @@ export type ParsedQuery = {
   wantsTime: boolean
   /** It asks for the current state, or for the first one. */
   order: 'latest' | 'first' | undefined
-  /** Of the notes that answer it; undefined when it asks for no attribute of a person. */
+  /** Labels of the notes that answer it; undefined when it asks for no attribute of a person. */
   labels: ReadonlySet<string> | undefined
 }
 
@@ -46,7 +46,7 @@ const asksFirst = patternOf('asksFirst')
 /** Characters of a query that are read; the rest is ignored. */
 export const queryLengthMax = 16_000
 
-/** Parses a query; a text that asks nothing yields its terms only. Never throws. */
+/** Parses a query. Never throws. */
 export function parseSearchQuery(query: string, now: number): ParsedQuery {
   const text = query.slice(0, queryLengthMax)
   const normalized = text.replaceAll('’', "'")
@@ -67,7 +67,7 @@ export function parseSearchQuery(query: string, now: number): ParsedQuery {
   }
 }
 
-/** Of a sentence that does not ask: its terms alone. */
+/** Parses a sentence that does not ask: into its terms alone. */
 export const parseStatement = (text: string): ParsedQuery => {
   const terms = extractQueryTerms(text.slice(0, queryLengthMax))
   return {
@@ -89,7 +89,7 @@ function extractQueryTerms(text: string): QueryTerm[] {
   )
 }
 
-/** Common words weigh a little more in a query than in a text, as every word was chosen. */
+/** Common words weigh a little more in a query than in a text: every word was chosen. */
 function queryTermWeight(term: string): number {
   if (isFunctionTerm(term)) return functionTermWeight
   return termWeight(term) ** 0.75 * (genericQueryWords.has(term) ? genericWordWeight : 1)

@@ -19,14 +19,14 @@ import { alternativesOf, wordsOf } from '#shared/search/languages/languages.ts'
 
 const spansMax = 32
 
-/** A longer query, in characters, is a text: its dates are not what is asked for. */
+/** Characters beyond which a query is a text, whose dates are not what is asked for. */
 const queryLengthMax = 400
 
 /**
- * Parses the times a query names, absolute ("3 May 2023", "2023-05-07", "in March", "2022", "summer
- * of 2021") or relative to `now` ("yesterday", "last week", "two months ago", "on Friday"), into spans
- * of epoch milliseconds; `rest` is the query without them. A span has half a day of slack on both
- * sides for time zones; a date without a year stands for that day of each of the last years.
+ * Parses the times that a query names, absolute ("3 May 2023", "2023-05-07", "in March", "2022", "summer of 2021") or
+ * relative to `now` ("yesterday", "last week", "two months ago", "on Friday"). Relative times but single days are
+ * understood in English. Spans are epoch milliseconds with half a day of slack on both sides for time zones; a date
+ * without a year stands for that day of each of the last years. `rest` is the query without them.
  */
 export function parseTimeExpressions(
   query: string,
@@ -63,7 +63,7 @@ const rangeWords = wordsOf('rangeWords').join('|')
 const dateOf = `(?:${wordsOf('dateOf').join('|')})`
 const wordPattern = '(\\p{L}{3,12})'
 const dayPattern = '(\\d{1,2})(?:st|nd|rd|th|er|\\.|º)?'
-/** Between the first and the last day of a span in one month. */
+/** Words between the first and the last day of a span in one month. */
 const rangePattern = `(?:and|${rangeWords}|[-–])`
 const yearPattern = '(\\d{4})'
 /** From one day of a year to another; "and" alone names two days. */
@@ -150,7 +150,7 @@ function createTimeParser(
   parse: TimeParser['parse'],
   isPossible: TimeParser['isPossible'] = query => /\d/.test(query),
 ): TimeParser {
-  // Boundaries for letters of any script: `\b` is for ASCII only.
+  // Boundaries for letters of any script; `\b` is for ASCII only.
   const source = pattern.replace(/^\\b/, '(?<![\\p{L}\\d])').replace(/\\b$/, '(?![\\p{L}\\d])')
   return { isPossible, pattern: new RegExp(source, 'giu'), parse }
 }
@@ -204,7 +204,7 @@ function daysPerUnit(unit = ''): number {
   return { day: 1, week: 7, month: 30.5, year: 365 }[unit.toLowerCase()] ?? 1
 }
 
-/** With slack that grows with the distance: a fifth of it on both sides. */
+/** Returns the span of a time ago, with slack of a fifth of the distance on both sides. */
 function spanAgo(number: number, unit: string | undefined, now: number): TimeSpan[] {
   const days = number * daysPerUnit(unit)
   const slack = Math.max(unit === 'day' ? 0 : daysPerUnit(unit) / 2, days / 5)

@@ -3,18 +3,18 @@ import type { Embedder } from '#shared/domain/embedder.ts'
 import { recallSeconds } from '#shared/core/metrics.ts'
 
 export type QueryVectorCache = {
-  /** The vector of a query; an equal query to the same model is embedded once. */
+  /** Returns the vector of a query; an equal query to the same model is embedded once. */
   embed(embedder: Embedder, text: string): Promise<Float32Array>
-  /** The vectors of several queries, in order, those that are not cached by one call. */
+  /** Returns the vectors of several queries, in order, with one call for those that are not cached. */
   embedAll(embedder: Embedder, texts: readonly string[]): Promise<Float32Array[]>
 }
 
 /** About 12 MB at 1,536 dimensions. */
 const entriesMax = 2_000
-/** Longer queries hardly repeat. */
+/** Characters beyond which queries hardly repeat. */
 const cachedLengthMax = 2_000
 
-/** An LRU cache of query vectors. Concurrent callers share one call of the embedder. */
+/** Creates an LRU cache of query vectors. Concurrent callers share one call of the embedder. */
 export function createQueryVectorCache(): QueryVectorCache {
   const cache = new LRUCache<string, Promise<Float32Array>>({ max: entriesMax })
 

@@ -15,22 +15,21 @@ export type Question = {
 }
 
 const askingMax = 4
-/** The sentences before the end that are searched for although they do not ask. */
+/** Last sentences that are searched for although they do not ask. */
 const lastSentences = 3
 const namesMax = 4
-/** A longer message is a text of which the single sentences are searched for. */
+/** Length and sentences beyond which a message is not searched for as a whole. */
 const wholeLengthMax = 320
 const wholeSentencesMax = 2
 
-/** Characters from the end of a message that are read, without what programs have put around them. */
+/** Characters from the end of a message that are read. */
 const messageLengthMax = 16_000
 
 /**
- * The parts of a message to search for, the last one first: sentences that ask, the last ones, and
- * names in the others, without greetings and instructions about the form of the answer. A message
- * of one sentence is searched for as it is.
+ * Selects the parts of a message to search for, the last one first: sentences that ask, the last ones, and names in the
+ * others. A message of one sentence is searched for as it is.
  *
- * @returns empty when the message only greets, thanks or gives instructions about the form.
+ * @returns empty when the message only greets, thanks or says in which form to answer
  */
 export function selectQuestions(message: string): Question[] {
   const text = readQuestion(unwrapJson(message)).slice(-messageLengthMax).trim()
@@ -67,7 +66,7 @@ const label = new RegExp(`^(?:${alternativesOf('questionLabels')})\\s?[:：]\\s*
 
 const stripLabel = (sentence: string): string => sentence.replace(label, '') || sentence
 
-/** Capitalised words that do not begin a sentence, the last ones first. */
+/** Returns capitalised words that do not begin a sentence, the last ones first. */
 function properNames(sentences: readonly string[]): string[] {
   const names = new Set<string>()
   for (const sentence of sentences.toReversed()) {

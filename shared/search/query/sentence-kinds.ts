@@ -51,7 +51,7 @@ export function isSmallTalk(sentence: string): boolean {
   return !words || words.every(word => politeWords.has(word))
 }
 
-/** People who tell of themselves ("I use a short rope") give no instruction. */
+/** Whether a sentence is about the form of the answer. Sentences about oneself ("I use a short rope") are not. */
 const isFormInstruction = (text: string): boolean =>
   text.length <= 200 &&
   !/[?？؟]/u.test(text) &&
@@ -67,11 +67,11 @@ const personal = patternOf('personal')
 /** Whether a text tells of, or asks about, a person's own things. */
 export const isPersonal = (text: string): boolean => personal.test(fold(text))
 
-/** Whether a sentence gives a task that needs nothing of what a person has told: something is to be made. */
+/** Whether a sentence gives a task that needs no memory: something is to be made. */
 export const isImpersonalTask = (sentence: string): boolean =>
   beginsWithVerb(sentence, [taskVerbs]) && !isPersonalTask(sentence)
 
-/** Whether a sentence gives a task or asks for something to be made or told. */
+/** Whether a sentence gives a task or asks for something to be done. */
 export const isRequest = (sentence: string): boolean =>
   beginsWithVerb(sentence, [taskVerbs, requestVerbs])
 
@@ -87,7 +87,7 @@ function beginsWithVerb(sentence: string, verbs: readonly ReadonlySet<string>[])
   return verbs.some(list => list.has(first)) || taskPatterns.test(text)
 }
 
-/** "Write me a letter" is for the person, not of the person. */
+/** Whether a task is about the person: "write me a letter" is for, not about the person. */
 const isPersonalTask = (sentence: string): boolean =>
   personal.test(fold(sentence).replace(/^(?:\S+\s+)(?:me|mir|moi|nos)\s/u, ''))
 

@@ -1,11 +1,11 @@
 import { wordsOf } from '#shared/search/languages/languages.ts'
 
-/** A longer sentence is a list or a text without sentence ends: it is cut between words. */
+/** Characters beyond which a sentence is cut between words: it is a list, or a text without sentence ends. */
 const sentenceLengthMax = 320
 
 /**
- * Ends of sentences: line breaks, the full stops of scripts without spaces and of Devanagari, and
- * other marks before a space. A mark in "3.5", "v1.2" or "example.com" ends nothing.
+ * Ends of sentences: line breaks, the full stops of scripts without spaces and of Devanagari, and other marks before a
+ * space. A mark in "3.5", "v1.2" or "example.com" ends nothing.
  */
 const sentenceEnds =
   /[。！？｡]+[」』”"')）]*|[।॥۔؟]+["'”’)»]*|(?<![.!?…;])[.!?…;]+["'”’)\]»]*(?=\s|$)|\s[-–—]\s(?=\p{Ll}|\p{Lu})|\n+|(?<=\s)(?=[¿¡])/gu
@@ -16,10 +16,7 @@ const abbreviations = new RegExp(
   'iu',
 )
 
-/**
- * The sentences of a text in any script, trimmed, in order; linear in its length. A quoted sentence
- * keeps its marks.
- */
+/** Splits a text in any script into sentences, trimmed, in order. Linear in its length. A quoted sentence keeps its marks. */
 export function splitSentences(text: string): string[] {
   const sentences: string[] = []
   let start = 0
@@ -44,7 +41,7 @@ function addSentence(sentences: string[], text: string): void {
   if (/[\p{L}\p{N}]/u.test(rest)) sentences.push(rest)
 }
 
-/** The last comma or space of the first `length` characters; their end when they have none. */
+/** Returns the last comma or space of the first `length` characters; their end when they have none. */
 function lastSpaceBefore(text: string, length: number): number {
   const comma = Math.max(text.lastIndexOf('、', length), text.lastIndexOf('，', length))
   const space = Math.max(text.lastIndexOf(' ', length), comma < 0 ? -1 : comma + 1)

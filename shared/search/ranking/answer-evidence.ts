@@ -1,21 +1,20 @@
-import { isAsking } from '#shared/search/query/sentence-kinds.ts'
 import {
+  isAsking,
   isImpersonalRequest,
   isPersonal,
   isProfileNote,
 } from '#shared/search/query/sentence-kinds.ts'
-import { namedSubjects } from '#shared/search/query/named-subjects.ts'
+import { namedSubjects, innerNames } from '#shared/search/query/named-subjects.ts'
 import {
   asksOnlyTimeOrSpeaker,
   type RankingQuery,
   type ScoredRow,
 } from '#shared/search/ranking/scores.ts'
 import { scoreFromCosine } from '#shared/search/ranking/ranges.ts'
-import { innerNames } from '#shared/search/query/named-subjects.ts'
 import { isMarkerTerm, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
 
 /**
- * Fitted by logistic regression to the tuned halves of scripts/lab/bench/recall-quality.ts and of
+ * Fitted by logistic regression to the tuned halves of `npm run bench -- recall` and of
  * `npm run bench -- harm`: answerable questions against those that were asked of another vault. Then rounded.
  * The weight of `impersonal` was lowered from 2, which had lost a fifth of short notes about a person.
  * The bias was raised by 0.3 after the held-out recall set had lost 2.9 points of evidence with the fitted one: for the

@@ -239,7 +239,7 @@ function* nearestOf(
 }
 
 /** A set of row numbers. */
-export type RowSet = {
+type RowSet = {
   readonly size: number
   add(row: number): void
   ascending(): Uint32Array
@@ -250,7 +250,7 @@ let lastSetOfRow = new Uint32Array(0)
 let setCount = 0
 
 /** Creates an empty set for rows of [first, end). It is valid until the next call. */
-export function createRowSet(first: number, end: number): RowSet {
+function createRowSet(first: number, end: number): RowSet {
   if (lastSetOfRow.length < end - first || setCount === 0xffffffff) {
     lastSetOfRow = new Uint32Array(end - first)
     setCount = 0
@@ -277,7 +277,7 @@ const histogram = new Uint32Array(bins)
  * Returns the `wanted` rows with the largest values, best first, and up to half as many more that are nearly as good
  * as the last of them. All values are above 0.
  */
-export function topRows(values: Float32Array, rows: Uint32Array, wanted: number): number[] {
+function topRows(values: Float32Array, rows: Uint32Array, wanted: number): number[] {
   if (rows.length === 0 || wanted <= 0) return []
   const threshold = rows.length <= wanted ? 0 : topThreshold(values, rows, wanted)
   const top: number[] = []

@@ -15,7 +15,7 @@ const rowsBeforeMax = forwardWeights.length - 1
 const rowsAfterMax = backwardWeights.length - 1
 
 /** Weight of `contextRow` as context of `row`, above 0 to 1. */
-export function contextWeight(contextRow: number, row: number): number {
+function contextWeight(contextRow: number, row: number): number {
   return (
     (row > contextRow ? forwardWeights[row - contextRow] : backwardWeights[contextRow - row]) ?? 0
   )

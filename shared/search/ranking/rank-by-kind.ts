@@ -1,9 +1,14 @@
 import type { Steps } from '#shared/core/event-loop.ts'
-import { statesPreference, type QuestionKind } from '#shared/search/query/sentence-kinds.ts'
-import { isAsking } from '#shared/search/query/sentence-kinds.ts'
-import { isSmallTalk } from '#shared/search/query/sentence-kinds.ts'
+import {
+  statesPreference,
+  type QuestionKind,
+  isAsking,
+  isSmallTalk,
+  isImpersonalTask,
+  isPersonal,
+  isProfileNote,
+} from '#shared/search/query/sentence-kinds.ts'
 import { nameLabels } from '#shared/search/query/attributes.ts'
-import { isImpersonalTask, isPersonal, isProfileNote } from '#shared/search/query/sentence-kinds.ts'
 import { findAttributeRows } from '#shared/search/ranking/candidates.ts'
 import type { QuestionRanking } from '#shared/search/ranking/fusion.ts'
 import { attributeStrength } from '#shared/search/ranking/relevance-floor.ts'

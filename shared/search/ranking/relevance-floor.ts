@@ -95,7 +95,7 @@ export function filterRelevant(
     if (strengths[i]! < strengthMin) return false
     const own = ownStrengths[i]!
     if (!isAnswer(scored)) return own > 0 || isReply(scored)
-    // An answer repeats much of what was said before it; it is needed where that only asked.
+    // An answer repeats much of the turns before it; it is needed where these only asked.
     return own >= companionFloor || (isReply(scored) && isAfterQuestion(scored))
   })
 }

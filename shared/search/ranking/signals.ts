@@ -44,7 +44,7 @@ export type RankingWeights = ConceptWeights & {
 }
 
 /**
- * Measured on the tuned split of the evaluation (scripts/lab/bench/recall-quality.ts), then rounded: each
+ * Measured on the tuned split of the evaluation (`npm run bench -- recall`), then rounded: each
  * may change by a third with less than a point of difference in the results.
  */
 export const defaultWeights: RankingWeights = {
@@ -226,7 +226,7 @@ export const scoreOf = (relevance: number): number =>
 
 /**
  * Fitted by logistic regression to the tuned halves of `npm run bench -- harm` and, with a tenth of the
- * weight, of the questions in other words of scripts/lab/bench/recall-quality.ts. Calibration error over five
+ * weight, of the questions in other words of `npm run bench -- recall`. Calibration error over five
  * folds 0.018.
  */
 const confidenceWeights = { bias: 0.31, words: 4.34, similarity: 0.89 }

@@ -18,11 +18,11 @@ export type ChunkRange = {
   rowOffset: number
 }
 
-/** `k` rows of every chunk would cost 0.1 ms: each yields its fair share and this more. */
+/** Rows of a chunk beyond its fair share: `k` rows of each would cost 0.1 ms. */
 const overfetchFactor = 1.25
 const overfetchMin = 16
 
-/** The `k` rows of all ranges with the largest approximate dot product with the query, best first. */
+/** Finds the `k` rows of all ranges with the largest approximate dot product with the query, best first. */
 export const bestRows = (
   codec: Codec,
   ranges: readonly ChunkRange[],
@@ -31,8 +31,8 @@ export const bestRows = (
 ): ScanResult => runAtOnce(bestRowsForAll(codec, ranges, [query], k))[0]!
 
 /**
- * As `bestRows` for several queries, in one pass: a chunk is compared with all of them while it is in the
- * CPU cache. A step is one chunk; the ranges must not change before the last.
+ * Finds the best rows for several queries in one pass: a chunk is compared with all of them while it is in the CPU cache. A
+ * step is one chunk; the ranges must not change before the last.
  *
  * @param queries at most `queriesMax`
  */
@@ -60,7 +60,7 @@ export function* bestRowsForAll(
   return best
 }
 
-/** The best `k` of the results of all ranges; a range that may have more of them is scanned again. */
+/** Merges the results of all ranges into the best `k`; a range that may have more of these is scanned again. */
 function* mergeRanges(
   codec: Codec,
   ranges: readonly ChunkRange[],
@@ -70,7 +70,7 @@ function* mergeRanges(
 ): Steps<ScanResult> {
   const best = results.reduce((one, other) => mergeRanked(one, other, k))
 
-  // The best rows may be spread unevenly: a chunk whose last row made it may have more of them.
+  // The best rows may be spread unevenly: a chunk whose last row is among them may have more.
   const worst = best.dots.at(-1)!
   const isTruncated = (ranked: ScanResult, range: ChunkRange) =>
     ranked.rows.length < Math.min(k, rowCountOf(range)) && ranked.dots.at(-1)! > worst
@@ -91,7 +91,7 @@ function rowCountOf({ from, to }: ChunkRange): number {
   return to - from
 }
 
-/** `limit` rows are returned, which nearly always include the `topCount` best. */
+/** Rows to return, and how many of the best they nearly always include. */
 type ScanLimits = { limit: number; topCount: number }
 
 function* scanChunkRange(
@@ -163,7 +163,7 @@ function scanEveryRow(
   }))
 }
 
-/** Dot products of some rows, in their order; `rowAt` maps an index to a chunk and its row. */
+/** Returns the dot products of some rows, in their order; `rowAt` maps an index to a chunk and its row. */
 export function dotProducts(
   { dimension }: Codec,
   count: number,
@@ -194,13 +194,10 @@ function copyRow(
   to.set(from.subarray(row * dimension, (row + 1) * dimension), targetRow * dimension)
 }
 
-/**
- * Scratch of at most one chunk, reused: a new megabyte per query costs more in page faults and
- * garbage collection than the scan itself.
- */
+/** Scratch of at most one chunk: a new megabyte per query costs more than the scan itself. */
 const scratch = { int8: new Int8Array(0), float32: new Float32Array(0) }
 
-/** Scratch of the type of `values`, at least `length` long; overwritten after the next call. */
+/** Returns scratch of the type of `values`, at least `length` long; the next call overwrites it. */
 function scratchFor(values: Int8Array | Float32Array, length: number): Int8Array | Float32Array {
   if (values instanceof Int8Array) {
     if (scratch.int8.length < length) scratch.int8 = new Int8Array(length)

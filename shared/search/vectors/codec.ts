@@ -1,6 +1,6 @@
-/** Encoded vectors, row after row. A column that a codec does not use is empty. */
+/** Encoded vectors, row after row. A column that the codec does not use is empty. */
 export type EncodedRows = {
-  /** What a scan reads: `dimension` numbers a row. */
+  /** The numbers of a scan, `dimension` a row. */
   readonly values: Int8Array | Float32Array
   /** One more bit per number, for `rescore`. */
   readonly ninth: Uint8Array
@@ -8,17 +8,15 @@ export type EncodedRows = {
   readonly scales: Float32Array
 }
 
-/** A query vector as a scan over `values` takes it. */
 export type EncodedQuery = {
   readonly values: Int8Array | Float32Array
-  /** Times the dot product, times the scale of the row (1 where rows have none): the cosine. */
+  /** Factor of a dot product: with the scale of the row (1 where rows have none) it gives the cosine. */
   readonly unit: number
 }
 
 /**
- * How unit vectors are stored and compared: `values` for a fast scan over all rows, then `rescore`,
- * which is more exact, for the few best. One codec serves all indexes of a dimension; it owns the
- * scratch memory of both steps.
+ * Stores and compares unit vectors: `values` for a fast scan over all rows, then the more exact `rescore` for the few best.
+ * One codec serves all indexes of a dimension; it owns the scratch memory of both steps.
  */
 export type Codec = {
   readonly dimension: number
@@ -28,7 +26,7 @@ export type Codec = {
   readonly usesPrefilter: boolean
   allocate(rows: number): EncodedRows
   encode(vector: Float32Array, rows: EncodedRows, row: number): void
-  /** Encodes a query; overwritten when `queriesMax` others have been encoded since. */
+  /** Encodes a query. The result is overwritten after `queriesMax` others. */
   encodeQuery(vector: Float32Array): EncodedQuery
   /** Copies a row to row `stagedRow`, from 0 to `rescoreMax - 1`, of the scratch matrix. */
   stageRow(rows: EncodedRows, row: number, stagedRow: number): void
@@ -36,13 +34,13 @@ export type Codec = {
   rescore(vector: Float32Array, count: number, cosines: Float32Array): void
 }
 
-/** Queries of one scan at most. */
+/** Most queries of one scan. */
 export const queriesMax = 8
 
 /** Rows of one `rescore`: 0.5 MB of int8 at 1,536 dimensions, which stays in the CPU cache. */
 export const rescoreMax = 320
 
-/** Rounding may carry a cosine past 1. */
+/** Limits a cosine, which rounding may carry past 1. */
 export function clampCosine(cosine: number): number {
   return Math.max(-1, Math.min(1, cosine))
 }

@@ -11,9 +11,8 @@ import { scan } from '#shared/search/vectors/scan.ts'
 const int8Max = 127
 
 /**
- * Rotated coordinates are distributed normally; they are clipped at this many standard deviations.
- * Measured on 10,000 rows: at 4 the worst score error was 0.008 (768 dimensions), at 4.8 0.002, at
- * 5.2 the top 10 lost 0.4 %.
+ * Standard deviations at which rotated coordinates, which are distributed normally, are clipped. Measured on 10,000 rows:
+ * at 4 the worst score error was 0.008 (768 dimensions), at 4.8 0.002, at 5.2 the top 10 lost 0.4 %.
  */
 const clipDeviations = 4.8
 
@@ -21,10 +20,9 @@ const clipDeviations = 4.8
 const lowDigitSteps = 254
 
 /**
- * Scalar quantization: one byte per number after a rotation that makes one step size right for all
- * rows, so that an integer dot product ranks them. A ninth bit per number stores the half of its
- * step; `rescore` reads it and halves the error (mean 0.0001; the top 10 agrees with float32 in 99 %
- * instead of 98).
+ * Scalar quantization with one byte per number. A rotation makes one step size right for all rows, so an integer dot
+ * product ranks them. A ninth bit per number stores the half of its step; `rescore` reads it and halves the error (mean
+ * 0.0001; the top 10 agrees with float32 in 99 % instead of 98).
  */
 export class Int8Codec implements Codec {
   readonly dimension: number
@@ -71,7 +69,7 @@ export class Int8Codec implements Codec {
     let bits = 0
     for (let i = 0; i < dimension; i++) {
       const number = rotated[i]!
-      // The half step it lies in. Without a branch: mispredictions would cost 10 µs a row.
+      // Without a branch: mispredictions would cost 10 µs a row.
       const half = Math.floor(Math.max(-2 * int8Max - 1, Math.min(2 * int8Max, number * steps * 2)))
       values[start + i] = (half + 1) >> 1
       bits |= (~half & 1) << (i & 7)
@@ -83,7 +81,7 @@ export class Int8Codec implements Codec {
       selfProduct += number * (half + 0.5)
     }
     if (dimension & 7) ninth[(row + 1) * ninthWidth - 1] = bits
-    // Makes a row's product with itself exact, so the same text scores 1.
+    // Makes the product of a row with itself exact, so that the same text scores 1.
     scales[row] = selfProduct > 0 ? (2 * length) / selfProduct : 0
   }
 
@@ -123,7 +121,7 @@ type StagedRows = {
   values: Int8Array
   /** Eight bytes, each 0 or 1, for every byte of `EncodedRows.ninth`. */
   ninth: Float64Array
-  /** The same buffer as `ninth`, as a scan takes it. */
+  /** The buffer of `ninth` for a scan. */
   ninthBytes: Int8Array
   scales: Float32Array
 }
@@ -138,7 +136,7 @@ function createStagedRows(dimension: number, ninthWidth: number): StagedRows {
   }
 }
 
-/** A query in two int8 digits, so that its own rounding does not show in a cosine. */
+/** A query in two int8 digits, so that its rounding does not show in a cosine. */
 type Int8Query = EncodedQuery & {
   /** The high digits. */
   values: Int8Array
@@ -149,13 +147,12 @@ type Int8Query = EncodedQuery & {
   sum: number
 }
 
-/** A query with its encoded form. */
 type KnownQuery = {
   readonly vector: Float32Array
   readonly encoded: { -readonly [Key in keyof Int8Query]: Int8Query[Key] }
 }
 
-/** Encodes queries into scratch objects, and remembers the last ones. */
+/** Encodes queries into scratch objects and keeps the last ones. */
 class QueryEncoder {
   readonly #rotate: Rotation
   readonly #rotated: Float64Array
@@ -209,32 +206,30 @@ const createKnownQuery = (dimension: number): KnownQuery => ({
   },
 })
 
-/** One search encodes its vectors once per tier and scan; comparing costs a tenth of encoding. */
+/** Whether vectors are equal. A search asks for each vector once per tier and scan; comparing costs a tenth of encoding. */
 function isSameVector(vector: Float32Array, known: Float32Array): boolean {
   for (let i = 0; i < known.length; i++) if (vector[i] !== known[i]) return false
   return true
 }
 
-/** The eight bits of every byte as eight bytes, to copy in one store; bytes 0 and 1 make no NaN. */
+/** The eight bits of every byte as eight bytes, copied in one store; bytes 0 and 1 make no NaN. */
 const bitsAsBytes = (() => {
   const bytes = Uint8Array.from({ length: 256 * 8 }, (_, i) => ((i >> 3) >> (i & 7)) & 1)
   return new Float64Array(bytes.buffer)
 })()
 
-/** Writes the rotated vector into a scratch array of the same length. */
+/** Writes a rotated vector into an array of the same length. */
 export type Rotation = (vector: Float32Array, into: Float64Array) => void
 
 const rotations = new Map<number, Rotation>()
 
 /**
- * A fixed random rotation of a vector space: lengths and angles stay, but outlier coordinates (of
- * hashed words, or the few huge ones of some models) are spread over all. One int8 step size then
- * suits every vector, so all rows have the same integer length and a dot product ranks them as the
- * cosine would, in half its time.
+ * Returns a fixed random rotation of a vector space, equal in every process. Lengths and angles stay, but outlier
+ * coordinates (of hashed words, or the few huge ones of some models) are spread over all. One int8 step size then suits
+ * every vector, and a dot product ranks rows as the cosine would, in half its time.
  *
- * Random signs and a Walsh-Hadamard transform over the largest power of two that fits, at the front
- * and, where it does not cover all coordinates, again at the back. Equal in every process. About 7 µs
- * at 1,536 dimensions.
+ * Random signs and a Walsh-Hadamard transform over the largest power of two that fits, at the front and, where it does
+ * not cover all coordinates, again at the back. About 7 µs at 1,536 dimensions.
  */
 export function rotationOf(dimension: number): Rotation {
   const known = rotations.get(dimension)
@@ -263,7 +258,7 @@ function randomSigns(size: number, seed: number): Float64Array {
   const length = 1 / Math.sqrt(size)
   let state = Math.imul(seed, 0x9e3779b9)
   return Float64Array.from({ length: size }, () => {
-    // xorshift32: any fair and reproducible generator will do.
+    // xorshift32; any fair and reproducible generator would do.
     state ^= state << 13
     state ^= state >>> 17
     state ^= state << 5
@@ -271,7 +266,7 @@ function randomSigns(size: number, seed: number): Float64Array {
   })
 }
 
-/** Walsh-Hadamard in place, two levels per pass: half the loads and stores of one level each. */
+/** Transforms in place, two levels per pass: half the loads and stores of one level each. */
 function walshHadamardTransform(values: Float64Array, from: number, size: number) {
   const end = from + size
   let step = 1

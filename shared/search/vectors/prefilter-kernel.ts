@@ -1,4 +1,4 @@
-/** The part of WebAssembly used here, which only the type library for browsers declares. */
+/** The part of WebAssembly that is used here; only the type library for browsers declares it. */
 declare const WebAssembly: {
   Module: new (bytes: Uint8Array<ArrayBuffer>) => object
   Memory: new (size: { initial: number }) => PrefilterKernel['memory']
@@ -6,10 +6,9 @@ declare const WebAssembly: {
 }
 
 /**
- * The inner loop of the prefilter as WebAssembly: JavaScript has no instruction that looks up sixteen
- * bytes at once (`i8x16.swizzle`). Rows are interleaved by sixteen, so that byte `c` of each is one
- * load; the table has, for the low and the high half of byte `c`, the contribution of each value.
- * 10,000 rows of 1,536 dimensions: 0.16 ms, where the int8 scan takes 0.45.
+ * The inner loop of the prefilter as WebAssembly: JavaScript has no instruction that looks up sixteen bytes at once
+ * (`i8x16.swizzle`). Rows are interleaved by sixteen, so that byte `c` of each is one load; the table has the contribution
+ * of each value of the low and the high half of byte `c`. 10,000 rows of 1,536 dimensions: 0.16 ms, an int8 scan 0.45.
  */
 export type PrefilterKernel = {
   memory: {
@@ -18,11 +17,10 @@ export type PrefilterKernel = {
     grow(pages: number): number
   }
   /**
-   * Sums the contributions of groups of sixteen rows, from address `at` to `end`, and writes sixteen
-   * 16-bit sums for each to `out`. The table is at addresses 0 to `tableEnd`, 32 bytes per column.
-   * Columns come in groups of `columnsPerGroup`; the contributions of one group's low halves, and
-   * those of its high halves, must not exceed 255 in total. `half` is 15: a constant would be
-   * materialised at every use, which doubles the time.
+   * Sums the contributions of groups of sixteen rows, from address `at` to `end`, and writes sixteen 16-bit sums for each to
+   * `out`. The table is at addresses 0 to `tableEnd`, 32 bytes per column. The contributions of the low halves of
+   * `columnsPerGroup` columns, and those of the high halves, must not exceed 255 in total. `half` is 15; a constant would
+   * double the time.
    */
   sums(at: number, end: number, out: number, tableEnd: number, half: 15): void
 }
@@ -65,7 +63,7 @@ const i16x8ExtendLow = simd(0x89)
 const i16x8ExtendHigh = simd(0x8a)
 const i16x8ShiftRight = simd(0x8d)
 const i16x8Add = simd(0x8e)
-/** Relaxed swizzle: undefined for indexes over 15, which do not occur. */
+/** Relaxed swizzle, undefined for indexes over 15, which do not occur. */
 const i8x16Swizzle = simd(0x100)
 
 function sumsFunctionCode(): number[] {
@@ -175,7 +173,7 @@ function unsignedLeb128(value: number): number[] {
   return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...unsignedLeb128(value >>> 7)]
 }
 
-/** As `unsignedLeb128`, with a sign bit; only for numbers from 0. */
+/** The same with a sign bit; only for numbers from 0. */
 function signedLeb128(value: number): number[] {
   return value < 0x40 ? [value] : [(value & 0x7f) | 0x80, ...signedLeb128(value >>> 7)]
 }

@@ -5,7 +5,7 @@ import {
 } from '#shared/search/vectors/prefilter-kernel.ts'
 import { queriesMax } from '#shared/search/vectors/codec.ts'
 
-/** Chunks with fewer numbers stay in the CPU cache, where comparing every row is as fast. */
+/** Numbers below which a chunk stays in the CPU cache, where comparing every row is as fast. */
 const elementsMin = 2 * 1024 * 1024
 
 /** Whether a prefilter makes the search of so many rows faster. */
@@ -14,13 +14,13 @@ export function isPrefilterUseful(rows: number, dimension: number): boolean {
 }
 
 const pageBytes = 65_536
-/** Rows whose bytes are interleaved, column by column. */
+/** Rows whose bytes are interleaved by column. */
 const rowsPerGroup = 16
 
-/** False once an allocation has failed for lack of address space: then every row is compared. */
+/** False once an allocation has failed for lack of address space; then every row is compared. */
 let canAllocate = true
 
-/** Returns null where a WebAssembly memory cannot be allocated. */
+/** Creates a prefilter; null where a WebAssembly memory cannot be allocated. */
 export function createQuantizedPrefilter(
   dimension: number,
   rowsMax: number,
@@ -39,7 +39,7 @@ function runSteps<Result>(steps: Generator<void, Result, void>): Result {
   }
 }
 
-/** Returns null where `allocate` throws a RangeError, and from then on without calling it. */
+/** Returns null where `allocate` throws a RangeError; from then on it is not called. */
 function tryAllocate<Result>(allocate: () => Result): Result | null {
   if (!canAllocate) return null
   try {
@@ -52,19 +52,19 @@ function tryAllocate<Result>(allocate: () => Result): Result | null {
 }
 
 /**
- * Scalar quantization with two bits per number, for the rows of one chunk. It fits the CPU cache
- * where the int8 rows do not, and rules out the rows that cannot be among the best.
+ * Rules out the rows of a chunk that cannot be among the best, by a scalar quantization with two bits per number, which fits
+ * the CPU cache where the int8 rows do not.
  *
- * Measured, CPU time of one ranking with and without it, medians over 200 queries: 10,000 rows of
- * 1,536 dimensions 2.7 and 4.6 ms, 50,000 rows 9.7 and 14.1 ms; 50,000 rows of 768 dimensions 5.5 and
- * 8.6 ms. It takes a fifth more memory, and loading an index takes half to three quarters longer.
+ * Measured, CPU time of one ranking with and without it, medians over 200 queries: 10,000 rows of 1,536 dimensions 2.7
+ * and 4.6 ms, 50,000 rows 9.7 and 14.1 ms; 50,000 rows of 768 dimensions 5.5 and 8.6 ms. It takes a fifth more memory, and
+ * loading an index takes half to three quarters longer.
  */
 export class QuantizedPrefilter {
   readonly #kernel: PrefilterKernel
   readonly #dimension: number
   readonly #columns: number
   readonly #tableEnd: number
-  /** The kernel's memory holds the table, the sums, and from here on the encoded rows. */
+  /** Address of the encoded rows in the kernel's memory, behind the table and the sums. */
   readonly #rowsStart: number
   readonly #quantizer: Quantizer
   #bytes: Uint8Array
@@ -94,13 +94,13 @@ export class QuantizedPrefilter {
     if (row < this.#encodedCount) this.#encodeRow(values, row)
   }
 
-  /** Encodes what is not encoded of the first `count` rows; false when memory cannot be allocated. */
+  /** Encodes the rest of the first `count` rows. @returns false when memory cannot be allocated */
   sync(values: Int8Array, count: number): boolean {
     if (count === this.#encodedCount) return true
     return runSteps(this.syncSteps(values, count))
   }
 
-  /** As `sync`, in steps of some milliseconds; the rows must not change before the last. */
+  /** Does the same in steps of some milliseconds; the rows must not change before the last. */
   *syncSteps(values: Int8Array, count: number): Generator<void, boolean, void> {
     if (count === this.#encodedCount) return true
     if (!this.#reserve(count)) return false
@@ -119,8 +119,8 @@ export class QuantizedPrefilter {
   }
 
   /**
-   * Rows of [from, to), ascending, which nearly always include the best `k`; null when they are so
-   * many that comparing every row is as fast. Only after `sync`.
+   * Selects rows of [from, to), ascending, that nearly always include the best `k`; null when they are so many that
+   * comparing every row is as fast. Only after `sync`.
    */
   candidates(query: Int8Array, from: number, to: number, k: number): Uint32Array | null {
     const { memory, sums } = this.#kernel
@@ -170,8 +170,8 @@ export class QuantizedPrefilter {
 }
 
 /**
- * Cuts the numbers of each dimension into four levels around their mean, so that a direction common
- * to all rows (some models give every text one) takes no bits.
+ * Cuts the numbers of each dimension into four levels around their mean, so that a direction common to all rows, as some
+ * models have it, takes no bits.
  */
 class Quantizer {
   readonly below: Float32Array
@@ -185,7 +185,7 @@ class Quantizer {
     this.above = new Float32Array(dimension)
   }
 
-  /** True before the first fit and whenever the rows have more than doubled since the last. */
+  /** Whether there was no fit yet, or the rows have more than doubled since. */
   needsFitting(count: number): boolean {
     return this.#fittedCount === 0 || count > 2 * this.#fittedCount
   }
@@ -225,32 +225,32 @@ class Quantizer {
 }
 
 /** The optimal four-level quantizer of a normal distribution (Lloyd-Max): its cuts and its levels. */
-export const quantizerCut = 0.98
+const quantizerCut = 0.98
 const [innerLevel, outerLevel] = [0.453, 1.51]
-/** Error of a sum of quantized products, relative to the length of the query. */
+/** Error of a sum of quantized products relative to the length of the query. */
 const quantizationNoise = 0.33
 
 /** The lookup table of a query for the two-bit codes of rows. */
 export type PrefilterTable = {
-  /** For each column, low half before high half: the contribution of each of its sixteen values. */
+  /** The contribution of each of the sixteen values of a half column, low halves before high halves. */
   readonly bytes: Uint8Array
   /** Standard deviation of the error of a row's sum. */
   readonly deviation: number
 }
 
-/** Columns of the codes: one byte for four dimensions, padded to whole groups of the kernel. */
+/** Returns the columns of the codes: one byte for four dimensions, padded to whole groups of the kernel. */
 export function columnCountOf(dimension: number): number {
   return Math.ceil(dimension / (4 * columnsPerGroup)) * columnsPerGroup
 }
 
-/** The table of a query, overwritten when `queriesMax` others have been asked for since. */
+/** Returns the table of a query. It is overwritten after `queriesMax` others. */
 export function prefilterTableOf(query: Int8Array): PrefilterTable {
   let known = tablesByDimension.get(query.length)
   if (!known) {
     known = { tables: [], next: 0 }
     tablesByDimension.set(query.length, known)
   }
-  // Every chunk of every tier is searched with the same queries.
+  // The chunks of all tiers are searched with the same queries.
   for (const one of known.tables) if (isSameQuery(query, one.padded)) return one
   const table = (known.tables[known.next] ??= createTable(query.length))
   known.next = (known.next + 1) % queriesMax
@@ -280,13 +280,13 @@ function fillTable(table: KnownTable, query: Int8Array) {
   table.deviation = Math.max(1, (quantizationNoise * Math.sqrt(length)) / step)
 }
 
-/** `padded` may be longer. */
+/** Whether a padded query is this one. */
 function isSameQuery(query: Int8Array, padded: Int8Array): boolean {
   for (let i = 0; i < query.length; i++) if (query[i] !== padded[i]) return false
   return true
 }
 
-/** The finest step with which the sum of no group of halves exceeds a byte. */
+/** Returns the finest step with which the sum of no group of halves exceeds a byte. */
 function quantizationStep(query: Int8Array): number {
   const members = 4 * columnsPerGroup
   let max = 0
@@ -313,8 +313,8 @@ function writeHalfColumn(words: Int32Array, half: number, one: number, other: nu
 }
 
 /**
- * The contribution of each of the four codes for a number of the query, a byte each. Shifted so that
- * the least is 0 and all are unsigned; the shift is equal for all rows.
+ * Returns the contribution of each of the four codes for a number of the query, a byte each, shifted so that the least is
+ * 0. The shift is equal for all rows.
  */
 function levelContributions(number: number): number {
   const magnitude = Math.abs(number)
@@ -332,19 +332,18 @@ const shift = 4
 const histogram = new Uint32Array(bins)
 
 /**
- * A row is selected when its quantized sum is at most this many deviations below the true sum of the
- * last row wanted. Measured with four kinds of vectors (scripts/lab/bench/image.ts): 99 % of the true
- * best ten are selected.
+ * Deviations by which the quantized sum of a selected row may be below the true sum of the last row wanted. Measured with
+ * four kinds of vectors: 99 % of the true best ten are selected.
  */
 const marginDeviations = 1
-/** Comparing selected rows costs about three times as much per row as scanning all. */
+/** Share of selected rows beyond which scanning all is faster: a selected row costs three times as much. */
 const selectedShareMax = 1 / 4
 
 /**
- * The positions whose sums are among the best `k` or may be within the error, each plus `offset`,
- * ascending; null when they are more than a quarter of all.
+ * Returns the positions whose sums are among the best `k` or may be within the error, each plus `offset`, ascending; null
+ * when they are more than a quarter of all.
  *
- * @param deviation By how much sums are off: one standard deviation, above 0.
+ * @param deviation standard deviation of the error of a sum, above 0
  */
 export function selectAboveThreshold(
   sums: Uint16Array,
@@ -365,8 +364,8 @@ export function selectAboveThreshold(
 }
 
 /**
- * The best of many noisy sums are overestimated (regression to the mean), so the true sum of the last
- * row wanted is estimated nearer to the mean; a row with that true sum may have a lower noisy one.
+ * Estimates the true sum of the last row wanted, nearer to the mean than its noisy one (the best of many noisy sums are
+ * overestimated), less the margin.
  */
 function selectionThreshold(sums: Uint16Array, k: number, deviation: number): number {
   histogram.fill(0)

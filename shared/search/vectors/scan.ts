@@ -1,6 +1,6 @@
 import { exactSearch, MetricKind } from 'usearch'
 
-/** Other requests need the cores; with 10,000 rows of int8 two threads were no faster. */
+/** Threads of a scan: other requests need the cores, and two were no faster with 10,000 rows of int8. */
 const threads = 1
 
 export type ScanResult = {
@@ -13,12 +13,11 @@ export type ScanResult = {
 export const emptyResult: ScanResult = { rows: new Uint32Array(0), dots: new Float32Array(0) }
 
 /**
- * Brute-force top-k: the `k` rows with the largest dot product with the query among the first
- * `count` rows of a matrix, fewer when there are fewer. `values` and `query` are of one type and each
- * begins its ArrayBuffer.
+ * Finds the `k` rows with the largest dot product with the query among the first `count` rows of a matrix, by brute
+ * force. `values` and `query` are of one type and each begins its ArrayBuffer.
  *
- * @throws RangeError when either is a view into the middle of a buffer: usearch 2.26 ignores
- *   `byteOffset` and would silently read other rows.
+ * @throws RangeError when either is a view into the middle of a buffer: usearch 2.26 ignores `byteOffset` and would
+ *   silently read other rows
  */
 export function scan(
   values: Int8Array | Float32Array,
@@ -29,7 +28,7 @@ export function scan(
   return scanMatrix(values, count, query, query.length, k)[0]!
 }
 
-/** As `scan` for several queries of one length, in one pass that reads every row once. */
+/** Scans for several queries of one length, in one pass that reads every row once. */
 export function scanForAll(
   values: Int8Array | Float32Array,
   count: number,
@@ -46,7 +45,7 @@ export function scanForAll(
   return scanMatrix(values, count, matrix, dimension, k)
 }
 
-/** One result for each row of `queries`. */
+/** Returns one result for each row of `queries`. */
 function scanMatrix(
   values: Int8Array | Float32Array,
   count: number,
@@ -78,7 +77,7 @@ function scanMatrix(
   }))
 }
 
-/** The low words of little-endian 64-bit keys: reading them as BigInt allocates one object each. */
+/** Reads the low words of little-endian 64-bit keys: a BigInt would allocate an object each. */
 function rowsFromKeys(keys: BigUint64Array): Uint32Array {
   const words = new Uint32Array(keys.buffer, keys.byteOffset, keys.length * 2)
   const rows = new Uint32Array(keys.length)
@@ -86,7 +85,7 @@ function rowsFromKeys(keys: BigUint64Array): Uint32Array {
   return rows
 }
 
-/** usearch returns distances, `1 - dot`; converted in place. */
+/** Converts the distances of usearch, `1 - dot`, in place. */
 function dotsFromDistances(distances: Float32Array): Float32Array {
   for (let i = 0; i < distances.length; i++) distances[i] = 1 - distances[i]!
   return distances

@@ -6,19 +6,19 @@ import {
   type QuantizedPrefilter,
 } from '#shared/search/vectors/quantized-prefilter.ts'
 
-/** Consecutive rows of a matrix in their own buffers, as a scan reads from the start of one. */
+/** Consecutive rows of a matrix in buffers of their own: a scan reads from the start of a buffer. */
 export type VectorChunk = {
   rows: EncodedRows
   count: number
   capacity: number
-  /** Null while the chunk is small, and where no memory for it could be allocated. */
+  /** Null while the chunk is small, and where no memory could be allocated. */
   prefilter: QuantizedPrefilter | null
   /** Whether some row is not of zeros alone; undefined until it is asked for after a change. */
   isFilled: boolean | undefined
 }
 
 /**
- * 6 MB of int8 at 1,536 dimensions. Measured for the best 200 of 10,000 rows: chunks of 4,096 rows
+ * Most rows of a chunk: 6 MB of int8 at 1,536 dimensions. Measured for the best 200 of 10,000 rows: chunks of 4,096 rows
  * cost 8 % more time than a single one, of 1,024 rows 70 % more.
  */
 export const chunkRowsMax = 4_096
@@ -42,11 +42,11 @@ export function chunkBytes({ rows, prefilter }: VectorChunk): number {
   return columnNames.reduce((sum, column) => sum + rows[column].byteLength, prefilter?.bytes ?? 0)
 }
 
-/** The prefilter of a chunk, up to date, or null where it has none. */
+/** Returns the prefilter of a chunk, up to date, or null where it has none. */
 export const prefilterOf = (codec: Codec, chunk: VectorChunk): QuantizedPrefilter | null =>
   runAtOnce(prefilterSteps(codec, chunk))
 
-/** As `prefilterOf`, in steps of some milliseconds; the chunk must not change before the last. */
+/** Does the same in steps of some milliseconds; the chunk must not change before the last. */
 export function* prefilterSteps(
   codec: Codec,
   chunk: VectorChunk,
@@ -57,7 +57,7 @@ export function* prefilterSteps(
   return chunk.prefilter
 }
 
-/** False where the chunk is too small for a prefilter. */
+/** Creates a prefilter where there is none. @returns false where the chunk is too small for one */
 function ensurePrefilter(codec: Codec, chunk: VectorChunk): boolean {
   if (!codec.usesPrefilter || !isPrefilterUseful(chunk.count, codec.dimension)) return false
   chunk.prefilter ??= createQuantizedPrefilter(codec.dimension, chunkRowsMax)
@@ -72,7 +72,6 @@ export function isFilled(chunk: VectorChunk): boolean {
     scales.length === 0 || scales.subarray(0, chunk.count).some(scale => scale !== 0))
 }
 
-/** Replaces the vector of a row. */
 export function replaceRow(codec: Codec, chunk: VectorChunk, row: number, vector: Float32Array) {
   const { rows, prefilter } = chunk
   codec.encode(vector, rows, row)
@@ -91,10 +90,10 @@ export function copyRow(codec: Codec, from: ChunkRow, to: ChunkRow) {
 }
 
 /**
- * Inserts vectors between the rows of a chunk. `positions` are row numbers before the insertion,
- * ascending; `count` appends. The chunk may exceed `chunkRowsMax`: the caller splits it.
+ * Inserts vectors between the rows of a chunk. `positions` are row numbers before the insertion, ascending; `count`
+ * appends. The chunk may exceed `chunkRowsMax`: the caller splits it.
  */
-export function insertRows(
+function insertRows(
   codec: Codec,
   chunk: VectorChunk,
   positions: readonly number[],
@@ -137,16 +136,16 @@ export function removeRows(codec: Codec, chunk: VectorChunk, rows: readonly numb
   }
 }
 
-/** Rows `from` to `to` of a chunk as a new chunk without spare capacity. */
-export function copyChunk(codec: Codec, chunk: VectorChunk, from: number, to: number): VectorChunk {
+/** Copies rows `from` to `to` of a chunk into a new chunk without spare capacity. */
+function copyChunk(codec: Codec, chunk: VectorChunk, from: number, to: number): VectorChunk {
   const copy = createVectorChunk(codec, to - from)
   copyRows(codec, chunk, from, to, copy, 0)
   copy.count = to - from
   return copy
 }
 
-/** A new chunk with the rows of two. */
-export function joinChunks(codec: Codec, first: VectorChunk, second: VectorChunk): VectorChunk {
+/** Copies the rows of two chunks into a new one. */
+function joinChunks(codec: Codec, first: VectorChunk, second: VectorChunk): VectorChunk {
   const chunk = createVectorChunk(codec, first.count + second.count)
   copyRows(codec, first, 0, first.count, chunk, 0)
   copyRows(codec, second, 0, second.count, chunk, first.count)
@@ -218,7 +217,7 @@ export function insertAndSplit(
   )
 }
 
-/** Joins neighbours that removals left nearly empty, as every chunk costs a scan of its own. */
+/** Joins neighbours that removals have nearly emptied: every chunk costs a scan of its own. */
 export function mergeSmallChunks(codec: Codec, chunks: readonly VectorChunk[]): VectorChunk[] {
   const merged: VectorChunk[] = []
   for (const chunk of chunks) {

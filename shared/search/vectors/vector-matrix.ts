@@ -9,8 +9,9 @@ import {
   prefilterOf,
   prefilterSteps,
   type VectorChunk,
+  insertAndSplit,
+  mergeSmallChunks,
 } from '#shared/search/vectors/vector-chunk.ts'
-import { insertAndSplit, mergeSmallChunks } from '#shared/search/vectors/vector-chunk.ts'
 import {
   bestRows,
   bestRowsForAll,
@@ -25,22 +26,21 @@ import {
   type EncodedQuery,
 } from '#shared/search/vectors/codec.ts'
 
-/** Rows, best first, and their cosines. */
+/** Rows and their cosines, best first. */
 export type NearestRows = { rows: Uint32Array; cosines: Float32Array }
 
 /**
- * Rows found beyond the `k` asked for: approximate cosines have a mean error of 0.0003 and the
- * prefilter may miss rows near the cut, so the best `k` are chosen among more.
+ * Rows found beyond the `k` asked for: approximate cosines have a mean error of 0.0003, and the prefilter may miss rows
+ * near the cut.
  */
 const overfetch = 40
 
-/** Best rows whose cosines are rescored, at 0.6 µs each; the others stay approximate. */
+/** Best rows whose cosines are rescored, at 0.6 µs each. */
 const rescoreCount = 64
 
 /**
- * A matrix of unit vectors, row after row, with exact scans over any range of rows. Rows are stored
- * in chunks: growing, inserting and removing move a few megabytes at most, and no buffer is more
- * than twice as large as its rows.
+ * A matrix of unit vectors with exact scans over any range of rows. Rows are stored in chunks: growing, inserting and
+ * removing move a few megabytes at most, and no buffer is more than twice as large as its rows.
  */
 export class VectorMatrix {
   readonly #codec: Codec
@@ -60,7 +60,7 @@ export class VectorMatrix {
     return this.#chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0)
   }
 
-  /** @param positions Row numbers before the insertion, ascending; `count` appends. */
+  /** @param positions row numbers before the insertion, ascending; `count` appends */
   insert(positions: readonly number[], vectors: readonly Float32Array[]) {
     const codec = this.#codec
     if (this.#chunks.length === 0) this.#replaceChunks([createVectorChunk(codec, 0)])
@@ -93,7 +93,7 @@ export class VectorMatrix {
     )
   }
 
-  /** @param rows Ascending, each once. */
+  /** @param rows ascending, each once */
   remove(rows: readonly number[]) {
     const codec = this.#codec
     let done = 0
@@ -108,7 +108,7 @@ export class VectorMatrix {
     this.#replaceChunks(mergeSmallChunks(codec, this.#chunks))
   }
 
-  /** The best `k` rows of [first, end), best first; of equals the later one first. */
+  /** Finds the best `k` rows of [first, end), best first; of equals the later one first. */
   nearest(vector: Float32Array, k: number, first: number, end: number): NearestRows {
     const searchCount = Math.min(end - first, k + overfetch)
     if (k <= 0 || searchCount <= 0)
@@ -122,8 +122,8 @@ export class VectorMatrix {
   }
 
   /**
-   * For each vector the best `k` rows of [first, end) by approximate cosine, best first; up to
-   * `queriesMax` vectors are compared in one pass.
+   * Finds for each vector the best `k` rows of [first, end) by approximate cosine, best first. Up to `queriesMax` vectors
+   * are compared in one pass.
    */
   approximateNearest(
     vectors: readonly Float32Array[],
@@ -134,7 +134,7 @@ export class VectorMatrix {
     return runAtOnce(this.approximateNearestSteps(vectors, k, first, end))
   }
 
-  /** As `approximateNearest`, in steps of a chunk; nothing may change before the last. */
+  /** Does the same in steps of a chunk; nothing may change before the last. */
   *approximateNearestSteps(
     vectors: readonly Float32Array[],
     k: number,
@@ -155,7 +155,7 @@ export class VectorMatrix {
     return found
   }
 
-  /** Cosines of some rows, in their order, with a mean error of 0.0003. */
+  /** Returns cosines of some rows, in their order, with a mean error of 0.0003. */
   approximateCosines(vector: Float32Array, rows: ArrayLike<number>): Float32Array {
     const query = this.#codec.encodeQuery(vector)
     const rowAt = (index: number) => {
@@ -165,7 +165,7 @@ export class VectorMatrix {
     return this.#toCosines(rows, dotProducts(this.#codec, rows.length, rowAt, query), query.unit)
   }
 
-  /** Rescored cosines of some rows, in their order. */
+  /** Returns rescored cosines of some rows, in their order. */
   cosines(vector: Float32Array, rows: ArrayLike<number>): Float32Array {
     const codec = this.#codec
     const cosines = new Float32Array(rows.length)
@@ -181,7 +181,7 @@ export class VectorMatrix {
     return cosines
   }
 
-  /** The dear part of `trim`, in steps of some milliseconds; nothing may change before the last. */
+  /** Does the expensive part of `trim` in steps of some milliseconds; nothing may change before the last. */
   *trimSteps(): Generator<void, void, void> {
     for (const chunk of this.#chunks) {
       resizeChunk(this.#codec, chunk, chunk.count)
@@ -241,13 +241,13 @@ export class VectorMatrix {
   }
 }
 
-/** Other searches encode their queries between two steps. */
+/** Copies a query: other searches encode theirs between two steps. */
 const copyQuery = ({ values, unit }: EncodedQuery): EncodedQuery => ({
   values: values.slice(),
   unit,
 })
 
-/** The best `k`, best first; of equals the later row first. */
+/** Returns the best `k`, best first; of equals the later row first. */
 function sortByCosine(rows: Uint32Array, cosines: Float32Array, k: number): NearestRows {
   const order = Array.from(rows.keys())
   order.sort((a, b) => cosines[b]! - cosines[a]! || rows[b]! - rows[a]!)

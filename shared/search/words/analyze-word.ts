@@ -11,13 +11,13 @@ export type WordAnalysis = {
   readonly terms: readonly string[]
   /** Terms to add when the whole text is in another language than English. */
   readonly foreignRoots: readonly string[]
-  /** Function words of English count -1, those of other languages 1. */
+  /** -1 for function words of English, 1 for those of other languages. */
   readonly foreignScore: number
 }
 
 type AnalysisDraft = { terms: string[]; foreignRoots: string[]; foreignScore: number }
 
-/** Longer words are machine output; only their beginning is indexed. */
+/** Characters of a word that are indexed; longer words are machine output. */
 const wordLengthMax = 64
 
 const wordCharacters = /[\p{L}\p{N}\p{M}]+/gu
@@ -68,7 +68,7 @@ function addTerms(text: string, draft: AnalysisDraft) {
   if (words.length > 1) addIdentifier(text, words, draft)
 }
 
-/** Adds addresses, versions and snake_case as a whole; "follow-up" as "followup". */
+/** Adds addresses, versions and snake_case as a whole, and "follow-up" as "followup". */
 function addIdentifier(text: string, words: readonly string[], draft: AnalysisDraft) {
   if (text.length > wordLengthMax || !identifierPattern.test(text)) return
   if (/[\d_@.:#]/.test(text)) draft.terms.push(foldText(text))
@@ -96,12 +96,12 @@ function addWord(word: string, draft: AnalysisDraft) {
   for (const part of splitMixedWord(word)) draft.terms.push(stemOf(part))
 }
 
-/** Acronyms that are spelt like stop words. */
+/** Whether a word is an acronym that is spelt like a stop word. */
 function isAcronym(word: string): boolean {
   return word === 'IT' || word === 'US' || word === 'WHO'
 }
 
-/** Words inside camelCase; letters and digits of 10km, B12, 3rd. */
+/** Returns the words of camelCase, and the letters and digits of 10km, B12, 3rd. */
 function splitMixedWord(word: string): string[] {
   const mixed = /^(?:(\d+)(\p{L}+)|(\p{L}+)(\d+))$/u.exec(word)
   if (mixed)

@@ -23,25 +23,22 @@ export function isMarkerTerm(term: string): boolean {
   )
 }
 
-/** Nearly all runs of characters repeat. About 10 MB when full. */
+/** Analyses of runs of characters, nearly all of which repeat. About 10 MB when full. */
 const analysisCache = new Map<string, WordAnalysis>()
 const analysisCacheMax = 50_000
-/** Longer runs are sentences of scripts without spaces or machine output, and hardly repeat. */
+/** Characters beyond which a run hardly repeats: a sentence without spaces, or machine output. */
 const cachedLengthMax = 32
-/** Longer runs are analyzed in parts: some patterns take quadratic time. */
+/** Characters beyond which a run is analyzed in parts: some patterns take quadratic time. */
 const runLengthMax = 1_000
 
-/** Characters of a step: about 1 ms where no word was met before. */
+/** Characters of a step: about 1 ms for new words. */
 const stepLength = 1_000
 
 /**
- * Index terms of a text in any script, with repetitions: stems of English words without stop
- * words, numbers as digits, identifiers, addresses and versions whole and in parts, pairs of
- * characters where a script has no spaces, and the marker terms. Used for texts and queries alike.
- * Characters that are not shown do not count; a word with joiners has the terms of its parts and of the whole,
- * since many write it without them. Never throws.
- *
- * The speaker prefix of a turn yields a marker only: as a word it would match all turns of a speaker.
+ * Returns the index terms of a text or query in any script, with repetitions: stems of English words without stop words,
+ * numbers as digits, identifiers, addresses and versions whole and in parts, pairs of characters where a script has no
+ * spaces, and marker terms. Invisible characters do not count; a word with joiners has the terms of its parts and of the
+ * whole. The speaker prefix of a turn yields a marker only: as a word it would match all turns of a speaker. Never throws.
  */
 export function termsOf(text: string): string[] {
   const terms = runAtOnce(partTermsInSteps(text))
@@ -52,8 +49,8 @@ export function termsOf(text: string): string[] {
 }
 
 /**
- * As `termsOf`, but of a word with joiners its parts alone, by which vectors of the built-in embedder are made; in steps
- * of some milliseconds, for texts of any length.
+ * Returns the same terms in steps of some milliseconds, but of a word with joiners those of its parts alone: vectors of the
+ * built-in embedder are made of these.
  */
 export function* partTermsInSteps(given: string): Steps<string[]> {
   const text = withoutInvisible(given)
@@ -90,7 +87,7 @@ export function* partTermsInSteps(given: string): Steps<string[]> {
   return terms
 }
 
-/** "May" with a capital inside a sentence is no auxiliary verb, which is a stop word. */
+/** Whether a word is "May" with a capital inside a sentence, and not the auxiliary verb, a stop word. */
 const isMonthOfMay = (text: string, start: number, end: number): boolean =>
   end - start <= 4 && /^May[.,?!]?$/.test(text.slice(start, end))
 
@@ -102,8 +99,8 @@ const timePattern =
 const speakerPrefixPattern = /^\s*(?:\[([^\]\n:]{1,40})\]:?|(\p{L}[^\n:[\]]{0,39}):)\s/u
 
 /**
- * The speaker prefix of a text as in chat logs, `Caroline: …` or `[Caroline] …`: up to three words,
- * each with a capital where the script has them. `length` is that of the prefix.
+ * Parses the speaker prefix of a text as in chat logs, `Caroline: …` or `[Caroline] …`: up to three words, each with a
+ * capital where the script has them. `length` is that of the prefix.
  */
 export function parseSpeakerPrefix(text: string): { names: string[]; length: number } | undefined {
   if (!text.includes(':') && !text.includes('[')) return undefined

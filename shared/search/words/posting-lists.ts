@@ -3,27 +3,27 @@ import { ensureCapacity } from '#shared/search/columns/column.ts'
 /** The new number of a slot that is left out. */
 export const removedSlot = 0xffffffff
 
-/** Unpacked postings take 9 bytes, packed ones 2: this many may wait, plus a share of the packed. */
+/** Unpacked postings that may wait, plus a share of the packed: they take 9 bytes, packed ones 2. */
 const recentMin = 4_096
 const recentShare = 1 / 4
 
-/** Postings of one step of packing: about a millisecond. */
+/** Postings that are packed in one step of a millisecond. */
 const stepPostings = 20_000
 
-/** Scratch of `#repack`, shared by all instances; a step does not depend on the content of the last. */
+/** Scratch of `#repack` for all instances: a step does not depend on the last. */
 const scratchPostings = createPostings()
 
 /**
- * The inverted index: one list of postings per term, terms numbered from 0. Postings are appended
- * unpacked, as linked lists, and packed together when enough have come.
+ * One list of postings per term, terms numbered from 0. Postings are appended unpacked, as linked lists, and packed
+ * together once they are many.
  */
 export class PostingLists {
-  /** Packed postings of term t: bytes starts[t] to starts[t + 1]. */
+  /** Packed postings; those of term t are bytes starts[t] to starts[t + 1]. */
   #packed = new Uint8Array(0)
   #starts = new Uint32Array(1)
   #packedCount = 0
 
-  /** Number of a term's newest unpacked posting, and per posting of the one before; from 1, 0 for none. */
+  /** Numbers from 1, 0 for none: of the newest unpacked posting of a term, and of the one before each. */
   #latest = new Uint32Array(0)
   #previous = new Uint32Array(0)
   #slots = new Uint32Array(0)
@@ -63,7 +63,7 @@ export class PostingLists {
     this.#counts[term]!++
   }
 
-  /** Number of slots with the term. */
+  /** Returns the number of slots with a term. */
   count(term: number): number {
     return this.#counts[term]!
   }
@@ -88,7 +88,7 @@ export class PostingLists {
     reversePostings(postings, packedCount)
   }
 
-  /** True when there are enough unpacked postings for `pack` to pay. */
+  /** Whether unpacked postings are so many that `pack` pays. */
   get needsPacking(): boolean {
     return this.#recentCount > recentMin + this.#packedCount * recentShare
   }
@@ -97,21 +97,21 @@ export class PostingLists {
     return this.#recentCount > 0
   }
 
-  /** Packs all postings: fewer bytes, same content. */
+  /** Packs all postings. */
   pack() {
     this.#repack()
   }
 
-  /** As `pack`, in steps of some milliseconds at most. Nothing may be read or added before the last. */
+  /** Does the same in steps of some milliseconds. Nothing may be read or added before the last. */
   packSteps(): Generator<void, unknown, void> {
     return this.#repackSteps()
   }
 
   /**
-   * Gives slots new numbers in the same order, and leaves out those numbered `removedSlot`. Terms
-   * without slots are left out too, the others are numbered from 0.
+   * Gives slots new numbers in the same order, without those numbered `removedSlot`. Terms with slots are numbered from 0,
+   * the others are left out.
    *
-   * @returns the former numbers of the remaining terms.
+   * @returns the former numbers of the remaining terms
    */
   renumber(numberOf: (slot: number) => number): Uint32Array {
     return this.#repack(numberOf)
@@ -173,7 +173,7 @@ export class PostingLists {
   }
 }
 
-/** Puts postings from `from` on, which were read newest first, into ascending order. */
+/** Reverses the postings from `from` on, which were read newest first. */
 function reversePostings({ slots, frequencies, count }: Postings, from: number) {
   for (let a = from, b = count - 1; a < b; a++, b--) {
     const slot = slots[a]!
@@ -199,18 +199,18 @@ function renumberPostings(postings: Postings, numberOf: (slot: number) => number
 /** The slots that contain a term, ascending, and its frequency in each. */
 export type Postings = { slots: Uint32Array; frequencies: Uint8Array; count: number }
 
-/** Largest stored frequency of a term in a text; BM25 is saturated long before. */
-export const frequencyMax = 255
+/** Largest stored frequency of a term in a text; BM25 is saturated before. */
+const frequencyMax = 255
 
 /** Most bytes of one packed posting. */
-export const postingBytesMax = 6
+const postingBytesMax = 6
 
 export function createPostings(): Postings {
   return { slots: new Uint32Array(0), frequencies: new Uint8Array(0), count: 0 }
 }
 
 /** Appends a posting. */
-export function pushPosting(postings: Postings, slot: number, frequency: number) {
+function pushPosting(postings: Postings, slot: number, frequency: number) {
   postings.slots = ensureCapacity(postings.slots, postings.count + 1)
   postings.frequencies = ensureCapacity(postings.frequencies, postings.count + 1)
   postings.slots[postings.count] = slot
@@ -219,11 +219,11 @@ export function pushPosting(postings: Postings, slot: number, frequency: number)
 }
 
 /**
- * Packs a list of ascending slots into `bytes` from `start` on, and returns the end. A posting is
- * the delta to the slot before as a varint (7 bits a byte), whose lowest bit is set when a byte with
- * a frequency above 1 follows. About 1.6 bytes a posting.
+ * Packs a list of ascending slots into `bytes` from `start` on, and returns the end. A posting is the delta to the slot
+ * before as a varint (7 bits a byte), whose lowest bit says that a byte with a frequency above 1 follows. About 1.6 bytes
+ * a posting.
  */
-export function writePostings(bytes: Uint8Array, start: number, postings: Postings): number {
+function writePostings(bytes: Uint8Array, start: number, postings: Postings): number {
   let end = start
   let previousSlot = 0
   for (let i = 0; i < postings.count; i++) {
@@ -239,7 +239,7 @@ export function writePostings(bytes: Uint8Array, start: number, postings: Postin
 }
 
 /** Unpacks the list between `start` and `end` into `postings`, replacing its content. */
-export function readPostings(bytes: Uint8Array, start: number, end: number, postings: Postings) {
+function readPostings(bytes: Uint8Array, start: number, end: number, postings: Postings) {
   // A posting takes a byte or more, so this capacity suffices.
   postings.slots = ensureCapacity(postings.slots, end - start)
   postings.frequencies = ensureCapacity(postings.frequencies, end - start)

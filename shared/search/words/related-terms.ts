@@ -6,7 +6,7 @@ import { termsOf } from '#shared/search/words/index-terms.ts'
 export type RelatedTerm = { term: string; /** Above 0 to 1. */ weight: number }
 
 /**
- * Measured on the tuned split of the evaluation (scripts/lab/bench/recall-quality.ts): with all at 1 the
+ * Measured on the tuned split of the evaluation (`npm run bench -- recall`): with all at 1 the
  * recall is equal, but more unrelated rows are returned.
  */
 const weights = { same: 1, kind: 0.5, example: 0.8, near: 0.6 }
@@ -18,9 +18,9 @@ const tables = buildTables()
 let isBuilt = false
 
 /**
- * Terms whose texts often answer a query with this one, highest weight first: synonyms, hyponyms and
- * hypernyms ("instrument" and "cello"), words of one scene ("wedding" and "honeymoon"). Empty for
- * most words. The first call builds what `buildRelatedTerms` has left.
+ * Returns terms whose texts often answer a query with this one, highest weight first: synonyms, hyponyms and hypernyms
+ * ("instrument" and "cello"), words of one scene ("wedding" and "honeymoon"). None for most words. The first call builds
+ * the rest of the tables.
  */
 export function relatedTerms(term: string): readonly RelatedTerm[] {
   const known = relatedByTerm.get(term)
@@ -35,7 +35,7 @@ export function relatedTerms(term: string): readonly RelatedTerm[] {
   return related
 }
 
-/** Builds the tables in steps, so that no search waits for them: they take 0.2 s of CPU, most of it for stems. */
+/** Builds the tables in steps, so that no search waits for them: 0.2 s of CPU, most of it for stems. */
 export function* buildRelatedTerms(): Generator<void, void> {
   // `yield*` would end the tables when this generator is not run to its end.
   while (!tables.next().done) yield
@@ -59,7 +59,7 @@ function* buildTables(): Generator<void, void> {
   isBuilt = true
 }
 
-/** The tables list the closest words first. */
+/** Relates the first word to the others; the closest come first. */
 function addSynonyms([head, ...others]: string[]): void {
   for (const [i, other] of others.entries()) {
     const weight = weights.same * Math.max(0.5, 1 - 0.12 * i)
@@ -88,6 +88,6 @@ function addRelation(one: string, other: string, weight: number): void {
   else if (weight > (known.get(other) ?? 0)) known.set(other, weight)
 }
 
-/** The first term of each word: a compound is not needed in the tables. */
+/** Returns the first term of each word: the tables need no compounds. */
 const stemsOf = (words: string): string[] =>
   words.split(' ').flatMap(word => termsOf(word).slice(0, 1))

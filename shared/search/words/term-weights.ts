@@ -6,9 +6,9 @@ for (const [weight, terms] of Object.entries(weights)) {
 }
 
 /**
- * Weight of a term by its frequency in general language, 0.1 for "get" to 1 for "trombone": a small
- * vault has too few texts for an idf. The table was derived from the order of the o200k_base
- * vocabulary, which approximates the frequency in web texts.
+ * Returns the weight of a term by its frequency in general language, 0.1 for "get" to 1 for "trombone": a small vault has too
+ * few texts for an idf. The table was derived from the order of the o200k_base vocabulary, which approximates the
+ * frequency in web texts.
  */
 export function termWeight(term: string): number {
   // Roots of inflected words and single ideographs accompany more specific terms.
@@ -18,6 +18,4 @@ export function termWeight(term: string): number {
 }
 
 /** Whether a term is in the table of common words, and so is not misspelt. */
-export function isCommonWord(term: string): boolean {
-  return weightByTerm.has(term)
-}
+export const isCommonWord = (term: string): boolean => weightByTerm.has(term)

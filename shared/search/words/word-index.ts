@@ -1,10 +1,9 @@
 import { ensureCapacity, selectRows, trimToLength } from '#shared/search/columns/column.ts'
 import { writeHash64 } from '#shared/search/columns/text-hash.ts'
 import { KeyTable } from '#shared/search/columns/key-table.ts'
-import { PostingLists, removedSlot } from '#shared/search/words/posting-lists.ts'
-import { createPostings } from '#shared/search/words/posting-lists.ts'
+import { PostingLists, removedSlot, createPostings } from '#shared/search/words/posting-lists.ts'
 
-/** What a search uses of the word index of a tier. */
+/** The part of a word index that a search uses. */
 export type ReadonlyWordIndex = Pick<
   WordIndex,
   'count' | 'meanLength' | 'documentFrequency' | 'scoreRows'
@@ -21,7 +20,7 @@ export type WordIndexOptions = {
   k1?: number
   /** BM25's length normalisation: 0 none, 1 full. */
   b?: number
-  /** Packs nothing before the first `trim` or `packSteps`: while an index is loaded. */
+  /** Packs nothing before the first `trim` or `packSteps`; for loading. */
   packLater?: boolean
 }
 
@@ -36,10 +35,7 @@ const scratchHash = new Uint32Array(2)
 let matchingOffsets = new Uint32Array(0)
 let matchingCount = 0
 
-/**
- * An inverted index with BM25 over the texts of a tier. A slot stands for one text and never for
- * another. The vocabulary stores a 64-bit hash of each term, no strings.
- */
+/** An inverted index with BM25 over the texts of a tier, one per slot. Of terms it stores 64-bit hashes, no strings. */
 export class WordIndex {
   readonly #termsOf: (text: string) => string[]
   readonly #rowBySlot: () => Uint32Array
@@ -70,7 +66,7 @@ export class WordIndex {
     return this.#count
   }
 
-  /** Mean length of a row in terms, repetitions counted; 0 when there are no rows. */
+  /** Mean length of a row in terms, with repetitions; 0 when there are no rows. */
   get meanLength(): number {
     return this.#count > 0 ? this.#totalLength / this.#count : 0
   }
@@ -96,12 +92,10 @@ export class WordIndex {
   }
 
   /**
-   * Writes for each row of [first, end) the sum over the terms of weight times BM25 saturation;
-   * the caller multiplies the idf into the weights.
+   * Writes for each row of [first, end) the sum over the terms of weight times BM25 saturation. Weights include the idf.
    *
-   * @param sums By distance from the first row; all 0 before.
-   * @returns the distances from the first row whose sums are not 0, each once, in no order.
-   *   Overwritten by the next call on any instance.
+   * @param sums by distance from the first row; all 0 before
+   * @returns distances from the first row with a sum, each once, in no order; overwritten by the next call on any instance
    */
   scoreRows(
     terms: readonly WeightedTerm[],
@@ -162,7 +156,7 @@ export class WordIndex {
     this.#count++
   }
 
-  /** Keeps only these slots, ascending, and numbers them from 0. */
+  /** Keeps these slots only, ascending, and numbers them from 0. */
   pick(slots: Uint32Array) {
     const numbers = new Uint32Array(this.#slotCount).fill(removedSlot)
     for (let i = 0; i < slots.length; i++) numbers[slots[i]!] = i

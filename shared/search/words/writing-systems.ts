@@ -1,9 +1,3 @@
-/**
- * Terms of scripts other than Latin. Scripts without spaces yield character bigrams; inflected
- * languages yield the word and a short root that ends in `*`, so that other forms match and the exact
- * form scores more.
- */
-
 const letterFolds: Record<string, string> = {
   ß: 'ss',
   æ: 'ae',
@@ -27,10 +21,7 @@ const foldedLetters = new RegExp(`[${Object.keys(letterFolds).join('')}]`, 'g')
 /** Combining marks that are removed; vowel signs of Indic and Thai script stay. */
 const diacritics = /[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]/g
 
-/**
- * Folds compatibility forms, case, accents and the variants of Arabic letters. ASCII only changes its
- * case.
- */
+/** Folds compatibility forms, case, accents and the variants of Arabic letters. */
 export function foldText(text: string): string {
   // oxlint-disable-next-line no-control-regex -- tests for ASCII
   if (/^[\x00-\x7f]*$/.test(text)) return text.toLowerCase()
@@ -49,7 +40,7 @@ const unspacedRuns =
   /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u30fc\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}\p{M}]+|[^\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u30fc\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}]+/gu
 const ideograph = /\p{sc=Han}/u
 
-/** Pairs of neighbouring characters, and single ideographs, of a folded word. */
+/** Returns the pairs of neighbouring characters, and the single ideographs, of a folded word. */
 function characterBigrams(run: string): string[] {
   const characters = Array.from(run)
   if (characters.length === 1) return characters
@@ -63,7 +54,11 @@ function characterBigrams(run: string): string[] {
   return grams
 }
 
-/** The terms of a folded word in another script; undefined for Latin letters. */
+/**
+ * Returns the terms of a folded word in a script other than Latin; undefined for Latin letters. Scripts without spaces
+ * yield pairs of characters. Inflected languages yield the word and a short root that ends in `*`, so that other forms
+ * match and the exact form scores more.
+ */
 export function nonLatinTerms(word: string): string[] | undefined {
   if (unspacedScript.test(word)) {
     return (word.match(unspacedRuns) ?? []).flatMap(run =>
@@ -112,7 +107,7 @@ function truncatedRoot(word: string): string | undefined {
   return truncated.length >= 3 ? `${truncated}*` : undefined
 }
 
-/** The root of a folded word of a foreign language in Latin letters; none for short words. */
+/** Returns the root of a folded word of a foreign language in Latin letters; none of a short word. */
 export function latinRoot(word: string): string[] {
   if (word.length < 4) return []
   const bare = word.replace(/(?<=.{4})[snrtm]$/, '').replace(/(?<=.{3})[aeiouy]{1,2}$/, '')

@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { calibrateForVault, scoreFromCosine } from '#shared/search/ranking/ranges.ts'
-import { buildSearchRanges } from '#shared/search/ranking/ranges.ts'
+import {
+  calibrateForVault,
+  scoreFromCosine,
+  buildSearchRanges,
+} from '#shared/search/ranking/ranges.ts'
 import { indexOf } from '#test/support/ranked.ts'
 
 const calibration = { unrelated: 0.1, same: 0.8, floor: 0.3 }

@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
 import type { EmbeddedMemory } from '#shared/domain/memory.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
-import { rankInTurns } from '#shared/search/ranking/rank.ts'
 import {
+  rankInTurns,
   rankingSteps,
   rankQuestions,
   type EmbeddedQuestion,

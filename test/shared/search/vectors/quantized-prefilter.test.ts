@@ -6,13 +6,14 @@ import {
   vectorKinds,
 } from '#scripts/lab/bench/generated-vectors.ts'
 import { Int8Codec } from '#shared/search/vectors/int8-codec.ts'
-import { selectAboveThreshold } from '#shared/search/vectors/quantized-prefilter.ts'
-import { columnsPerGroup, createPrefilterKernel } from '#shared/search/vectors/prefilter-kernel.ts'
-import { columnCountOf, prefilterTableOf } from '#shared/search/vectors/quantized-prefilter.ts'
 import {
+  selectAboveThreshold,
+  columnCountOf,
+  prefilterTableOf,
   createQuantizedPrefilter,
   isPrefilterUseful,
 } from '#shared/search/vectors/quantized-prefilter.ts'
+import { columnsPerGroup, createPrefilterKernel } from '#shared/search/vectors/prefilter-kernel.ts'
 import { VectorMatrix } from '#shared/search/vectors/vector-matrix.ts'
 
 const dimension = 768
