@@ -1,7 +1,7 @@
-import { Refusal } from '#shared/core/errors.ts'
 import { copyIdOf, idForPurpose } from '#shared/core/ids.ts'
 import { findNewestWithTagSets } from '#shared/org/memories/shared-lists.mongo.ts'
 import {
+  ignoreMissing,
   mutateSharedMemory,
   noSuchSharedMemory,
   type SharedMemoryBackend,
@@ -89,15 +89,10 @@ async function relabelMemory(
     id,
     kind: 'edit',
   } as const
-  try {
-    const memory = await mutateSharedMemory(backend, job, change, ({ memory }) => {
-      if (!memory) throw noSuchSharedMemory()
-      const tags = memory.tags.map(label => (label === job.from ? to : label))
-      return { ...toSnapshot(memory), tags }
-    })
-    return !memory?.tags.includes(job.from)
-  } catch (error) {
-    if (error instanceof Refusal && error.reason === 'missing') return true
-    throw error
-  }
+  const memory = await mutateSharedMemory(backend, job, change, ({ memory: current }) => {
+    if (!current) throw noSuchSharedMemory()
+    const tags = current.tags.map(label => (label === job.from ? to : label))
+    return { ...toSnapshot(current), tags }
+  }).catch(ignoreMissing)
+  return !memory?.tags.includes(job.from)
 }

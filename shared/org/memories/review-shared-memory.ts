@@ -2,6 +2,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { idForPurpose } from '#shared/core/ids.ts'
 import { type SharedMemory, sharedByIds } from '#shared/org/memories/shared-memories.mongo.ts'
 import {
+  ignoreMissing,
   mutateSharedMemory,
   noSuchSharedMemory,
   toWriteId,
@@ -109,9 +110,7 @@ async function undoLosingReview(
   if (replaced === undefined) return restoreSuperseded(backend, orgVault, { ...by, waiting })
   const operation = idForPurpose(by.operation, 'superseded by another review')
   const removal = { operation, actor: decision!.actor, id: replaced }
-  await deleteSharedMemory(backend, orgVault, removal).catch((error: unknown) => {
-    if (!(error instanceof Refusal && error.reason === 'missing')) throw error
-  })
+  await deleteSharedMemory(backend, orgVault, removal).catch(ignoreMissing)
 }
 
 /**
@@ -215,13 +214,8 @@ async function deleteSuperseded(
 ): Promise<string | undefined> {
   const id = await findSuperseded(backend, orgVault, waiting)
   if (id === undefined) return undefined
-  try {
-    await deleteSharedMemory(backend, orgVault, { operation: waiting.removal, actor, id })
-    return id
-  } catch (error) {
-    if (error instanceof Refusal && error.reason === 'missing') return undefined
-    throw error
-  }
+  const removal = { operation: waiting.removal, actor, id }
+  return deleteSharedMemory(backend, orgVault, removal).then(() => id, ignoreMissing)
 }
 
 /**

@@ -62,6 +62,11 @@ export type SharedMemoryBackend = Stores & {
 export const noSuchSharedMemory = (): Refusal =>
   noSuchMemory('GET /v1/orgs/:orgId/memories lists those of the organization')
 
+/** Rethrows every other error than the refusal of a missing memory. */
+export function ignoreMissing(error: unknown): undefined {
+  if (!(error instanceof Refusal && error.reason === 'missing')) throw error
+}
+
 /** @throws Refusal `missing` for a malformed id; its case does not matter. */
 export function parseSharedMemoryId(text = ''): string {
   if (isUuid(text)) return text.toLowerCase()

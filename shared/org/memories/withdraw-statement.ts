@@ -6,6 +6,7 @@ import { activeOrgRedaction } from '#shared/org/base/redaction.ts'
 import { isBlockedByRedaction, redactOrSkipText } from '#shared/privacy/apply-redaction.ts'
 import { toSnapshot } from '#shared/org/memories/finalize-shared-writes.ts'
 import {
+  ignoreMissing,
   mutateSharedMemory,
   toWriteId,
   type SharedMemoryBackend,
@@ -118,9 +119,7 @@ async function applyWithdrawal(
         const now = toSnapshot(memory)
         return toNext(now, withoutStatement(now, statement, await list()))
       },
-    ).catch((error: unknown) => {
-      if (!(error instanceof Refusal && error.reason === 'missing')) throw error
-    })
+    ).catch(ignoreMissing)
   // Where the text is to change, the memory waits for a person before it is embedded.
   await write(hiding, listOthers, (now, next) =>
     next && next.text !== now.text

@@ -6,6 +6,7 @@ import { toSnapshot } from '#shared/org/memories/finalize-shared-writes.ts'
 import { readHistory } from '#shared/org/memories/restore-shared-memory.ts'
 import {
   carryOutWrites,
+  ignoreMissing,
   mutateSharedMemory,
   noSuchSharedMemory,
   prepareWrites,
@@ -169,11 +170,9 @@ export async function deleteSharedMemoryForGood(
   removal: ChangeOrigin & { id: string },
 ): Promise<void> {
   const { org } = orgVault
-  try {
-    await deleteSharedMemory(backend, orgVault, removal)
-  } catch (error) {
-    if (!(error instanceof Refusal && error.reason === 'missing')) throw error
+  await deleteSharedMemory(backend, orgVault, removal).catch(async (error: unknown) => {
+    ignoreMissing(error)
     await readHistory(backend, orgVault, removal.id)
-  }
+  })
   await backend.postgres.transaction(tx => forgetMemory(tx, org, removal.id))
 }
