@@ -10,12 +10,12 @@ export const maskKeys = (text: string): string =>
 /** Shows the lines that go and the lines that come; keys are masked. */
 export function formatDiff({ path, before, after }: Texts): string {
   const state = before === null ? ' (new)' : after === null ? ' (removed)' : ''
-  const hunks = diffLines(before ?? '', after ?? '').map(({ gone, come }) =>
-    [...gone.map(line => `- ${line}`), ...come.map(line => `+ ${line}`)]
+  const hunks = diffLines(before ?? '', after ?? '').map(({ line, gone, come }) =>
+    [`  line ${line}`, ...gone.map(line => `- ${line}`), ...come.map(line => `+ ${line}`)]
       .map(line => line.replace(/\r?\n$/, ''))
       .join('\n'),
   )
-  return maskKeys(`${path}${state}\n${hunks.join('\n  …\n')}`)
+  return maskKeys(`${path}${state}\n${hunks.join('\n')}`)
 }
 
 /**
@@ -34,7 +34,8 @@ export function takeOut(text: string, before: string, after: string): string | u
   return rest.slice(1)
 }
 
-type Hunk = { gone: string[]; come: string[] }
+/** `line` is the number of its first line in the text before. */
+type Hunk = { line: number; gone: string[]; come: string[] }
 
 const splitLines = (text: string): string[] => (text === '' ? [] : text.split(/(?<=\n)/))
 
@@ -45,15 +46,19 @@ function diffLines(before: string, after: string): Hunk[] {
   let end = 0
   const shorter = Math.min(one.length, other.length) - start
   while (end < shorter && one.at(-1 - end) === other.at(-1 - end)) end++
-  return splitHunk(one.slice(start, one.length - end), other.slice(start, other.length - end))
+  return splitHunk(
+    one.slice(start, one.length - end),
+    other.slice(start, other.length - end),
+    start + 1,
+  )
 }
 
 /** Above this many lines the table of common lines would be large: the change stays one hunk. */
 const linesMax = 1_000
 
 /** Splits a change at the longest sequence of lines that its two sides have in common. */
-function splitHunk(gone: string[], come: string[]): Hunk[] {
-  if (gone.length > linesMax || come.length > linesMax) return [{ gone, come }]
+function splitHunk(gone: string[], come: string[], line: number): Hunk[] {
+  if (gone.length > linesMax || come.length > linesMax) return [{ line, gone, come }]
   const lengths = gone.map(() => new Uint16Array(come.length + 1))
   lengths.push(new Uint16Array(come.length + 1))
   for (let i = gone.length - 1; i >= 0; i--) {
@@ -73,7 +78,7 @@ function splitHunk(gone: string[], come: string[]): Hunk[] {
       j++
       continue
     }
-    if (!open) hunks.push((open = { gone: [], come: [] }))
+    if (!open) hunks.push((open = { line: line + i, gone: [], come: [] }))
     const comes =
       i === gone.length || (j < come.length && lengths[i]![j + 1]! > lengths[i + 1]![j]!)
     if (comes) open.come.push(come[j++]!)
