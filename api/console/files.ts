@@ -3,15 +3,18 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { createAsset, type Asset } from '#api/edge/assets.ts'
 import { consolePage } from '#api/console/page.ts'
+import { stopWords } from '#shared/search/words/stop-words.ts'
 
 const root = new URL('../../', import.meta.url)
 
 /** Sources outside the console's folder that the browser loads, too. */
-const sharedSources = [
-  'api/client/client.ts',
-  'shared/search/words/stem.ts',
-  'shared/search/words/stop-words.ts',
-]
+const sharedSources = ['api/client/client.ts', 'shared/search/words/stem.ts']
+
+/** The English stop words as a module of their own: their source reads files, which a browser cannot. */
+const stopWordsModule = [
+  servedPath('shared/search/words/stop-words.ts'),
+  `export const stopWords = new Set(${JSON.stringify([...stopWords])})`,
+] as const
 
 /** Packages that modules import, with the file of each. */
 const vendorFiles: Record<string, string> = {
@@ -40,7 +43,9 @@ export async function consoleFiles(): Promise<Record<string, Asset>> {
     .map(name => readText(new URL(`style/${name}.css`, import.meta.url)))
     .concat(readText(import.meta.resolve('uplot/dist/uPlot.min.css')))
   const texts = new Map(
-    [...modules, ...libraries].map(([path, text]) => [path, rewriteImports(text)] as const),
+    [...modules, stopWordsModule, ...libraries].map(
+      ([path, text]) => [path, rewriteImports(text)] as const,
+    ),
   )
   // Without preloading, a browser would load the modules one level of imports after the other.
   const preloadPaths = [...importedBy('/console/app/main.ts', texts)]
@@ -75,12 +80,10 @@ function stripTypes(files: string[]): Promise<string[]> {
 }
 
 /** The URL path of a module: below `/console` for its own files, else below `/console/lib`. */
-const servedPath = (file: string): string =>
-  file.startsWith('api/console/')
-    ? file.replace('api/', '/')
-    : file.endsWith('.ts')
-      ? `/console/lib/${file}`
-      : `/console/lib/${file}.js`
+function servedPath(file: string): string {
+  if (file.startsWith('api/console/')) return file.replace('api/', '/')
+  return file.endsWith('.ts') ? `/console/lib/${file}` : `/console/lib/${file}.js`
+}
 
 /** Replaces module names by URL paths, and removes the links to source maps, which are not served. */
 const rewriteImports = (text: string): string =>

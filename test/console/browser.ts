@@ -62,7 +62,7 @@ export async function openTab(t: Test, base: string): Promise<Watched> {
     if (/^https?:$/.test(protocol) && origin !== new URL(base).origin) strangers.push(request.url())
   })
   page.on('requestfinished', request => {
-    // Nobody may ask for it, and a tab that is closed no longer knows.
+    // A closed tab has no sizes, and most tests ask for none.
     const size = request.sizes().then(({ responseBodySize }) => responseBodySize)
     sizes.push(size.catch(() => 0))
   })
@@ -151,6 +151,33 @@ const cutOff = (page: Page): Promise<string[]> =>
       .map(element => `${element.tagName} ${element.textContent?.trim().slice(0, 60)}`),
   )
 
+/** Texts of a page that touch the word before or after them without a space: a line each. */
+const gluedWords = (page: Page): Promise<string[]> =>
+  page.evaluate(() => {
+    const isInline = (node: Node): boolean =>
+      node instanceof Text ||
+      (node instanceof HTMLElement && getComputedStyle(node).display.startsWith('inline'))
+    const found: string[] = []
+    const texts = document.createTreeWalker(document.querySelector('main')!, NodeFilter.SHOW_TEXT)
+    while (texts.nextNode()) {
+      const node = texts.currentNode
+      const parent = node.parentElement!
+      // Parts of a flex box or a grid have a gap; a marked word stands where its text has it.
+      if (/flex|grid/.test(getComputedStyle(parent).display) || parent.closest('pre, svg')) continue
+      for (const [before, after] of [
+        [node.previousSibling, node],
+        [node, node.nextSibling],
+      ]) {
+        if (!before || !after || !isInline(before) || !isInline(after)) continue
+        const pair = [before.textContent!.slice(-20), after.textContent!.slice(0, 20)]
+        if (/[\p{L}\p{N}.,;:]$/u.test(pair[0]!) && /^[\p{L}\p{N}]/u.test(pair[1]!)) {
+          found.push(pair.join('|'))
+        }
+      }
+    }
+    return found
+  })
+
 /**
  * Looks at a page once it is there, in both themes: no serious barrier, and on a phone no scrolling sideways.
  * Leaves it light and wide.
@@ -163,6 +190,7 @@ export async function look(t: Test, page: Page, name: string): Promise<void> {
     await page.emulateMedia({ colorScheme })
     await settled(page)
     t.same(await barriersOf(page), [], of)
+    t.same(await gluedWords(page), [], `${of}: words have spaces between them`)
     await picture(page, of)
     await page.setViewportSize(phone)
     t.equal(await overflowOf(page), 0, `${of} on a phone`)

@@ -16,7 +16,7 @@ const { backend, key, api, test } = await startConsole(t)
 await fillVault(backend, api, key)
 
 const pages = [
-  ...'overview search prompt traces timeline reflections consolidate profile sessions'.split(' '),
+  ...'overview search traces timeline reflections profile sessions'.split(' '),
   ...'connect copy usage files operations keys policy webhooks account'.split(' '),
 ]
 
@@ -28,10 +28,7 @@ test('pages of a vault have no serious barrier, and fit a phone', async (t, { pa
     await visit(page, name)
     if (name === 'search') await page.getByLabel('Question').fill('my cat and thunder')
     if (name === 'search') await page.keyboard.press('Enter')
-    if (name === 'prompt')
-      await page.getByLabel('Message of the user').fill('Is my cat afraid of thunder?')
-    if (name === 'prompt') await press(page, 'Show')
-    if (name === 'sessions') await press(page, 'trip-1')
+    if (name === 'sessions') await press(page, 'Open: trip-1')
     await settled(page)
     await look(t, page, name)
   }

@@ -91,7 +91,7 @@ story('tags and roles: made, changed and removed', async (t, { page }) => {
 
   await visit(page, at('roles'))
   await picture(page, 'roles')
-  await press(page, 'Edit Board')
+  await press(page, 'Edit: Board')
   await dialog.getByLabel('Every tag there is and will be').uncheck()
   await dialog.getByLabel('finance').check()
   await picture(page, 'role-form')
@@ -102,7 +102,7 @@ story('tags and roles: made, changed and removed', async (t, { page }) => {
     (await roles()).find(({ name }: { name: string }) => name === 'Board'),
     { allowed_tags: ['finance'] },
   )
-  await press(page, 'Remove Board')
+  await press(page, 'Remove: Board')
   await press(dialog, 'Remove')
   await dialog.waitFor({ state: 'detached' })
   t.equal((await roles()).length, 1)
@@ -111,7 +111,7 @@ story('tags and roles: made, changed and removed', async (t, { page }) => {
 story('tags: one is applied to what is shared, and its progress is shown', async (t, { page }) => {
   const dialog = page.getByRole('dialog')
   await visit(page, at('tags'))
-  await press(page, 'Apply jade to shared memories')
+  await press(page, 'Apply to memories: jade')
   await dialog.getByText('memories to check').waitFor()
   t.match(await dialog.innerText(), /4 memories to check: 1 model call, about \d+ input tokens/)
   t.same(await barriersOf(page), [])
@@ -137,7 +137,7 @@ story(
     await dialog.getByLabel('First name').fill('Ben')
     await dialog.getByLabel('Accounting').check()
     await press(dialog, 'Add')
-    await press(page, 'New key for ben@example.com')
+    await press(page, 'New key: ben@example.com')
     const key = await page.locator('.secret').innerText()
     await press(page, 'I have kept it')
     await settled(page)
@@ -147,7 +147,7 @@ story(
     await page.getByLabel('Find by member or key').fill('ben@')
     const row = page.locator('article:has(code)')
     await page.waitForFunction(() => document.querySelectorAll('article code').length === 1)
-    await press(row, /^Show the key/)
+    await press(row, /^Show: key/)
     t.equal(await page.locator('.secret').innerText(), key)
     await press(page, 'I have kept it')
     await press(row, /^Revoke/)
@@ -294,7 +294,7 @@ story('service: tenants are found, and lead to their work', async (t, { page }) 
   await picture(page, 'service-tenants')
   t.match(await row.innerText(), /rosa\.of\.the\.orchard@example\.com[^]+1 key, 1 vault/)
 
-  await row.getByRole('link', { name: `Operations of ${email}` }).click()
+  await row.getByRole('link', { name: `Operations: ${email}` }).click()
   await page.getByRole('heading', { name: 'Operations of the service' }).waitFor()
   await settled(page)
   t.equal(await row.count(), 1)

@@ -45,7 +45,7 @@ test('overview: memories over time, the latest ones and the use of today', async
     '4 memories by day, most in 2 Mar 2026: 2',
     'the chart is told to those who do not see it',
   )
-  t.equal(await page.locator('.bar-raw').count(), 3)
+  t.equal(await page.locator('.history-bars [fill="var(--accent)"]').count(), 3)
   const latest = page.locator('.latest li')
   t.equal(await latest.count(), 4)
   t.match(await latest.first().innerText(), /Cover them when frost.*\s+assistant/)
@@ -100,7 +100,7 @@ test('pages that are looked at again bill no retrieval, until something changes'
     await visit(page, 'overview')
     await page.locator('.latest li').nth(4).waitFor()
     await visit(page, 'people')
-    await page.getByRole('link', { name: 'Open carla' }).click()
+    await page.getByRole('link', { name: 'Open: carla' }).click()
     await page.locator('.latest li').nth(4).waitFor()
     await settled(page)
   }

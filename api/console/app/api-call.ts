@@ -1,12 +1,12 @@
-import type { EndpointResponse, EndpointRequest, Route } from '#api/client/client.ts'
+import type { EndpointRequest, EndpointResponse, Route, VaultClient } from '#api/client/client.ts'
 import { VaultError, vaultClient } from '#api/client/client.ts'
 import { currentCredential, setCredential } from '#api/console/app/credential.ts'
 
-/** An error as it is displayed. */
-export type Fault = { message: string; hint: string | undefined; status: number }
+/** An error as a page displays it. */
+export type Fault = { message: string; hint: string | undefined }
 
 /**
- * Calls the service with the credential of this tab. A credential that is no longer valid is removed.
+ * Calls the service with the credential of this tab. Signs out when the credential is no longer valid.
  *
  * @throws VaultError, or what `fetch` throws.
  */
@@ -16,7 +16,7 @@ export async function call<Name extends Route>(
   signal?: AbortSignal,
 ): Promise<EndpointResponse<Name>> {
   try {
-    return await callWithKey(currentCredential()?.key ?? '', route, request, signal)
+    return await clientWith({}).call(route, request, signal && { signal })
   } catch (error) {
     if (error instanceof VaultError && error.status === 401 && currentCredential()) {
       setCredential(null, 'The credential is no longer valid.')
@@ -25,27 +25,15 @@ export async function call<Name extends Route>(
   }
 }
 
-/** Calls the service with another credential; one that is not valid is not removed. */
-export const callWithKey = <Name extends Route>(
-  key: string,
-  route: Name,
-  request?: EndpointRequest<Name>,
-  signal?: AbortSignal,
-): Promise<EndpointResponse<Name>> =>
-  vaultClient(location.origin, key).call(route, request, signal ? { signal } : {})
-
-/** Calls the service about the vault of a user of the account, with the owner's key of this tab. */
-export const callForUser = <Name extends Route>(
-  user: string,
-  route: Name,
-  request?: EndpointRequest<Name>,
-  signal?: AbortSignal,
-): Promise<EndpointResponse<Name>> =>
-  vaultClient(location.origin, currentCredential()?.key ?? '', { user }).call(
-    route,
-    request,
-    signal ? { signal } : {},
-  )
+/** A client that stays signed in when its credential is not valid: with another key, or about a user. */
+export const clientWith = ({
+  key = currentCredential()?.key ?? '',
+  user,
+}: {
+  key?: string
+  /** Of the account, whose owner's key is the credential. */
+  user?: string
+}): VaultClient => vaultClient(location.origin, key, user === undefined ? {} : { user })
 
 /** Calls the service and returns the response as a stream. */
 export async function fetchStream(
@@ -60,22 +48,53 @@ export async function fetchStream(
   throw new VaultError(path, response.status, body)
 }
 
-/** An error whose message is displayed as it is. */
+type EmptyKeys<Fields> = {
+  [Key in keyof Fields]: '' extends Fields[Key] ? Key : undefined extends Fields[Key] ? Key : never
+}[keyof Fields]
+type Filled<Fields> = Omit<Fields, EmptyKeys<Fields>> & {
+  [Key in EmptyKeys<Fields>]?: Exclude<Fields[Key], '' | undefined>
+}
+
+/** Leaves out fields that are empty or undefined, such as filters that are not set. */
+export const filled = <const Fields extends object>(fields: Fields): Filled<Fields> =>
+  Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== '' && value !== undefined),
+  ) as Filled<Fields>
+
+const pollIntervalMs = 400
+
+/**
+ * Polls an operation until it has finished.
+ *
+ * @param onShare receives how much of it is done, from 0 to 1
+ * @returns the body of its outcome
+ * @throws UserError when it failed or was cancelled
+ */
+export async function pollOperation<Outcome>(
+  id: string,
+  onShare: (share: number) => void,
+): Promise<Outcome> {
+  for (;;) {
+    const { state, progress, outcome } = await call('GET /v1/operations/:id', { params: { id } })
+    onShare(progress.total > 0 ? progress.done / progress.total : 0)
+    if (state === 'cancelled') throw new UserError('It was cancelled')
+    if (outcome && outcome.status < 300) return outcome.body as Outcome
+    if (outcome) throw new UserError((outcome.body as { error?: string }).error ?? 'It failed')
+    await new Promise(resolve => void setTimeout(resolve, pollIntervalMs))
+  }
+}
+
+/** An error whose message pages display as it is. */
 export class UserError extends Error {}
 
 export function toFault(error: unknown): Fault {
   if (error instanceof VaultError) {
     const message = error.message.replace(/^[A-Z]* ?\/\S*: \d+ ?/, '')
-    return {
-      message: message || `The service answered ${error.status}`,
-      hint: error.hint,
-      status: error.status,
-    }
+    return { message: message || `The service answered ${error.status}`, hint: error.hint }
   }
-  if (error instanceof UserError) return { message: error.message, hint: undefined, status: 0 }
+  if (error instanceof UserError) return { message: error.message, hint: undefined }
   return {
     message: 'The service did not answer',
     hint: 'It may be restarting, or the connection is down. Try again in a moment.',
-    status: 0,
   }
 }

@@ -44,6 +44,10 @@ export function formatRelativeTime(moment: DateLike): string {
   return Math.abs(seconds) < 60 ? 'just now' : relative.format(Math.round(seconds / size), unit)
 }
 
+/** Since when a key exists, and when it was last used. */
+export const describeUse = (createdAt: DateLike, lastUsedAt: DateLike | null): string =>
+  `Since ${formatShortDay(createdAt)}, ${lastUsedAt === null ? 'never used' : `used ${formatRelativeTime(lastUsedAt)}`}`
+
 /** A time as the value of a `datetime-local` field: local, to the minute. */
 export function toDateTimeInput(moment: DateLike): string {
   const at = new Date(moment)

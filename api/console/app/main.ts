@@ -1,7 +1,31 @@
 import { render } from 'preact'
-import { App } from '#api/console/app/app.ts'
-import { renderComponent } from '#api/console/app/html.ts'
-import { storedTheme, applyTheme } from '#api/console/app/theme.ts'
+import { useLayoutEffect, useState } from 'preact/hooks'
+import { useHashPath } from '#api/console/app/address.ts'
+import { currentCredential, onCredential } from '#api/console/app/credential.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { Receipt } from '#api/console/app/navigation.ts'
+import { Shell } from '#api/console/app/shell.ts'
+import { SignIn } from '#api/console/app/sign-in.ts'
+import { applyTheme, storedTheme } from '#api/console/app/theme.ts'
+import { ToastRegion } from '#api/console/app/toasts.ts'
+
+/** Shows the sign-in page, the receipt of an erasure, or the pages of the credential. */
+function App(): View {
+  const [credential, setCredential] = useState(currentCredential)
+  useLayoutEffect(() => onCredential(() => setCredential(currentCredential())), [])
+  const [place, id] = useHashPath()
+  return html`<div class="app">
+    ${
+      credential
+        ? // The key remounts the shell: another credential must not see what the page held before.
+          renderComponent(Shell, { key: credential.key, credential })
+        : place === 'receipt'
+          ? renderComponent(Receipt, { id })
+          : renderComponent(SignIn, {})
+    }
+    ${renderComponent(ToastRegion, {})}
+  </div>`
+}
 
 applyTheme(storedTheme())
 render(renderComponent(App, {}), document.querySelector('#console')!)

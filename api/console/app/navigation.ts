@@ -1,34 +1,14 @@
+import type { FunctionComponent } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { toFault, type Fault } from '#api/console/app/api-call.ts'
 import type { Credential } from '#api/console/app/credential.ts'
 import { renderComponent, type View } from '#api/console/app/html.ts'
-import {
-  Audit,
-  Events,
-  Instructions,
-  Members,
-  Orgs,
-  Passes,
-  People,
-  Review,
-  Roles,
-  Settings,
-  SharedMemories,
-  Tags,
-  ServiceOperations,
-  Service,
-  Tenants,
-  ServiceUsage,
-  Connect,
-  Consolidate,
-  Copy,
-  Account,
-  Webhooks,
-} from '#api/console/app/lazy-pages.ts'
+import { faultNote, loadingNote } from '#api/console/app/parts/notes.ts'
 import { Files } from '#api/console/app/vault/files.ts'
 import { Keys } from '#api/console/app/vault/keys.ts'
 import { Operations } from '#api/console/app/vault/operations.ts'
 import { Overview } from '#api/console/app/vault/overview.ts'
 import { Policy } from '#api/console/app/vault/policy.ts'
-import { Prompt } from '#api/console/app/vault/prompt.ts'
 import { Profile } from '#api/console/app/vault/profile.ts'
 import { Reflections } from '#api/console/app/vault/reflections.ts'
 import { Search } from '#api/console/app/vault/search.ts'
@@ -40,114 +20,154 @@ import { Usage } from '#api/console/app/vault/usage.ts'
 
 export type NavItem = { name: string; path: readonly string[] }
 type NavGroup = { name: string; items: readonly NavItem[] }
-type VaultPages = readonly (readonly [
-  path: string,
-  name: string,
-  view: (id: string | undefined) => View,
-])[]
 
-const vaultPages: VaultPages = [
-  ['overview', 'Overview', () => renderComponent(Overview, {})],
-  ['search', 'Search', () => renderComponent(Search, {})],
-  ['prompt', 'What the model sees', () => renderComponent(Prompt, {})],
-  ['traces', 'Answers', trace => renderComponent(Traces, { trace })],
-  ['profile', 'Profile', () => renderComponent(Profile, {})],
-  ['timeline', 'Timeline', () => renderComponent(Timeline, {})],
-  ['reflections', 'Reflections', () => renderComponent(Reflections, {})],
-  ['consolidate', 'Consolidate', () => renderComponent(Consolidate, {})],
-  ['sessions', 'Sessions', () => renderComponent(Sessions, {})],
-  ['shared', 'Shared', () => renderComponent(Shared, {})],
-  ['people', 'People', id => renderComponent(People, { id })],
-  ['connect', 'Connect', () => renderComponent(Connect, {})],
-  ['usage', 'Usage', () => renderComponent(Usage, {})],
-  ['files', 'Upload and export', () => renderComponent(Files, {})],
-  ['copy', 'Copy', () => renderComponent(Copy, {})],
-  ['operations', 'Operations', () => renderComponent(Operations, {})],
-  ['keys', 'Keys', () => renderComponent(Keys, {})],
-  ['policy', 'Policy', () => renderComponent(Policy, {})],
-  ['webhooks', 'Webhooks', id => renderComponent(Webhooks, { id })],
-  ['account', 'Account', () => renderComponent(Account, {})],
-]
+/** Props of pages that show one of several things: the id that follows the path of the page. */
+type IdProps = { id: string | undefined }
+type Page<Props> = readonly [path: string, name: string, page: FunctionComponent<Props>]
 
-const inAndOutPaths = new Set(['connect', 'files', 'copy', 'webhooks'])
-const accountPaths = new Set(['people', 'usage', 'operations', 'keys', 'policy', 'account'])
+/**
+ * A page whose modules the browser loads when it is opened for the first time.
+ *
+ * @param load imports the module that exports the page by its name
+ */
+function lazyPage<Name extends string, Props extends object>(
+  name: Name,
+  load: () => Promise<Record<Name, FunctionComponent<Props>>>,
+): FunctionComponent<Props> {
+  let loaded: FunctionComponent<Props> | undefined
+  return function LazyPage(props: Props): View | null {
+    const [Page, setPage] = useState(() => loaded)
+    const [fault, setFault] = useState<Fault>()
+    const [attempt, setAttempt] = useState(0)
+    useEffect(() => {
+      if (loaded) return
+      setFault(undefined)
+      load().then(
+        module => {
+          loaded = module[name]
+          setPage(() => loaded)
+        },
+        (error: unknown) => setFault(toFault(error)),
+      )
+    }, [attempt])
+    if (Page) return renderComponent(Page, props)
+    return fault ? faultNote(fault, () => setAttempt(attempt + 1)) : loadingNote('the page')
+  }
+}
 
-/** The groups of the navigation; a page of neither set is about memories. */
-const vaultGroups = [
-  { name: 'Memory', has: (path: string) => !inAndOutPaths.has(path) && !accountPaths.has(path) },
-  { name: 'In and out', has: (path: string) => inAndOutPaths.has(path) },
-  { name: 'Account', has: (path: string) => accountPaths.has(path) },
-]
+export const Receipt = lazyPage('Receipt', () => import('#api/console/app/vault/receipt.ts'))
+const Orgs = lazyPage('Orgs', () => import('#api/console/app/org/orgs.ts'))
+const Connect = lazyPage('Connect', () => import('#api/console/app/vault/connect/connect.ts'))
+const Copy = lazyPage('Copy', () => import('#api/console/app/vault/copy.ts'))
+const People = lazyPage('People', () => import('#api/console/app/vault/people.ts'))
+const Webhooks = lazyPage('Webhooks', () => import('#api/console/app/vault/webhooks.ts'))
+const Account = lazyPage('Account', () => import('#api/console/app/vault/account.ts'))
 
-const orgPages: readonly (readonly [string, string, (org: string) => View])[] = [
-  ['review', 'Review queue', org => renderComponent(Review, { org })],
-  ['memories', 'Shared memories', org => renderComponent(SharedMemories, { org })],
-  ['members', 'Members', org => renderComponent(Members, { org })],
-  ['roles', 'Roles', org => renderComponent(Roles, { org })],
-  ['tags', 'Tags', org => renderComponent(Tags, { org })],
-  ['instructions', 'Instructions', org => renderComponent(Instructions, { org })],
-  ['audit', 'Audit', org => renderComponent(Audit, { org })],
-  ['events', 'Events', () => renderComponent(Events, {})],
-  ['passes', 'Passes', org => renderComponent(Passes, { org })],
-  ['settings', 'Settings', org => renderComponent(Settings, { org })],
+const vaultPages: Record<string, readonly Page<IdProps>[]> = {
+  Memory: [
+    ['overview', 'Overview', Overview],
+    ['search', 'Search', Search],
+    ['traces', 'Answers', Traces],
+    ['profile', 'Profile', Profile],
+    ['timeline', 'Timeline', Timeline],
+    ['reflections', 'Reflections', Reflections],
+    ['sessions', 'Sessions', Sessions],
+    ['shared', 'Shared', Shared],
+  ],
+  'In and out': [
+    ['connect', 'Connect', Connect],
+    ['files', 'Upload and export', Files],
+    ['copy', 'Copy', Copy],
+    ['webhooks', 'Webhooks', Webhooks],
+  ],
+  Account: [
+    ['people', 'People', People],
+    ['usage', 'Usage', Usage],
+    ['operations', 'Operations', Operations],
+    ['keys', 'Keys', Keys],
+    ['policy', 'Policy', Policy],
+    ['account', 'Account', Account],
+  ],
+}
+
+/** Pages of the whole account, hidden from keys that may not govern it. */
+const ownerOnly = new Set(['policy', 'webhooks', 'account', 'people'])
+
+const visibleVaultPages = (
+  { owner, member }: Credential,
+  pages: readonly Page<IdProps>[],
+): readonly Page<IdProps>[] =>
+  pages.filter(([path]) => (owner || !ownerOnly.has(path)) && (member || path !== 'shared'))
+
+const orgPages: readonly Page<{ org: string }>[] = [
+  ['review', 'Review queue', lazyPage('Review', () => import('#api/console/app/org/review.ts'))],
+  [
+    'memories',
+    'Shared memories',
+    lazyPage('SharedMemories', () => import('#api/console/app/org/shared-memories.ts')),
+  ],
+  ['members', 'Members', lazyPage('Members', () => import('#api/console/app/org/members.ts'))],
+  ['roles', 'Roles', lazyPage('Roles', () => import('#api/console/app/org/roles.ts'))],
+  ['tags', 'Tags', lazyPage('Tags', () => import('#api/console/app/org/tags.ts'))],
+  [
+    'instructions',
+    'Instructions',
+    lazyPage('Instructions', () => import('#api/console/app/org/instructions.ts')),
+  ],
+  ['audit', 'Audit', lazyPage('Audit', () => import('#api/console/app/org/audit.ts'))],
+  [
+    'events',
+    'Events',
+    lazyPage('Events', () => import('#api/console/app/vault/account-events.ts')),
+  ],
+  ['passes', 'Passes', lazyPage('Passes', () => import('#api/console/app/org/passes.ts'))],
+  ['settings', 'Settings', lazyPage('Settings', () => import('#api/console/app/org/settings.ts'))],
 ]
 
 /** A reviewer sees the queue alone. */
-const visibleOrgPages = (reviewer: boolean): typeof orgPages =>
+const visibleOrgPages = ({ reviewer }: Credential): typeof orgPages =>
   reviewer ? orgPages.filter(([path]) => path === 'review') : orgPages
 
-/** Pages of the whole account, hidden from keys that may not govern it. */
-const ownerOnlyPaths = new Set(['policy', 'webhooks', 'account', 'people'])
-/** Pages of members of an organization. */
-const memberOnlyPaths = new Set(['shared'])
-
-const visibleVaultPages = ({ owner, member }: Credential): VaultPages =>
-  vaultPages.filter(
-    ([path]) => (owner || !ownerOnlyPaths.has(path)) && (member || !memberOnlyPaths.has(path)),
-  )
-
-const servicePages: readonly (readonly [
-  string[],
-  string,
-  (account: string | undefined) => View,
-])[] = [
-  [['service'], 'Health and queues', () => renderComponent(Service, {})],
-  [['service', 'tenants'], 'Tenants', () => renderComponent(Tenants, {})],
-  [['service', 'usage'], 'Usage', () => renderComponent(ServiceUsage, {})],
+const servicePages: readonly Page<IdProps>[] = [
   [
-    ['service', 'operations'],
+    '',
+    'Health and queues',
+    lazyPage('Service', () => import('#api/console/app/service/service.ts')),
+  ],
+  ['tenants', 'Tenants', lazyPage('Tenants', () => import('#api/console/app/service/tenants.ts'))],
+  ['usage', 'Usage', lazyPage('ServiceUsage', () => import('#api/console/app/service/tenants.ts'))],
+  [
+    'operations',
     'Operations',
-    account => renderComponent(ServiceOperations, { account }),
+    lazyPage('ServiceOperations', () => import('#api/console/app/service/tenants.ts')),
   ],
 ]
 
+const navItems = (
+  pages: readonly (readonly [path: string, name: string, ...unknown[]])[],
+  ...above: string[]
+): NavItem[] =>
+  pages.map(([path, name]) => ({ name, path: path === '' ? above : [...above, path] }))
+
 /** The pages that the credential may open. */
 export function navGroupsFor(credential: Credential, address: readonly string[]): NavGroup[] {
-  const { kind, operator, reviewer } = credential
-  if (kind === 'vault') {
-    const pages = visibleVaultPages(credential)
-    return vaultGroups.map(({ name, has }) => ({
+  if (credential.kind === 'vault') {
+    return Object.entries(vaultPages).map(([name, pages]) => ({
       name,
-      items: pages.filter(([path]) => has(path)).map(([path, name]) => ({ name, path: [path] })),
+      items: navItems(visibleVaultPages(credential, pages)),
     }))
   }
   const org = orgIdIn(address)
+  const teams = { name: 'Teams', items: [{ name: 'Organizations', path: ['orgs'] }] }
+  const service = { name: 'Service', items: navItems(servicePages, 'service') }
   return [
-    {
-      name: 'Teams',
-      items: [{ name: 'Organizations', path: ['orgs'] }],
-    },
-    ...(operator
-      ? [{ name: 'Service', items: servicePages.map(([path, name]) => ({ name, path })) }]
-      : []),
+    teams,
+    ...(credential.operator ? [service] : []),
     ...(org
       ? [
           {
             name: 'This organization',
-            items: visibleOrgPages(reviewer).map(([path, name]) => ({
-              name,
-              path: ['orgs', org, path],
-            })),
+            items: navItems(visibleOrgPages(credential), 'orgs', org),
           },
         ]
       : []),
@@ -166,19 +186,23 @@ export function currentNavItem(
 
 /** The page of a route; the first page for an unknown route. */
 export function pageFor(credential: Credential, address: readonly string[]): View {
-  const { kind, operator, reviewer } = credential
-  if (kind === 'vault') {
-    const pages = visibleVaultPages(credential)
-    return (pages.find(([path]) => path === address[0]) ?? pages[0]!)[2](address[1])
-  }
-  if (operator && address[0] === 'service') {
-    const servicePage = servicePages.find(([path]) => path[1] === address[1]) ?? servicePages[0]!
-    return servicePage[2](address[2])
-  }
+  const [place, name, id] = address
   const org = orgIdIn(address)
-  if (!org) return renderComponent(Orgs, {})
-  const pages = visibleOrgPages(reviewer)
-  return (pages.find(([path]) => path === address[2]) ?? pages[0]!)[2](org)
+  if (credential.kind === 'vault') {
+    const pages = visibleVaultPages(credential, Object.values(vaultPages).flat())
+    return pageView(pages, place, { id: name })
+  }
+  if (credential.operator && place === 'service') return pageView(servicePages, name, { id })
+  return org ? pageView(visibleOrgPages(credential), id, { org }) : renderComponent(Orgs, {})
+}
+
+function pageView<Props extends object>(
+  pages: readonly Page<Props>[],
+  path: string | undefined,
+  props: NoInfer<Props>,
+): View {
+  const [, , page] = pages.find(([one]) => one === path) ?? pages[0]!
+  return renderComponent(page, props)
 }
 
 const orgIdIn = (address: readonly string[]): string | undefined =>

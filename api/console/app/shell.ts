@@ -1,10 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
-import { hrefTo, useHashPath } from '#api/console/app/hash-route.ts'
+import { hrefTo, useHashPath } from '#api/console/app/address.ts'
 import { setCredential, maskKey, type Credential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { button } from '#api/console/app/parts/buttons.ts'
 import { icon, mark } from '#api/console/app/parts/icon.ts'
 import { pageFor, currentNavItem, navGroupsFor, type NavItem } from '#api/console/app/navigation.ts'
-import { ThemeSwitch } from '#api/console/app/theme-switch.ts'
+import { ThemeSwitch } from '#api/console/app/theme.ts'
 
 /** The frame of every page: heading, navigation and sign-out. */
 export function Shell({ credential }: { credential: Credential }): View {
@@ -40,16 +41,14 @@ export function Shell({ credential }: { credential: Credential }): View {
       >
         <span class="unseen">Signed in with</span> <code>${maskKey(credential)}</code>
       </span>
-      <button type="button" class="button button-plain" onClick=${() => setCredential(null)}>
-        Sign out
-      </button>
+      ${button('Sign out', () => setCredential(null), { kind: 'plain' })}
     </header>
     <div class="columns">
       <div class=${open ? 'side side-open' : 'side'}>
         <nav id="places" class="places" aria-label="Pages">
           ${navGroups.map(group => navList(group.name, group.items, current))}
         </nav>
-        <footer class="side-foot">
+        <footer class="side-foot stack">
           <a href="/docs">API reference</a>
           ${renderComponent(ThemeSwitch, {})}
         </footer>
@@ -60,7 +59,7 @@ export function Shell({ credential }: { credential: Credential }): View {
 }
 
 const navList = (name: string, items: readonly NavItem[], current: NavItem | undefined): View =>
-  html`<div class="places-group" key=${name}>
+  html`<div key=${name}>
     <p class="places-name">${name}</p>
     <ul>
       ${items.map(

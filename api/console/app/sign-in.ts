@@ -1,20 +1,17 @@
 import { useState } from 'preact/hooks'
-import { useAction } from '#api/console/app/use-query.ts'
-import { callWithKey, UserError } from '#api/console/app/api-call.ts'
+import { clientWith, UserError } from '#api/console/app/api-call.ts'
 import { setCredential, signOutReason, type Credential } from '#api/console/app/credential.ts'
-import { hrefTo } from '#api/console/app/hash-route.ts'
+import { hrefTo } from '#api/console/app/address.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { onSubmit, textField } from '#api/console/app/parts/fields.ts'
+import { form, textField } from '#api/console/app/parts/fields.ts'
 import { mark } from '#api/console/app/parts/icon.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { faultNote } from '#api/console/app/parts/query-view.ts'
-import { ThemeSwitch } from '#api/console/app/theme-switch.ts'
+import { ThemeSwitch } from '#api/console/app/theme.ts'
 import { VaultError } from '#api/client/client.ts'
 
 /** Asks for a Memory Key or an admin credential, and verifies it. */
 export function SignIn(): View {
   const [key, setKey] = useState('')
-  const actionState = useAction()
   const reason = signOutReason()
   return html`<div class="door">
     <main class="door-card">
@@ -23,29 +20,28 @@ export function SignIn(): View {
         title: 'Memory Vault',
         description:
           'Look into a vault with its Memory Key, or look after a team with an admin credential.',
-        children: html`<form
-          class="stack"
-          onSubmit=${onSubmit(() => actionState.run(async () => setCredential(await verifyKey(key.trim()))))}
-        >
-          ${reason && html`<p class="notice">${reason}</p>`}
-          ${textField({
-            label: 'Key',
-            type: 'password',
-            value: key,
-            onValue: setKey,
-            required: true,
-            autocomplete: 'off',
-            placeholder: 'mk_…',
-            hint: 'Kept in this tab until you close it or sign out. It is sent to this service alone.',
-          })}
-          ${faultNote(actionState.fault)}
-          <button class="button button-main" disabled=${actionState.isRunning}>
-            ${actionState.isRunning ? 'Looking …' : 'Open'}
-          </button>
-        </form>`,
+        children: form({
+          class: 'stack',
+          verb: 'Open',
+          kind: 'main',
+          act: async () => setCredential(await verifyKey(key.trim())),
+          children: [
+            reason && html`<p class="notice stack-tight">${reason}</p>`,
+            textField({
+              label: 'Key',
+              type: 'password',
+              value: key,
+              onValue: setKey,
+              required: true,
+              autocomplete: 'off',
+              placeholder: 'mk_…',
+              hint: 'Kept in this tab until you close it or sign out. It is sent to this service alone.',
+            }),
+          ],
+        }),
       })}
     </main>
-    <footer class="door-foot">
+    <footer class="door-foot chips">
       <a href="/docs">API reference</a>
       <a href=${hrefTo('receipt')}>Receipt of an erasure</a>
       ${renderComponent(ThemeSwitch, {})}
@@ -57,29 +53,26 @@ export function SignIn(): View {
 async function verifyKey(key: string): Promise<Credential> {
   // Header values are Latin-1; keys are ASCII.
   if (!/^[\x21-\x7e]+$/.test(key)) throw new UserError('This is not a key')
-  const vault = key.startsWith('mk_') && !key.startsWith('mk_admin')
+  const client = clientWith({ key })
+  const none = { owner: false, member: false, operator: false, reviewer: false }
   try {
-    if (vault) {
-      await callWithKey(key, 'GET /v1/memory/stats')
-      const owner = await succeeds(callWithKey(key, 'GET /v1/keys', { query: { limit: 1 } }))
+    if (key.startsWith('mk_') && !key.startsWith('mk_admin')) {
+      await client.call('GET /v1/memory/stats')
+      const owner = await succeeds(client.call('GET /v1/keys', { query: { limit: 1 } }))
       const member =
-        !owner && (await succeeds(callWithKey(key, 'GET /v1/shares', { query: { limit: 1 } })))
-      return { key, kind: 'vault', owner, member, operator: false, reviewer: false }
+        !owner && (await succeeds(client.call('GET /v1/shares', { query: { limit: 1 } })))
+      return { ...none, key, kind: 'vault', owner, member }
     }
-    const { orgs } = await callWithKey(key, 'GET /v1/orgs')
-    if (orgs[0]?.access === 'reviewer') {
-      return { key, kind: 'admin', owner: false, member: false, operator: false, reviewer: true }
-    }
+    const { orgs } = await client.call('GET /v1/orgs')
+    if (orgs[0]?.access === 'reviewer') return { ...none, key, kind: 'admin', reviewer: true }
   } catch (error) {
     if (error instanceof VaultError && error.status === 401) {
       throw new UserError('No vault and no team opens with this key', { cause: error })
     }
     throw error
   }
-  const operator = await succeeds(
-    callWithKey(key, 'GET /v1/operator/usage', { query: { days: 1 } }),
-  )
-  return { key, kind: 'admin', owner: false, member: false, operator, reviewer: false }
+  const operator = await succeeds(client.call('GET /v1/operator/usage', { query: { days: 1 } }))
+  return { ...none, key, kind: 'admin', operator }
 }
 
 const succeeds = (request: Promise<unknown>): Promise<boolean> =>

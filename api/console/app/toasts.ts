@@ -27,7 +27,7 @@ export function ToastRegion(): View {
     listeners.add(setVisible)
     return () => void listeners.delete(setVisible)
   }, [])
-  return html`<div class="said" role="status" aria-live="polite">
-    ${visible.map(({ id, text }) => html`<p key=${id} class="said-line">${text}</p>`)}
+  return html`<div class="toasts stack-tight" role="status" aria-live="polite">
+    ${visible.map(({ id, text }) => html`<p key=${id}>${text}</p>`)}
   </div>`
 }

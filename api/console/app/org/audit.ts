@@ -1,113 +1,77 @@
 import { useState } from 'preact/hooks'
-import type { EndpointResponse } from '#api/client/client.ts'
-import { useQuery } from '#api/console/app/use-query.ts'
-import { call } from '#api/console/app/api-call.ts'
+import { filled } from '#api/console/app/api-call.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { useDebounced } from '#api/console/app/use-debounced.ts'
-import { chip } from '#api/console/app/parts/chips.ts'
-import { selectField, textField } from '#api/console/app/parts/fields.ts'
-import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
 import type { OrgProps } from '#api/console/app/org/org-queries.ts'
-import { SharedHistory } from '#api/console/app/org/shared-history.ts'
-import { toIsoString, formatDateTime } from '#api/console/app/format.ts'
+import { SharedHistory } from '#api/console/app/org/shared-card.ts'
+import { button } from '#api/console/app/parts/buttons.ts'
+import { chip, timeView } from '#api/console/app/parts/chips.ts'
+import { dialogButton } from '#api/console/app/parts/dialogs.ts'
+import { filters, selectField, textField, useFields } from '#api/console/app/parts/fields.ts'
+import { page } from '#api/console/app/parts/frame.ts'
+import { editableList } from '#api/console/app/parts/notes.ts'
+import { useDebounced, useListing } from '#api/console/app/queries.ts'
+import type { AuditEvent } from '#api/contract/generated/types.ts'
 
-type AuditEvent = EndpointResponse<'GET /v1/orgs/:orgId/audit'>['events'][number]
 type AuditAction = AuditEvent['action']
 
-const actions: readonly (readonly [AuditAction | '', string])[] = [
-  ['', 'all'],
-  ['create', 'created'],
-  ['update', 'changed'],
-  ['retag', 'retagged'],
-  ['delete', 'deleted'],
-]
-const actionColors: Record<AuditAction, string> = {
-  create: 'good',
-  update: 'busy',
-  retag: 'tag',
-  delete: 'bad',
+const actions: Record<AuditAction, [label: string, kind: string]> = {
+  create: ['created', 'good'],
+  update: ['changed', 'busy'],
+  retag: ['retagged', 'accent'],
+  delete: ['deleted', 'bad'],
 }
 
-/** The audit log of the shared memories. */
+const actionChoices: (readonly [AuditAction | '', string])[] = [
+  ['', 'all'],
+  ...Object.entries(actions).map(([name, [label]]) => [name as AuditAction, label] as const),
+]
+
+const firstRows = 50
+const rowsMax = 500
+
+type Filters = { actor: string; action: AuditAction | ''; since: string }
+
 export function Audit({ org }: OrgProps): View {
-  const [actor, setActor] = useState('')
-  const [action, setAction] = useState<AuditAction | ''>('')
-  const [since, setSince] = useState('')
-  const [limit, setLimit] = useState(50)
-  const [opened, setOpened] = useState<string>()
-  const debouncedActor = useDebounced(actor)
-  const auditQuery = useQuery(
-    signal => {
-      const query = {
-        limit,
-        ...(debouncedActor && { actor: debouncedActor }),
-        ...(action && { action }),
-        ...(since && { since: Date.parse(since) }),
-      }
-      return call('GET /v1/orgs/:orgId/audit', { params: { orgId: org }, query }, signal)
-    },
-    [org, debouncedActor, action, since, limit],
+  const { fields, of } = useFields<Filters>({ actor: '', action: '', since: '' })
+  const [limit, setLimit] = useState(firstRows)
+  const { action, since } = fields
+  const actor = useDebounced(fields.actor)
+  const query = filled({ limit, actor, action, since: since && Date.parse(since) })
+  const events = useListing(
+    'GET /v1/orgs/:orgId/audit',
+    { params: { orgId: org }, query },
+    answer => answer.events,
   )
   return page({
     title: 'Audit',
     description: 'Every change of a shared memory, newest first.',
-    children: html`<div class="stack">
-      <div class="panel filters" role="group" aria-label="Filters">
-        ${textField({ label: 'Actor', value: actor, onValue: setActor, maxlength: 320 })}
-        ${selectField({ label: 'What', value: action, onValue: setAction, choices: actions })}
-        ${textField({ label: 'Since', type: 'date', value: since, onValue: setSince })}
-      </div>
-      ${queryView(auditQuery, 'the audit', ({ events }) =>
-        events.length === 0
-          ? emptyNote('No changes yet', 'Each change of a shared memory is listed here.')
-          : html`<ol class="plain rows">
-              ${events.map(event => html`<li key=${event.event_id}>${eventRow(event, setOpened)}</li>`)}
-            </ol>`,
-      )}
-      ${
-        auditQuery.answer &&
-        auditQuery.answer.count === limit &&
-        limit < 500 &&
-        html`<div class="more">
-          <button type="button" class="button" onClick=${() => setLimit(500)}>
-            Show up to 500
-          </button>
-        </div>`
-      }
-      ${
-        opened !== undefined &&
-        renderComponent(SharedHistory, {
-          org,
-          id: opened,
-          onClose: () => setOpened(undefined),
-          onRestored: auditQuery.refetch,
-        })
-      }
-    </div>`,
+    children: html`${filters(
+      textField({ label: 'Actor', ...of('actor'), maxlength: 320 }),
+      selectField({ label: 'What', ...of('action'), choices: actionChoices }),
+      textField({ label: 'Since', type: 'date', ...of('since') }),
+    )}
+    ${editableList(events, {
+      what: 'the audit',
+      empty: ['No changes yet', 'Each change of a shared memory is listed here.'],
+      ordered: true,
+      key: ({ event_id }) => event_id,
+      main: eventView,
+      actions: ({ mem_id: id }) =>
+        dialogButton(
+          'History',
+          onClose =>
+            renderComponent(SharedHistory, { org, id, onClose, onRestored: events.refetch }),
+          { about: `memory ${id.slice(-8)}` },
+        ),
+    })}
+    ${
+      events.items.length === limit &&
+      limit < rowsMax &&
+      html`<div class="more">${button(`Show up to ${rowsMax}`, () => setLimit(rowsMax))}</div>`
+    }`,
   })
 }
 
-const eventRow = (
-  { action, actor, mem_id, created_at }: AuditEvent,
-  open: (id: string) => void,
-): View =>
-  html`<article class="row">
-    <div class="row-main">
-      <p>
-        ${chip(actions.find(([name]) => name === action)![1], actionColors[action])} <b>${actor}</b>
-      </p>
-      <p class="quiet">
-        <time datetime=${toIsoString(created_at)}>${formatDateTime(created_at)}</time>, memory${' '}
-        <code>${mem_id.slice(-8)}</code>
-      </p>
-    </div>
-    <button
-      type="button"
-      class="button"
-      aria-label=${`History of memory ${mem_id.slice(-8)}`}
-      onClick=${() => open(mem_id)}
-    >
-      History
-    </button>
-  </article>`
+const eventView = ({ action, actor, mem_id, created_at }: AuditEvent): View =>
+  html`<p>${chip(...actions[action])} <b>${actor}</b></p>
+    <p class="quiet">${timeView(created_at)}, memory <code>${mem_id.slice(-8)}</code></p>`

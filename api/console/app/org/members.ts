@@ -1,158 +1,213 @@
 import { useState } from 'preact/hooks'
-import { useQuery, useAction } from '#api/console/app/use-query.ts'
-import { call } from '#api/console/app/api-call.ts'
+import { call, filled } from '#api/console/app/api-call.ts'
+import { describeUse } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { useRoles, type OrgProps } from '#api/console/app/org/org-queries.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
-import { confirmDialog } from '#api/console/app/parts/confirm.ts'
+import {
+  actionButton,
+  dialogButton,
+  dialogForm,
+  useSecret,
+  confirmButton,
+} from '#api/console/app/parts/dialogs.ts'
+import { checkboxGroup, textField, useFields } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
-import { secretDialog } from '#api/console/app/parts/secret.ts'
-import { emptyNote, faultNote, queryView } from '#api/console/app/parts/query-view.ts'
-import { MemberForm } from '#api/console/app/org/member-form.ts'
-import { MemberKeys } from '#api/console/app/org/member-keys.ts'
-import { useRoles, type OrgProps, type Role, type User } from '#api/console/app/org/org-queries.ts'
-import { showToast } from '#api/console/app/toasts.ts'
+import { editableList } from '#api/console/app/parts/notes.ts'
+import { useDebounced, useListing } from '#api/console/app/queries.ts'
+import type { ListedUser, OrgRole } from '#api/contract/generated/types.ts'
 
 /** Lists the members of an organization with their roles and keys. */
 export function Members({ org }: OrgProps): View {
-  const users = useQuery(
-    async signal =>
-      (await call('GET /v1/orgs/:orgId/users', { params: { orgId: org } }, signal)).users,
-    [org],
-  )
-  const roles = useRoles(org)
-  const [adding, setAdding] = useState(false)
-  const [keys, setKeys] = useState(0)
+  const users = useListing('GET /v1/orgs/:orgId/users', { params: { orgId: org } }, of => of.users)
+  const roles = useRoles(org).items
+  const [showSecret, secretView] = useSecret()
+  const [turn, setTurn] = useState(0)
   const refetch = (): void => {
     users.refetch()
-    setKeys(keys + 1)
+    setTurn(turn + 1)
   }
+  const editor = (user?: ListedUser) => (onClose: () => void) =>
+    renderComponent(MemberForm, { org, user, roles, onClose, onSaved: refetch })
   return page({
     title: 'Members',
     description:
       'A role says which tags its holders see; a key opens a private vault and what its member may see.',
-    actions: html`<button type="button" class="button button-main" onClick=${() => setAdding(true)}>
-      Add a member
-    </button>`,
-    children: html`<div class="stack-wide">
-      ${queryView(users, 'members', all =>
-        all.length === 0
-          ? emptyNote('No members yet', 'Add the first one, then create a key for them.')
-          : html`<ul class="plain rows">
-              ${all.map(
-                user =>
-                  html`<li key=${user.user_id}>
-                    ${renderComponent(MemberRow, { org, user, roles: roles.answer ?? [], onChanged: refetch })}
-                  </li>`,
-              )}
-            </ul>`,
-      )}
-      ${section('Member keys', renderComponent(MemberKeys, { org, turn: keys }))}
-      ${
-        adding &&
-        renderComponent(MemberForm, {
-          org,
-          roles: roles.answer ?? [],
-          onClose: () => setAdding(false),
-          onSaved: refetch,
-        })
-      }
-    </div>`,
-  })
-}
-
-type RowProps = { org: string; user: User; roles: Role[]; onChanged: () => void }
-
-function MemberRow({ org, user, roles, onChanged }: RowProps): View {
-  const [open, setOpen] = useState<'edit' | 'remove'>()
-  const [key, setKey] = useState<string>()
-  const actionState = useAction()
-  const close = (): void => setOpen(undefined)
-  const name = [user.first_name, user.last_name].filter(Boolean).join(' ')
-  const member = user.team_member_id
-  const mint = async (): Promise<void> => {
-    const request = { params: { orgId: org }, body: { team_member_id: member } }
-    setKey((await call('POST /v1/orgs/:orgId/keys', request)).memory_key)
-  }
-  return html`<article class="row">
-    <div class="row-main">
-      <p class="row-title">${name || member}</p>
-      ${name && html`<p class="quiet">${member}</p>`}
-      <p class="chips">
-        ${
-          user.roles.length === 0
-            ? chip('no role', 'plain', 'Sees shared memories without tags')
-            : user.roles.map(role => chip(role.name, 'tag'))
+    actions: dialogButton('Add a member', editor(), { kind: 'main' }),
+    children: html`${editableList(users, {
+      what: 'members',
+      empty: ['No members yet', 'Add the first one, then create a key for them.'],
+      key: ({ user_id }) => user_id,
+      main: memberView,
+      actions: user => {
+        const { team_member_id: member } = user
+        const mint = async (): Promise<void> => {
+          const request = { params: { orgId: org }, body: { team_member_id: member } }
+          const { memory_key } = await call('POST /v1/orgs/:orgId/keys', request)
+          showSecret({
+            title: `A key for ${member}`,
+            explanation:
+              'It opens their private vault and what their roles let them see of the shared one.',
+            secret: memory_key,
+            onClose: refetch,
+          })
         }
-        ${user.has_memory_key && chip('has a key', 'good')}
-      </p>
-      ${faultNote(actionState.fault)}
-    </div>
-    <div class="actions">
-      <button
-        type="button"
-        class="button"
-        disabled=${actionState.isRunning}
-        aria-label=${`New key for ${member}`}
-        onClick=${() => actionState.run(mint)}
-      >
-        New key
-      </button>
-      <button
-        type="button"
-        class="button"
-        aria-label=${`Edit ${member}`}
-        onClick=${() => setOpen('edit')}
-      >
-        Edit
-      </button>
-      <button
-        type="button"
-        class="button"
-        aria-label=${`Remove ${member}`}
-        onClick=${() => setOpen('remove')}
-      >
-        Remove
-      </button>
-    </div>
-    ${open === 'edit' && renderComponent(MemberForm, { org, user, roles, onClose: close, onSaved: onChanged })}
-    ${open === 'remove' && removeUserDialog(org, user, { onClose: close, onRemoved: onChanged })}
-    ${
-      key !== undefined &&
-      memberKeyDialog(member, key, () => {
-        setKey(undefined)
-        onChanged()
-      })
-    }
-  </article>`
+        return [
+          actionButton('New key', { act: mint, about: member }),
+          dialogButton('Edit', editor(user), { about: member }),
+          confirmButton('Remove', {
+            about: member,
+            title: `Remove ${member}?`,
+            message:
+              'Their keys stop working and their private vault is deleted. What they brought into the shared memory stays.',
+            act: () =>
+              call('DELETE /v1/orgs/:orgId/users/:userId', {
+                params: { orgId: org, userId: user.user_id },
+              }),
+            done: `${member} is removed.`,
+            onDone: refetch,
+          }),
+        ]
+      },
+    })}
+    ${section('Member keys', renderComponent(MemberKeys, { org, key: turn }))} ${secretView}`,
+  })
 }
 
-const removeUserDialog = (
-  org: string,
-  user: User,
-  { onClose, onRemoved }: { onClose: () => void; onRemoved: () => void },
-): View =>
-  confirmDialog({
-    title: `Remove ${user.team_member_id}?`,
-    message: html`<p>
-      Their keys stop working and their private vault is deleted. What they brought into the shared
-      memory stays.
-    </p>`,
-    verb: 'Remove',
-    action: async () => {
-      await call('DELETE /v1/orgs/:orgId/users/:userId', {
-        params: { orgId: org, userId: user.user_id },
-      })
-      showToast(`${user.team_member_id} is removed.`)
-      onRemoved()
-    },
-    onClose,
-  })
+const memberView = (user: ListedUser): View => {
+  const { team_member_id: member, roles } = user
+  const name = [user.first_name, user.last_name].filter(Boolean).join(' ')
+  return html`<p class="row-title">${name || member}</p>
+    ${name && html`<p class="quiet">${member}</p>`}
+    <p class="chips">
+      ${
+        roles.length === 0
+          ? chip('no role', 'plain', 'Sees shared memories without tags')
+          : roles.map(role => chip(role.name, 'accent'))
+      }
+      ${user.has_memory_key && chip('has a key', 'good')}
+    </p>`
+}
 
-const memberKeyDialog = (member: string, key: string, onClose: () => void): View =>
-  secretDialog({
-    title: `A key for ${member}`,
-    explanation:
-      'It opens their private vault and what their roles let them see of the shared one.',
-    secret: key,
-    onClose,
+type FormProps = {
+  org: string
+  /** Undefined adds a member. */
+  user: ListedUser | undefined
+  roles: OrgRole[]
+  onClose: () => void
+  onSaved: () => void
+}
+
+type Draft = Record<'email' | 'first_name' | 'last_name', string> & { role_ids: readonly string[] }
+
+function MemberForm({ org, user, roles, onClose, onSaved }: FormProps): View {
+  const { fields, of } = useFields<Draft>({
+    email: user?.email ?? '',
+    first_name: user?.first_name ?? '',
+    last_name: user?.last_name ?? '',
+    role_ids: user?.role_ids ?? [],
   })
+  const save = async (): Promise<void> => {
+    const { email, ...names } = fields
+    const body = { ...names, role_ids: [...names.role_ids] }
+    if (user) {
+      const params = { orgId: org, userId: user.user_id }
+      const changed = email && email !== user.email ? { ...body, email } : body
+      await call('PATCH /v1/orgs/:orgId/users/:userId', { params, body: changed })
+    } else {
+      await call('POST /v1/orgs/:orgId/users', { params: { orgId: org }, body: { ...body, email } })
+    }
+    onSaved()
+  }
+  return dialogForm({
+    title: user ? `Edit ${user.team_member_id}` : 'Add a member',
+    verb: user ? 'Save' : 'Add',
+    onClose,
+    act: save,
+    done: user ? 'The member is changed.' : 'The member is added.',
+    fields: html`${textField({
+        label: 'Email',
+        type: 'email',
+        ...of('email'),
+        required: !user || user.email !== null,
+        maxlength: 320,
+      })}
+      <div class="filters">
+        ${textField({ label: 'First name', ...of('first_name'), maxlength: 200 })}
+        ${textField({ label: 'Last name', ...of('last_name'), maxlength: 200 })}
+      </div>
+      ${
+        roles.length === 0
+          ? html`<p class="quiet">
+              There are no roles yet: members see shared memories without tags.
+            </p>`
+          : checkboxGroup({
+              label: 'Roles',
+              ...of('role_ids'),
+              choices: roles.map(role => [role.role_id, role.name] as const),
+            })
+      }`,
+  })
+}
+
+/** Lists the keys of members, shows and revokes them. */
+function MemberKeys({ org }: OrgProps): View {
+  const [typed, setTyped] = useState('')
+  const [showSecret, secretView] = useSecret()
+  const q = useDebounced(typed)
+  const keys = useListing(
+    'GET /v1/orgs/:orgId/keys',
+    { params: { orgId: org }, query: filled({ q }) },
+    answer => answer.keys,
+  )
+  return html`<div class="stack">
+    ${textField({
+      label: 'Find by member or key',
+      type: 'search',
+      value: typed,
+      onValue: setTyped,
+      maxlength: 320,
+    })}
+    ${editableList(keys, {
+      what: 'keys',
+      empty: ['No keys', q ? 'None matches.' : 'Create one in the row of a member.'],
+      key: ({ id }) => id,
+      main: ({ masked_key, team_member_id, active, created_at, last_used_at }) =>
+        html`<p class="row-title">
+            <code>${masked_key}</code> ${active ? chip('active', 'good') : chip('revoked', 'bad')}
+          </p>
+          <p class="quiet">${team_member_id}. ${describeUse(created_at, last_used_at)}</p>`,
+      actions: ({ id, masked_key, team_member_id: member, active }) => {
+        const params = { orgId: org, keyId: id }
+        const about = `key ${masked_key}`
+        const show = async (): Promise<void> => {
+          const { memory_key } = await call('GET /v1/orgs/:orgId/keys/:keyId', { params })
+          showSecret({
+            title: `The key of ${member}`,
+            explanation: 'It authenticates as this member.',
+            secret: memory_key,
+          })
+        }
+        const revoke = async (): Promise<void> => {
+          await call('DELETE /v1/orgs/:orgId/keys/:keyId', { params })
+          keys.refetch()
+        }
+        return (
+          active && [
+            actionButton('Show', { act: show, about }),
+            confirmButton('Revoke', {
+              about,
+              title: 'Revoke this key?',
+              message: html`<p>
+                <code>${masked_key}</code> of ${member} opens nothing from the next request on.
+              </p>`,
+              act: revoke,
+              done: 'The key is revoked.',
+            }),
+          ]
+        )
+      },
+    })}
+    ${secretView}
+  </div>`
+}

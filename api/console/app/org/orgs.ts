@@ -1,84 +1,67 @@
 import { useState } from 'preact/hooks'
-import { hrefTo, navigate } from '#api/console/app/hash-route.ts'
-import { useQuery, useAction } from '#api/console/app/use-query.ts'
+import { hrefTo, navigate } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
 import { currentCredential } from '#api/console/app/credential.ts'
+import { formatShortDay } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { dialogForm } from '#api/console/app/parts/dialog.ts'
+import { dialogButton, dialogForm, useSecret } from '#api/console/app/parts/dialogs.ts'
 import { textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { secretDialog } from '#api/console/app/parts/secret.ts'
-import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
-import type { ListedOrg } from '#api/console/app/org/org-queries.ts'
-import { formatShortDay } from '#api/console/app/format.ts'
-
-type CreatedOrg = { id: string; key: string }
+import { listView } from '#api/console/app/parts/notes.ts'
+import { useListing } from '#api/console/app/queries.ts'
+import type { CreateOrgAnswer, ListedOrganization } from '#api/contract/generated/types.ts'
 
 /** Lists the organizations of an admin, and creates one. */
 export function Orgs(): View {
-  const [creating, setCreating] = useState(false)
-  const [made, setMade] = useState<CreatedOrg>()
-  const query = useQuery(signal => call('GET /v1/orgs', {}, signal), [])
-  const create = html`<button
-    type="button"
-    class="button button-main"
-    onClick=${() => setCreating(true)}
-  >
-    New organization
-  </button>`
+  const [showSecret, secretView] = useSecret()
+  const onCreated = ({ org_id, org_key }: CreateOrgAnswer): void =>
+    showSecret({
+      title: 'The key of the organization',
+      explanation:
+        'It reads shared memories without tags and stores nothing. Members get keys of their own. It is shown only now.',
+      secret: org_key,
+      onClose: () => navigate('orgs', org_id, 'members'),
+    })
+  const list = useListing('GET /v1/orgs', {}, ({ orgs }) => orgs)
   return page({
     title: 'Organizations',
-    description: 'A team shares a memory beside the private vaults of its members.',
-    actions: currentCredential()?.reviewer ? null : create,
-    children: html`<div>
-      ${queryView(query, 'organizations', ({ orgs }) =>
-        orgs.length === 0
-          ? emptyNote('No organization yet', 'Create one to give members keys and share memories.')
-          : html`<ul class="plain cards">
-              ${orgs.map(org => html`<li key=${org.org_id}>${orgCard(org)}</li>`)}
-            </ul>`,
-      )}
-      ${creating && renderComponent(CreateForm, { onClose: () => setCreating(false), onMade: setMade })}
-      ${
-        made &&
-        secretDialog({
-          title: 'The key of the organization',
-          explanation:
-            'It reads shared memories without tags and stores nothing. Members get keys of their own. It is shown only now.',
-          secret: made.key,
-          onClose: () => navigate('orgs', made.id, 'members'),
-        })
-      }
-    </div>`,
+    description: 'A team shares a memory next to the private vaults of its members.',
+    actions:
+      !currentCredential()?.reviewer &&
+      dialogButton(
+        'New organization',
+        onClose => renderComponent(CreateForm, { onClose, onCreated }),
+        { kind: 'main' },
+      ),
+    children: html`${listView(list, {
+      what: 'organizations',
+      empty: ['No organization yet', 'Create one to give members keys and share memories.'],
+      show: orgs =>
+        html`<ul class="plain cards">
+          ${orgs.map(org => html`<li key=${org.org_id}>${orgCard(org)}</li>`)}
+        </ul>`,
+    })}
+    ${secretView}`,
   })
 }
 
-const orgCard = ({ org_id, name, created_at, processor_provider }: ListedOrg): View =>
-  html`<a class="panel card" href=${hrefTo('orgs', org_id, 'review')}>
+const orgCard = ({ org_id, name, created_at, processor_provider }: ListedOrganization): View =>
+  html`<a class="panel card stack-close" href=${hrefTo('orgs', org_id, 'review')}>
     <b>${name}</b>
     <span class="quiet"
       >Since ${formatShortDay(created_at)}, processed by ${processor_provider}</span
     >
   </a>`
 
-function CreateForm({
-  onClose,
-  onMade,
-}: {
-  onClose: () => void
-  onMade: (made: CreatedOrg) => void
-}): View {
+type FormProps = { onClose: () => void; onCreated: (created: CreateOrgAnswer) => void }
+
+function CreateForm({ onClose, onCreated }: FormProps): View {
   const [name, setName] = useState('')
-  const actionState = useAction()
   return dialogForm({
     title: 'New organization',
     verb: 'Create',
-    actionState,
     onClose,
-    act: async () => {
-      const { org_id, org_key } = await call('POST /v1/orgs', { body: { name } })
-      onMade({ id: org_id, key: org_key })
-    },
+    act: async () => onCreated(await call('POST /v1/orgs', { body: { name } })),
     fields: textField({
       label: 'Name',
       value: name,

@@ -1,16 +1,19 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { formatPercent } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { chip, tagChips } from '#api/console/app/parts/chips.ts'
+import { tagChoice } from '#api/console/app/org/shared-card.ts'
+import { button } from '#api/console/app/parts/buttons.ts'
+import { chip, tagChips, timeView } from '#api/console/app/parts/chips.ts'
 import { onSubmit } from '#api/console/app/parts/fields.ts'
-import { loadingNote } from '#api/console/app/parts/query-view.ts'
-import { tagChoice } from '#api/console/app/org/tag-choice.ts'
-import { toIsoString, formatDateTime, formatPercent } from '#api/console/app/format.ts'
-import type { ReviewAction, ReviewItem } from '#api/console/app/org/review-item.ts'
+import { loadingNote } from '#api/console/app/parts/notes.ts'
+import type { OrgTag, ReviewItem } from '#api/contract/generated/types.ts'
+
+export type ReviewAction = 'approve' | 'dismiss' | 'reject'
 
 type Props = {
   item: ReviewItem
   /** The tags of the organization; undefined while they are loaded. */
-  labels: readonly string[] | undefined
+  tags: readonly OrgTag[] | undefined
   current: boolean
   editing: boolean
   busy: boolean
@@ -20,79 +23,60 @@ type Props = {
 }
 
 /** A memory of the review queue. The current one has the focus and shows its actions. */
-export function ReviewCard(props: Props): View {
-  const { item, labels, current, editing, busy, onSelect, onEdit, onDecide } = props
+export function reviewCard(props: Props): View {
+  const { item, current, editing, busy: disabled, onSelect, onEdit, onDecide } = props
+  const sure = `${formatPercent(item.confidence)} sure`
   return html`<article
-    class=${current ? 'memory memory-current' : 'memory'}
+    class=${current ? 'memory memory-current stack-tight' : 'memory stack-tight'}
     tabindex=${current ? 0 : -1}
     aria-current=${current ? 'true' : undefined}
-    aria-label=${`${item.text.slice(0, 80)}, ${formatPercent(item.confidence)} sure`}
+    aria-label=${`${item.text.slice(0, 80)}, ${sure}`}
     onClick=${onSelect}
   >
-    <header class="memory-head">
+    <header class="memory-head chips">
       <span class="memory-who">${item.author}</span>
-      <time datetime=${toIsoString(item.acquired_at)}>${formatDateTime(item.acquired_at)}</time>
-      ${item.pending && chip('Not shown to members', 'busy')}
-      ${chip(`${formatPercent(item.confidence)} sure`, item.confidence < 0.4 ? 'bad' : 'busy')}
+      ${timeView(item.acquired_at)} ${item.pending && chip('Not shown to members', 'busy')}
+      ${chip(sure, item.confidence < 0.4 ? 'bad' : 'busy')}
     </header>
     <p class="memory-text">${item.text}</p>
     ${replacedMemoryView(item)}
-    ${
-      editing
-        ? renderComponent(TagsEditor, { tags: item.tags, labels, onEdit, onDecide })
-        : html`<p>${tagChips(item.tags)}</p>`
-    }
+    ${editing ? renderComponent(TagsEditor, props) : html`<p>${tagChips(item.tags)}</p>`}
     ${
       current &&
       !editing &&
-      html`<footer class="memory-actions">
-        <button
-          type="button"
-          class="button button-main"
-          disabled=${busy}
-          onClick=${() => onDecide('approve')}
-        >
-          Approve
-        </button>
-        <button type="button" class="button" disabled=${busy} onClick=${() => onDecide('dismiss')}>
-          Dismiss
-        </button>
-        <button type="button" class="button" disabled=${busy} onClick=${() => onDecide('reject')}>
-          Reject
-        </button>
-        <button type="button" class="button" disabled=${busy} onClick=${() => onEdit(true)}>
-          Edit tags
-        </button>
+      html`<footer class="actions">
+        ${button('Approve', () => onDecide('approve'), { kind: 'main', disabled })}
+        ${button('Dismiss', () => onDecide('dismiss'), { disabled })}
+        ${button('Reject', () => onDecide('reject'), { disabled })}
+        ${button('Edit tags', () => onEdit(true), { disabled })}
       </footer>`
     }
     ${current && passView(item)}
   </article>`
 }
 
-type EditorProps = Pick<Props, 'labels' | 'onEdit' | 'onDecide'> & { tags: string[] }
-
-function TagsEditor({ tags, labels, onEdit, onDecide }: EditorProps): View {
-  const [chosen, setChosen] = useState<readonly string[]>(tags)
+function TagsEditor({ item: { tags: before }, tags, onEdit, onDecide }: Props): View {
+  const [chosen, setChosen] = useState<readonly string[]>(before)
   const form = useRef<HTMLFormElement>(null)
   useLayoutEffect(
     () => form.current?.querySelector<HTMLElement>('input, button')?.focus(),
-    [labels],
+    [tags === undefined],
   )
-  if (!labels) return loadingNote('the tags')
+  if (!tags) return loadingNote('the tags')
   return html`<form
     ref=${form}
     class="stack"
     onSubmit=${onSubmit(() => onDecide('approve', [...chosen]))}
   >
-    ${tagChoice({ labels, before: tags, value: chosen, onValue: setChosen })}
+    ${tagChoice({ tags, before, value: chosen, onValue: setChosen })}
     <div class="actions">
-      <button class="button button-main">Approve with these</button>
-      <button type="button" class="button" onClick=${() => onEdit(false)}>Cancel</button>
+      ${button('Approve with these', undefined, { kind: 'main' })}
+      ${button('Cancel', () => onEdit(false))}
     </div>
   </form>`
 }
 
-/** The memories that its approval removes. */
+/** The memory that the approval removes. */
 const replacedMemoryView = ({ replaces }: ReviewItem): View | null =>
   replaces &&
   html`<div>
@@ -101,7 +85,7 @@ const replacedMemoryView = ({ replaces }: ReviewItem): View | null =>
     <p>${tagChips(replaces.tags)}</p>
   </div>`
 
-/** The passes' explanation, verbatim; it is deleted after some time. */
+/** The passes' explanation, verbatim; the service deletes it after some time. */
 const passView = ({ pass }: ReviewItem): View | null =>
   pass.pass1 === null && pass.pass2 === null && pass.pass3 === null
     ? null

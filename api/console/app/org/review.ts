@@ -1,65 +1,55 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { useQuery, useAction } from '#api/console/app/use-query.ts'
 import { call, UserError } from '#api/console/app/api-call.ts'
-import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { selectField } from '#api/console/app/parts/fields.ts'
-import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, faultNote, queryView } from '#api/console/app/parts/query-view.ts'
-import { useTags, type OrgProps } from '#api/console/app/org/org-queries.ts'
-import { ReviewCard } from '#api/console/app/org/review-card.ts'
-import { showToast } from '#api/console/app/toasts.ts'
 import { pluralize } from '#api/console/app/format.ts'
-import type { ReviewAction, ReviewItem } from '#api/console/app/org/review-item.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { useTags, type OrgProps } from '#api/console/app/org/org-queries.ts'
+import { reviewCard, type ReviewAction } from '#api/console/app/org/review-card.ts'
+import { button } from '#api/console/app/parts/buttons.ts'
+import { filters, selectField, useFields } from '#api/console/app/parts/fields.ts'
+import { page } from '#api/console/app/parts/frame.ts'
+import { emptyNote, faultNote, queryView } from '#api/console/app/parts/notes.ts'
+import { useAction, useCall } from '#api/console/app/queries.ts'
+import type { ReviewItem } from '#api/contract/generated/types.ts'
 
 type ReviewDecision = { item: ReviewItem; action: ReviewAction; at: number }
 
+type Filters = { threshold: string; sort: 'least_sure' | 'newest' }
+
 /** The review queue of memories with uncertain tags, with keyboard shortcuts. */
 export function Review({ org }: OrgProps): View {
-  const [threshold, setThreshold] = useState('0.6')
-  const [sort, setSort] = useState<'least_sure' | 'newest'>('least_sure')
-  const reviewQuery = useQuery(
-    signal => {
-      const query = { threshold: Number(threshold), sort, limit: 200 }
-      return call('GET /v1/orgs/:orgId/memories/review', { params: { orgId: org }, query }, signal)
-    },
-    [org, threshold, sort],
-  )
+  const { fields, of } = useFields<Filters>({ threshold: '0.6', sort: 'least_sure' })
+  const queue = useCall('GET /v1/orgs/:orgId/memories/review', {
+    params: { orgId: org },
+    query: { threshold: Number(fields.threshold), sort: fields.sort, limit: 200 },
+  })
   return page({
     title: 'Review queue',
     description: 'Memories whose tags the classifier doubts, or that contradict a reviewed one.',
-    actions: html`<button type="button" class="button" onClick=${reviewQuery.refetch}>
-      Refresh
-    </button>`,
-    children: html`<div class="stack">
-      <div class="panel filters" role="group" aria-label="Filters">
-        ${selectField({
-          label: 'Less sure than',
-          value: threshold,
-          onValue: setThreshold,
-          choices: ['0.4', '0.6', '0.8', '1'].map(
-            each => [each, `${Number(each) * 100} %`] as const,
-          ),
-        })}
-        ${selectField({
-          label: 'Order',
-          value: sort,
-          onValue: setSort,
-          choices: [
-            ['least_sure', 'least sure first'],
-            ['newest', 'newest first'],
-          ],
-        })}
-      </div>
-      ${queryView(reviewQuery, 'the queue', ({ review }) => renderComponent(Queue, { org, review }))}
-    </div>`,
+    actions: button('Refresh', queue.refetch),
+    children: html`${filters(
+      selectField({
+        label: 'Less sure than',
+        ...of('threshold'),
+        choices: ['0.4', '0.6', '0.8', '1'].map(each => [each, `${Number(each) * 100} %`] as const),
+      }),
+      selectField({
+        label: 'Order',
+        ...of('sort'),
+        choices: [
+          ['least_sure', 'least sure first'],
+          ['newest', 'newest first'],
+        ],
+      }),
+    )}
+    ${queryView(queue, 'the queue', ({ review }) => renderComponent(Queue, { org, review }))}`,
   })
 }
 
 function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
   const queue = useReviewQueue(org, review)
-  const { items, at, setAt, editing, setEditing, decide, undo, actionState } = queue
+  const { items, at, setAt, editing, setEditing, decide, undo, isRunning, fault } = queue
   const list = useRef<HTMLDivElement>(null)
-  const tagsQuery = useTags(org)
+  const tags = useTags(org)
   // Shortcuts work where the focus is: it moves to the current memory before the next key.
   useLayoutEffect(() => {
     if (editing) return
@@ -91,21 +81,13 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
     role="group"
     aria-label="Queue"
   >
-    <div class="review-head">
+    <div class="section-head">
       <p role="status">
         ${items.length === 0 ? 'Nothing waits' : `${at + 1} of ${pluralize(items.length, 'memory', 'memories')}`}
       </p>
-      ${keysHelp}
-      <button
-        type="button"
-        class="button"
-        disabled=${!queue.canUndo || actionState.isRunning}
-        onClick=${undo}
-      >
-        Undo
-      </button>
+      ${keysHelp} ${button('Undo', undo, { disabled: !queue.canUndo || isRunning })}
     </div>
-    ${faultNote(actionState.fault)} ${faultNote(tagsQuery.fault, tagsQuery.refetch)}
+    ${faultNote(fault)} ${faultNote(tags.fault, tags.refetch)}
     ${
       items.length === 0 &&
       emptyNote(
@@ -117,12 +99,12 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
       ${items.map(
         (item, index) =>
           html`<li key=${item.mem_id}>
-            ${renderComponent(ReviewCard, {
+            ${reviewCard({
               item,
-              labels: tagsQuery.answer?.map(({ label }) => label),
+              tags: tags.isLoading || tags.fault ? undefined : tags.items,
               current: index === at,
               editing: editing && index === at,
-              busy: actionState.isRunning,
+              busy: isRunning,
               onSelect: () => setAt(index),
               onEdit: setEditing,
               onDecide: decide,
@@ -145,7 +127,7 @@ function useReviewQueue(org: string, review: ReviewItem[]) {
   const [at, setAt] = useState(0)
   const [editing, setEditing] = useState(false)
   const [decided, setDecided] = useState<ReviewDecision[]>([])
-  const actionState = useAction()
+  const { run, isRunning, fault } = useAction()
   useEffect(() => {
     setItems(review)
     setAt(0)
@@ -153,7 +135,7 @@ function useReviewQueue(org: string, review: ReviewItem[]) {
   const decide = (action: ReviewAction, tags?: string[]): void => {
     const item = items[at]
     if (!item) return
-    void actionState.run(async () => {
+    const act = async (): Promise<void> => {
       const body = { action, ...(tags && { tags }) }
       const params = { orgId: org, memId: item.mem_id }
       await call('POST /v1/orgs/:orgId/memories/:memId/review', { params, body })
@@ -161,32 +143,24 @@ function useReviewQueue(org: string, review: ReviewItem[]) {
       setEditing(false)
       setItems(items.filter(one => one !== item))
       setAt(Math.max(0, Math.min(at, items.length - 2)))
-      showToast(`${doneTexts[action](item)} Press u to undo.`)
-    })
+    }
+    void run({ act, done: `${doneTexts[action](item)} Press u to undo.` })
   }
-  const undo = (): void =>
-    void actionState.run(async () => {
+  const undo = (): void => {
+    const act = async (): Promise<void> => {
       const last = decided.at(-1)
       if (!last) throw new UserError('Nothing was decided here yet')
       const params = { orgId: org, memId: last.item.mem_id }
       const route = last.action === 'reject' ? 'restore' : 'review/undo'
       await call(`POST /v1/orgs/:orgId/memories/:memId/${route}`, { params })
       setDecided(decided.slice(0, -1))
-      setItems([...items.slice(0, last.at), last.item, ...items.slice(last.at)])
+      setItems(items.toSpliced(last.at, 0, last.item))
       setAt(last.at)
-      showToast('It is in the queue again.')
-    })
-  return {
-    items,
-    at,
-    setAt,
-    editing,
-    setEditing,
-    canUndo: decided.length > 0,
-    decide,
-    undo,
-    actionState,
+    }
+    void run({ act, done: 'It is in the queue again.' })
   }
+  const canUndo = decided.length > 0
+  return { items, at, setAt, editing, setEditing, canUndo, decide, undo, isRunning, fault }
 }
 
 const keysHelp = html`<p class="keys">

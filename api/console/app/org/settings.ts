@@ -1,81 +1,78 @@
 import { useState } from 'preact/hooks'
-import { navigate } from '#api/console/app/hash-route.ts'
-import { useAction, useQuery } from '#api/console/app/use-query.ts'
+import { navigate } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
+import { formatShortDay } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { confirmDialog } from '#api/console/app/parts/confirm.ts'
-import { selectField, onSubmit, textField } from '#api/console/app/parts/fields.ts'
+import type { OrgProps } from '#api/console/app/org/org-queries.ts'
+import { OrgCost, OrgPipeline } from '#api/console/app/org/pipeline.ts'
+import { downloadButton, button } from '#api/console/app/parts/buttons.ts'
+import { confirmButton, actionButton, useSecret } from '#api/console/app/parts/dialogs.ts'
+import {
+  checkboxField,
+  form,
+  selectField,
+  textField,
+  useFields,
+  onSubmit,
+} from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
-import { faultNote, queryView } from '#api/console/app/parts/query-view.ts'
-import { OrgExport } from '#api/console/app/org/export.ts'
-import { OrgCost } from '#api/console/app/org/cost.ts'
-import { OrgPipeline } from '#api/console/app/org/pipeline.ts'
-import { OrgReviewers } from '#api/console/app/org/reviewers.ts'
-import { OrgPolicy } from '#api/console/app/org/policy.ts'
-import { useOrg, type OrgProps, type Org } from '#api/console/app/org/org-queries.ts'
-import { showToast } from '#api/console/app/toasts.ts'
+import { queryView, editableList, faultNote } from '#api/console/app/parts/notes.ts'
+import { redactionFields, toRedactionBody } from '#api/console/app/parts/redaction-fields.ts'
+import { useCall, useAction, useListing } from '#api/console/app/queries.ts'
+import { downloadLines } from '#api/console/app/vault/export.ts'
+import type { Organization, Policy } from '#api/contract/generated/types.ts'
 
-/** Edits the name and models of an organization, and deletes it. */
+/** Edits the name, models and rules of an organization, and deletes it. */
 export function Settings({ org }: OrgProps): View {
-  const query = useOrg(org)
+  const query = useCall('GET /v1/orgs/:orgId', { params: { orgId: org } })
   return page({
     title: 'Settings',
     description: query.answer?.name ?? 'Of the organization',
-    children: queryView(query, 'settings', org =>
-      renderComponent(SettingsForm, { org, key: org.updated_at, onSaved: query.refetch }),
+    children: queryView(query, 'settings', saved =>
+      renderComponent(SettingsForm, { saved, key: saved.updated_at, onSaved: query.refetch }),
     ),
   })
 }
 
-function SettingsForm({ org, onSaved }: { org: Org; onSaved: () => void }): View {
-  const { org_id, name, processor_provider, extract_model, classify_model } = org
-  const [fields, setFields] = useState({ name, processor_provider, extract_model, classify_model })
-  const [removing, setRemoving] = useState(false)
-  const keys = useQuery(signal => call('GET /v1/account/provider-keys', {}, signal), [])
+function SettingsForm({ saved, onSaved }: { saved: Organization; onSaved: () => void }): View {
+  const { org_id: org, name, processor_provider, extract_model, classify_model } = saved
+  const { fields, of } = useFields({ name, processor_provider, extract_model, classify_model })
+  const keys = useCall('GET /v1/account/provider-keys')
   const providers = new Set([...(keys.answer?.providers ?? []), processor_provider])
-  const actionState = useAction()
-  const set = (changed: Partial<typeof fields>): void => setFields({ ...fields, ...changed })
-  const save = async (): Promise<void> => {
-    await call('PATCH /v1/orgs/:orgId', { params: { orgId: org_id }, body: fields })
-    showToast('The settings are saved.')
-    onSaved()
-  }
   return html`<div class="stack-wide">
-    <form class="panel stack" onSubmit=${onSubmit(() => actionState.run(save))}>
-      ${textField({ label: 'Name', value: fields.name, onValue: name => set({ name }), required: true, maxlength: 200 })}
-      ${selectField({
-        label: 'Provider',
-        value: fields.processor_provider,
-        onValue: processor_provider => set({ processor_provider }),
-        choices: [...providers].map(each => [each, each] as const),
-        hint: 'Its models read what members say and decide what is shared.',
-      })}
-      ${textField({
-        label: 'Model that extracts',
-        value: fields.extract_model,
-        onValue: extract_model => set({ extract_model }),
-        required: true,
-        maxlength: 256,
-      })}
-      ${textField({
-        label: 'Model that classifies',
-        value: fields.classify_model,
-        onValue: classify_model => set({ classify_model }),
-        required: true,
-        maxlength: 256,
-      })}
-      ${faultNote(actionState.fault)}
-      <div class="actions">
-        <button class="button button-main" disabled=${actionState.isRunning}>
-          ${actionState.isRunning ? 'Saving …' : 'Save'}
-        </button>
-      </div>
-    </form>
-    ${section('Pipeline', renderComponent(OrgPipeline, { org: org_id }))}
-    ${section('Model calls of the last 30 days', renderComponent(OrgCost, { org: org_id }))}
-    ${section('Reviewers', renderComponent(OrgReviewers, { org: org_id }))}
-    ${section('Private data', renderComponent(OrgPolicy, { org: org_id }))}
-    ${section('Export', renderComponent(OrgExport, { org: org_id }))}
+    ${form({
+      verb: 'Save',
+      kind: 'main',
+      act: () => call('PATCH /v1/orgs/:orgId', { params: { orgId: org }, body: fields }),
+      onDone: onSaved,
+      done: 'The settings are saved.',
+      children: [
+        textField({ label: 'Name', ...of('name'), required: true, maxlength: 200 }),
+        selectField({
+          label: 'Provider',
+          ...of('processor_provider'),
+          choices: [...providers].map(each => [each, each] as const),
+          hint: 'Its models read what members say and decide what is shared.',
+        }),
+        textField({
+          label: 'Model that extracts',
+          ...of('extract_model'),
+          required: true,
+          maxlength: 256,
+        }),
+        textField({
+          label: 'Model that classifies',
+          ...of('classify_model'),
+          required: true,
+          maxlength: 256,
+        }),
+      ],
+    })}
+    ${section('Pipeline', renderComponent(OrgPipeline, { org }))}
+    ${section('Model calls of the last 30 days', renderComponent(OrgCost, { org }))}
+    ${section('Reviewers', renderComponent(OrgReviewers, { org }))}
+    ${section('Private data', renderComponent(OrgPolicy, { org }))}
+    ${section('Export', renderComponent(OrgExport, { org }))}
     ${section(
       'Remove the organization',
       html`<div class="panel stack">
@@ -84,28 +81,140 @@ function SettingsForm({ org, onSaved }: { org: Org; onSaved: () => void }): View
           with them.
         </p>
         <div class="actions">
-          <button type="button" class="button button-danger" onClick=${() => setRemoving(true)}>
-            Remove
-          </button>
+          ${confirmButton('Remove', {
+            kind: 'danger',
+            title: `Remove ${name}?`,
+            message:
+              'Everything of it is gone for all members at once, and cannot be brought back.',
+            confirmationText: 'remove',
+            act: () => call('DELETE /v1/orgs/:orgId', { params: { orgId: org } }),
+            done: 'The organization is removed.',
+            onDone: () => navigate('orgs'),
+          })}
         </div>
       </div>`,
     )}
-    ${removing && removeOrgDialog(org, () => setRemoving(false))}
   </div>`
 }
 
-const removeOrgDialog = ({ org_id, name }: Org, onClose: () => void): View =>
-  confirmDialog({
-    title: `Remove ${name}?`,
-    message: html`<p>
-      Everything of it is gone for all members at once, and cannot be brought back.
-    </p>`,
-    verb: 'Remove',
-    confirmationText: 'remove',
-    action: async () => {
-      await call('DELETE /v1/orgs/:orgId', { params: { orgId: org_id } })
-      showToast('The organization is removed.')
-      navigate('orgs')
-    },
-    onClose,
+function OrgPolicy({ org }: OrgProps): View | null {
+  const query = useCall('GET /v1/orgs/:orgId/policy', { params: { orgId: org } })
+  return queryView(query, 'the policy', saved =>
+    renderComponent(PolicyForm, {
+      org,
+      saved,
+      onSaved: query.refetch,
+      key: JSON.stringify(saved),
+    }),
+  )
+}
+
+type PolicyProps = OrgProps & { saved: Policy; onSaved: () => void }
+
+function PolicyForm({ org, saved, onSaved }: PolicyProps): View {
+  const { fields, of } = useFields({
+    isOwn: saved.decided_by === 'organization',
+    redaction: saved.redaction,
   })
+  return form({
+    verb: 'Save the rules',
+    kind: 'main',
+    act: () =>
+      call('PUT /v1/orgs/:orgId/policy', {
+        params: { orgId: org },
+        body: { redaction: fields.isOwn ? toRedactionBody(fields.redaction) : null },
+      }),
+    done: 'The policy is saved.',
+    onDone: onSaved,
+    children: [
+      checkboxField({
+        label: 'Decide apart from the account',
+        ...of('isOwn'),
+        hint: 'For what members store and for what they share.',
+      }),
+      fields.isOwn && redactionFields(of('redaction')),
+    ],
+  })
+}
+
+function OrgExport({ org }: OrgProps): View {
+  const [vectors, setVectors] = useState(false)
+  const path = `/v1/orgs/${org}/export?vectors=${vectors}`
+  return html`<div class="panel stack">
+    <p class="quiet">
+      Settings, members, roles, tags, shared memories and the audit with its hashes; no key and
+      nothing of a private vault.
+    </p>
+    ${checkboxField({
+      label: 'With vectors',
+      value: vectors,
+      onValue: setVectors,
+      hint: 'A much larger file.',
+    })}
+    <div class="actions">
+      ${downloadButton({
+        label: 'Download export',
+        download: onBytes => downloadLines(path, 'organization', { onBytes }),
+      })}
+    </div>
+  </div>`
+}
+
+/** Who may decide about the review queue apart from the admin. */
+function OrgReviewers({ org }: OrgProps): View {
+  const params = { orgId: org }
+  const reviewers = useListing(
+    'GET /v1/orgs/:orgId/reviewers',
+    { params },
+    ({ reviewers }) => reviewers,
+  )
+  const [email, setEmail] = useState('')
+  const [showSecret, secretView] = useSecret()
+  const { run, isRunning: disabled, fault } = useAction()
+  const add = async (): Promise<void> => {
+    const body = { email: email.trim() }
+    const { reviewer_key } = await call('POST /v1/orgs/:orgId/reviewers', { params, body })
+    showSecret({
+      title: 'The credential of the reviewer',
+      explanation: 'It opens this console at the review queue. It is shown only now.',
+      secret: reviewer_key,
+    })
+    setEmail('')
+    reviewers.refetch()
+  }
+  return html`<div class="panel stack">
+    <p class="quiet">
+      A reviewer sees the review queue and decides. They read no keys and change no policy.
+    </p>
+    ${editableList(reviewers, {
+      what: 'reviewers',
+      empty: ['No reviewers', 'The admin alone decides about the queue.'],
+      key: ({ reviewer_id }) => reviewer_id,
+      main: ({ email, masked_key, created_at }) =>
+        html`<p class="row-title">${email}</p>
+          <p class="quiet"><code>${masked_key}</code> since ${formatShortDay(created_at)}</p>`,
+      actions: ({ reviewer_id: reviewerId, email }) =>
+        actionButton('Remove', {
+          act: () =>
+            call('DELETE /v1/orgs/:orgId/reviewers/:reviewerId', {
+              params: { orgId: org, reviewerId },
+            }),
+          onDone: reviewers.refetch,
+          done: `${email} reviews no more.`,
+          about: email,
+        }),
+    })}
+    <form class="search-line" onSubmit=${onSubmit(() => run({ act: add }))}>
+      ${textField({
+        label: 'Email of a reviewer',
+        type: 'email',
+        value: email,
+        onValue: setEmail,
+        required: true,
+        maxlength: 320,
+      })}
+      ${button('Add', undefined, { disabled })}
+    </form>
+    ${faultNote(fault)} ${secretView}
+  </div>`
+}

@@ -1,166 +1,213 @@
-import { useState } from 'preact/hooks'
-import { useAction } from '#api/console/app/use-query.ts'
-import { call } from '#api/console/app/api-call.ts'
+import { useEffect, useState } from 'preact/hooks'
+import { VaultError } from '#api/client/client.ts'
+import { call, filled } from '#api/console/app/api-call.ts'
+import { pluralize, formatCount, formatDateTime } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { useTags, type OrgProps } from '#api/console/app/org/org-queries.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
-import { confirmDialog } from '#api/console/app/parts/confirm.ts'
-import { dialogForm } from '#api/console/app/parts/dialog.ts'
-import { textAreaField, textField } from '#api/console/app/parts/fields.ts'
+import {
+  confirmButton,
+  dialogButton,
+  dialogForm,
+  actionButton,
+  dialog,
+} from '#api/console/app/parts/dialogs.ts'
+import { textAreaField, textField, useFields } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
-import { splitLines, useTags, type OrgProps, type Tag } from '#api/console/app/org/org-queries.ts'
-import { TagRunDialog } from '#api/console/app/org/tag-run.ts'
-import { showToast } from '#api/console/app/toasts.ts'
-import { pluralize } from '#api/console/app/format.ts'
+import { editableList, queryView, progressBar } from '#api/console/app/parts/notes.ts'
+import { useQuery } from '#api/console/app/queries.ts'
+import type { OrgTag, TagRun } from '#api/contract/generated/types.ts'
 
 /** Lists and edits the tags that the classifier assigns. */
 export function Tags({ org }: OrgProps): View {
   const tags = useTags(org)
-  const [editing, setEditing] = useState<Tag | 'new'>()
-  const [removing, setRemoving] = useState<Tag>()
-  const [applying, setApplying] = useState<Tag>()
+  const editor = (tag?: OrgTag) => (onClose: () => void) =>
+    renderComponent(TagForm, { org, tag, onClose, onSaved: tags.refetch })
   return page({
     title: 'Tags',
     description:
       'The classifier asks the question of a tag about each memory; roles allow its label.',
-    actions: html`<button
-      type="button"
-      class="button button-main"
-      onClick=${() => setEditing('new')}
-    >
-      New tag
-    </button>`,
-    children: html`<div>
-      ${queryView(tags, 'tags', all =>
-        all.length === 0
-          ? emptyNote('No tags yet', 'Without tags every member sees every shared memory.')
-          : html`<ul class="plain rows">
-              ${all.map(tag => html`<li key=${tag.tag_id}>${tagRow(tag, { edit: setEditing, remove: setRemoving, apply: setApplying })}</li>`)}
-            </ul>`,
-      )}
-      ${
-        editing &&
-        renderComponent(TagForm, {
-          org,
-          ...(editing !== 'new' && { tag: editing }),
-          onClose: () => setEditing(undefined),
-          onSaved: tags.refetch,
-        })
-      }
-      ${
-        applying &&
-        renderComponent(TagRunDialog, {
-          org,
-          tag: applying,
-          onClose: () => setApplying(undefined),
-        })
-      }
-      ${
-        removing &&
-        confirmDialog({
-          title: `Remove ${removing.label}?`,
-          message: html`<p>
-            Roles no longer allow it. Memories keep the label, so only roles that see everything see
-            them.
+    actions: dialogButton('New tag', editor(), { kind: 'main' }),
+    children: html`${editableList(tags, {
+      what: 'tags',
+      empty: ['No tags yet', 'Without tags every member sees every shared memory.'],
+      key: ({ tag_id }) => tag_id,
+      main: ({ label, question, examples, negatives }) =>
+        html`<p class="row-title">${chip(label, 'accent')}</p>
+          <p>${question}</p>
+          <p class="quiet">
+            ${`${pluralize(examples.length, 'example')}, ${pluralize(negatives.length, 'counterexample')}`}
           </p>`,
-          verb: 'Remove',
-          action: async () => {
-            const params = { orgId: org, tagId: removing.tag_id }
-            await call('DELETE /v1/orgs/:orgId/tags/:tagId', { params })
-            showToast('The tag is removed.')
-            tags.refetch()
-          },
-          onClose: () => setRemoving(undefined),
-        })
-      }
-    </div>`,
+      actions: tag => [
+        dialogButton(
+          'Apply to memories',
+          onClose => renderComponent(TagRunDialog, { org, tag, onClose }),
+          { about: tag.label },
+        ),
+        dialogButton('Edit', editor(tag), { about: tag.label }),
+        confirmButton('Remove', {
+          about: tag.label,
+          title: `Remove ${tag.label}?`,
+          message:
+            'Roles no longer allow it. Memories keep the label, so only roles that see everything see them.',
+          act: () =>
+            call('DELETE /v1/orgs/:orgId/tags/:tagId', {
+              params: { orgId: org, tagId: tag.tag_id },
+            }),
+          onDone: tags.refetch,
+          done: 'The tag is removed.',
+        }),
+      ],
+    })}`,
   })
 }
 
-type TagActions = Record<'edit' | 'remove' | 'apply', (tag: Tag) => void>
-
-const tagRow = (tag: Tag, { edit, remove, apply }: TagActions): View =>
-  html`<article class="row">
-    <div class="row-main">
-      <p class="row-title">${chip(tag.label, 'tag')}</p>
-      <p>${tag.question}</p>
-      <p class="quiet">
-        ${pluralize(tag.examples.length, 'example')},
-        ${pluralize(tag.negatives.length, 'counterexample')}
-      </p>
-    </div>
-    <div class="actions">
-      <button
-        type="button"
-        class="button"
-        aria-label=${`Apply ${tag.label} to shared memories`}
-        onClick=${() => apply(tag)}
-      >
-        Apply to memories
-      </button>
-      <button
-        type="button"
-        class="button"
-        aria-label=${`Edit ${tag.label}`}
-        onClick=${() => edit(tag)}
-      >
-        Edit
-      </button>
-      <button
-        type="button"
-        class="button"
-        aria-label=${`Remove ${tag.label}`}
-        onClick=${() => remove(tag)}
-      >
-        Remove
-      </button>
-    </div>
-  </article>`
-
-type FormProps = { org: string; tag?: Tag; onClose: () => void; onSaved: () => void }
+type FormProps = {
+  org: string
+  /** Undefined creates a tag. */
+  tag: OrgTag | undefined
+  onClose: () => void
+  onSaved: () => void
+}
 
 function TagForm({ org, tag, onClose, onSaved }: FormProps): View {
-  const [label, setLabel] = useState(tag?.label ?? '')
-  const [question, setQuestion] = useState(tag?.question ?? '')
-  const [examples, setExamples] = useState(tag?.examples.join('\n') ?? '')
-  const [negatives, setNegatives] = useState(tag?.negatives.join('\n') ?? '')
-  const actionState = useAction()
-  const act = async (): Promise<void> => {
-    const body = {
-      label,
-      ...(question && { question }),
-      examples: splitLines(examples),
-      negatives: splitLines(negatives),
-    }
-    if (tag) {
-      const params = { orgId: org, tagId: tag.tag_id }
-      await call('PATCH /v1/orgs/:orgId/tags/:tagId', { params, body })
-    } else await call('POST /v1/orgs/:orgId/tags', { params: { orgId: org }, body })
-    showToast('The tag is saved.')
-    onSaved()
-  }
+  const { fields, of } = useFields({
+    label: tag?.label ?? '',
+    question: tag?.question ?? '',
+    examples: tag?.examples.join('\n') ?? '',
+    negatives: tag?.negatives.join('\n') ?? '',
+  })
   return dialogForm({
     title: tag ? `Edit ${tag.label}` : 'New tag',
     verb: 'Save',
-    actionState,
     onClose,
-    act,
-    fields: html`<div class="stack">
-      ${textField({ label: 'Label', value: label, onValue: setLabel, required: true, maxlength: 100 })}
-      ${textField({
-        label: 'Question',
-        value: question,
-        onValue: setQuestion,
-        maxlength: 2000,
-        hint: 'Empty: whether a memory is about the label.',
-      })}
-      ${textAreaField({ label: 'Examples', value: examples, onValue: setExamples, hint: 'One a line: memories it fits.' })}
-      ${textAreaField({
-        label: 'Counterexamples',
-        value: negatives,
-        onValue: setNegatives,
-        hint: 'One a line: memories it does not fit, though one might think so.',
-      })}
-    </div>`,
+    act: async () => {
+      const body = {
+        label: fields.label,
+        ...filled({ question: fields.question }),
+        examples: splitLines(fields.examples),
+        negatives: splitLines(fields.negatives),
+      }
+      if (tag) {
+        const params = { orgId: org, tagId: tag.tag_id }
+        await call('PATCH /v1/orgs/:orgId/tags/:tagId', { params, body })
+      } else await call('POST /v1/orgs/:orgId/tags', { params: { orgId: org }, body })
+      onSaved()
+    },
+    done: 'The tag is saved.',
+    fields: html`${textField({ label: 'Label', ...of('label'), required: true, maxlength: 100 })}
+    ${textField({
+      label: 'Question',
+      ...of('question'),
+      maxlength: 2000,
+      hint: 'Empty: whether a memory is about the label.',
+    })}
+    ${textAreaField({ label: 'Examples', ...of('examples'), hint: 'One a line: memories it fits.' })}
+    ${textAreaField({
+      label: 'Counterexamples',
+      ...of('negatives'),
+      hint: 'One a line: memories it does not fit, though one might think so.',
+    })}`,
   })
+}
+
+/** One item a line. */
+const splitLines = (text: string): string[] =>
+  text
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => line !== '')
+
+type Estimate = { memories: number; calls: number; input_tokens: number }
+type Props = { org: string; tag: OrgTag; onClose: () => void }
+
+const pollIntervalMs = 2_000
+
+/** Applies a tag to the memories that are shared already. Shows the cost first, then the progress. */
+function TagRunDialog({ org, tag, onClose }: Props): View {
+  const params = { orgId: org, tagId: tag.tag_id }
+  const [started, setStarted] = useState(0)
+  const runQuery = useQuery(signal => findRun(params, signal), [tag.tag_id, started])
+  const run = runQuery.answer?.run
+  const isRunning = run?.state === 'running'
+  const estimateQuery = useQuery(isRunning ? undefined : signal => estimate(params, signal), [
+    tag.tag_id,
+    isRunning,
+  ])
+  useEffect(() => {
+    if (!isRunning) return undefined
+    const timer = setTimeout(runQuery.refetch, pollIntervalMs)
+    return () => clearTimeout(timer)
+  }, [runQuery.answer])
+  const start = async (): Promise<void> => {
+    await call('POST /v1/orgs/:orgId/tags/:tagId/apply', { params, body: {} })
+    setStarted(count => count + 1)
+  }
+  return dialog({
+    title: `Apply ${tag.label} to shared memories`,
+    onClose,
+    children: html`<p>
+        The tag is checked against every shared memory that does not have it. Memories that it fits
+        get the tag, so fewer members see them, never more. Where the answer is doubtful, the memory
+        also goes to review.
+      </p>
+      ${queryView(runQuery, 'the last run', ({ run: last }) => html`<div>${last && runView(last)}</div>`)}
+      ${
+        !isRunning &&
+        queryView(estimateQuery, 'the estimate', expected => estimateView(expected, start))
+      }`,
+  })
+}
+
+type Params = { orgId: string; tagId: string }
+
+/** The newest run; null where the tag was never applied. */
+async function findRun(params: Params, signal: AbortSignal): Promise<{ run: TagRun | null }> {
+  try {
+    return { run: await call('GET /v1/orgs/:orgId/tags/:tagId/apply', { params }, signal) }
+  } catch (error) {
+    if (error instanceof VaultError && error.status === 404) return { run: null }
+    throw error
+  }
+}
+
+async function estimate(params: Params, signal: AbortSignal): Promise<Estimate> {
+  const answer = await call(
+    'POST /v1/orgs/:orgId/tags/:tagId/apply',
+    { params, body: { dry_run: true } },
+    signal,
+  )
+  if ('dry_run' in answer) return answer
+  throw new Error('a dry run was answered with a run')
+}
+
+const estimateView = (
+  { memories, calls, input_tokens: tokens }: Estimate,
+  start: () => Promise<void>,
+): View =>
+  memories === 0
+    ? html`<p>Every shared memory has this tag.</p>`
+    : html`<p>
+          ${pluralize(memories, 'memory', 'memories')} to check: ${pluralize(calls, 'model call')},
+          about ${formatCount(tokens)} input tokens.
+        </p>
+        <div class="actions">
+          ${actionButton(`Check ${pluralize(memories, 'memory', 'memories')}`, { act: start, kind: 'main' })}
+        </div>`
+
+const runView = (run: TagRun): View => {
+  const { state, memories, examined, tagged, doubtful, last_error: lastError } = run
+  return html`<section class="stack" aria-label="Last run" role="status">
+    ${state === 'running' && progressBar('Memories checked', { done: examined, total: memories })}
+    <p>
+      ${
+        state === 'running'
+          ? `Checked ${formatCount(examined)} of ${pluralize(memories, 'memory', 'memories')}.`
+          : `Last run: checked ${pluralize(examined, 'memory', 'memories')}.`
+      }${' '}
+      ${formatCount(tagged)} got the tag, ${formatCount(doubtful)} of them are in review.
+    </p>
+    ${lastError !== null && html`<p class="fault-words">Waiting: ${lastError}</p>`}
+    <p class="quiet">Started by ${run.created_by}, ${formatDateTime(run.created_at)}</p>
+  </section>`
 }

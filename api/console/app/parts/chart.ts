@@ -1,8 +1,64 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
-import { html, type View } from '#api/console/app/html.ts'
-import type { Day } from '#api/console/app/parts/days.ts'
-import { formatCompact, pluralize, formatUtcDay } from '#api/console/app/format.ts'
+import { formatCompact, formatCount, formatUtcDay, toIsoString } from '#api/console/app/format.ts'
+import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
+import { selectField } from '#api/console/app/parts/fields.ts'
+
+const dayMs = 24 * 3600 * 1000
+
+/** A day with its numbers by name; `at` is its beginning in UTC, in epoch milliseconds. */
+export type Day = Record<string, number> & { at: number }
+
+/** Adds days without usage, which the service leaves out. */
+export function fillMissingDays(
+  { start, end }: { start: string; end: string },
+  reportedDays: readonly { day: string }[],
+  names: readonly string[],
+): Day[] {
+  const byDay = new Map(
+    reportedDays.map(each => [each.day, each as unknown as Record<string, number>]),
+  )
+  const days: Day[] = []
+  const begin = Math.floor(Date.parse(start) / dayMs) * dayMs
+  for (let at = begin; at <= Date.parse(end); at += dayMs) {
+    const reported = byDay.get(toIsoString(at).slice(0, 10))
+    days.push({ at, ...Object.fromEntries(names.map(name => [name, reported?.[name] ?? 0])) })
+  }
+  return days
+}
+
+export const daysField = (value: string, onValue: (value: string) => void): View =>
+  selectField({
+    label: 'Time',
+    value,
+    onValue,
+    choices: [
+      ['7', 'the last 7 days'],
+      ['30', 'the last 30 days'],
+      ['90', 'the last 90 days'],
+      ['365', 'the last year'],
+    ],
+  })
+
+/** A table that scrolls when it is too wide. The first cell is the row's header. */
+export const table = (head: readonly string[], rows: readonly (readonly Children[])[]): View =>
+  html`<div class="table" tabindex="0">
+    <table>
+      <thead>
+        <tr>
+          ${head.map(name => html`<th key=${name} scope="col">${name}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (cells, index) =>
+            html`<tr key=${index}>
+              ${cells.map((cell, index) => html`<td key=${index}>${cell}</td>`)}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`
 
 type Props = {
   days: Day[]
@@ -14,8 +70,7 @@ type Props = {
 const height = 220
 const axisDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 
-/** A bar for each day, in the colours of the theme. */
-export function Chart({ days, metric, name }: Props): View {
+function Chart({ days, metric, name }: Props): View {
   const container = useRef<HTMLDivElement>(null)
   useEffect(() => {
     let plot: uPlot | undefined
@@ -54,10 +109,14 @@ export function Chart({ days, metric, name }: Props): View {
   return html`<div
     class="chart"
     role="img"
-    aria-label=${`${name}: ${pluralize(total, 'in all', 'in all')}, most on ${formatUtcDay(busiest.at)}`}
+    aria-label=${`${name}: ${formatCount(total)} in all, most on ${formatUtcDay(busiest.at)}`}
     ref=${container}
   ></div>`
 }
+
+/** A bar for each day, in the colours of the theme. */
+export const chart = (days: Day[], metric: string, name: string): View =>
+  renderComponent(Chart, { days, metric, name })
 
 function plotOptions(container: HTMLElement, name: string, { paths }: typeof uPlot): uPlot.Options {
   const { color: inkColor } = getComputedStyle(container)
@@ -102,7 +161,7 @@ function plotOptions(container: HTMLElement, name: string, { paths }: typeof uPl
   }
 }
 
-/** A time whose local clock shows what the UTC clock shows at the given one. */
+/** Shifts a time so that the local clock shows what the UTC clock showed. */
 function utcAsLocal(seconds: number): Date {
   const date = new Date(seconds * 1000)
   return new Date(date.getTime() + date.getTimezoneOffset() * 60_000)

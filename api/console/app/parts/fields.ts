@@ -1,29 +1,27 @@
-import { useId } from 'preact/hooks'
-import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { useId, useState } from 'preact/hooks'
+import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
+import { button } from '#api/console/app/parts/buttons.ts'
+import { faultNote } from '#api/console/app/parts/notes.ts'
+import { useAction, type Action } from '#api/console/app/queries.ts'
 
-type Input = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
-
-export type FieldProps<Value> = {
+type FieldProps<Value> = {
   label: string
   value: Value
   onValue: (value: Value) => void
   hint?: string
 }
 
-/** The value of a form control after an event. */
-const inputValue = (event: Event): string => (event.currentTarget as Input).value
+const inputValue = (event: Event): string =>
+  (event.currentTarget as HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement).value
 
-type LabelledProps = {
-  label: string
-  hint: string | undefined
-  control: (attributes: { 'aria-describedby'?: string }) => View
-}
+type Control = (attributes: { 'aria-describedby'?: string }) => View
+type LabelledProps = { label: string; hint: string | undefined; control: Control }
 
 /** The hint describes the control and is not part of its label. */
 function Field({ label, hint, control }: LabelledProps): View {
   const id = useId()
-  return html`<div class="field">
-    <label>
+  return html`<div class="field stack-close">
+    <label class="stack-close">
       <span class="field-label">${label}</span>
       ${control(hint ? { 'aria-describedby': id } : {})}
     </label>
@@ -31,38 +29,19 @@ function Field({ label, hint, control }: LabelledProps): View {
   </div>`
 }
 
-/** A control of any kind with its label and hint. */
-export const labelledControl = (
-  label: string,
-  hint: string | undefined,
-  control: LabelledProps['control'],
-): View => renderComponent(Field, { label, hint, control })
+export const labelledControl = (label: string, hint: string | undefined, control: Control): View =>
+  renderComponent(Field, { label, hint, control })
 
-export const textField = ({
-  label,
-  value,
-  onValue,
-  hint,
-  ...attributes
-}: FieldProps<string> & {
-  type?: 'text' | 'password' | 'search' | 'date' | 'email' | 'number' | 'datetime-local'
-  placeholder?: string
-  required?: boolean
-  maxlength?: number
-  min?: number | string
-  max?: number | string
-  step?: number | string
-  list?: string
-  autocomplete?: string
-  class?: string
-}): View =>
+const inputField = (
+  tag: 'input' | 'textarea',
+  { label, value, onValue, hint, ...attributes }: TextProps | TextAreaProps,
+): View =>
   labelledControl(
     label,
     hint,
     described =>
-      html`<input
-        type="text"
-        spellcheck=${false}
+      html`<${tag}
+        spellcheck=${tag === 'textarea'}
         ...${described}
         ...${attributes}
         value=${value}
@@ -70,26 +49,23 @@ export const textField = ({
       />`,
   )
 
-export const textAreaField = ({
-  label,
-  value,
-  onValue,
-  hint,
-  rows = 4,
-  ...attributes
-}: FieldProps<string> & { rows?: number; required?: boolean; maxlength?: number }): View =>
-  labelledControl(
-    label,
-    hint,
-    described =>
-      html`<textarea
-        rows=${rows}
-        ...${described}
-        ...${attributes}
-        value=${value}
-        onInput=${(event: Event) => onValue(inputValue(event))}
-      ></textarea>`,
-  )
+type TextProps = FieldProps<string> & {
+  type?: 'text' | 'password' | 'search' | 'date' | 'email' | 'number' | 'datetime-local'
+  placeholder?: string
+  required?: boolean
+  maxlength?: number
+  min?: number | string
+  max?: number
+  step?: number
+  autocomplete?: string
+}
+
+export const textField = (props: TextProps): View => inputField('input', { type: 'text', ...props })
+
+type TextAreaProps = FieldProps<string> & { rows?: number; required?: boolean; maxlength?: number }
+
+export const textAreaField = (props: TextAreaProps): View =>
+  inputField('textarea', { rows: 4, ...props })
 
 export const selectField = <Value extends string>({
   label,
@@ -117,7 +93,7 @@ export const selectField = <Value extends string>({
   )
 
 export const checkboxField = ({ label, value, onValue, hint }: FieldProps<boolean>): View =>
-  html`<div class="check">
+  html`<div class="check stack-close">
     <label>
       <input
         type="checkbox"
@@ -129,7 +105,6 @@ export const checkboxField = ({ label, value, onValue, hint }: FieldProps<boolea
     ${hint && html`<span class="field-hint">${hint}</span>`}
   </div>`
 
-/** A group of checkboxes with one heading. */
 export const checkboxGroup = <Value extends string | number>({
   label,
   value,
@@ -152,3 +127,46 @@ export const onSubmit = (act: () => unknown) => (event: Event) => {
   event.preventDefault()
   act()
 }
+
+/** Binds controls to the fields of an object: `textField({ label: 'Name', ...of('name') })`. */
+export const bindFields =
+  <Fields extends object>(fields: Fields, set: (changed: Partial<Fields>) => void) =>
+  <Name extends keyof Fields>(name: Name) => ({
+    value: fields[name],
+    onValue: (value: Fields[Name]) => set({ [name]: value } as unknown as Partial<Fields>),
+  })
+
+/** The state of a form's fields, and the function that binds controls to them. */
+export function useFields<Fields extends object>(initial: Fields) {
+  const [fields, setFields] = useState(initial)
+  const set = (changed: Partial<Fields>): void => setFields(before => ({ ...before, ...changed }))
+  return { fields, set, of: bindFields(fields, set) }
+}
+
+type FormProps = Action & {
+  verb: string
+  kind?: 'main' | undefined
+  class?: string
+  children: Children
+}
+
+function Form({ verb, kind, class: className = 'panel stack', children, ...action }: FormProps) {
+  const { run, isRunning, fault } = useAction()
+  return html`<form class=${className} onSubmit=${onSubmit(() => run(action))}>
+    ${children} ${faultNote(fault)}
+    <div class="actions">
+      ${button(isRunning ? 'Working …' : verb, undefined, { kind, disabled: isRunning })}
+    </div>
+  </form>`
+}
+
+/** A form with its error and one button. */
+export const form = (props: FormProps): View => renderComponent(Form, props)
+
+/** A text field with the button that submits it. */
+export const lineForm = (field: View, submit: View, act: () => unknown): View =>
+  html`<form class="panel search-line" onSubmit=${onSubmit(act)}>${field} ${submit}</form>`
+
+/** Fields that filter what is displayed. */
+export const filters = (...fields: Children[]): View =>
+  html`<div class="panel filters" role="group" aria-label="Filters">${fields}</div>`

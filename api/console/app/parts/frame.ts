@@ -11,8 +11,8 @@ function PageFrame({ title, description, actions, children }: Props): View {
     heading.current?.focus({ preventScroll: true })
     scrollTo(0, 0)
   }, [title])
-  return html`<div class="page">
-    <header class="page-head">
+  return html`<div class="page stack-wide">
+    <header class="section-head page-head">
       <div>
         <h1 tabindex="-1" ref=${heading}>${title}</h1>
         ${description && html`<p class="quiet">${description}</p>`}
@@ -23,12 +23,10 @@ function PageFrame({ title, description, actions, children }: Props): View {
   </div>`
 }
 
-/** A page with heading, description, actions and content. */
 export const page = (props: Props): View => renderComponent(PageFrame, props)
 
-/** A section of a page with a heading. */
 export const section = (title: string, children: Children, actions?: Children): View =>
-  html`<section class="section">
+  html`<section class="stack">
     <header class="section-head">
       <h2>${title}</h2>
       ${actions && html`<div class="actions">${actions}</div>`}
@@ -36,7 +34,6 @@ export const section = (title: string, children: Children, actions?: Children): 
     ${children}
   </section>`
 
-/** A number with its name. */
 export const figure = (name: string, value: Children, words?: Children): View =>
   html`<div class="figure">
     <dt>${name}</dt>

@@ -4,11 +4,9 @@ import { html, type View } from '#api/console/app/html.ts'
 const outlines: Record<string, string> = {
   overview: 'M4 13h6V4H4zM14 20h6V4h-6zM4 20h6v-3H4z',
   search: 'M10.5 17a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13zM15.5 15.5 20 20',
-  prompt: 'M4 5h16v11H9l-5 4zM8 9h8M8 12h5',
   profile: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4.5 20a7.5 7.5 0 0 1 15 0',
   timeline: 'M12 4v16M12 7h6M12 12H6M12 17h6',
   reflections: 'M12 3v4M6 11h12M6 11v4M18 11v4M12 7v4M4 15h4v5H4zM16 15h4v5h-4z',
-  consolidate: 'M4 5h5M4 12h5M4 19h5M9 5c5 0 4 7 8 7M9 12h8M9 19c5 0 4-7 8-7M17 9l3 3-3 3',
   sessions: 'M4 6h12v9H8l-4 3zM16 9h4v11l-3-2h-7v-3',
   shared:
     'M6 14a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM18 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM18 21a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM8.2 10.3l7.6-3.6M8.2 12.7l7.6 4.6',
@@ -40,19 +38,23 @@ const outlines: Record<string, string> = {
   tenants: 'M4 21V9l8-5 8 5v12zM10 21v-6h4v6',
 }
 
-/** An outline in the colour of the text; it says nothing to a screen reader. Nothing for an unknown name. */
+/** An outline in the colour of the text, hidden from screen readers; null for an unknown name. */
 export const icon = (name: string): View | null =>
   outlines[name] === undefined
     ? null
     : html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
-        <path d=${outlines[name]} />
+        <g fill="none" stroke="currentColor" stroke-linecap="round" stroke-linejoin="round">
+          <path stroke-width="1.75" d=${outlines[name]} />
+        </g>
       </svg>`
 
 /** The mark of the product: the door of a vault. */
 export const mark = (): View =>
   html`<svg class="mark" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
-    <rect class="mark-door" x="1" y="1" width="22" height="22" rx="6" />
-    <circle class="mark-line" cx="12" cy="12" r="6" />
-    <path class="mark-line" d="M12 3.5v4M12 16.5v4M3.5 12h4M16.5 12h4" />
-    <circle class="mark-core" cx="12" cy="12" r="2" />
+    <rect x="1" y="1" width="22" height="22" rx="6" fill="var(--accent)" />
+    <g fill="none" stroke="var(--accent-ink)" stroke-width="2">
+      <circle cx="12" cy="12" r="6" />
+      <path d="M12 3.5v4M12 16.5v4M3.5 12h4M16.5 12h4" />
+    </g>
+    <circle cx="12" cy="12" r="2" fill="var(--accent-ink)" />
   </svg>`

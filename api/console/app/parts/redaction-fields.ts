@@ -1,11 +1,8 @@
-import type { EndpointResponse } from '#api/client/client.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { checkboxGroup, selectField } from '#api/console/app/parts/fields.ts'
+import type { Redaction, RedactionKind } from '#api/contract/generated/types.ts'
 
-export type Redaction = EndpointResponse<'GET /v1/account/policy'>['redaction']
-type Kind = Redaction['kinds'][number]
-
-const kinds: readonly (readonly [Kind, string])[] = [
+const kinds: readonly (readonly [RedactionKind, string])[] = [
   ['secret', 'Keys, tokens and passwords'],
   ['card', 'Card numbers'],
   ['iban', 'Bank accounts'],
@@ -15,16 +12,14 @@ const kinds: readonly (readonly [Kind, string])[] = [
   ['ip', 'Internet addresses'],
 ]
 
-/** Form fields of a redaction policy. */
-export const redactionFields = (
-  { mode, kinds: chosen }: Redaction,
-  onValue: (redaction: Redaction) => void,
-): View =>
+type Props = { value: Redaction; onValue: (redaction: Redaction) => void }
+
+export const redactionFields = ({ value, onValue }: Props): View =>
   html`<div class="stack">
     ${selectField({
       label: 'Private data in what is stored',
-      value: mode,
-      onValue: mode => onValue({ mode, kinds: chosen }),
+      value: value.mode,
+      onValue: mode => onValue({ ...value, mode }),
       choices: [
         ['off', 'Is kept as it is'],
         ['redact', 'Is replaced by its kind'],
@@ -33,12 +28,18 @@ export const redactionFields = (
       hint: 'From the next request on; what is stored already stays. A model call is never refused.',
     })}
     ${
-      mode !== 'off' &&
+      value.mode !== 'off' &&
       checkboxGroup({
         label: 'What is looked for',
-        value: chosen,
-        onValue: kinds => onValue({ mode, kinds: [...kinds] }),
+        value: value.kinds,
+        onValue: kinds => onValue({ ...value, kinds: [...kinds] }),
         choices: kinds,
       })
     }
   </div>`
+
+/** A redaction as requests take it: `off` has no kinds. */
+export const toRedactionBody = ({ mode, kinds }: Redaction) => ({
+  mode,
+  ...(mode !== 'off' && { kinds }),
+})

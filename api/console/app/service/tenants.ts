@@ -1,100 +1,158 @@
 import { useState } from 'preact/hooks'
-import type { EndpointResponse } from '#api/client/client.ts'
-import { hrefTo } from '#api/console/app/hash-route.ts'
-import { call } from '#api/console/app/api-call.ts'
-import { html, type View } from '#api/console/app/html.ts'
-import { useDebounced } from '#api/console/app/use-debounced.ts'
-import { usePagedList } from '#api/console/app/use-paged-list.ts'
-import { chip } from '#api/console/app/parts/chips.ts'
-import { textField } from '#api/console/app/parts/fields.ts'
-import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
+import { hrefTo } from '#api/console/app/address.ts'
+import { filled } from '#api/console/app/api-call.ts'
 import {
   formatCompact,
   formatCount,
-  pluralize,
   formatShortDay,
   formatUtcDay,
+  pluralize,
+  formatDateTime,
 } from '#api/console/app/format.ts'
+import { html, type View } from '#api/console/app/html.ts'
+import { button, buttonLink } from '#api/console/app/parts/buttons.ts'
+import { daysField } from '#api/console/app/parts/chart.ts'
+import { chip, stateChip, timeView } from '#api/console/app/parts/chips.ts'
+import { filters, textField, useFields } from '#api/console/app/parts/fields.ts'
+import { page } from '#api/console/app/parts/frame.ts'
+import { editableList, queryView } from '#api/console/app/parts/notes.ts'
+import { useDebounced, usePages, useCall } from '#api/console/app/queries.ts'
+import { stateField, type OperationState } from '#api/console/app/vault/operations.ts'
+import { usageView } from '#api/console/app/vault/usage.ts'
+import type { Tenant, ServiceOperation } from '#api/contract/generated/types.ts'
 
-type Tenant = EndpointResponse<'GET /v1/operator/tenants'>['items'][number]
-
-/** The tenants with their usage. */
 export function Tenants(): View {
-  const [q, setQ] = useState('')
-  const debouncedQuery = useDebounced(q.trim())
-  const { items, isLoading, fault, loadMore, refetch } = usePagedList<Tenant>(
-    (cursor, signal) => {
-      const query = {
-        limit: 25,
-        ...(debouncedQuery && { q: debouncedQuery }),
-        ...(cursor && { cursor }),
-      }
-      return call('GET /v1/operator/tenants', { query }, signal)
-    },
-    [debouncedQuery],
-  )
+  const [typed, setTyped] = useState('')
+  const q = useDebounced(typed.trim())
+  const list = usePages('GET /v1/operator/tenants', { query: filled({ limit: 25, q }) })
   return page({
     title: 'Tenants',
     description: 'Accounts of this service, newest first. What they remember is theirs.',
-    actions: html`<button type="button" class="button" onClick=${refetch}>Refresh</button>`,
-    children: html`<div class="stack-wide">
-      <div class="panel filters">
-        ${textField({ label: 'Find by email', type: 'search', value: q, onValue: setQ, maxlength: 200 })}
-      </div>
-      ${faultNote(fault, refetch)}
-      ${
-        !isLoading &&
-        !fault &&
-        items.length === 0 &&
-        emptyNote(
-          'No tenants',
-          debouncedQuery ? 'No email has this in it.' : 'create-account makes one.',
-        )
-      }
-      <ul class="plain rows">
-        ${items.map(tenant => html`<li key=${tenant.account_id}>${tenantRow(tenant)}</li>`)}
-      </ul>
-      ${isLoading && items.length === 0 ? loadingNote('tenants') : moreButton(loadMore, isLoading)}
-    </div>`,
+    actions: button('Refresh', list.refetch),
+    children: html`${filters(
+      textField({
+        label: 'Find by email',
+        type: 'search',
+        value: typed,
+        onValue: setTyped,
+        maxlength: 200,
+      }),
+    )}
+    ${editableList(list, {
+      what: 'tenants',
+      empty: ['No tenants', q ? 'No email has this in it.' : '“npm run create-account” makes one.'],
+      key: ({ account_id }) => account_id,
+      main: tenantView,
+      actions: ({ account_id, email }) =>
+        buttonLink('Operations', hrefTo('service', 'operations', account_id), { about: email }),
+    })}`,
   })
 }
 
-function tenantRow(tenant: Tenant): View {
-  const { account_id: id, email, last_30_days: used, pending } = tenant
-  return html`<article class="row">
-    <div class="row-main">
-      <p class="row-title">
-        ${email} ${pending > 0 && chip(`${formatCount(pending)} waiting`, 'busy')}
-        ${!tenant.payment_method && chip('no card', 'plain', 'Uploads are refused')}
-        ${tenant.balance !== null && chip(`${formatCompact(tenant.balance)} tokens left`, tenant.balance > 0 ? 'plain' : 'bad')}
-      </p>
-      <p>
-        ${pluralize(used.requests, 'request')} and ${formatCompact(used.memory_tokens)} memory
-        tokens in 30 days
-      </p>
-      <p class="quiet">${tenantStatus(tenant)}</p>
-    </div>
-    <a
-      class="button"
-      href=${hrefTo('service', 'operations', id)}
-      aria-label=${`Operations of ${email}`}
-    >
-      Operations
-    </a>
-  </article>`
+const tenantView = (tenant: Tenant): View => {
+  const { email, last_30_days: used, pending, balance } = tenant
+  return html`<p class="row-title">
+      ${email} ${pending > 0 && chip(`${formatCount(pending)} waiting`, 'busy')}
+      ${!tenant.payment_method && chip('no card', 'plain', 'Uploads are refused')}
+      ${balance !== null && chip(`${formatCompact(balance)} tokens left`, balance > 0 ? 'plain' : 'bad')}
+    </p>
+    <p>
+      ${pluralize(used.requests, 'request')} and ${formatCompact(used.memory_tokens)} memory tokens
+      in 30 days
+    </p>
+    <p class="quiet">${tenantStatus(tenant)}</p>`
 }
 
-/** A tenant's counts and creation date. */
 function tenantStatus(tenant: Tenant): string {
   const { keys, vaults, organizations, member_keys, last_active, created_at } = tenant
-  const holdings = [
-    pluralize(keys, 'key'),
-    pluralize(vaults, 'vault'),
-    ...(organizations > 0
-      ? [pluralize(organizations, 'organization'), pluralize(member_keys, 'member key')]
-      : []),
-  ]
+  const holdings = [pluralize(keys, 'key'), pluralize(vaults, 'vault')]
+  if (organizations > 0)
+    holdings.push(pluralize(organizations, 'organization'), pluralize(member_keys, 'member key'))
   const active = last_active ? `last active ${formatUtcDay(last_active)}` : 'never active'
   return `${holdings.join(', ')}; ${active}, since ${formatShortDay(created_at)}`
+}
+
+type Filters = { state: OperationState | ''; kind: string }
+
+/**
+ * Operations of all tenants, or of one: their progress, never their content.
+ *
+ * @param id of the account of a tenant
+ */
+export function ServiceOperations({ id }: { id: string | undefined }): View {
+  const { fields, set, of } = useFields<Filters>({ state: '', kind: '' })
+  const kind = useDebounced(fields.kind.trim())
+  const list = usePages('GET /v1/operator/operations', {
+    query: filled({ limit: 50, state: fields.state, kind, account_id: id }),
+  })
+  return page({
+    title: 'Operations of the service',
+    description: id
+      ? html`Work of one tenant. <a href=${hrefTo('service', 'operations')}>Show all</a>`
+      : 'Work that was promised to tenants, newest first.',
+    actions: button('Refresh', list.refetch),
+    children: html`${filters(
+      stateField(fields.state, state => set({ state })),
+      textField({
+        label: 'Kind',
+        type: 'search',
+        ...of('kind'),
+        maxlength: 64,
+        placeholder: 'ingest',
+      }),
+    )}
+    ${editableList(list, {
+      what: 'operations',
+      empty: list.loadMore
+        ? ['None among the newest', 'There are older ones to look through.']
+        : ['No operations', 'Nothing matches.'],
+      key: ({ operation_id }) => operation_id,
+      main: operationView,
+    })}`,
+  })
+}
+
+function operationView(operation: ServiceOperation): View {
+  const { kind, state, status, email, created_at, finished_at: finished, progress } = operation
+  const { done, total } = progress
+  return html`<p class="row-title">
+      ${kind} ${stateChip(state)} ${status !== null && status >= 400 && chip(status, 'bad')}
+    </p>
+    <p>${email}</p>
+    <p class="quiet">
+      ${timeView(created_at)}${finished && `, finished ${formatDateTime(finished)}`}${
+        state === 'running' && total > 0 && `, ${formatCount(done)} of ${formatCount(total)}`
+      }
+    </p>`
+}
+
+/** The usage of all tenants by day. */
+export function ServiceUsage(): View {
+  const [days, setDays] = useState('30')
+  const usage = useCall('GET /v1/operator/usage', { query: { days: Number(days) } })
+  return page({
+    title: 'Usage of the service',
+    description: 'Of all tenants together. Days are UTC.',
+    children: html`${filters(daysField(days, setDays))}
+    ${queryView(usage, 'usage', ({ by_day, ...period }) => {
+      const sumOf = (name: 'requests' | 'memory_tokens' | 'input_tokens' | 'output_tokens') =>
+        by_day.reduce((sum, day) => sum + day[name], 0)
+      return usageView({
+        sums: {
+          total_requests: sumOf('requests'),
+          total_memory_tokens: sumOf('memory_tokens'),
+          total_input_tokens: sumOf('input_tokens'),
+          total_output_tokens: sumOf('output_tokens'),
+        },
+        period,
+        days: by_day,
+        metrics: [
+          ['requests', 'Requests'],
+          ['accounts', 'Active tenants'],
+          ['memory_tokens', 'Memory tokens'],
+        ],
+        unused: 'Requests of all tenants appear here.',
+      })
+    })}`,
+  })
 }

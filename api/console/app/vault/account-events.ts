@@ -1,16 +1,15 @@
-import { call } from '#api/console/app/api-call.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { usePagedList } from '#api/console/app/use-paged-list.ts'
-import { chip } from '#api/console/app/parts/chips.ts'
-import { DownloadButton } from '#api/console/app/parts/download-button.ts'
-import { emptyNote, faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
+import { downloadButton } from '#api/console/app/parts/buttons.ts'
+import { chip, timeView } from '#api/console/app/parts/chips.ts'
+import { page } from '#api/console/app/parts/frame.ts'
+import { editableList } from '#api/console/app/parts/notes.ts'
+import { usePages } from '#api/console/app/queries.ts'
 import { downloadLines } from '#api/console/app/vault/export.ts'
 import { describeChange } from '#api/console/app/vault/event-change.ts'
-import { toIsoString, formatDateTime } from '#api/console/app/format.ts'
 import type { AccountAction, AccountEvent } from '#api/contract/generated/types.ts'
 
 /** Label and chip colour of each action. */
-const actions: Record<AccountAction, readonly [label: string, kind: string]> = {
+const actions: Record<AccountAction, [label: string, kind: string]> = {
   'key.minted': ['Key created', 'good'],
   'key.rotated': ['Key rotated', 'good'],
   'key.reminted': ['Key replaced', 'good'],
@@ -48,53 +47,44 @@ const actions: Record<AccountAction, readonly [label: string, kind: string]> = {
   'payment_method.changed': ['Payment method changed', 'busy'],
 }
 
+/** Who changed access and policy: the page of an admin. */
+export const Events = (): View =>
+  page({
+    title: 'Events',
+    description:
+      'Who changed roles, tags, instructions, settings, members and keys, in all organizations of the account.',
+    children: renderComponent(AccountEvents, {}),
+  })
+
 /** The events of the account, newest first, and the export of the account. */
 export function AccountEvents(): View {
-  const { items, isLoading, fault, loadMore, refetch } = usePagedList<AccountEvent>(
-    (cursor, signal) => {
-      const query = { limit: 10, ...(cursor && { cursor }) }
-      return call('GET /v1/account/events', { query }, signal)
-    },
-    [],
-  )
+  const events = usePages('GET /v1/account/events', { query: { limit: 10 } })
   return html`<div class="panel stack">
-    ${faultNote(fault, refetch)}
-    ${
-      !isLoading &&
-      !fault &&
-      items.length === 0 &&
-      emptyNote('No events', 'Changes of keys, policy and access are listed here.')
-    }
-    <ol class="plain rows">
-      ${items.map(event => html`<li key=${event.position} class="row">${eventRow(event)}</li>`)}
-    </ol>
-    ${isLoading && items.length === 0 ? loadingNote('what happened') : moreButton(loadMore, isLoading)}
-    <div class="actions">
-      ${renderComponent(DownloadButton, {
-        label: 'Export the account',
-        download: onBytes => downloadLines('/v1/account/export', 'account', { onBytes }),
-      })}
-    </div>
+    ${editableList(events, {
+      what: 'what happened',
+      empty: ['No events', 'Changes of keys, policy and access are listed here.'],
+      ordered: true,
+      key: ({ position }) => position,
+      main: eventView,
+    })}
+    <div class="actions">${exportAccountButton()}</div>
   </div>`
 }
 
-const eventRow = ({
-  action,
-  subject,
-  external_id,
-  actor,
-  created_at,
-  ...change
-}: AccountEvent): View => {
-  const [words, kind] = actions[action]
-  return html`<div class="row-main">
-    <p>
-      ${chip(words, kind)} ${subject !== 'account' && html`<code>${subject}</code>`}
+export const exportAccountButton = (kind?: 'main'): View =>
+  downloadButton({
+    label: 'Export the account',
+    ...(kind && { kind }),
+    download: onBytes => downloadLines('/v1/account/export', 'account', { onBytes }),
+  })
+
+function eventView(event: AccountEvent): View {
+  const { action, subject, external_id, actor, created_at, ...change } = event
+  const described = describeChange(change)
+  return html`<p>
+      ${chip(...actions[action])} ${subject !== 'account' && html`<code>${subject}</code>`}
       ${external_id !== undefined && html` of user <code>${external_id}</code>`}
-      ${describeChange(change)}
+      ${described && ` ${described}`}
     </p>
-    <p class="quiet">
-      <time datetime=${toIsoString(created_at)}>${formatDateTime(created_at)}</time>, by ${actor}
-    </p>
-  </div>`
+    <p class="quiet">${timeView(created_at)}, by ${actor}</p>`
 }

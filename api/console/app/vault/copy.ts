@@ -1,13 +1,17 @@
 import { useState } from 'preact/hooks'
-import { call } from '#api/console/app/api-call.ts'
+import { call, pollOperation } from '#api/console/app/api-call.ts'
 import { formatDateTime, formatPercent, pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
-import { onSubmit, selectField, textAreaField, textField } from '#api/console/app/parts/fields.ts'
+import { actionButton } from '#api/console/app/parts/dialogs.ts'
+import {
+  bindFields,
+  form,
+  selectField,
+  textAreaField,
+  textField,
+} from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, faultNote } from '#api/console/app/parts/query-view.ts'
-import { showToast } from '#api/console/app/toasts.ts'
-import { useAction } from '#api/console/app/use-query.ts'
-import { pollOperation } from '#api/console/app/vault/poll-operation.ts'
+import { emptyNote, progressBar, row, rows } from '#api/console/app/parts/notes.ts'
 import type {
   GraftDone,
   GraftPreview,
@@ -20,32 +24,34 @@ type Done = TransferDone | GraftDone
 type Form = { what: 'all' | 'matching'; key: string; queries: string; threshold: string }
 
 const rowsShown = 20
-const inBackground = { prefer: 'respond-async' } as const
 
 /** Copies memories into another vault, after a look at what would be copied. */
 export function Copy(): View {
-  const [form, setForm] = useState<Form>({ what: 'all', key: '', queries: '', threshold: '0.55' })
+  const [fields, setFields] = useState<Form>({
+    what: 'all',
+    key: '',
+    queries: '',
+    threshold: '0.55',
+  })
   const [preview, setPreview] = useState<Preview>()
   const [share, setShare] = useState<number>()
   const [done, setDone] = useState<Done>()
-  const actionState = useAction()
   const set = (changed: Partial<Form>): void => {
-    setForm({ ...form, ...changed })
+    setFields({ ...fields, ...changed })
     setPreview(undefined)
     setDone(undefined)
   }
-  const look = async (): Promise<void> => setPreview((await send(form, true)) as Preview)
+  const look = async (): Promise<void> => setPreview((await send(fields, true)) as Preview)
   const copy = async (): Promise<void> => {
     setShare(0)
     try {
-      const answer = await send(form, false)
+      const answer = await send(fields, false)
       setDone(
         'status' in answer
           ? await pollOperation<Done>(answer.operation_id, setShare)
           : (answer as Done),
       )
       setPreview(undefined)
-      showToast('The memories are copied.')
     } finally {
       setShare(undefined)
     }
@@ -53,24 +59,17 @@ export function Copy(): View {
   return page({
     title: 'Copy to another vault',
     description: 'Raw memories of the core vault, with their times. This vault does not change.',
-    children: html`<div class="stack-wide">
-      <form class="panel stack" onSubmit=${onSubmit(() => actionState.run(look))}>
-        ${formFields(form, set)} ${faultNote(actionState.fault)}
-        <div class="actions">
-          <button class="button" disabled=${actionState.isRunning}>See what would be copied</button>
-        </div>
-      </form>
+    children: html`${form({ verb: 'See what would be copied', act: look, children: formFields(fields, set) })}
       <div aria-live="polite" class="stack-wide">
-        ${preview && share === undefined && previewView(preview, () => void actionState.run(copy))}
-        ${share !== undefined && progressView(share)} ${done && doneView(done)}
-      </div>
-    </div>`,
+        ${share !== undefined && progressBar('Progress of the copy', { done: share, total: 1, words: `${formatPercent(share)} copied` })}
+        ${preview && previewView(preview, copy)} ${done && doneView(done)}
+      </div>`,
   })
 }
 
 function send({ what, key, queries, threshold }: Form, dry_run: boolean) {
   const destination = { destination_key: key.trim(), dry_run }
-  const headers = dry_run ? {} : inBackground
+  const headers = dry_run ? {} : ({ prefer: 'respond-async' } as const)
   if (what === 'all') return call('POST /v1/memory/transfer', { headers, body: destination })
   const lines = queries.split('\n').map(line => line.trim())
   const body = {
@@ -81,89 +80,80 @@ function send({ what, key, queries, threshold }: Form, dry_run: boolean) {
   return call('POST /v1/memory/graft', { headers, body })
 }
 
-const formFields = (form: Form, set: (changed: Partial<Form>) => void): View =>
-  html`<div class="stack">
-    ${textField({
-      label: 'Key of the other vault',
-      type: 'password',
-      value: form.key,
-      onValue: key => set({ key }),
-      required: true,
-      autocomplete: 'off',
-      placeholder: 'mk_…',
-      hint: 'It must be allowed to store. It is used for this copy and not kept.',
-    })}
-    ${selectField({
-      label: 'What is copied',
-      value: form.what,
-      onValue: what => set({ what }),
-      choices: [
-        ['all', 'everything in the core vault, up to 10,000 memories'],
-        ['matching', 'what matches words of mine'],
-      ],
-    })}
-    ${
-      form.what === 'matching' && [
-        textAreaField({
-          label: 'Questions or topics, one on each line',
-          value: form.queries,
-          onValue: queries => set({ queries }),
-          required: true,
-        }),
-        selectField({
-          label: 'How close',
-          value: form.threshold,
-          onValue: threshold => set({ threshold }),
-          choices: [
-            ['0.4', 'broad'],
-            ['0.55', 'balanced'],
-            ['0.7', 'strict'],
-          ],
-        }),
-      ]
-    }
-  </div>`
+function formFields(fields: Form, set: (changed: Partial<Form>) => void): View {
+  const of = bindFields(fields, set)
+  return html`${textField({
+    label: 'Key of the other vault',
+    type: 'password',
+    ...of('key'),
+    required: true,
+    autocomplete: 'off',
+    placeholder: 'mk_…',
+    hint: 'It must be allowed to store. It is used for this copy and not kept.',
+  })}
+  ${selectField({
+    label: 'What is copied',
+    ...of('what'),
+    choices: [
+      ['all', 'everything in the core vault, up to 10,000 memories'],
+      ['matching', 'what matches words of mine'],
+    ],
+  })}
+  ${
+    fields.what === 'matching' && [
+      textAreaField({
+        label: 'Questions or topics, one on each line',
+        ...of('queries'),
+        required: true,
+      }),
+      selectField({
+        label: 'How close',
+        ...of('threshold'),
+        choices: [
+          ['0.4', 'broad'],
+          ['0.55', 'balanced'],
+          ['0.7', 'strict'],
+        ],
+      }),
+    ]
+  }`
+}
 
 function previewView(
   { count, estimated_tokens, memories, destination_key }: Preview,
-  copy: () => void,
+  copy: () => Promise<void>,
 ): View {
   if (count === 0)
     return emptyNote('Nothing would be copied', 'Nothing here matches, or nothing was stored yet.')
+  const shown = memories.slice(0, rowsShown)
   return html`<section class="stack" aria-label="What would be copied">
     <div class="section-head">
       <p>
         <b>${pluralize(count, 'memory', 'memories')}</b>, ${pluralize(estimated_tokens, 'token')},
         to <code> ${destination_key}</code>. A text that is there already is skipped.
       </p>
-      <button type="button" class="button button-main" onClick=${copy}>
-        Copy ${pluralize(count, 'memory', 'memories')}
-      </button>
+      ${actionButton(`Copy ${pluralize(count, 'memory', 'memories')}`, {
+        act: copy,
+        kind: 'main',
+        done: 'The memories are copied.',
+      })}
     </div>
-    <ul class="plain rows">
-      ${memories.slice(0, rowsShown).map(
-        ({ id, snippet, role, timestamp }) =>
-          html`<li key=${id} class="row">
-            <div class="row-main">
-              <p>${snippet}</p>
-              <p class="quiet">${role}, ${formatDateTime(timestamp)}</p>
-            </div>
-          </li>`,
-      )}
-    </ul>
+    ${rows(
+      shown.map(({ id, snippet, role, timestamp }) => [
+        id,
+        row(
+          html`<p>${snippet}</p>
+            <p class="quiet">${role}, ${formatDateTime(timestamp)}</p>`,
+        ),
+      ]),
+    )}
     ${count > rowsShown && html`<p class="quiet">The first ${rowsShown} are shown.</p>`}
   </section>`
 }
 
-const progressView = (share: number): View =>
-  html`<div class="panel progress">
-    <progress max="1" value=${share} aria-label="Progress of the copy"></progress>
-    <span class="quiet" role="status">${formatPercent(share)} copied</span>
-  </div>`
-
 const doneView = ({ copied, deduped_or_skipped, failed, destination_key }: Done): View =>
   html`<p class="panel" role="status">
     <b>${pluralize(copied, 'memory is', 'memories are')} copied</b> to
-    <code> ${destination_key}</code>; ${pluralize(deduped_or_skipped, 'was', 'were')} there already,
-    ${pluralize(failed, 'failed', 'failed')}.
+    <code> ${destination_key}</code
+    >;${` ${pluralize(deduped_or_skipped, 'was', 'were')} there already, ${failed} failed.`}
   </p>`

@@ -1,6 +1,10 @@
-import type { Metadata } from '#api/contract/generated/types.ts'
-import type { EndpointResponse } from '#api/client/client.ts'
-import type { Tier } from '#api/console/app/parts/chips.ts'
+import type {
+  DatedMemory,
+  ListedMemory,
+  Metadata,
+  RecalledMemory,
+  Tier,
+} from '#api/contract/generated/types.ts'
 
 /** A memory as cards display it, from any endpoint. */
 export type DisplayedMemory = {
@@ -14,55 +18,22 @@ export type DisplayedMemory = {
   name?: string | undefined
   consolidated?: boolean
   covers?: { from: string; to: string } | null | undefined
-  tokens?: number
-  expiresAt?: string | undefined
+  expires_at?: string | undefined
   metadata?: Metadata | undefined
 }
 
-type ListedMemory = EndpointResponse<'GET /v1/memory/list'>['items'][number]
-type SearchedMemory = EndpointResponse<'POST /v1/memory/search'>['memories'][number]
-type DateSearchedMemory = EndpointResponse<'POST /v1/memory/date-search'>['memories'][number]
-
-export const fromListedMemory = (memory: ListedMemory): DisplayedMemory => ({
+export const fromListed = (memory: ListedMemory): DisplayedMemory => ({
+  ...memory,
   id: memory.memory_id,
-  text: memory.text,
   at: memory.date,
-  tier: memory.tier,
-  role: memory.role,
   source: 'core',
-  importance: memory.importance,
-  name: memory.name,
-  consolidated: memory.consolidated,
-  covers: memory.covers,
-  tokens: memory.token_count,
-  expiresAt: memory.expires_at,
-  metadata: memory.metadata,
 })
 
-export const fromSearchedMemory = (memory: SearchedMemory): DisplayedMemory => ({
-  id: memory.id,
+/** From `search` or `date-search`. */
+export const fromFound = (
+  memory: Omit<RecalledMemory | DatedMemory, 'expires_at'> & { expires_at?: string | undefined },
+): DisplayedMemory => ({
+  ...memory,
   text: memory.content,
   at: memory.timestamp,
-  tier: memory.tier,
-  role: memory.role,
-  source: memory.source,
-  importance: memory.importance,
-  name: memory.name,
-  expiresAt: memory.expires_at,
-  metadata: memory.metadata,
-})
-
-export const fromDateSearchedMemory = (memory: DateSearchedMemory): DisplayedMemory => ({
-  id: memory.id,
-  text: memory.content,
-  at: memory.timestamp,
-  tier: memory.tier,
-  role: memory.role,
-  source: memory.source,
-  importance: memory.importance,
-  name: memory.name,
-  covers: memory.covers,
-  tokens: memory.token_count,
-  expiresAt: memory.expires_at,
-  metadata: memory.metadata,
 })

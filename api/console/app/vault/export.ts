@@ -1,7 +1,6 @@
 import { toFault, fetchStream } from '#api/console/app/api-call.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 
-/** Called with the number of bytes received so far. */
 type OnBytes = (bytes: number) => void
 
 export type ExportOptions = {
@@ -61,5 +60,4 @@ async function download(response: Response, name: string, onBytes?: OnBytes): Pr
 }
 
 /** Encodes text for a header of `fetch`: one character for each byte of its UTF-8. */
-export const latin1 = (text: string): string =>
-  String.fromCharCode(...new TextEncoder().encode(text))
+const latin1 = (text: string): string => String.fromCharCode(...new TextEncoder().encode(text))

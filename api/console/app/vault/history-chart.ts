@@ -1,5 +1,7 @@
-import { hrefTo } from '#api/console/app/hash-route.ts'
+import { hrefTo } from '#api/console/app/address.ts'
 import { html, type View } from '#api/console/app/html.ts'
+import { chip } from '#api/console/app/parts/chips.ts'
+import { table } from '#api/console/app/parts/chart.ts'
 import { formatCompact, formatCount, pluralize } from '#api/console/app/format.ts'
 import { bucketDays, type Bucket } from '#api/console/app/vault/day-buckets.ts'
 import type { DayCount } from '#api/contract/generated/types.ts'
@@ -14,10 +16,7 @@ const barsMin = 14
  *
  * @param options.linked the table leads to the timeline, which is that of the key of this tab
  */
-export function historyChart(
-  days: readonly DayCount[],
-  { linked = true }: { linked?: boolean } = {},
-): View {
+export function historyChart(days: readonly DayCount[], { linked }: { linked: boolean }): View {
   const { unit, buckets } = bucketDays(days)
   const highest = Math.max(1, ...buckets.map(({ raw, reflections }) => raw + reflections))
   // A few bars are as narrow as those of a fortnight.
@@ -27,7 +26,7 @@ export function historyChart(
   const summary =
     `${pluralize(total, 'memory', 'memories')} by ${unit}, ` +
     `most in ${busiest.label}: ${formatCount(sizeOf(busiest))}`
-  return html`<figure class="history panel">
+  return html`<figure class="panel stack-tight">
     <div class="history-frame">
       <span class="history-max quiet" aria-hidden="true">${formatCompact(highest)}</span>
       <svg
@@ -40,29 +39,23 @@ export function historyChart(
         ${buckets.map((bucket, index) => bars(bucket, index * slot, { highest, width }))}
       </svg>
     </div>
-    <figcaption class="history-foot quiet">
+    <figcaption class="section-head quiet">
       <span>${buckets[0]!.label}</span>
-      <span class="history-legend">
-        <span class="key-raw">Said</span> <span class="key-reflection">Reflections</span>
-      </span>
+      <span class="chips">${chip('Said', 'accent')} ${chip('Reflections', 'reflection')}</span>
       <span>${buckets.length > 1 && buckets.at(-1)!.label}</span>
     </figcaption>
     <details>
       <summary>The same in numbers</summary>
-      <div class="table" tabindex="0" role="region" aria-label="Memories over time">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">When</th>
-              <th scope="col">Said</th>
-              <th scope="col">Reflections</th>
-            </tr>
-          </thead>
-          <tbody>
-            ${buckets.filter(bucket => sizeOf(bucket) > 0).map(bucket => tableRow(bucket, linked))}
-          </tbody>
-        </table>
-      </div>
+      ${table(
+        ['When', 'Said', 'Reflections'],
+        buckets
+          .filter(bucket => sizeOf(bucket) > 0)
+          .map(bucket => [
+            linked ? timelineLink(bucket) : bucket.label,
+            formatCount(bucket.raw),
+            formatCount(bucket.reflections),
+          ]),
+      )}
     </details>
   </figure>`
 }
@@ -76,22 +69,16 @@ function bars(bucket: Bucket, x: number, { highest, width }: BarScale): View {
   const raw = share(bucket.raw)
   const reflections = share(bucket.reflections)
   const words = `${bucket.label}: ${formatCount(bucket.raw)} said, ${pluralize(bucket.reflections, 'reflection')}`
-  const bar = (kind: string, y: number, size: number): View | false =>
+  const bar = (colour: string, y: number, size: number): View | false =>
     size > 0 &&
-    html`<rect class=${kind} x=${x + (slot - width) / 2} y=${y} width=${width} height=${size} />`
+    html`<rect fill=${colour} x=${x + (slot - width) / 2} y=${y} width=${width} height=${size} />`
   return html`<g key=${bucket.from}>
     <title>${words}</title>
     <rect class="bar-room" x=${x} y="0" width=${slot} height=${height} />
-    ${bar('bar-raw', height - raw, raw)}
-    ${bar('bar-reflection', height - raw - reflections, reflections)}
+    ${bar('var(--accent)', height - raw, raw)}
+    ${bar('var(--reflection)', height - raw - reflections, reflections)}
   </g>`
 }
 
-const tableRow = ({ from, to, label, raw, reflections }: Bucket, linked: boolean): View =>
-  html`<tr key=${from}>
-    <td>
-      ${linked ? html`<a href=${`${hrefTo('timeline')}?from=${from}&to=${to}`}>${label}</a>` : label}
-    </td>
-    <td>${formatCount(raw)}</td>
-    <td>${formatCount(reflections)}</td>
-  </tr>`
+const timelineLink = ({ from, to, label }: Bucket): View =>
+  html`<a href=${`${hrefTo('timeline')}?from=${from}&to=${to}`}>${label}</a>`

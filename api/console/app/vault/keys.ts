@@ -1,89 +1,69 @@
 import { useState } from 'preact/hooks'
-import { useAction } from '#api/console/app/use-query.ts'
-import { call } from '#api/console/app/api-call.ts'
-import { currentCredential, setCredential, maskKey, canWrite } from '#api/console/app/credential.ts'
+import { call, filled } from '#api/console/app/api-call.ts'
+import { canWrite, currentCredential, maskKey, setCredential } from '#api/console/app/credential.ts'
+import { formatShortDay } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { confirmDialog } from '#api/console/app/parts/confirm.ts'
-import { dialogForm } from '#api/console/app/parts/dialog.ts'
-import { selectField, textField } from '#api/console/app/parts/fields.ts'
+import {
+  confirmButton,
+  dialogButton,
+  dialogForm,
+  useSecret,
+} from '#api/console/app/parts/dialogs.ts'
+import { selectField, textField, useFields } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
-import { secretDialog } from '#api/console/app/parts/secret.ts'
-import { showToast } from '#api/console/app/toasts.ts'
+import { editableList } from '#api/console/app/parts/notes.ts'
+import { useCall, useListing } from '#api/console/app/queries.ts'
 import { AccountEvents } from '#api/console/app/vault/account-events.ts'
 import { MemoryKeys } from '#api/console/app/vault/memory-keys.ts'
-import { ProviderKeys } from '#api/console/app/vault/provider-keys.ts'
 
-type OpenDialog = 'mint' | 'rotate' | 'clear'
 type Minted = { key: string; rotated: boolean; external_id?: string }
 
 /** Lists and creates Memory Keys, and clears the vault. */
 export function Keys(): View {
-  const [open, setOpen] = useState<OpenDialog>()
-  const [minted, setMinted] = useState<Minted>()
+  const [showSecret, secretView] = useSecret()
   const [turn, setTurn] = useState(0)
   const { owner } = currentCredential()!
-  const close = (): void => setOpen(undefined)
-  // Only now: the view is remounted for another key.
-  const confirmNewKey = (): void => {
-    setMinted(undefined)
-    setTurn(turn + 1)
-    if (minted?.rotated) setCredential({ ...currentCredential()!, key: minted.key })
-  }
+  const onMinted = (minted: Minted): void =>
+    showSecret({
+      title: 'Your new key',
+      explanation: explainMinted(minted),
+      secret: minted.key,
+      onClose() {
+        setTurn(turn + 1)
+        // Another credential remounts the page: only after the secret is read.
+        if (minted.rotated) setCredential({ ...currentCredential()!, key: minted.key })
+      },
+    })
   return page({
     title: 'Keys',
     description: 'One key opens one vault.',
-    children: html`<div class="stack-wide">
-      ${section(
-        'Memory Keys',
-        html`<div class="panel stack">
-          <p>This tab uses <code>${maskKey(currentCredential()!)}</code>.</p>
-          <div class="actions">
-            <button type="button" class="button" onClick=${() => setOpen('rotate')}>
-              Rotate this key
-            </button>
-            <button type="button" class="button button-main" onClick=${() => setOpen('mint')}>
-              New key with a vault of its own
-            </button>
-          </div>
-          ${
-            owner
-              ? renderComponent(MemoryKeys, { turn })
-              : html`<p class="quiet">
-                  It opens this vault alone. All keys and what concerns the account are shown to the
-                  key that was made with it.
-                </p>`
-          }
-        </div>`,
-      )}
-      ${owner && section('Provider keys', renderComponent(ProviderKeys, {}))}
-      ${owner && section('What was done to the account', renderComponent(AccountEvents, {}))}
-      ${
-        canWrite() &&
-        section(
-          'Empty the vault',
-          html`<div class="panel stack">
-            <p class="quiet">Core, reflections and every session. The key stays.</p>
-            <div class="actions">
-              <button type="button" class="button button-danger" onClick=${() => setOpen('clear')}>
-                Delete everything
-              </button>
-            </div>
-          </div>`,
-        )
-      }
-      ${open === 'mint' && renderComponent(MintForm, { onClose: close, onMinted: setMinted })}
-      ${open === 'rotate' && renderComponent(RotateForm, { onClose: close, onMinted: setMinted })}
-      ${open === 'clear' && clearVaultDialog(close)}
-      ${
-        minted &&
-        secretDialog({
-          title: 'Your new key',
-          explanation: explainMinted(minted),
-          secret: minted.key,
-          onClose: confirmNewKey,
-        })
-      }
-    </div>`,
+    children: html`${section(
+      'Memory Keys',
+      html`<div class="panel stack">
+        <p>This tab uses <code>${maskKey(currentCredential()!)}</code>.</p>
+        <div class="actions">
+          ${dialogButton('Rotate this key', onClose =>
+            renderComponent(RotateForm, { onClose, onMinted }),
+          )}
+          ${dialogButton(
+            'New key with a vault of its own',
+            onClose => renderComponent(MintForm, { onClose, onMinted }),
+            { kind: 'main' },
+          )}
+        </div>
+        ${
+          owner
+            ? renderComponent(MemoryKeys, { key: turn })
+            : html`<p class="quiet">
+                It opens this vault alone. All keys and what concerns the account are shown to the
+                key that was made with it.
+              </p>`
+        }
+      </div>`,
+    )}
+    ${owner && section('Provider keys', renderComponent(ProviderKeys, {}))}
+    ${owner && section('What was done to the account', renderComponent(AccountEvents, {}))}
+    ${canWrite() && section('Empty the vault', clearVault())} ${secretView}`,
   })
 }
 
@@ -95,73 +75,58 @@ function explainMinted({ rotated, external_id }: Minted): string {
   return `It opens the vault of user ${external_id}. POST /v1/keys with this id shows it again.`
 }
 
-const clearVaultDialog = (onClose: () => void): View =>
-  confirmDialog({
-    title: 'Delete everything in this vault?',
-    message: html`<p>
-      Every memory, reflection and session of this key goes at once and cannot be brought back. An
-      export keeps a copy.
-    </p>`,
-    verb: 'Delete everything',
-    confirmationText: 'delete',
-    action: async () => {
-      await call('DELETE /v1/memory')
-      showToast('The vault is empty.')
-    },
-    onClose,
-  })
+const clearVault = (): View =>
+  html`<div class="panel stack">
+    <p class="quiet">Core, reflections and every session. The key stays.</p>
+    <div class="actions">
+      ${confirmButton('Delete everything', {
+        kind: 'danger',
+        title: 'Delete everything in this vault?',
+        message:
+          'Every memory, reflection and session of this key goes at once and cannot be brought back. An export keeps a copy.',
+        confirmationText: 'delete',
+        act: () => call('DELETE /v1/memory'),
+        done: 'The vault is empty.',
+      })}
+    </div>
+  </div>`
 
 type FormProps = { onClose: () => void; onMinted: (minted: Minted) => void }
 
 function MintForm({ onClose, onMinted }: FormProps): View {
-  const [name, setName] = useState('')
-  const [until, setUntil] = useState('')
-  const [user, setUser] = useState('')
-  const actionState = useAction()
+  const { fields, of } = useFields({ name: '', until: '', user: '' })
   return dialogForm({
     title: 'New key',
     verb: 'Create',
-    actionState,
     onClose,
     act: async () => {
-      const expires_at = until ? new Date(`${until}T23:59:59`).toISOString() : undefined
-      const body = {
-        ...(name && { name }),
-        ...(expires_at && { expires_at }),
-        ...(user.trim() && { external_id: user }),
-      }
+      const { name, until, user } = fields
+      const body = filled({
+        name,
+        expires_at: until && new Date(`${until}T23:59:59`).toISOString(),
+        external_id: user.trim() && user,
+      })
       onMinted({ ...(await call('POST /v1/keys', { body })), rotated: false })
     },
-    fields: html`<div class="stack">
-      ${textField({ label: 'Name', value: name, onValue: setName, maxlength: 200, placeholder: 'New Key' })}
-      ${
-        currentCredential()!.owner &&
-        textField({
-          label: 'Your id of the user',
-          value: user,
-          onValue: setUser,
-          maxlength: 256,
-          hint: 'A user who has a key already gets that one.',
-        })
-      }
-      ${textField({
-        label: 'Valid until',
-        type: 'date',
-        value: until,
-        onValue: setUntil,
-        hint: 'Empty: for good.',
-      })}
-    </div>`,
+    fields: html`${textField({ label: 'Name', ...of('name'), maxlength: 200, placeholder: 'New Key' })}
+    ${
+      currentCredential()!.owner &&
+      textField({
+        label: 'Your id of the user',
+        ...of('user'),
+        maxlength: 256,
+        hint: 'A user who has a key already gets that one.',
+      })
+    }
+    ${textField({ label: 'Valid until', type: 'date', ...of('until'), hint: 'Empty: for good.' })}`,
   })
 }
 
 function RotateForm({ onClose, onMinted }: FormProps): View {
   const [grace, setGrace] = useState('0')
-  const actionState = useAction()
   return dialogForm({
     title: 'Rotate this key',
     verb: 'Rotate',
-    actionState,
     onClose,
     act: async () => {
       const body = { grace_seconds: Number(grace) }
@@ -178,5 +143,66 @@ function RotateForm({ onClose, onMinted }: FormProps): View {
       ],
       hint: 'The vault and everything in it stay. This tab goes on with the new key.',
     }),
+  })
+}
+
+/** The account's keys for model providers: stored sealed, and never displayed again. */
+function ProviderKeys(): View {
+  const list = useListing('GET /v1/account/provider-keys', {}, answer => answer.provider_keys)
+  return html`<div class="panel stack">
+    ${editableList(list, {
+      what: 'provider keys',
+      empty: html`<p class="quiet">The account has none: model calls bring their own.</p>`,
+      key: ({ provider }) => provider,
+      main: ({ provider, masked_key, updated_at }) =>
+        html`<p class="row-title">${provider} <code>${masked_key}</code></p>
+          <p class="quiet">Since ${formatShortDay(updated_at)}</p>`,
+      actions: ({ provider }) =>
+        confirmButton('Forget', {
+          about: `key for ${provider}`,
+          title: `Forget the key for ${provider}?`,
+          message: 'Model calls of every Memory Key of the account stop using it at once.',
+          act: () => call('DELETE /v1/account/provider-keys/:provider', { params: { provider } }),
+          onDone: list.refetch,
+          done: 'The key is forgotten.',
+        }),
+    })}
+    <div class="actions">
+      ${dialogButton('Add a provider key', onClose =>
+        renderComponent(AddForm, { onClose, onAdded: list.refetch }),
+      )}
+    </div>
+  </div>`
+}
+
+type AddProps = { onClose: () => void; onAdded: () => void }
+
+function AddForm({ onClose, onAdded }: AddProps): View {
+  const known = useCall('GET /v1/account/provider-keys')
+  const { fields, of } = useFields({ provider: 'openai', key: '' })
+  return dialogForm({
+    title: 'Add a provider key',
+    verb: 'Save',
+    onClose,
+    act: () =>
+      call('PUT /v1/account/provider-keys/:provider', {
+        params: { provider: fields.provider },
+        body: { key: fields.key.trim() },
+      }),
+    onDone: onAdded,
+    done: 'The key is stored.',
+    fields: html`${selectField({
+      label: 'Provider',
+      ...of('provider'),
+      choices: (known.answer?.providers ?? []).map(each => [each, each] as const),
+    })}
+    ${textField({
+      label: 'Key',
+      type: 'password',
+      ...of('key'),
+      required: true,
+      autocomplete: 'off',
+      hint: 'It takes the place of the one before.',
+    })}`,
   })
 }

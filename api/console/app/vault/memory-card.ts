@@ -1,23 +1,30 @@
 import { useState } from 'preact/hooks'
 import { call, UserError } from '#api/console/app/api-call.ts'
 import { canWrite } from '#api/console/app/credential.ts'
-import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
-import { chip, importanceChip, metadataChips, tierChip } from '#api/console/app/parts/chips.ts'
-import { copyButton } from '#api/console/app/parts/copy-button.ts'
-import { avatar, speakerClass } from '#api/console/app/parts/speaker.ts'
-import { confirmDialog } from '#api/console/app/parts/confirm.ts'
-import { showToast } from '#api/console/app/toasts.ts'
-import { selectBox, type Selection } from '#api/console/app/vault/selection.ts'
-import { EditDialog, type EditDialogProps } from '#api/console/app/vault/edit-dialog.ts'
-import { Lineage } from '#api/console/app/vault/lineage.ts'
-import type { DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import {
-  formatRelativeTime,
-  toIsoString,
-  formatDateTime,
   formatDateRange,
+  formatDateTime,
+  formatRelativeTime,
   formatTime,
+  toDateTimeInput,
 } from '#api/console/app/format.ts'
+import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
+import { button, copyButton } from '#api/console/app/parts/buttons.ts'
+import {
+  avatar,
+  chip,
+  importanceChip,
+  metadataChips,
+  speakerColours,
+  tierChip,
+  timeView,
+} from '#api/console/app/parts/chips.ts'
+import { confirmButton, dialogButton, dialogForm } from '#api/console/app/parts/dialogs.ts'
+import { textAreaField, textField, useFields } from '#api/console/app/parts/fields.ts'
+import type { DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
+import { Lineage } from '#api/console/app/vault/lineage.ts'
+import { forgetAnswers } from '#api/console/app/vault/read-once.ts'
+import { selectBox, type Selection } from '#api/console/app/vault/selection.ts'
 
 type Props = {
   memory: DisplayedMemory
@@ -46,81 +53,125 @@ export function MemoryCard({
   onChange,
   onDeleted,
 }: Props): View {
-  const [open, setOpen] = useState<'edit' | 'delete' | 'lineage'>()
   const [isExpanded, setExpanded] = useState(memory.text.length <= previewLength)
-  const close = (): void => setOpen(undefined)
+  const { id, at, expires_at: end } = memory
   const own = memory.source !== 'org'
   const excerpt = memory.text.replace(/\s+/g, ' ').slice(0, 60)
-  return html`<article class=${`memory ${speakerClass(memory)}`}>
-    <header class="memory-head">
-      ${selection && own && canWrite() && selectBox(selection, memory.id, excerpt)}
-      ${avatar(memory)}
+  const action = { kind: 'plain', about: excerpt } as const
+  return html`<article class="memory stack-tight" style=${speakerColours(memory)}>
+    <header class="memory-head chips">
+      ${selection && own && canWrite() && selectBox(selection, id, excerpt)} ${avatar(memory)}
       <span class="memory-who">${memory.name ?? memory.role}</span>
-      <time datetime=${toIsoString(memory.at)} title=${formatRelativeTime(memory.at)}>
-        ${dayKnown ? formatTime(memory.at) : formatDateTime(memory.at)}
-      </time>
+      ${timeView(at, dayKnown ? formatTime(at) : formatDateTime(at), formatRelativeTime(at))}
       ${tierChip(memory.tier)} ${importanceChip(memory.importance)}
-      ${memory.source !== 'core' && chip(memory.source === 'org' ? 'Team' : 'Session', 'tag')}
-      ${memory.expiresAt && chip(`Expires ${formatRelativeTime(memory.expiresAt)}`, 'busy', formatDateTime(memory.expiresAt))}
+      ${memory.source !== 'core' && chip(memory.source === 'org' ? 'Team' : 'Session', 'accent')}
+      ${end && chip(`Expires ${formatRelativeTime(end)}`, 'busy', formatDateTime(end))}
       ${metadataChips(memory.metadata)}
       ${memory.consolidated && chip('Consolidated', 'good', 'A reflection covers it')}
     </header>
     <p class=${isExpanded ? 'memory-text' : 'memory-text memory-cut'}>${text ?? memory.text}</p>
-    ${
-      !isExpanded &&
-      html`<button type="button" class="button button-link" onClick=${() => setExpanded(true)}>
-        Show the whole text
-      </button>`
-    }
+    ${!isExpanded && button('Show the whole text', () => setExpanded(true), { kind: 'link' })}
     ${memory.covers && html`<p class="quiet">About ${formatDateRange(memory.covers)}</p>`}
-    ${matchReason && html`<div class="memory-why">${matchReason}</div>`}
+    ${matchReason}
     ${
       own &&
-      html`<footer class="memory-actions">
-        ${actionButton('Lineage', excerpt, () => setOpen('lineage'))}
+      html`<footer class="actions">
+        ${dialogButton('Lineage', onClose => renderComponent(Lineage, { memory, onClose }), action)}
         ${
           canWrite() && [
-            actionButton('Edit', excerpt, () => setOpen('edit')),
-            actionButton('Delete', excerpt, () => setOpen('delete')),
+            dialogButton(
+              'Edit',
+              onClose => renderComponent(EditDialog, { memory, onClose, onChange }),
+              action,
+            ),
+            confirmButton('Delete', {
+              ...action,
+              title: 'Delete this memory?',
+              message: html`<blockquote class="quote">
+                  ${excerpt}${memory.text.length > 60 && ' …'}
+                </blockquote>
+                <p>It is removed from both stores at once, and cannot be brought back.</p>`,
+              act: () => deleteMemory(id),
+              onDone: () => onDeleted(id),
+              done: 'The memory is deleted.',
+            }),
           ]
         }
-        ${copyButton({ label: 'Copy id', text: memory.id, title: `Copy id: ${excerpt}`, plain: true })}
+        ${copyButton('Copy id', id, action)}
       </footer>`
-    }
-    ${open === 'lineage' && renderComponent(Lineage, { memory, onClose: close })}
-    ${open === 'edit' && renderComponent(EditDialog, { memory, onClose: close, onChange })}
-    ${
-      open === 'delete' &&
-      confirmDialog({
-        title: 'Delete this memory?',
-        message: html`<blockquote class="quote">
-            ${excerpt}${memory.text.length > 60 && ' …'}
-          </blockquote>
-          <p>It is removed from both stores at once, and cannot be brought back.</p>`,
-        verb: 'Delete',
-        action: async () => {
-          await deleteMemory(memory.id)
-          onDeleted(memory.id)
-          showToast('The memory is deleted.')
-        },
-        onClose: close,
-      })
     }
   </article>`
 }
-
-const actionButton = (name: string, about: string, act: () => void): View =>
-  html`<button
-    type="button"
-    class="button button-plain"
-    aria-label=${`${name}: ${about}`}
-    onClick=${act}
-  >
-    ${name}
-  </button>`
 
 async function deleteMemory(id: string): Promise<void> {
   const answer = await call('POST /v1/memory/delete-ids', { body: { ids: [id] } })
   if ('failed' in answer && answer.failed.length > 0)
     throw new UserError('It could not be deleted now')
+}
+
+type CardsOptions = Pick<Props, 'selection' | 'dayKnown'> & {
+  updateItems: (update: (items: DisplayedMemory[]) => DisplayedMemory[]) => void
+}
+
+/** Cards of the memories of a list, which follows what is edited and deleted. */
+export const memoryCards = (
+  memories: readonly DisplayedMemory[],
+  { updateItems, ...options }: CardsOptions,
+): View =>
+  html`<ul class="plain">
+    ${memories.map(
+      memory =>
+        html`<li key=${memory.id}>
+          ${renderComponent(MemoryCard, {
+            ...options,
+            memory,
+            onChange: (id, changed) =>
+              updateItems(all => all.map(one => (one.id === id ? { ...one, ...changed } : one))),
+            onDeleted: id => updateItems(all => all.filter(one => one.id !== id)),
+          })}
+        </li>`,
+    )}
+  </ul>`
+
+type EditDialogProps = {
+  memory: DisplayedMemory
+  onClose: () => void
+  onChange: (id: string, changed: Pick<DisplayedMemory, 'text' | 'expires_at'>) => void
+}
+
+/** Edits the text and expiry of a memory; its date, tier and importance stay. */
+function EditDialog({ memory, onClose, onChange }: EditDialogProps): View {
+  const before = memory.expires_at ? toDateTimeInput(memory.expires_at) : ''
+  const { fields, of } = useFields({ text: memory.text, end: before })
+  const { text, end } = fields
+  return dialogForm({
+    title: 'Edit memory',
+    verb: 'Save',
+    onClose,
+    act: async () => {
+      const expires_at = end === '' ? null : new Date(end).toISOString()
+      const answer = await call('POST /v1/memory/edit', {
+        // The field has minutes only: an unchanged one must not cut the stored milliseconds.
+        body: { memory_id: memory.id, text, ...(end !== before && { expires_at }) },
+      })
+      forgetAnswers()
+      onChange(memory.id, { text, expires_at: answer.expires_at })
+    },
+    done: 'The memory is changed.',
+    fields: html`${textAreaField({
+      label: 'Text',
+      ...of('text'),
+      rows: 8,
+      required: true,
+      maxlength: 32_000,
+      hint: 'It keeps its date, tier and importance, and is found by its new words from now on.',
+    })}
+    ${textField({
+      label: 'Expires',
+      type: 'datetime-local',
+      ...of('end'),
+      min: toDateTimeInput(Date.now()),
+      hint: 'From then on it is gone, as if it were deleted. Empty: it stays.',
+    })}`,
+  })
 }

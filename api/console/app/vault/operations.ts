@@ -1,39 +1,43 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { EndpointResponse } from '#api/client/client.ts'
-import { useAction } from '#api/console/app/use-query.ts'
-import { call } from '#api/console/app/api-call.ts'
+import { call, filled } from '#api/console/app/api-call.ts'
 import { canWrite } from '#api/console/app/credential.ts'
+import { formatCount, formatDateTime } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { usePagedList } from '#api/console/app/use-paged-list.ts'
-import { stateChip } from '#api/console/app/parts/chips.ts'
-import { selectField } from '#api/console/app/parts/fields.ts'
+import { button } from '#api/console/app/parts/buttons.ts'
+import { stateChip, timeView } from '#api/console/app/parts/chips.ts'
+import { actionButton } from '#api/console/app/parts/dialogs.ts'
+import { filters, selectField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
-import { showToast } from '#api/console/app/toasts.ts'
-import { formatCount, toIsoString, formatDateTime } from '#api/console/app/format.ts'
+import { editableList, progressBar } from '#api/console/app/parts/notes.ts'
+import { usePages } from '#api/console/app/queries.ts'
+import type { Operation } from '#api/contract/generated/types.ts'
 
-type Operation = EndpointResponse<'GET /v1/operations/:id'>
-type State = Operation['state']
+export type OperationState = Operation['state']
 
-const states: readonly (readonly [State | '', string])[] = [
-  ['', 'all'],
-  ['accepted', 'accepted'],
-  ['running', 'running'],
-  ['done', 'done'],
-  ['failed', 'failed'],
-  ['cancelled', 'cancelled'],
-]
+export const stateField = (
+  value: OperationState | '',
+  onValue: (state: OperationState | '') => void,
+): View =>
+  selectField({
+    label: 'State',
+    value,
+    onValue,
+    choices: [
+      ['', 'all'],
+      ['accepted', 'accepted'],
+      ['running', 'running'],
+      ['done', 'done'],
+      ['failed', 'failed'],
+      ['cancelled', 'cancelled'],
+    ],
+  })
 
 /** Accepted operations with their progress and outcome. */
 export function Operations(): View {
-  const [state, setState] = useState<State | ''>('')
-  const { items, isLoading, fault, loadMore, refetch, updateItems } = usePagedList<Operation>(
-    (cursor, signal) => {
-      const query = { limit: 30, ...(state && { state }), ...(cursor && { cursor }) }
-      return call('GET /v1/operations', { query }, signal)
-    },
-    [state],
-  )
+  const [state, setState] = useState<OperationState | ''>('')
+  const { updateItems, ...list } = usePages('GET /v1/operations', {
+    query: filled({ limit: 30, state }),
+  })
   const changed = (operation: Operation): void =>
     updateItems(all =>
       all.map(one => (one.operation_id === operation.operation_id ? operation : one)),
@@ -41,94 +45,53 @@ export function Operations(): View {
   return page({
     title: 'Operations',
     description: 'Every piece of work the service promised to this account.',
-    actions: html`<button type="button" class="button" onClick=${refetch}>Refresh</button>`,
-    children: html`<div class="stack-wide">
-      <div class="panel filters">
-        ${selectField({ label: 'State', value: state, onValue: setState, choices: states })}
-      </div>
-      ${faultNote(fault, refetch)}
-      ${
-        !isLoading &&
-        !fault &&
-        items.length === 0 &&
-        emptyNote('No operations', 'Storing, uploads, imports and deletions are listed here.')
-      }
-      <ul class="plain rows">
-        ${items.map(
-          operation =>
-            html`<li key=${operation.operation_id}>
-              ${renderComponent(OperationRow, { operation, changed })}
-            </li>`,
-        )}
-      </ul>
-      ${isLoading && items.length === 0 ? loadingNote('operations') : moreButton(loadMore, isLoading)}
-    </div>`,
+    actions: button('Refresh', list.refetch),
+    children: html`${filters(stateField(state, setState))}
+    ${editableList(list, {
+      what: 'operations',
+      empty: ['No operations', 'Storing, uploads, imports and deletions are listed here.'],
+      key: ({ operation_id }) => operation_id,
+      main: operation => renderComponent(OperationView, { operation, changed }),
+      actions: ({ operation_id: id, kind, state, created_at }) =>
+        state === 'accepted' &&
+        canWrite() &&
+        actionButton('Cancel', {
+          act: async () => changed(await call('DELETE /v1/operations/:id', { params: { id } })),
+          done: 'The operation is cancelled.',
+          about: `${kind} of ${formatDateTime(created_at)}`,
+        }),
+    })}`,
   })
 }
 
-const unfinished = new Set<State>(['accepted', 'running'])
+const unfinished = new Set<OperationState>(['accepted', 'running'])
 const pollIntervalMs = 2_000
 
-type RowProps = { operation: Operation; changed: (operation: Operation) => void }
+type ViewProps = { operation: Operation; changed: (operation: Operation) => void }
 
-function OperationRow({ operation, changed }: RowProps): View {
+function OperationView({ operation, changed }: ViewProps): View {
   const { operation_id: id, kind, state, progress, session_id, created_at, outcome } = operation
-  const actionState = useAction()
+  const words = `${formatCount(progress.done)} of ${formatCount(progress.total)}`
   useEffect(() => {
     if (!unfinished.has(state)) return undefined
     const timer = setTimeout(() => {
-      // The next refresh retries what cannot be read now.
+      // The next refresh retries a poll that fails.
       call('GET /v1/operations/:id', { params: { id } }).then(changed, () => undefined)
     }, pollIntervalMs)
     return () => clearTimeout(timer)
   }, [operation])
-  const cancel = async (): Promise<void> => {
-    changed(await call('DELETE /v1/operations/:id', { params: { id } }))
-    showToast('The operation is cancelled.')
-  }
-  return html`<article class="row">
-    <div class="row-main">
-      <p class="row-title">${kind} ${stateChip(state)}</p>
-      <p class="quiet">
-        <time datetime=${toIsoString(created_at)}>${formatDateTime(created_at)}</time>
-        ${session_id && `, session ${session_id}`}
-      </p>
-      ${unfinished.has(state) && progressBar(progress, kind)}
-      ${outcome && state === 'failed' && html`<p class="fault-words">${errorMessage(outcome.body)}</p>`}
-      ${faultNote(actionState.fault)}
-      ${
-        outcome &&
-        html`<details>
-          <summary>Outcome (${outcome.status})</summary>
-          <pre class="code" tabindex="0">${JSON.stringify(outcome.body, null, 2)}</pre>
-        </details>`
-      }
-    </div>
+  return html`<p class="row-title">${kind} ${stateChip(state)}</p>
+    <p class="quiet">${timeView(created_at)}${session_id && `, session ${session_id}`}</p>
+    ${unfinished.has(state) && progressBar(`Progress of ${kind}`, { ...progress, words })}
+    ${outcome && state === 'failed' && html`<p class="fault-words">${errorMessage(outcome.body)}</p>`}
     ${
-      state === 'accepted' &&
-      canWrite() &&
-      html`<button
-        type="button"
-        class="button"
-        disabled=${actionState.isRunning}
-        aria-label=${`Cancel ${kind} of ${formatDateTime(created_at)}`}
-        onClick=${() => actionState.run(cancel)}
-      >
-        Cancel
-      </button>`
-    }
-  </article>`
+      outcome &&
+      html`<details>
+        <summary>Outcome (${outcome.status})</summary>
+        <pre class="code" tabindex="0">${JSON.stringify(outcome.body, null, 2)}</pre>
+      </details>`
+    }`
 }
-
-const progressBar = ({ done, total }: Operation['progress'], what: string): View =>
-  html`<div class="progress">
-    <progress
-      max=${Math.max(1, total)}
-      value=${done}
-      aria-label=${`Progress of ${what}`}
-    ></progress>
-    <span class="quiet">${formatCount(done)} of ${formatCount(total)}</span>
-  </div>`
 
 const errorMessage = (body: object): string =>
   'error' in body && typeof body.error === 'string' ? body.error : 'It failed'

@@ -1,66 +1,59 @@
-import { hrefTo } from '#api/console/app/hash-route.ts'
-import { useQuery } from '#api/console/app/use-query.ts'
+import { hrefTo } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
-import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { figure, page, section } from '#api/console/app/parts/frame.ts'
-import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
-import { debtMeter } from '#api/console/app/vault/debt-meter.ts'
-import { historyChart } from '#api/console/app/vault/history-chart.ts'
-import { latestList } from '#api/console/app/vault/latest-memories.ts'
-import { readOnce } from '#api/console/app/vault/read-once.ts'
-import { RecalledToday } from '#api/console/app/vault/recalled-today.ts'
-import { Today } from '#api/console/app/vault/today.ts'
-import { fetchDebt } from '#api/console/app/vault/vault-status.ts'
 import {
-  formatRelativeTime,
   formatCompact,
   formatCount,
+  formatDateTime,
+  formatRelativeTime,
   formatShortDay,
+  pluralize,
 } from '#api/console/app/format.ts'
-import type { ListedMemory, VaultStats } from '#api/contract/generated/types.ts'
-
-type Latest = { items: ListedMemory[]; counts: Record<'raw' | 'tier2' | 'tier3', number> }
+import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
+import { buttonLink } from '#api/console/app/parts/buttons.ts'
+import { avatar, tierChip, timeView } from '#api/console/app/parts/chips.ts'
+import { figure, page, section } from '#api/console/app/parts/frame.ts'
+import { emptyNote, queryView } from '#api/console/app/parts/notes.ts'
+import { useCall, useQuery } from '#api/console/app/queries.ts'
+import { debtSection } from '#api/console/app/vault/reflections.ts'
+import { historyChart } from '#api/console/app/vault/history-chart.ts'
+import { readOnce } from '#api/console/app/vault/read-once.ts'
+import type { ListAnswer, ListedMemory, Tier, VaultStats } from '#api/contract/generated/types.ts'
 
 const latestShown = 5
 
 /** What a vault holds: over time, last of all, today, and what waits for reflection. */
 export function Overview(): View {
-  const stats = useQuery(
-    signal => call('GET /v1/memory/stats', { query: { by_day: true } }, signal),
-    [],
-  )
+  const stats = useCall('GET /v1/memory/stats', { query: { by_day: true } })
   return page({
     title: 'Overview',
     description: 'What the vault of this key holds.',
-    children: html`<div class="stack-wide">${queryView(stats, 'the vault', statsView)}</div>`,
+    children: html`${queryView(stats, 'the vault', stats =>
+      stats.memories === 0 ? emptyVault() : renderComponent(FilledVault, { stats }),
+    )}`,
   })
 }
-
-const statsView = (stats: VaultStats): View =>
-  stats.memories === 0 ? emptyVault() : renderComponent(FilledVault, { stats })
 
 const emptyVault = (): View =>
   emptyNote(
     'Nothing is remembered yet',
     'What your product or your AI client says appears here from the first exchange on.',
     html`<div class="actions">
-      <a class="button button-main" href=${hrefTo('connect')}>Connect a client</a>
-      <a class="button" href=${hrefTo('files')}>Upload a file</a>
+      ${buttonLink('Connect a client', hrefTo('connect'), { kind: 'main' })}
+      ${buttonLink('Upload a file', hrefTo('files'))}
     </div>`,
   )
 
 function FilledVault({ stats }: { stats: VaultStats }): View {
-  const { memories, total_tokens, oldest, newest, by_day } = stats
-  const latest = useQuery(signal => readOnce(['latest', stats], () => fetchLatest(signal)), [stats])
-  const debt = useQuery(fetchDebt, [])
+  // The last of the core vault are billed as retrieval.
+  const latest = useQuery(
+    signal =>
+      readOnce(['latest', stats], () =>
+        call('GET /v1/memory/list', { query: { limit: latestShown } }, signal),
+      ),
+    [stats],
+  )
   return html`<div class="stack-wide">
-    <dl class="figures">
-      ${figure('Memories', formatCount(memories), 'in all tiers and sessions')}
-      ${figure('Tokens', formatCompact(total_tokens), 'of text')}
-      ${oldest && figure('Oldest', formatShortDay(oldest), formatRelativeTime(oldest))}
-      ${newest && figure('Newest', formatShortDay(newest), formatRelativeTime(newest))}
-    </dl>
-    ${by_day && by_day.length > 0 && section('Memories over time', historyChart(by_day))}
+    ${vaultFigures(stats)}
     <div class="halves">
       ${section(
         'Latest memories',
@@ -73,31 +66,109 @@ function FilledVault({ stats }: { stats: VaultStats }): View {
           renderComponent(RecalledToday, {}),
           html`<a href=${hrefTo('traces')}>Answers</a>`,
         )}
-        ${section('Used today', renderComponent(Today, {}))}
+        ${section('Used today', renderComponent(UsedToday, {}))}
         ${section('Tiers of the core vault', queryView(latest, 'tiers', tierFigures))}
       </div>
     </div>
-    ${section(
-      'Waiting to be consolidated',
-      queryView(debt, 'what waits', debtMeter),
-      html`<a href=${hrefTo('consolidate')}>Consolidate</a>`,
-    )}
+    ${debtSection()}
   </div>`
 }
 
-/** The last of the core vault, which is billed, and how many there are of each tier. */
-async function fetchLatest(signal: AbortSignal): Promise<Latest> {
-  const { items, tier_counts } = await call(
-    'GET /v1/memory/list',
-    { query: { limit: latestShown } },
-    signal,
-  )
-  return { items, counts: tier_counts ?? { raw: 0, tier2: 0, tier3: 0 } }
+/**
+ * How much a vault holds, as figures and over time.
+ *
+ * @param options.linked the numbers lead to the timeline, which is that of the key of this tab
+ */
+export function vaultFigures(stats: VaultStats, { linked = true } = {}): View {
+  const { memories, total_tokens, oldest, newest, by_day } = stats
+  return html`<dl class="figures">
+      ${figure('Memories', formatCount(memories), 'in all tiers and sessions')}
+      ${figure('Tokens', formatCompact(total_tokens), 'of text')}
+      ${oldest && figure('Oldest', formatShortDay(oldest), formatRelativeTime(oldest))}
+      ${newest && figure('Newest', formatShortDay(newest), formatRelativeTime(newest))}
+    </dl>
+    ${by_day && by_day.length > 0 && section('Memories over time', historyChart(by_day, { linked }))}`
 }
 
-const tierFigures = ({ counts: { raw, tier2, tier3 } }: Latest): View =>
+const tierFigures = ({ tier_counts }: ListAnswer): View =>
   html`<dl class="figures">
-    ${figure('Raw', formatCount(raw), 'what was said')}
-    ${figure('Reflections', formatCount(tier2), 'what happened')}
-    ${figure('High-level', formatCount(tier3), 'what it means')}
+    ${figure('Raw', formatCount(tier_counts?.raw ?? 0), 'what was said')}
+    ${figure('Reflections', formatCount(tier_counts?.tier2 ?? 0), 'what happened')}
+    ${figure('High-level', formatCount(tier_counts?.tier3 ?? 0), 'what it means')}
   </dl>`
+
+/** Days of usage are UTC. */
+const today = (): string => new Date().toISOString().slice(0, 10)
+
+/** What the vault of this key was used for since midnight. */
+function UsedToday(): View | null {
+  const usage = useCall('GET /v1/account/usage', { query: { start: today() } })
+  return queryView(
+    usage,
+    'the use of today',
+    ({ total_requests, total_memory_tokens, total_input_tokens }) =>
+      html`<div class="stack">
+        <dl class="figures">
+          ${figure('Requests', formatCount(total_requests))}
+          ${figure('Memory tokens', formatCompact(total_memory_tokens), 'stored and recalled')}
+          ${figure('Model input', formatCompact(total_input_tokens), 'tokens, memories included')}
+        </dl>
+        <p class="quiet">Days are UTC. <a href=${hrefTo('usage')}>Other days and models</a></p>
+      </div>`,
+  )
+}
+
+/** The memories that model calls were given most since midnight. Bills nothing. */
+function RecalledToday(): View | null {
+  const recalled = useCall('GET /v1/traces/memories', {
+    query: { since: today(), limit: latestShown },
+  })
+  return queryView(recalled, 'what was recalled', ({ items }) =>
+    items.length === 0
+      ? emptyNote('No memory was recalled today', 'What a model call is given appears here.')
+      : html`<ul class="plain latest recalled">
+          ${items.map(({ memory_id, text, role, name, tier, turns, last_recalled_at: at }) =>
+            latestRow(
+              memory_id,
+              { role: role ?? 'user', ...(name && { name }), ...(tier && { tier }) },
+              text ?? 'Deleted since, or not to be shown with this key.',
+              html`For ${pluralize(turns, 'message')}, last
+              ${timeView(at, ` ${formatRelativeTime(at)}`)}`,
+            ),
+          )}
+        </ul>`,
+  )
+}
+
+/** Memories, shortened. */
+export const latestList = (items: readonly ListedMemory[]): View =>
+  html`<ul class="plain latest">
+    ${items.map(({ memory_id, text, date, role, name, tier }) =>
+      latestRow(
+        memory_id,
+        { role, name, tier },
+        text,
+        html`<span class="chips">
+          ${tier === 1 && html`<span>${name ?? role}</span>`}
+          ${timeView(date, formatRelativeTime(date), formatDateTime(date))}
+          ${tier > 1 && tierChip(tier)}
+        </span>`,
+      ),
+    )}
+  </ul>`
+
+const latestRow = (
+  id: string,
+  speaker: { role: string; name?: string | undefined; tier?: Tier },
+  text: string,
+  note: Children,
+): View =>
+  html`<li key=${id}>
+    <article class="latest-row">
+      ${avatar(speaker)}
+      <div class="row-main stack-close">
+        <p class="latest-text">${text}</p>
+        <p class="quiet">${note}</p>
+      </div>
+    </article>
+  </li>`

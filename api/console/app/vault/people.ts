@@ -1,17 +1,19 @@
 import { useState } from 'preact/hooks'
-import { call } from '#api/console/app/api-call.ts'
-import { formatRelativeTime, formatShortDay } from '#api/console/app/format.ts'
-import { hrefTo } from '#api/console/app/hash-route.ts'
+import { hrefTo } from '#api/console/app/address.ts'
+import { call, clientWith, UserError } from '#api/console/app/api-call.ts'
+import { describeUse } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { chip } from '#api/console/app/parts/chips.ts'
+import { buttonLink } from '#api/console/app/parts/buttons.ts'
+import { avatar, chip } from '#api/console/app/parts/chips.ts'
 import { textField } from '#api/console/app/parts/fields.ts'
-import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, faultNote, loadingNote, moreButton } from '#api/console/app/parts/query-view.ts'
-import { avatar } from '#api/console/app/parts/speaker.ts'
-import { useDebounced } from '#api/console/app/use-debounced.ts'
-import { usePagedList } from '#api/console/app/use-paged-list.ts'
-import { Person } from '#api/console/app/vault/person.ts'
-import type { MemoryKey } from '#api/contract/generated/types.ts'
+import { page, section } from '#api/console/app/parts/frame.ts'
+import { editableList, emptyNote, listView, queryView } from '#api/console/app/parts/notes.ts'
+import { useDebounced, usePagedList, usePages, useQuery } from '#api/console/app/queries.ts'
+import { keysOfUser } from '#api/console/app/vault/memory-keys.ts'
+import { latestList, vaultFigures } from '#api/console/app/vault/overview.ts'
+import { profileView } from '#api/console/app/vault/profile.ts'
+import { readOnce } from '#api/console/app/vault/read-once.ts'
+import type { ListedMemory, MemoryKey, VaultStats } from '#api/contract/generated/types.ts'
 
 /**
  * The users of the account, or one of them.
@@ -26,23 +28,12 @@ export const People = ({ id }: { id: string | undefined }): View =>
 function AllPeople(): View {
   const [user, setUser] = useState('')
   const asked = useDebounced(user.trim())
-  const { items, isLoading, fault, loadMore, refetch } = usePagedList<MemoryKey>(
-    (cursor, signal) => {
-      const ofUser = asked === '' ? { active: true } : { external_id: asked }
-      return call(
-        'GET /v1/keys',
-        { query: { ...ofUser, limit: 50, ...(cursor && { cursor }) } },
-        signal,
-      )
-    },
-    [asked],
-  )
-  const people = items.filter(({ external_id, active }) => external_id !== null && active)
+  const list = usePages('GET /v1/keys', { query: { ...keysOfUser(asked), limit: 50 } })
+  const people = list.items.filter(({ external_id, active }) => external_id !== null && active)
   return page({
     title: 'People',
     description: 'The users of your product, by your own ids. Each has a vault.',
-    children: html`<div class="stack-wide">
-      <div class="panel">
+    children: html`<div class="panel">
         ${textField({
           label: 'Your id of the user',
           type: 'search',
@@ -52,38 +43,86 @@ function AllPeople(): View {
           hint: 'The whole id. Empty: everyone.',
         })}
       </div>
-      ${faultNote(fault, refetch)}
-      ${
-        !isLoading &&
-        !fault &&
-        people.length === 0 &&
-        emptyNote(
-          asked === '' ? 'No users on these pages' : 'No user has this id',
-          'A key made with an id of yours, or a request that names one in X-Memory-User, makes a user.',
-        )
-      }
-      <ul class="plain rows">
-        ${people.map(person => html`<li key=${person.id} class="row">${personRow(person)}</li>`)}
-      </ul>
-      ${isLoading && items.length === 0 ? loadingNote('the users') : moreButton(loadMore, isLoading)}
-    </div>`,
+      ${editableList(
+        { ...list, items: people },
+        {
+          what: 'the users',
+          empty: [
+            asked === '' ? 'No users on these pages' : 'No user has this id',
+            'A key made with an id of yours, or a request that names one in X-Memory-User, makes a user.',
+          ],
+          key: ({ id }) => id,
+          main: personView,
+          actions: ({ external_id: id }) =>
+            buttonLink('Open', hrefTo('people', encodeURIComponent(id!)), { about: id! }),
+        },
+      )}`,
   })
 }
 
-const personRow = ({ external_id, name, created_at, last_used_at }: MemoryKey): View =>
-  html`<div class="row-main">
-      <p class="row-title chips">
-        ${avatar({ role: 'user', name: external_id! })} ${external_id}
-        ${name !== external_id && chip(name)}
-      </p>
-      <p class="quiet">
-        Since ${formatShortDay(created_at)},${' '}
-        ${last_used_at === null ? 'never used' : `used ${formatRelativeTime(last_used_at)}`}
-      </p>
+const personView = ({ external_id, name, created_at, last_used_at }: MemoryKey): View =>
+  html`<p class="row-title chips">
+      ${avatar({ role: 'user', name: external_id! })} ${external_id}
+      ${name !== external_id && chip(name)}
+    </p>
+    <p class="quiet">${describeUse(created_at, last_used_at)}</p>`
+
+/** What is remembered of one user: over time, as a profile, and word for word. */
+function Person({ user }: { user: string }): View {
+  const stats = useQuery(signal => readKnownUser(user, signal), [user])
+  return page({
+    title: user,
+    description: 'A user of your product, opened with the key of the account.',
+    actions: buttonLink('All people', hrefTo('people')),
+    children: queryView(stats, 'the user', answer =>
+      answer.memories === 0
+        ? emptyNote(
+            'Nothing is remembered of this user',
+            'The first exchange that is stored appears here.',
+          )
+        : renderComponent(KnownPerson, { user, stats: answer }),
+    ),
+  })
+}
+
+/** Looks for the key of a user first: a request about an unknown id could make that user. */
+async function readKnownUser(user: string, signal: AbortSignal): Promise<VaultStats> {
+  const { items } = await call('GET /v1/keys', { query: { external_id: user, limit: 1 } }, signal)
+  if (items.length === 0) throw new UserError('The account has no user of this id')
+  return clientWith({ user }).call('GET /v1/memory/stats', { query: { by_day: true } }, { signal })
+}
+
+/** Rows are billed: the first look is a short one. */
+const firstRows = 5
+const moreRows = 20
+
+function KnownPerson({ user, stats }: { user: string; stats: VaultStats }): View {
+  const profile = useQuery(
+    signal =>
+      readOnce(['profile', user, stats], () =>
+        clientWith({ user }).call('GET /v1/memory/profile', { query: { limit: 100 } }, { signal }),
+      ),
+    [user, stats],
+  )
+  const timeline = usePagedList<ListedMemory>(
+    (cursor, signal) => {
+      const query = { limit: cursor ? moreRows : firstRows, ...(cursor && { cursor }) }
+      return readOnce(['list', user, stats, cursor], () =>
+        clientWith({ user }).call('GET /v1/memory/list', { query }, { signal }),
+      )
+    },
+    [user, stats],
+  )
+  return html`<div class="stack-wide">
+    ${vaultFigures(stats, { linked: false })}
+    <div class="halves">
+      ${section('Profile', queryView(profile, 'the profile', profileView))}
+      ${section(
+        'Timeline',
+        html`<div class="stack">
+          ${listView(timeline, { what: 'memories', empty: html`<p></p>`, show: latestList })}
+        </div>`,
+      )}
     </div>
-    <a
-      class="button"
-      href=${hrefTo('people', encodeURIComponent(external_id!))}
-      aria-label=${`Open ${external_id}`}
-      >Open</a
-    >`
+  </div>`
+}

@@ -1,18 +1,14 @@
-import { useState } from 'preact/hooks'
-import type { EndpointResponse } from '#api/client/client.ts'
-import { call } from '#api/console/app/api-call.ts'
+import { filled } from '#api/console/app/api-call.ts'
 import { formatShortDay } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
-import { selectField, textField } from '#api/console/app/parts/fields.ts'
+import { filters, selectField, textField, useFields } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
-import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
-import { useQuery } from '#api/console/app/use-query.ts'
+import { emptyNote, queryView } from '#api/console/app/parts/notes.ts'
+import { useCall } from '#api/console/app/queries.ts'
+import type { ProfileAnswer, ProfileEntry } from '#api/contract/generated/types.ts'
 
-type ProfileResponse = EndpointResponse<'GET /v1/memory/profile'>
-type Entry = ProfileResponse['items'][number]
-
-const headings: Record<Entry['kind'], string> = {
+const headings: Record<ProfileEntry['kind'], string> = {
   instruction: 'Standing instructions',
   name: 'Names',
   role: 'Work and studies',
@@ -24,42 +20,31 @@ const headings: Record<Entry['kind'], string> = {
   change: 'Changes',
 }
 
-/** What the user has said of themselves and for good, with the time it held. */
+/** Statements of the user about themselves that last, with the time they held. */
 export function Profile(): View {
-  const [shown, setShown] = useState('current')
-  const [day, setDay] = useState('')
-  const profile = useQuery(
-    signal =>
-      call(
-        'GET /v1/memory/profile',
-        { query: { limit: 500, current: shown === 'current', ...(day && { as_of: day }) } },
-        signal,
-      ),
-    [shown, day],
-  )
+  const { fields, of } = useFields({ shown: 'current', day: '' })
+  const profile = useCall('GET /v1/memory/profile', {
+    query: { limit: 500, current: fields.shown === 'current', ...filled({ as_of: fields.day }) },
+  })
   return page({
     title: 'Profile',
     description: 'What the user has said of themselves and for good, word for word.',
-    children: html`<div class="stack-wide">
-      <div class="panel filters">
-        ${selectField({
-          label: 'Statements',
-          value: shown,
-          onValue: setShown,
-          choices: [
-            ['current', 'that hold'],
-            ['all', 'also those replaced'],
-          ],
-        })}
-        ${textField({ label: 'As of', type: 'date', value: day, onValue: setDay })}
-      </div>
-      ${queryView(profile, 'the profile', profileView)}
-    </div>`,
+    children: html`${filters(
+      selectField({
+        label: 'Statements',
+        ...of('shown'),
+        choices: [
+          ['current', 'that hold'],
+          ['all', 'also those replaced'],
+        ],
+      }),
+      textField({ label: 'As of', type: 'date', ...of('day') }),
+    )}
+    ${queryView(profile, 'the profile', profileView)}`,
   })
 }
 
-/** The statements of a profile by kind. */
-export function profileView({ items, has_more }: ProfileResponse): View {
+export function profileView({ items, has_more }: ProfileAnswer): View {
   if (items.length === 0) {
     return emptyNote(
       'Nothing of this kind was said',
@@ -79,7 +64,7 @@ export function profileView({ items, has_more }: ProfileResponse): View {
   </div>`
 }
 
-const entryView = ({ quote, since, until, source, name, author }: Entry): View =>
+const entryView = ({ quote, since, until, source, name, author }: ProfileEntry): View =>
   html`<li>
     <q>${quote}</q>${' '}
     <span class="quiet">

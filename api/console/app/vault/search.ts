@@ -1,26 +1,34 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { EndpointResponse } from '#api/client/client.ts'
-import { useAddress } from '#api/console/app/use-address.ts'
-import { useQuery } from '#api/console/app/use-query.ts'
-import { call } from '#api/console/app/api-call.ts'
-import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { tierName, windowChip, type Tier } from '#api/console/app/parts/chips.ts'
-import { checkboxGroup, selectField, onSubmit, textField } from '#api/console/app/parts/fields.ts'
-import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, faultNote, loadingNote } from '#api/console/app/parts/query-view.ts'
-import { searchTerms, highlightMatches } from '#api/console/app/vault/highlight.ts'
-import { reasonChips } from '#api/console/app/vault/match-reasons.ts'
-import { SelectionBar, useSelection } from '#api/console/app/vault/selection.ts'
-import { MemoryCard } from '#api/console/app/vault/memory-card.ts'
-import { fromSearchedMemory } from '#api/console/app/vault/displayed-memory.ts'
+import { call, filled } from '#api/console/app/api-call.ts'
 import { formatCount, pluralize } from '#api/console/app/format.ts'
-
-type SearchResponse = EndpointResponse<'POST /v1/memory/search'>
-type SearchedMemory = SearchResponse['memories'][number]
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { useAddress } from '#api/console/app/address.ts'
+import { button } from '#api/console/app/parts/buttons.ts'
+import { chip, tierName, windowChip } from '#api/console/app/parts/chips.ts'
+import {
+  bindFields,
+  checkboxGroup,
+  onSubmit,
+  selectField,
+  textField,
+} from '#api/console/app/parts/fields.ts'
+import { page } from '#api/console/app/parts/frame.ts'
+import { emptyNote, faultNote, loadingNote } from '#api/console/app/parts/notes.ts'
+import { useQuery } from '#api/console/app/queries.ts'
+import { fromFound } from '#api/console/app/vault/displayed-memory.ts'
+import { highlightMatches, searchTerms } from '#api/console/app/vault/highlight.ts'
+import { MemoryCard } from '#api/console/app/vault/memory-card.ts'
+import { selectionBar, useSelection } from '#api/console/app/vault/selection.ts'
+import type {
+  MatchReason,
+  RecalledMemory,
+  SearchAnswer,
+  Tier,
+} from '#api/contract/generated/types.ts'
 
 const allTiers: readonly Tier[] = [1, 2, 3]
 
-/** What the address keeps of a search. */
+/** The fields of a search in the address of the page. */
 const emptySearch = {
   query: '',
   limit: '10',
@@ -30,13 +38,14 @@ const emptySearch = {
   as_of: '',
 }
 type Fields = typeof emptySearch
+type SetFields = (changed: Partial<Fields>) => void
 
 /** Searches a vault, and displays why each memory matches. */
 export function Search(): View {
   const { fields, setFields, visits } = useAddress(emptySearch)
   const [form, setForm] = useState(fields)
   useEffect(() => setForm(fields), [visits])
-  const set = (changed: Partial<Fields>): void => setForm({ ...form, ...changed })
+  const set: SetFields = changed => setForm({ ...form, ...changed })
   const result = useQuery(
     fields.query === '' ? undefined : signal => fetchMatches(fields, signal),
     Object.values(fields),
@@ -50,18 +59,17 @@ export function Search(): View {
   return page({
     title: 'Search',
     description: 'Ask as your product would. Each memory says why it was found.',
-    children: html`<form class="panel search" role="search" onSubmit=${onSubmit(search)}>
+    children: html`<form class="panel stack" role="search" onSubmit=${onSubmit(search)}>
         <div class="search-line">
           ${textField({
             label: 'Question',
             type: 'search',
-            value: form.query,
-            onValue: query => set({ query }),
+            ...bindFields(form, set)('query'),
             required: true,
             maxlength: 32_000,
             placeholder: 'What is the name of my cat?',
           })}
-          <button class="button button-main" disabled=${result.isLoading}>Search</button>
+          ${button('Search', undefined, { kind: 'main', disabled: result.isLoading })}
         </div>
         ${optionFields(form, set)}
       </form>
@@ -75,50 +83,33 @@ export function Search(): View {
 function fetchMatches(
   { query, limit, tiers, importance, session, as_of }: Fields,
   signal: AbortSignal,
-): Promise<SearchResponse> {
+): Promise<Matches> {
   const chosen = tiersIn(tiers)
   const body = {
     query,
     limit: Number(limit),
     ...(chosen.length > 0 && chosen.length < 3 && { tiers: chosen }),
     ...(importance && { importance: Number(importance) }),
-    ...(session && { session_id: session }),
-    ...(as_of && { as_of }),
+    ...filled({ session_id: session, as_of }),
   }
   return call('POST /v1/memory/search', { body }, signal)
 }
 
 const tiersIn = (text: string): Tier[] => allTiers.filter(tier => text.includes(String(tier)))
 
-const optionFields = (form: Fields, set: (changed: Partial<Fields>) => void): View =>
-  html`<details class="options">
+function optionFields(form: Fields, set: SetFields): View {
+  const of = bindFields(form, set)
+  return html`<details class="options">
     <summary>Options</summary>
     <div class="filters">
       ${selectField({
         label: 'At most',
-        value: form.limit,
-        onValue: limit => set({ limit }),
+        ...of('limit'),
         choices: ['5', '10', '20', '50', '200'].map(each => [each, `${each} memories`] as const),
       })}
-      ${selectField({
-        label: 'Importance',
-        value: form.importance,
-        onValue: importance => set({ importance }),
-        choices: importances,
-      })}
-      ${textField({
-        label: 'Session',
-        value: form.session,
-        onValue: session => set({ session }),
-        maxlength: 256,
-        placeholder: 'the core vault',
-      })}
-      ${textField({
-        label: 'As of',
-        type: 'date',
-        value: form.as_of,
-        onValue: as_of => set({ as_of }),
-      })}
+      ${selectField({ label: 'Importance', ...of('importance'), choices: importances })}
+      ${textField({ label: 'Session', ...of('session'), maxlength: 256, placeholder: 'the core vault' })}
+      ${textField({ label: 'As of', type: 'date', ...of('as_of') })}
       ${checkboxGroup({
         label: 'Tiers',
         value: tiersIn(form.tiers),
@@ -127,29 +118,23 @@ const optionFields = (form: Fields, set: (changed: Partial<Fields>) => void): Vi
       })}
     </div>
   </details>`
+}
 
 export const importances: readonly (readonly [string, string])[] = [
   ['', 'any'],
   ...Array.from({ length: 10 }, (_, i) => [`${i + 1}`, `${i + 1} or more`] as const),
 ]
 
-function withEdit(
-  memory: SearchedMemory,
-  content: string,
-  expiresAt: string | undefined,
-): SearchedMemory {
-  const { expires_at: _, ...rest } = memory
-  return { ...rest, content, ...(expiresAt !== undefined && { expires_at: expiresAt }) }
-}
-
+type Match = Omit<RecalledMemory, 'expires_at'> & { expires_at?: string | undefined }
+type Matches = Omit<SearchAnswer, 'memories'> & { memories: Match[] }
 type ResultsProps = {
-  answer: SearchResponse
-  update: (update: (answer: SearchResponse) => SearchResponse) => void
+  answer: Matches
+  update: (update: (answer: Matches) => Matches) => void
 }
 
 function Results({ answer, update }: ResultsProps): View {
   const selection = useSelection()
-  const change = (changed: (memories: SearchedMemory[]) => SearchedMemory[]): void =>
+  const change = (changed: (memories: Match[]) => Match[]): void =>
     update(answer => ({ ...answer, memories: changed(answer.memories) }))
   const { memories, query, tokenCount, tierBreakdown, windowBreakdown } = answer
   if (memories.length === 0) {
@@ -158,52 +143,60 @@ function Results({ answer, update }: ResultsProps): View {
       'Try other words, more tiers or a lower importance.',
     )
   }
-  const keys = searchTerms(query)
+  const terms = searchTerms(query)
+  const { raw, tier2, tier3 } = tierBreakdown
+  const { hot, working, longterm } = windowBreakdown
+  const summary =
+    `${pluralize(memories.length, 'memory', 'memories')}, ${pluralize(tokenCount, 'token')}: ` +
+    `${formatCount(raw)} raw, ${formatCount(tier2)} reflections, ${formatCount(tier3)} high-level; ` +
+    `${formatCount(hot)} hot, ${formatCount(working)} working, ${formatCount(longterm)} long-term`
   return html`<div class="stack">
-    <p class="quiet">
-      ${pluralize(memories.length, 'memory', 'memories')}, ${pluralize(tokenCount, 'token')}:${' '}
-      ${formatCount(tierBreakdown.raw)} raw, ${formatCount(tierBreakdown.tier2)} reflections,${' '}
-      ${formatCount(tierBreakdown.tier3)} high-level; ${formatCount(windowBreakdown.hot)} hot,${' '}
-      ${formatCount(windowBreakdown.working)} working,
-      ${formatCount(windowBreakdown.longterm)}${' '} long-term
-    </p>
+    <p class="quiet">${summary}</p>
     <ol class="plain results">
       ${memories.map((memory, index) => {
-        const { view, met } = highlightMatches(memory.content, keys)
+        const { view, met } = highlightMatches(memory.content, terms)
         return html`<li key=${memory.id}>
           ${renderComponent(MemoryCard, {
-            memory: fromSearchedMemory(memory),
+            memory: fromFound(memory),
             text: view,
             selection,
             matchReason: matchReasonView(memory, index + 1, met),
-            onChange: (id, { text, expiresAt }) =>
-              change(all => all.map(one => (one.id === id ? withEdit(one, text, expiresAt) : one))),
+            onChange: (id, { text, expires_at }) =>
+              change(all =>
+                all.map(one => (one.id === id ? { ...one, content: text, expires_at } : one)),
+              ),
             onDeleted: id => change(all => all.filter(one => one.id !== id)),
           })}
         </li>`
       })}
     </ol>
-    ${renderComponent(SelectionBar, {
+    ${selectionBar({
       selection,
-      memories: memories.map(fromSearchedMemory),
+      memories: memories.map(fromFound),
       onDeleted: ids => change(all => all.filter(({ id }) => !ids.has(id))),
     })}
   </div>`
 }
 
+/** What a memory was found by, as a label and a sentence. */
+const matchReasons: Record<MatchReason, readonly [label: string, sentence: string]> = {
+  words: ['same words', 'It has words of the question'],
+  similarity: ['similar meaning', 'It means something like the question'],
+  name: ['name', 'It is of a person that the question names'],
+  time: ['time', 'It is of the time that the question names'],
+  reply: ['reply', 'It is the reply to another memory that was found'],
+}
+
 /** Rank, score, age and common words of a match. */
-const matchReasonView = (
-  memory: SearchedMemory,
-  rank: number,
-  matchedWords: readonly string[],
-): View =>
+const matchReasonView = (memory: Match, rank: number, matchedWords: readonly string[]): View =>
   html`<div class="why">
-    <span class="why-rank" title="Place in the answer">${rank}</span>
+    ${chip(rank, 'accent', 'Place in the answer')}
     <span class="why-score">
       <meter min="0" max="1" value=${memory.score} aria-label="Score"></meter>
       <span>${memory.score.toFixed(2)} score</span>
     </span>
-    ${reasonChips(memory.why)} ${windowChip(memory.window)}
+    ${memory.why.map(reason => chip(matchReasons[reason][0], 'accent', matchReasons[reason][1]))}
+    ${windowChip(memory.window)}
     <span class="quiet">
       ${
         matchedWords.length > 0
@@ -212,7 +205,7 @@ const matchReasonView = (
             ? ''
             : memory.score < 0.4
               ? 'No word in common and little in meaning: nothing closer was left'
-              : 'No word in common: found by what it means'
+              : 'No word in common: found by its meaning'
       }
     </span>
   </div>`

@@ -2,8 +2,8 @@ import { useState } from 'preact/hooks'
 import { call, UserError } from '#api/console/app/api-call.ts'
 import { pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
-import { confirmDialog } from '#api/console/app/parts/confirm.ts'
-import { copyButton } from '#api/console/app/parts/copy-button.ts'
+import { button, copyButton } from '#api/console/app/parts/buttons.ts'
+import { confirmButton } from '#api/console/app/parts/dialogs.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 import type { DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 
@@ -18,7 +18,6 @@ export function useSelection(): Selection {
   return { ids, set }
 }
 
-/** The checkbox of a memory. */
 export const selectBox = ({ ids, set }: Selection, id: string, excerpt: string): View =>
   html`<input
     type="checkbox"
@@ -26,7 +25,7 @@ export const selectBox = ({ ids, set }: Selection, id: string, excerpt: string):
     aria-label=${`Select: ${excerpt}`}
     checked=${ids.has(id)}
     disabled=${!ids.has(id) && ids.size >= selectedMax}
-    onChange=${() => set(ids.has(id) ? ids.difference(new Set([id])) : ids.union(new Set([id])))}
+    onChange=${() => set(ids.symmetricDifference(new Set([id])))}
   />`
 
 type Props = {
@@ -36,12 +35,11 @@ type Props = {
   onDeleted: (ids: ReadonlySet<string>) => void
 }
 
-/** What can be done with the chosen memories; not there while none is chosen. */
-export function SelectionBar({ selection, memories, onDeleted }: Props): View | null {
-  const [asking, setAsking] = useState(false)
+/** What can be done with the chosen memories. Without a choice there is no bar. */
+export function selectionBar({ selection, memories, onDeleted }: Props): View | null {
   const chosen = memories.filter(({ id }) => selection.ids.has(id))
+  const ids = chosen.map(({ id }) => id)
   const remove = async (): Promise<void> => {
-    const ids = chosen.map(({ id }) => id)
     const answer = await call('POST /v1/memory/delete-ids', { body: { ids } })
     const failed = new Set('failed' in answer ? answer.failed : [])
     const gone = new Set(ids).difference(failed)
@@ -55,30 +53,22 @@ export function SelectionBar({ selection, memories, onDeleted }: Props): View | 
     showToast(`${pluralize(gone.size, 'memory is', 'memories are')} deleted.`)
   }
   if (chosen.length === 0) return null
-  return html`<div class="selection" role="region" aria-label="Selected memories">
+  return html`<div class="selection section-head" role="region" aria-label="Selected memories">
     <b role="status">${pluralize(chosen.length, 'memory', 'memories')} selected</b>
     <div class="actions">
-      ${copyButton({ label: 'Copy ids', text: chosen.map(({ id }) => id).join('\n') })}
-      <button type="button" class="button" onClick=${() => selection.set(new Set())}>
-        Select none
-      </button>
-      <button type="button" class="button button-danger" onClick=${() => setAsking(true)}>
-        Delete selected
-      </button>
-    </div>
-    ${
-      asking &&
-      confirmDialog({
+      ${copyButton('Copy ids', ids.join('\n'))}
+      ${button('Unselect all', () => selection.set(new Set()))}
+      ${confirmButton('Delete selected', {
+        kind: 'danger',
         title: `Delete ${pluralize(chosen.length, 'memory', 'memories')}?`,
         message: html`<p>
           ${countByTier(chosen)} will be removed from both stores at once. They cannot be brought
           back.
         </p>`,
         verb: 'Delete',
-        action: remove,
-        onClose: () => setAsking(false),
-      })
-    }
+        act: remove,
+      })}
+    </div>
   </div>`
 }
 
@@ -89,14 +79,10 @@ const tierNames = [
 ] as const
 
 /** `2 raw memories and 1 reflection`. */
-function countByTier(memories: readonly DisplayedMemory[]): string {
-  const counts = tierNames
-    .map(([tier, one, many]) => ({
-      count: memories.filter(memory => memory.tier === tier).length,
-      one,
-      many,
-    }))
-    .filter(({ count }) => count > 0)
-    .map(({ count, one, many }) => pluralize(count, one, many))
-  return new Intl.ListFormat('en').format(counts)
-}
+const countByTier = (memories: readonly DisplayedMemory[]): string =>
+  new Intl.ListFormat('en').format(
+    tierNames.flatMap(([tier, one, many]) => {
+      const { length } = memories.filter(memory => memory.tier === tier)
+      return length === 0 ? [] : pluralize(length, one, many)
+    }),
+  )

@@ -1,76 +1,95 @@
 import { useState } from 'preact/hooks'
-import type { EndpointResponse } from '#api/client/client.ts'
-import { useQuery } from '#api/console/app/use-query.ts'
-import { call } from '#api/console/app/api-call.ts'
-import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { Chart } from '#api/console/app/parts/chart.ts'
-import { daysField, fillMissingDays } from '#api/console/app/parts/days.ts'
-import { figure, page, section } from '#api/console/app/parts/frame.ts'
-import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
-import { table } from '#api/console/app/parts/table.ts'
 import { formatCompact, formatCount, formatUtcDay } from '#api/console/app/format.ts'
-
-type Usage = EndpointResponse<'GET /v1/account/usage'>
+import { html, type Children, type View } from '#api/console/app/html.ts'
+import { chart, daysField, fillMissingDays, table } from '#api/console/app/parts/chart.ts'
+import { filters } from '#api/console/app/parts/fields.ts'
+import { figure, page, section } from '#api/console/app/parts/frame.ts'
+import { emptyNote, queryView } from '#api/console/app/parts/notes.ts'
+import { useCall } from '#api/console/app/queries.ts'
 
 const dayMs = 24 * 3600 * 1000
 
 /** The usage of this key by day and by model. */
 export function Usage(): View {
   const [days, setDays] = useState('30')
-  const usage = useQuery(
-    signal => {
-      const start = new Date(Date.now() - (Number(days) - 1) * dayMs).toISOString().slice(0, 10)
-      return call('GET /v1/account/usage', { query: { start, by_day: true } }, signal)
-    },
-    [days],
-  )
+  const start = new Date(Date.now() - (Number(days) - 1) * dayMs).toISOString().slice(0, 10)
+  const usage = useCall('GET /v1/account/usage', { query: { start, by_day: true } })
   return page({
     title: 'Usage',
     description: 'Of this key. Days are UTC.',
-    children: html`<div class="stack-wide">
-      <div class="panel filters">${daysField(days, setDays)}</div>
-      ${queryView(usage, 'usage', usageView)}
-    </div>`,
+    children: html`${filters(daysField(days, setDays))}
+    ${queryView(usage, 'usage', ({ by_model, by_day = [], period, ...sums }) => {
+      const models = Object.entries(by_model)
+      return usageView({
+        sums,
+        period,
+        days: by_day,
+        metrics: [
+          ['requests', 'Requests'],
+          ['memory_tokens', 'Memory tokens'],
+        ],
+        unused: 'Requests with this key appear here.',
+        further:
+          models.length > 0 &&
+          section(
+            'Models',
+            table(
+              ['Model', 'Requests', 'Input tokens'],
+              models.map(([model, { requests, input_tokens }]) => [
+                model,
+                formatCount(requests),
+                formatCount(input_tokens),
+              ]),
+            ),
+          ),
+      })
+    })}`,
   })
 }
 
-function usageView(usage: Usage): View {
-  const models = Object.entries(usage.by_model)
-  const days = fillMissingDays(usage.period, usage.by_day ?? [], ['requests', 'memory_tokens'])
+type SumName = `total_${'requests' | 'memory_tokens' | 'input_tokens' | 'output_tokens'}`
+
+type UsageProps<Metric extends string> = {
+  sums: Record<SumName, number>
+  period: { start: string; end: string }
+  /** Days without usage are left out. */
+  days: readonly ({ day: string } & Record<Metric, number>)[]
+  /** The numbers of a day that are drawn and listed, with their names. */
+  metrics: readonly (readonly [Metric, name: string])[]
+  /** What an empty period says. */
+  unused: string
+  further?: Children
+}
+
+/** Usage as sums, charts and numbers by day. */
+export function usageView<Metric extends string>(usage: UsageProps<Metric>): View {
+  const { sums, days, metrics } = usage
+  const names = metrics.map(([metric]) => metric)
+  const allDays = fillMissingDays(usage.period, days, names)
   return html`<div class="stack-wide">
     <dl class="figures">
-      ${figure('Requests', formatCount(usage.total_requests))}
-      ${figure('Memory tokens', formatCompact(usage.total_memory_tokens), 'stored and retrieved')}
-      ${figure('Model input', formatCompact(usage.total_input_tokens), 'tokens')}
-      ${figure('Model output', formatCompact(usage.total_output_tokens), 'tokens')}
+      ${figure('Requests', formatCount(sums.total_requests))}
+      ${figure('Memory tokens', formatCompact(sums.total_memory_tokens), 'stored and retrieved')}
+      ${figure('Model input', formatCompact(sums.total_input_tokens), 'tokens')}
+      ${figure('Model output', formatCompact(sums.total_output_tokens), 'tokens')}
     </dl>
     ${
-      usage.total_requests === 0
-        ? emptyNote('No requests in this time', 'Requests with this key appear here.')
+      sums.total_requests === 0
+        ? emptyNote('No requests in this time', usage.unused)
         : [
-            section(
-              'Requests a day',
-              renderComponent(Chart, { days, metric: 'requests', name: 'Requests' }),
+            ...metrics.map(([metric, name]) =>
+              section(`${name} a day`, chart(allDays, metric, name)),
             ),
-            section(
-              'Memory tokens a day',
-              renderComponent(Chart, { days, metric: 'memory_tokens', name: 'Memory tokens' }),
-            ),
-            models.length > 0 &&
-              section(
-                'Models',
-                table(['Model', 'Requests', 'Input tokens'], models.map(rowOfModel)),
-              ),
+            usage.further,
             section(
               'The same in numbers',
               html`<details>
                 <summary>Days with use</summary>
                 ${table(
-                  ['Day', 'Requests', 'Memory tokens'],
-                  (usage.by_day ?? []).map(({ day, requests, memory_tokens }) => [
-                    formatUtcDay(day),
-                    formatCount(requests),
-                    formatCount(memory_tokens),
+                  ['Day', ...metrics.map(([, name]) => name)],
+                  days.map(day => [
+                    formatUtcDay(day.day),
+                    ...names.map(name => formatCount(day[name])),
                   ]),
                 )}
               </details>`,
@@ -79,9 +98,3 @@ function usageView(usage: Usage): View {
     }
   </div>`
 }
-
-const rowOfModel = ([model, used]: [string, { requests: number; input_tokens: number }]) => [
-  model,
-  formatCount(used.requests),
-  formatCount(used.input_tokens),
-]

@@ -1,12 +1,14 @@
+import { hrefTo, useAddress } from '#api/console/app/address.ts'
 import { currentCredential, maskKey } from '#api/console/app/credential.ts'
-import { hrefTo } from '#api/console/app/hash-route.ts'
 import { html, type View } from '#api/console/app/html.ts'
-import { copyButton } from '#api/console/app/parts/copy-button.ts'
+import { copyButton } from '#api/console/app/parts/buttons.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
-import { useAddress } from '#api/console/app/use-address.ts'
-import type { ConnectedClient, Snippet } from '#api/console/app/vault/connect/connected-client.ts'
 import { programSnippets } from '#api/console/app/vault/connect/program-snippets.ts'
-import { sdkSnippets } from '#api/console/app/vault/connect/sdk-snippets.ts'
+import {
+  sdkSnippets,
+  type ConnectedClient,
+  type Snippet,
+} from '#api/console/app/vault/connect/sdk-snippets.ts'
 
 const connectedClients: Record<string, ConnectedClient> = { ...sdkSnippets, ...programSnippets }
 const noClient = { client: 'openai' }
@@ -20,12 +22,12 @@ export function Connect(): View {
     title: 'Connect',
     description: 'Paste one of these, and what is said there is remembered here.',
     children: html`<div class="connect">
-      <nav class="connect-list" aria-label="Clients">
+      <nav class="places" aria-label="Clients">
         ${kinds.map(
           kind =>
             html`<div key=${kind}>
               <p class="places-name">${kind}</p>
-              <ul class="plain">
+              <ul>
                 ${Object.entries(connectedClients)
                   .filter(([, client]) => client.kind === kind)
                   .map(([id, client]) => clientLink(id, client, id === name))}
@@ -40,10 +42,7 @@ export function Connect(): View {
 
 const clientLink = (id: string, client: ConnectedClient, isCurrent: boolean): View =>
   html`<li key=${id}>
-    <a
-      class="connect-client"
-      href=${`${hrefTo('connect')}?client=${id}`}
-      aria-current=${isCurrent ? 'true' : undefined}
+    <a href=${`${hrefTo('connect')}?client=${id}`} aria-current=${isCurrent ? 'true' : undefined}
       >${client.name}</a
     >
   </li>`
@@ -65,10 +64,10 @@ function clientView({ name, snippets, notes }: ConnectedClient): View {
 }
 
 const snippetView = ({ file, text }: Snippet, shown: string): View =>
-  html`<figure key=${file} class="snippet">
+  html`<figure key=${file} class="snippet stack-tight">
     <figcaption class="section-head">
       <code>${file}</code>
-      ${copyButton({ label: 'Copy with the key', text, title: `Copy with the key: ${file}` })}
+      ${copyButton('Copy with the key', text, { about: file })}
     </figcaption>
     <pre class="code" tabindex="0">${shown}</pre>
   </figure>`

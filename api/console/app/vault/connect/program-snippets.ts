@@ -1,6 +1,13 @@
-import type { ConnectedClient, Place } from '#api/console/app/vault/connect/connected-client.ts'
+import type {
+  ConnectedClient,
+  Place,
+  Snippet,
+} from '#api/console/app/vault/connect/sdk-snippets.ts'
 
-const json = (value: object): string => JSON.stringify(value, null, 2)
+const jsonFile = (file: string, value: object): Snippet => ({
+  file,
+  text: JSON.stringify(value, null, 2),
+})
 const bearer = ({ key }: Place) => ({ Authorization: `Bearer ${key}` })
 
 /** Programs, by the name in the address of the page; the files are those that `npm run connect` writes. */
@@ -9,21 +16,15 @@ export const programSnippets: Record<string, ConnectedClient> = {
     name: 'Claude Code',
     kind: 'Coding agents',
     snippets: place => [
-      {
-        file: '~/.claude/settings.json',
-        text: json({
-          env: {
-            ANTHROPIC_BASE_URL: place.url,
-            ANTHROPIC_CUSTOM_HEADERS: `X-Memory-Key: ${place.key}`,
-          },
-        }),
-      },
-      {
-        file: '~/.claude.json',
-        text: json({
-          mcpServers: { memory: { type: 'http', url: `${place.url}/mcp`, headers: bearer(place) } },
-        }),
-      },
+      jsonFile('~/.claude/settings.json', {
+        env: {
+          ANTHROPIC_BASE_URL: place.url,
+          ANTHROPIC_CUSTOM_HEADERS: `X-Memory-Key: ${place.key}`,
+        },
+      }),
+      jsonFile('~/.claude.json', {
+        mcpServers: { memory: { type: 'http', url: `${place.url}/mcp`, headers: bearer(place) } },
+      }),
     ],
     notes: [
       'Close Claude Code first: it writes .claude.json itself.',
@@ -61,13 +62,10 @@ http_headers = { Authorization = "Bearer ${key}" }`,
         text: `GOOGLE_GEMINI_BASE_URL=${place.url}
 GEMINI_CLI_CUSTOM_HEADERS='X-Memory-Key: ${place.key}'`,
       },
-      {
-        file: '~/.gemini/settings.json',
-        text: json({
-          security: { auth: { selectedType: 'gemini-api-key' } },
-          mcpServers: { memory: { httpUrl: `${place.url}/mcp`, headers: bearer(place) } },
-        }),
-      },
+      jsonFile('~/.gemini/settings.json', {
+        security: { auth: { selectedType: 'gemini-api-key' } },
+        mcpServers: { memory: { httpUrl: `${place.url}/mcp`, headers: bearer(place) } },
+      }),
     ],
     notes: ['Gemini CLI takes the key of Google from GEMINI_API_KEY.'],
   },
@@ -75,32 +73,29 @@ GEMINI_CLI_CUSTOM_HEADERS='X-Memory-Key: ${place.key}'`,
     name: 'opencode',
     kind: 'Coding agents',
     snippets: place => [
-      {
-        file: '~/.config/opencode/opencode.json',
-        text: json({
-          provider: Object.fromEntries(
-            Object.entries({ openai: '/v1', anthropic: '/v1', google: '/v1beta' }).map(
-              ([provider, version]) => [
-                provider,
-                {
-                  options: {
-                    baseURL: place.url + version,
-                    headers: { 'X-Memory-Key': place.key },
-                  },
+      jsonFile('~/.config/opencode/opencode.json', {
+        provider: Object.fromEntries(
+          Object.entries({ openai: '/v1', anthropic: '/v1', google: '/v1beta' }).map(
+            ([provider, version]) => [
+              provider,
+              {
+                options: {
+                  baseURL: place.url + version,
+                  headers: { 'X-Memory-Key': place.key },
                 },
-              ],
-            ),
+              },
+            ],
           ),
-          mcp: {
-            memory: {
-              type: 'remote',
-              url: `${place.url}/mcp`,
-              headers: bearer(place),
-              oauth: false,
-            },
+        ),
+        mcp: {
+          memory: {
+            type: 'remote',
+            url: `${place.url}/mcp`,
+            headers: bearer(place),
+            oauth: false,
           },
-        }),
-      },
+        },
+      }),
     ],
     notes: ['The keys that opencode has are used as before.'],
   },
@@ -108,10 +103,9 @@ GEMINI_CLI_CUSTOM_HEADERS='X-Memory-Key: ${place.key}'`,
     name: 'Cursor',
     kind: 'Chat and editors',
     snippets: place => [
-      {
-        file: '~/.cursor/mcp.json',
-        text: json({ mcpServers: { memory: { url: `${place.url}/mcp`, headers: bearer(place) } } }),
-      },
+      jsonFile('~/.cursor/mcp.json', {
+        mcpServers: { memory: { url: `${place.url}/mcp`, headers: bearer(place) } },
+      }),
     ],
     notes: ['This adds the tools of memory. The model calls of Cursor stay as they are.'],
   },
@@ -119,12 +113,9 @@ GEMINI_CLI_CUSTOM_HEADERS='X-Memory-Key: ${place.key}'`,
     name: 'VS Code',
     kind: 'Chat and editors',
     snippets: place => [
-      {
-        file: 'mcp.json of your profile',
-        text: json({
-          servers: { memory: { type: 'http', url: `${place.url}/mcp`, headers: bearer(place) } },
-        }),
-      },
+      jsonFile('mcp.json of your profile', {
+        servers: { memory: { type: 'http', url: `${place.url}/mcp`, headers: bearer(place) } },
+      }),
     ],
     notes: [
       'Settings Sync copies mcp.json with the key in it, unless MCP servers are left out of it.',
@@ -135,7 +126,7 @@ GEMINI_CLI_CUSTOM_HEADERS='X-Memory-Key: ${place.key}'`,
     kind: 'Chat and editors',
     snippets: place => [
       {
-        file: '.env beside its compose file',
+        file: '.env next to its compose file',
         text: `ENABLE_OPENAI_API=true
 OPENAI_API_BASE_URLS=${place.url}/v1
 OPENAI_API_KEYS=${place.key}`,
@@ -150,10 +141,9 @@ OPENAI_API_KEYS=${place.key}`,
     name: 'Any MCP client',
     kind: 'Chat and editors',
     snippets: place => [
-      {
-        file: 'Streamable HTTP',
-        text: json({ mcpServers: { memory: { url: `${place.url}/mcp`, headers: bearer(place) } } }),
-      },
+      jsonFile('Streamable HTTP', {
+        mcpServers: { memory: { url: `${place.url}/mcp`, headers: bearer(place) } },
+      }),
     ],
     notes: ['A key that ends in :read offers only the tools that read.'],
   },

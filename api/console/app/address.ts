@@ -1,16 +1,42 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
+
+const pathOf = (hash: string): string => hash.split('?', 1)[0]!
+
+/** The segments after `#/`, without the fields that `useAddress` keeps. Keys never stand in an address. */
+const currentPath = (): string[] =>
+  pathOf(location.hash)
+    .replace(/^#\/?/, '')
+    .split('/')
+    .filter(part => part !== '')
+
+export const hrefTo = (...parts: string[]): string => `#/${parts.join('/')}`
+
+export const navigate = (...parts: string[]): void => {
+  location.hash = hrefTo(...parts)
+}
+
+export function useHashPath(): string[] {
+  const [parts, setParts] = useState(currentPath)
+  // In a layout effect: a change before the listener is added would be missed.
+  useLayoutEffect(() => {
+    const update = (): void => setParts(currentPath())
+    addEventListener('hashchange', update)
+    return () => removeEventListener('hashchange', update)
+  }, [])
+  return parts
+}
 
 export type Address<Fields> = {
   fields: Fields
-  /** Writes fields into the address; a step of its own for the browser's Back unless `replace`. */
+  /** Writes fields into the address. Adds a step to the browser's history unless `replace`. */
   setFields: (fields: Fields, options?: { replace?: boolean }) => void
   /** Rises when the browser changed the address: by Back, Forward or a link. */
   visits: number
 }
 
 /**
- * Fields of a page that its address keeps: `#/search?query=cat&limit=10`. What follows the `#` is never sent to
- * a server. A field that has its default is left out.
+ * Keeps fields of a page in its address: `#/search?query=cat&limit=10`. Browsers never send what follows the `#`.
+ * The address leaves out a field that has its default.
  *
  * @param defaults the same object at every call
  */
@@ -21,7 +47,7 @@ export function useAddress<Fields extends Record<string, string>>(
   useEffect(() => {
     const path = pathOf(location.hash)
     const update = (): void => {
-      // On the way to another page.
+      // The address of another page is not read.
       if (pathOf(location.hash) !== path) return
       setState(({ visits }) => ({ fields: readFields(defaults), visits: visits + 1 }))
     }
@@ -38,8 +64,6 @@ export function useAddress<Fields extends Record<string, string>>(
     },
   }
 }
-
-const pathOf = (hash: string): string => hash.split('?', 1)[0]!
 
 function readFields<Fields extends Record<string, string>>(defaults: Fields): Fields {
   const { hash } = location

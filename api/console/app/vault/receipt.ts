@@ -1,16 +1,15 @@
 import { useEffect, useState } from 'preact/hooks'
-import { callWithKey } from '#api/console/app/api-call.ts'
+import { hrefTo, navigate } from '#api/console/app/address.ts'
+import { clientWith } from '#api/console/app/api-call.ts'
 import { formatCount, formatDateTime } from '#api/console/app/format.ts'
-import { hrefTo, navigate } from '#api/console/app/hash-route.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { button, copyButton } from '#api/console/app/parts/buttons.ts'
+import { table } from '#api/console/app/parts/chart.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
-import { copyButton } from '#api/console/app/parts/copy-button.ts'
 import { onSubmit, textField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
-import { queryView } from '#api/console/app/parts/query-view.ts'
-import { table } from '#api/console/app/parts/table.ts'
-import { useQuery } from '#api/console/app/use-query.ts'
-import { erasedCounts, isSigned } from '#api/console/app/vault/account/receipt-signature.ts'
+import { queryView } from '#api/console/app/parts/notes.ts'
+import { useQuery } from '#api/console/app/queries.ts'
 import type { Erasure } from '#api/contract/generated/types.ts'
 
 const pollIntervalMs = 1_500
@@ -20,8 +19,8 @@ const pollIntervalMs = 1_500
  *
  * @param id of the receipt; undefined asks for it
  */
-export function Receipt({ id }: { id: string | undefined }): View {
-  return html`<div class="door">
+export const Receipt = ({ id }: { id: string | undefined }): View =>
+  html`<div class="door">
     <main class="door-card door-wide">
       ${page({
         title: 'Receipt of an erasure',
@@ -30,21 +29,25 @@ export function Receipt({ id }: { id: string | undefined }): View {
           id === undefined ? renderComponent(AskForId, {}) : renderComponent(OneReceipt, { id }),
       })}
     </main>
-    <footer class="door-foot"><a href=${hrefTo()}>Sign in</a></footer>
+    <footer class="door-foot chips"><a href=${hrefTo()}>Sign in</a></footer>
   </div>`
-}
 
 function AskForId(): View {
   const [id, setId] = useState('')
   return html`<form class="stack" onSubmit=${onSubmit(() => navigate('receipt', id.trim()))}>
     ${textField({ label: 'Number of the receipt', value: id, onValue: setId, required: true, autocomplete: 'off' })}
-    <button class="button button-main">Show</button>
+    ${button('Show', undefined, { kind: 'main' })}
   </form>`
 }
 
 function OneReceipt({ id }: { id: string }): View | null {
   const erasure = useQuery(
-    signal => callWithKey('', 'GET /v1/receipts/:receiptId', { params: { receiptId: id } }, signal),
+    signal =>
+      clientWith({ key: '' }).call(
+        'GET /v1/receipts/:receiptId',
+        { params: { receiptId: id } },
+        { signal },
+      ),
     [id],
   )
   const isErasing = erasure.answer?.status === 'erasing'
@@ -72,37 +75,28 @@ const erasureView = ({ receipt_id, status, requested_at, finished_at, receipt }:
         ${`Asked for on ${formatDateTime(requested_at)}`}${finished_at && `, finished on ${formatDateTime(finished_at)}`}
       </p>
     </div>
-    ${receipt !== null && renderComponent(SignedReceipt, { receipt })}
+    ${receipt !== null && signedReceipt(receipt)}
   </div>`
 
-function SignedReceipt({ receipt }: { receipt: string }): View {
-  const signature = useQuery(
-    async signal => {
-      const { keys } = await callWithKey('', 'GET /v1/receipts/key', {}, signal)
-      return isSigned(receipt, keys)
-    },
-    [receipt],
-  )
-  return html`<div class="stack-wide">
-    ${section(
-      'What went',
-      table(
-        ['Kind', 'Erased'],
-        erasedCounts(receipt).map(([kind, count]) => [kind, formatCount(count)]),
-      ),
-    )}
+const signedReceipt = (receipt: string): View =>
+  html`<div class="stack-wide">
+    ${section('What went', table(['Kind', 'Erased'], erasedCounts(receipt)))}
     ${section(
       'The receipt itself',
-      html`<p>${signature.answer === undefined ? '' : signatureChip(signature.answer)}</p>
+      html`<p class="quiet">
+          A JSON Web Token. The keys that verify its signature are at${' '}
+          <a href="/v1/receipts/key">/v1/receipts/key</a>.
+        </p>
         <pre class="code" tabindex="0">${receipt}</pre>`,
-      copyButton({ label: 'Copy the receipt', text: receipt }),
+      copyButton('Copy the receipt', receipt),
     )}
   </div>`
-}
 
-const signatureChip = (isValid: boolean | null): View =>
-  isValid === null
-    ? chip('Not checked: this browser cannot', 'plain')
-    : isValid
-      ? chip('The signature is valid', 'good')
-      : chip('The signature is not valid', 'bad')
+/** How much was erased, by kind, most first. */
+function erasedCounts(receipt: string): string[][] {
+  const payload = atob(receipt.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/'))
+  const { erased } = JSON.parse(payload) as { erased: Record<string, number> }
+  return Object.entries(erased)
+    .toSorted(([, one], [, other]) => other - one)
+    .map(([kind, count]) => [kind.replaceAll('_', ' '), formatCount(count)])
+}

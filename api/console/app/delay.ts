@@ -1,2 +1,0 @@
-export const delay = (ms: number): Promise<void> =>
-  new Promise(resolve => void setTimeout(resolve, ms))

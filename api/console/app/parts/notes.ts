@@ -1,0 +1,114 @@
+import type { Fault } from '#api/console/app/api-call.ts'
+import { html, type Children, type View } from '#api/console/app/html.ts'
+import { button } from '#api/console/app/parts/buttons.ts'
+import type { Listing, QueryState } from '#api/console/app/queries.ts'
+
+/** A placeholder while something loads. */
+export const loadingNote = (what: string, lines = 3): View =>
+  html`<div class="waiting stack" role="status">
+    <span class="unseen">Loading ${what}</span>
+    ${Array.from({ length: lines }, (_, line) => html`<span key=${line} class="waiting-line"></span>`)}
+  </div>`
+
+/** Explains an empty list, and offers an action. */
+export const emptyNote = (title: string, description: Children, action?: Children): View =>
+  html`<div class="empty stack-tight">
+    <p><b>${title}</b></p>
+    <p class="quiet">${description}</p>
+    ${action}
+  </div>`
+
+/** A bar, with what it shows in words. */
+export const progressBar = (
+  label: string,
+  { done, total, words }: { done: number; total: number; words?: string },
+): View =>
+  html`<div class="stack-close">
+    <progress max=${Math.max(1, total)} value=${done} aria-label=${label}></progress>
+    ${words && html`<span class="quiet" role="status">${words}</span>`}
+  </div>`
+
+/** @param retry adds a button that tries again */
+export const faultNote = (fault: Fault | undefined, retry?: () => void): View | null =>
+  fault
+    ? html`<div class="fault stack-tight" role="alert">
+        <p class="fault-words">${fault.message}</p>
+        ${fault.hint && html`<p>${fault.hint}</p>`} ${retry && button('Try again', retry)}
+      </div>`
+    : null
+
+/** A query's result, or its loading or error state. */
+export const queryView = <Answer>(
+  { answer, fault, isLoading, refetch }: QueryState<Answer>,
+  what: string,
+  show: (answer: Answer) => View,
+): View | null => {
+  if (fault) return faultNote(fault, refetch)
+  if (answer !== undefined) return show(answer)
+  return isLoading ? loadingNote(what) : null
+}
+
+type ListView<Item> = {
+  /** What the placeholder says is loaded. */
+  what: string
+  empty: View | readonly [title: string, description: string]
+  show: (items: Item[]) => View | View[]
+}
+
+/** The items of a list, with its loading, error and empty states and the button for more. */
+export const listView = <Item>(
+  { items, isLoading, fault, loadMore, refetch }: Listing<Item>,
+  { what, empty, show }: ListView<Item>,
+): View => {
+  const isEmpty = items.length === 0
+  return html`${faultNote(fault, refetch)}
+  ${isEmpty ? !isLoading && !fault && emptyView(empty) : show(items)}
+  ${
+    isLoading && isEmpty
+      ? loadingNote(what)
+      : (loadMore || isLoading) &&
+        html`<div class="more">
+          ${button(isLoading ? 'Loading …' : 'Show more', loadMore ?? (() => undefined), { disabled: isLoading })}
+        </div>`
+  }`
+}
+
+const emptyView = (empty: ListView<unknown>['empty']): View =>
+  'type' in empty ? empty : emptyNote(...empty)
+
+type EditableList<Item> = Omit<ListView<Item>, 'show'> & {
+  key: (item: Item) => string | number
+  main: (item: Item) => Children
+  /** Buttons and links; `dialogButton` is one that asks before it acts. */
+  actions?: (item: Item) => Children
+  /** The order of the items has a meaning. */
+  ordered?: boolean
+}
+
+/** A list of rows: what each item is, and what can be done with it. */
+export const editableList = <Item>(
+  list: Listing<Item>,
+  { key, main, actions, ordered = false, ...notes }: EditableList<Item>,
+): View =>
+  listView(list, {
+    ...notes,
+    show: items =>
+      rows(
+        items.map(item => [key(item), row(main(item), actions?.(item))]),
+        ordered ? 'ol' : 'ul',
+      ),
+  })
+
+export const rows = (
+  views: readonly (readonly [key: string | number, view: View])[],
+  tag: 'ol' | 'ul' = 'ul',
+): View =>
+  html`<${tag} class="plain rows">
+    ${views.map(([key, view]) => html`<li key=${key}>${view}</li>`)}
+  </${tag}>`
+
+export const row = (main: Children, actions?: Children): View =>
+  html`<article class="row">
+    <div class="row-main stack-close">${main}</div>
+    ${actions && html`<div class="actions">${actions}</div>`}
+  </article>`

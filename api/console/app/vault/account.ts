@@ -1,0 +1,68 @@
+import { useState } from 'preact/hooks'
+import { navigate } from '#api/console/app/address.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { setCredential } from '#api/console/app/credential.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { button } from '#api/console/app/parts/buttons.ts'
+import { confirmDialog } from '#api/console/app/parts/dialogs.ts'
+import { onSubmit, textField } from '#api/console/app/parts/fields.ts'
+import { page, section } from '#api/console/app/parts/frame.ts'
+import { exportAccountButton } from '#api/console/app/vault/account-events.ts'
+
+/** Exports the account as a file, and erases it. */
+export const Account = (): View =>
+  page({
+    title: 'Account',
+    description: 'Everything that belongs to the account, with all of its keys and organizations.',
+    children: html`${section(
+      'Export',
+      html`<div class="panel stack">
+        <p>
+          Every vault with its memories and sessions, every organization with what it shares, and
+          what was done to them: one file of JSON lines.
+        </p>
+        <div class="actions">${exportAccountButton('main')}</div>
+      </div>`,
+    )}
+    ${section('Erase', renderComponent(Erase, {}))}`,
+  })
+
+function Erase(): View {
+  const [email, setEmail] = useState('')
+  const [isAsking, setAsking] = useState(false)
+  return html`<form class="panel stack" onSubmit=${onSubmit(() => setAsking(true))}>
+      <p>
+        Every key stops at once, those of members of its organizations too. Then everything is
+        removed from both stores, and a signed receipt says what went and when. The receipt stays
+        readable without a key.
+      </p>
+      ${textField({
+        label: 'Email of the account',
+        type: 'email',
+        value: email,
+        onValue: setEmail,
+        required: true,
+        autocomplete: 'off',
+        hint: 'So that no other account is erased by mistake.',
+      })}
+      <div class="actions">${button('Erase the account', undefined, { kind: 'danger' })}</div>
+    </form>
+    ${
+      isAsking &&
+      confirmDialog({
+        title: 'Erase this account?',
+        message: html`<p>
+          All memories, keys, organizations and shared memories of <b>${email}</b> are erased for
+          good. Nothing of them can be brought back.
+        </p>`,
+        verb: 'Erase',
+        confirmationText: 'erase',
+        act: async () => {
+          const { receipt_id } = await call('POST /v1/account/erase', { body: { email } })
+          navigate('receipt', receipt_id)
+          setCredential(null)
+        },
+        onClose: () => setAsking(false),
+      })
+    }`
+}

@@ -1,0 +1,246 @@
+import { useState } from 'preact/hooks'
+import { hrefTo, navigate } from '#api/console/app/address.ts'
+import { call, filled } from '#api/console/app/api-call.ts'
+import { formatDateTime, formatRelativeTime } from '#api/console/app/format.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { buttonLink, button } from '#api/console/app/parts/buttons.ts'
+import { chip, timeView } from '#api/console/app/parts/chips.ts'
+import {
+  dialogButton,
+  dialogForm,
+  useSecret,
+  actionButton,
+  confirmButton,
+} from '#api/console/app/parts/dialogs.ts'
+import {
+  checkboxGroup,
+  textField,
+  useFields,
+  filters,
+  selectField,
+} from '#api/console/app/parts/fields.ts'
+import { page, section } from '#api/console/app/parts/frame.ts'
+import { emptyNote, queryView, row, rows, editableList } from '#api/console/app/parts/notes.ts'
+import { useCall, usePages } from '#api/console/app/queries.ts'
+import type { Webhook, WebhookEvent, WebhookDelivery } from '#api/contract/generated/types.ts'
+
+const eventLabels: Record<WebhookEvent, string> = {
+  'operation.finished': 'Work is finished',
+  'reflection.suggested': 'Reflection is due',
+  'review.waiting': 'A shared memory waits for review',
+  'key.revoked': 'A key has ended',
+}
+
+const allEvents = Object.entries(eventLabels) as [WebhookEvent, string][]
+
+/**
+ * The webhooks of the account, or one of them with what was sent to it.
+ *
+ * @param id of the webhook to open
+ */
+export function Webhooks({ id }: { id: string | undefined }): View {
+  const [showSecret, secretView] = useSecret()
+  const list = useCall('GET /v1/account/webhooks')
+  const onSecret = (secret: string): void =>
+    showSecret({
+      title: 'The secret of the webhook',
+      explanation: 'Messages are signed with it (Standard Webhooks). It is shown only now.',
+      secret,
+      onClose: list.refetch,
+    })
+  return page({
+    title: 'Webhooks',
+    description: 'Addresses of yours that hear of events. Memories are never sent.',
+    actions: dialogButton(
+      'New webhook',
+      onClose => renderComponent(WebhookForm, { onClose, onCreated: onSecret }),
+      { kind: 'main' },
+    ),
+    children: html`${queryView(list, 'the webhooks', ({ webhooks }) => {
+      const opened = webhooks.find(webhook => webhook.id === id)
+      if (opened)
+        return renderComponent(Deliveries, {
+          webhook: opened,
+          key: opened.id,
+          onChanged: list.refetch,
+          onSecret,
+        })
+      return webhooks.length === 0
+        ? emptyNote(
+            'No webhook yet',
+            'A webhook hears of finished uploads, due reflections, waiting reviews and revoked keys.',
+          )
+        : rows(webhooks.map(webhook => [webhook.id, webhookRow(webhook)]))
+    })}
+    ${secretView}`,
+  })
+}
+
+const webhookRow = (webhook: Webhook): View =>
+  row(
+    html`<p class="row-title">${webhook.url} ${webhookState(webhook)}</p>
+      <p class="quiet">
+        ${webhook.description && `${webhook.description} · `}
+        ${webhook.events.map(event => eventLabels[event]).join(', ')}
+      </p>`,
+    buttonLink('Deliveries', hrefTo('webhooks', webhook.id), { about: webhook.url }),
+  )
+
+type Draft = { url: string; description: string; events: readonly WebhookEvent[] }
+type FormProps = { onClose: () => void; onCreated: (secret: string) => void }
+
+function WebhookForm({ onClose, onCreated }: FormProps): View {
+  const { fields, of } = useFields<Draft>({
+    url: '',
+    description: '',
+    events: allEvents.map(([event]) => event),
+  })
+  const { url, description, events } = fields
+  return dialogForm({
+    title: 'New webhook',
+    verb: 'Create',
+    onClose,
+    act: async () => {
+      const body = { url: url.trim(), events: [...events], ...filled({ description }) }
+      onCreated((await call('POST /v1/account/webhooks', { body })).secret)
+    },
+    fields: html`${textField({
+      label: 'Address',
+      ...of('url'),
+      required: true,
+      maxlength: 2048,
+      placeholder: 'https://example.com/memory-events',
+      hint: 'https, without credentials in it, and reachable from the internet.',
+    })}
+    ${textField({ label: 'Description', ...of('description'), maxlength: 200 })}
+    ${checkboxGroup({ label: 'Events', ...of('events'), choices: allEvents })}`,
+  })
+}
+
+const offReasons = {
+  owner: 'switched off',
+  failures: 'off: it kept failing',
+  gone: 'off: it answered 410',
+}
+
+/** Whether messages go to a webhook, and whether they arrive. */
+function webhookState({ active, disabled_reason, failing_since }: Webhook): View {
+  if (!active) return chip(offReasons[disabled_reason ?? 'owner'], 'bad')
+  return failing_since === null
+    ? chip('on', 'good')
+    : chip(`failing since ${formatRelativeTime(failing_since)}`, 'busy')
+}
+
+type Props = { webhook: Webhook; onChanged: () => void; onSecret: (secret: string) => void }
+type State = WebhookDelivery['state']
+
+const states: Record<State, [label: string, kind: string]> = {
+  pending: ['waiting', 'busy'],
+  delivered: ['delivered', 'good'],
+  failed: ['given up', 'bad'],
+}
+
+const stateChoices: (readonly [State | '', string])[] = [
+  ['', 'all'],
+  ...Object.entries(states).map(([state, [label]]) => [state as State, label] as const),
+]
+
+/** What was sent to a webhook, and what can be done with it. */
+function Deliveries({ webhook, onChanged, onSecret }: Props): View {
+  const params = { webhookId: webhook.id }
+  const [state, setState] = useState<State | ''>('')
+  const list = usePages('GET /v1/account/webhooks/:webhookId/deliveries', {
+    params,
+    query: filled({ limit: 25, state }),
+  })
+  const active = !webhook.active
+  const refresh = (): void => {
+    list.refetch()
+    onChanged()
+  }
+  return section(
+    webhook.url,
+    html`<div class="stack">
+      <div class="panel stack">
+        <p>${webhookState(webhook)} <code>${webhook.id}</code></p>
+        <div class="actions">
+          ${actionButton('Send a test', {
+            act: () => call('POST /v1/account/webhooks/:webhookId/test', { params }),
+            onDone: refresh,
+            done: 'A test is on its way.',
+          })}
+          ${actionButton(active ? 'Switch on' : 'Switch off', {
+            act: () => call('PATCH /v1/account/webhooks/:webhookId', { params, body: { active } }),
+            onDone: refresh,
+            done: active ? 'The webhook is on.' : 'The webhook is off.',
+          })}
+          ${confirmButton('New secret', {
+            title: 'Make a new secret?',
+            message:
+              'Messages are signed with the old one too for a day, so that you can change over.',
+            verb: 'Make a new secret',
+            act: async () =>
+              onSecret(
+                (await call('POST /v1/account/webhooks/:webhookId/secret', { params })).secret,
+              ),
+          })}
+          ${confirmButton('Delete', {
+            title: 'Delete this webhook?',
+            message: html`<p>
+              <b>${webhook.url}</b> gets no more messages, and its log goes with it.
+            </p>`,
+            act: async () => {
+              await call('DELETE /v1/account/webhooks/:webhookId', { params })
+              navigate('webhooks')
+              onChanged()
+            },
+            done: 'The webhook is deleted.',
+          })}
+          ${button('Refresh', list.refetch)}
+        </div>
+      </div>
+      ${filters(selectField({ label: 'State', value: state, onValue: setState, choices: stateChoices }))}
+      ${editableList(list, {
+        what: 'deliveries',
+        empty: ['No messages yet', 'Messages of the last 30 days are listed here.'],
+        key: ({ id }) => id,
+        main: deliveryView,
+        actions: ({ id, type, created_at }) =>
+          actionButton('Send again', {
+            act: async () => {
+              const replay = { params: { ...params, deliveryId: id } }
+              await call(
+                'POST /v1/account/webhooks/:webhookId/deliveries/:deliveryId/replay',
+                replay,
+              )
+              list.refetch()
+            },
+            done: 'It is sent again.',
+            about: `${type} of ${formatDateTime(created_at)}`,
+          }),
+      })}
+    </div>`,
+    html`<a href=${hrefTo('webhooks')}>All webhooks</a>`,
+  )
+}
+
+const deliveryView = ({
+  type,
+  data,
+  state,
+  next_try,
+  tries,
+  created_at,
+}: WebhookDelivery): View[] => [
+  html`<p class="row-title">${type} ${chip(...states[state])}</p>`,
+  html`<p class="quiet">
+    ${timeView(created_at)}${next_try !== null && `, next try ${formatRelativeTime(next_try)}`}
+  </p>`,
+  html`<ul class="tries quiet">
+    ${tries.map(({ at, status, error, ms }) => html`<li key=${at}>${formatDateTime(at)}: ${status ?? 'no answer'}${error && ` (${error})`}, ${ms} ms</li>`)}
+  </ul>`,
+  html`<details>
+    <summary>What is sent</summary>
+    <pre class="code" tabindex="0">${JSON.stringify(data, null, 2)}</pre>
+  </details>`,
+]
