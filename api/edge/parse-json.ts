@@ -4,7 +4,6 @@ import { runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { invalidJson } from '#shared/core/refusals.ts'
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
-import { parseTextInSteps, textStepBytes } from '#api/proxy/json/parse-text.ts'
 import { validateSteps } from '#api/proxy/json/validate.ts'
 import {
   firstElement,
@@ -17,6 +16,7 @@ import {
   parseValue,
   valueEnd,
 } from '#api/proxy/json/walk.ts'
+import { parseTextInSteps, textStepBytes } from '#api/proxy/dialects/content.ts'
 
 /** From here on a body is parsed in slices of the event loop. */
 const largeBytesMin = 1024 * 1024

@@ -22,19 +22,17 @@ import {
   setRecallHeaders,
   type RequestTimer,
 } from '#api/proxy/response-headers.ts'
-import { replayStoredResponse } from '#api/proxy/idempotency.ts'
+import { replayStoredResponse, ResponseCopy } from '#api/proxy/idempotency.ts'
 import { saveCallTrace } from '#api/proxy/call-trace.ts'
 import { readContextError } from '#api/proxy/context-error.ts'
-import { recallForCall } from '#api/proxy/recall-for-call.ts'
-import { dropBlocks } from '#api/proxy/drop-blocks.ts'
+import { recallForCall, dropBlocks } from '#api/proxy/recall-for-call.ts'
 import type { RecallResult } from '#api/proxy/recall-result.ts'
 import { clientAbortController, endRelayedResponse, relay } from '#api/proxy/relay.ts'
-import { ResponseCopy } from '#api/proxy/response-copy.ts'
-import { releaseTexts } from '#api/proxy/release-texts.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { requireNothingExpired } from '#shared/access/caller.ts'
 import type { OpenExchange } from '#shared/vault/ingest/open-exchanges.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
+import { releaseBody } from '#api/edge/body-budget.ts'
 
 /**
  * Calls a model with memory around it, in six steps: authorize, read, recall, forward, relay, record.
@@ -247,3 +245,16 @@ const finishIdempotentCall = (
   idempotentCall.finish(toStore).catch((error: unknown) => {
     backend.log.warn({ err: error }, 'proxy.answer-not-kept')
   })
+
+/** While the provider works only the bytes of a large request are held, and what is stored of it. */
+function releaseTexts(
+  ctx: Context,
+  { request }: ProxyCall,
+  exchange: OpenExchange | undefined,
+): void {
+  request.forgetTexts()
+  releaseBody(
+    ctx,
+    exchange?.userTurns.reduce((sum, { text }) => sum + text.length, 0),
+  )
+}

@@ -9,6 +9,7 @@ import { runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { countJsonInSteps, parsedBodyBounds } from '#shared/core/json-bounds.ts'
 import type { Caller } from '#shared/access/caller.ts'
+import type { UpstreamResponse } from '#shared/models/upstream.ts'
 
 /** A provider's response to replay; null for a stream, or a response that is too long to store. */
 type StoredResponse = { status: number; type: string; body: string } | null
@@ -29,7 +30,7 @@ export type IdempotentCall = {
 }
 
 /** Longest response that is stored; a stream never is. */
-export const storedBytesMax = 1024 * 1024
+const storedBytesMax = 1024 * 1024
 /** Longest response after its first byte: as long, repeated requests are refused as still running. */
 const replyMaxSeconds = 300
 
@@ -122,4 +123,33 @@ export function replayStoredResponse(ctx: Context, stored: StoredResponse): void
   ctx.status = stored.status
   if (stored.type !== '') ctx.set('Content-Type', stored.type)
   ctx.body = Buffer.from(stored.body, 'base64')
+}
+
+/** Copies the bytes of a response while they are relayed, to replay them for an Idempotency-Key. */
+export class ResponseCopy {
+  readonly #status: number
+  readonly #type: string
+  readonly #chunks: Buffer[] = []
+  /** Infinity for a response that cannot be replayed: an event stream or an encoded body. */
+  #bytes: number
+
+  constructor({ status, headers }: Pick<UpstreamResponse, 'status' | 'headers'>) {
+    this.#status = status
+    this.#type = String(headers['content-type'] ?? '')
+    const isReplayable = !/event-stream/i.test(this.#type) && !headers['content-encoding']
+    this.#bytes = isReplayable ? 0 : Infinity
+  }
+
+  append(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    if (this.#bytes <= storedBytesMax) this.#chunks.push(chunk)
+    else this.#chunks.length = 0
+  }
+
+  /** @returns null for a response that cannot be replayed, or over 1 MiB. */
+  toStoredResponse(): StoredResponse {
+    if (this.#bytes > storedBytesMax) return null
+    const body = Buffer.concat(this.#chunks).toString('base64')
+    return { status: this.#status, type: this.#type, body }
+  }
 }

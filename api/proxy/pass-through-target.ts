@@ -1,9 +1,13 @@
 import type { Context } from 'koa'
 import { publicOrigin } from '#api/edge/request.ts'
 import { providerKeyFromRequest, resolveProviderKey } from '#api/proxy/credentials.ts'
-import { namedProvider, pickProvider } from '#api/proxy/pick-provider.ts'
 import type { ProviderRoute } from '#api/proxy/provider-routes.ts'
-import { buildProviderTarget, type ProviderTarget } from '#api/proxy/provider-target.ts'
+import {
+  buildProviderTarget,
+  type ProviderTarget,
+  namedProvider,
+  pickProvider,
+} from '#api/proxy/provider-target.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { containsKey } from '#shared/access/key.ts'

@@ -4,7 +4,6 @@ import type { Context } from 'koa'
 import { resolveProviderKey, type ProxyCaller } from '#api/proxy/credentials.ts'
 import type { Dialect, ProxyRequest, UserTurn } from '#api/proxy/dialects/dialect.ts'
 import { setLeftOutHeader, setSessionHeader } from '#api/proxy/response-headers.ts'
-import { parseMetadataHeaders, type CallMetadata } from '#api/proxy/metadata-headers.ts'
 import { claimIdempotentCall, type IdempotentCall } from '#api/proxy/idempotency.ts'
 import { resolveEmbeddingSpace, type EmbeddingSpace } from '#api/proxy/embedding-space.ts'
 import type { ContextBounds } from '#api/proxy/recall-with-timeout.ts'
@@ -19,17 +18,22 @@ import {
   parseTtlHeader,
   type ChannelSwitches,
   type MemoryAccess,
+  parseMetadataHeaders,
+  type CallMetadata,
 } from '#api/proxy/switches.ts'
-import { pickProvider } from '#api/proxy/pick-provider.ts'
-import { readCallerRequest } from '#api/proxy/caller-request.ts'
 import type { StreamedJson } from '#api/proxy/streamed-json.ts'
-import { buildProviderTarget, type ProviderTarget } from '#api/proxy/provider-target.ts'
+import {
+  buildProviderTarget,
+  type ProviderTarget,
+  pickProvider,
+} from '#api/proxy/provider-target.ts'
 import { embeddingModelForRequest, resolveSessionSpace } from '#api/edge/request.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { openProviderKeys } from '#shared/access/provider-key.ts'
 import { resolveModel, type ModelRef } from '#shared/models/resolve-model.ts'
+import { readCallerRequest } from '#api/proxy/read-request.ts'
 
 /** An endpoint for model calls: one API format at one path. */
 export type ProxyEndpoint = {

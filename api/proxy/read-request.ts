@@ -3,7 +3,6 @@ import { admitBody } from '#api/edge/body-budget.ts'
 import { readJsonBytes } from '#api/edge/body.ts'
 import { readIdempotencyKey } from '#api/edge/idempotency-claim.ts'
 import type { Dialect, ProxyRequest } from '#api/proxy/dialects/dialect.ts'
-import { emptyBody, emptyRequest } from '#api/proxy/empty-request.ts'
 import { readJsonOrStream, type StreamedJson } from '#api/proxy/streamed-json.ts'
 import {
   bodySwitches,
@@ -11,11 +10,19 @@ import {
   resolveMemoryAccess,
   resolveVerbatim,
   type ChannelSwitches,
+  headerSwitches,
+  querySwitches,
 } from '#api/proxy/switches.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { idempotencyKeyNotTaken } from '#shared/core/refusals.ts'
+import { SwitchQuery } from '#api/contract/contract.ts'
+import type { SwitchQuery as SwitchFields } from '#api/contract/generated/types.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { parseQuery } from '#api/edge/request.ts'
+import { authenticateBodyUser, type ProxyCaller } from '#api/proxy/credentials.ts'
+import { setMemoryHeaders } from '#api/proxy/response-headers.ts'
 
-export type ReadRequest = {
+type ReadRequest = {
   request: ProxyRequest
   /** The body as it came. */
   bytes: Buffer
@@ -24,7 +31,7 @@ export type ReadRequest = {
 }
 
 /** Reads the body; of one over 20 MiB, which only a call without memory may have, the model alone. */
-export async function readRequest(
+async function readRequest(
   ctx: Context,
   { permissions, keyRow }: Caller,
   channels: readonly ChannelSwitches[],
@@ -55,4 +62,69 @@ async function parseAndValidateBody(bytes: Buffer, dialect: Dialect): Promise<Pr
   const request = isLarge(body) ? await dialect.parseInSlices(body) : dialect.parseRequest(body)
   dialect.bodyShape.check(request.typedFields)
   return request
+}
+
+/** As in all endpoints, an empty body counts as an empty object. */
+const emptyBody = Buffer.from('{}')
+
+/** What is read of a request that only passes through. */
+const emptyRequest: ProxyRequest = {
+  model: undefined,
+  stream: false,
+  switches: {},
+  typedFields: {},
+  turns: [],
+  newMessages: [],
+  aside: undefined,
+  isFirst: false,
+  leftOut: [],
+  words: '',
+  userTurn: undefined,
+  earlierTurns: [],
+  storeVerbatim: () => {},
+  readAhead: async () => {},
+  forgetTexts: () => {},
+  serialize: () => emptyBody,
+  splicesOf: () => ({ inserted: [], removed: [], receivedBytes: 0 }),
+  reusableBytes: () => 0,
+}
+
+/** A model request, its switches and its caller. */
+type CallerRequest = ReadRequest & {
+  query: SwitchFields
+  /** Of headers, query and body, in that order. */
+  switches: ChannelSwitches[]
+  /** The user that the request names, else the owner of its key. */
+  caller: Caller
+}
+
+/** Reads the body, and finds the caller that it may name. */
+export async function readCallerRequest(
+  ctx: Context,
+  backend: ApiBackend,
+  authenticated: ProxyCaller,
+  dialect: Dialect,
+): Promise<CallerRequest> {
+  const query = parseQuery(ctx, SwitchQuery)
+  const channels = [headerSwitches(ctx), querySwitches(query)]
+  const read = await readRequest(ctx, authenticated.caller, channels, dialect)
+  const switches = [...channels, bodySwitches(read.request.switches)]
+  const { memory_user } = read.request.switches
+  const keyCaller = await callerWithRights(ctx, authenticated, switches, memory_user)
+  const caller = await authenticateBodyUser(ctx, backend, keyCaller, memory_user)
+  return { ...read, query, switches, caller }
+}
+
+/** The caller as it is now, when any memory may be used, or a user is named. */
+async function callerWithRights(
+  ctx: Context,
+  { caller, verify }: ProxyCaller,
+  switches: readonly ChannelSwitches[],
+  memoryUser: string | undefined,
+): Promise<Caller> {
+  const access = resolveMemoryAccess(caller.permissions, switches, caller.keyRow.storage)
+  if (memoryUser === undefined && !isAnyAllowed(access)) return caller
+  const verified = await verify()
+  if (verified !== caller) setMemoryHeaders(ctx, verified)
+  return verified
 }

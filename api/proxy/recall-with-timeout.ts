@@ -4,6 +4,11 @@ import {
   noEarlierBlocks,
   recallEarlierTurns,
   type EarlierBlocks,
+  rebuildBlock,
+  saveTurn,
+  toRecalledTurn,
+  withoutBlock,
+  type StoredBlockBackend,
 } from '#api/proxy/recall-earlier-turns.ts'
 import {
   degradedRecall,
@@ -13,13 +18,6 @@ import {
   type RecallResult,
 } from '#api/proxy/recall-result.ts'
 import { withRecallTimeout } from '#api/proxy/recall-timeout.ts'
-import {
-  rebuildBlock,
-  saveTurn,
-  toRecalledTurn,
-  withoutBlock,
-  type StoredBlockBackend,
-} from '#api/proxy/stored-block.ts'
 import type { Backend } from '#shared/backend.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { Message } from '#shared/domain/message-content.ts'

@@ -4,7 +4,12 @@ import { operatorEmail } from '#shared/access/admin.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { buildKey, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import { processEnvironment, launchProcess, startProcess, type RunningProcess } from '#test/support/processes.ts'
+import {
+  processEnvironment,
+  launchProcess,
+  startProcess,
+  type RunningProcess,
+} from '#test/support/processes.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 

@@ -1,8 +1,13 @@
 import { readConversation, type RawConversation } from '#api/proxy/dialects/conversation.ts'
-import { readMaxTokens } from '#api/proxy/dialects/call-shape.ts'
 import type { RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
 import { forEachRetainedMember, type Removals } from '#api/proxy/json/splice.ts'
-import { createNameMatcher, forEachMember, kindAt, valueEnd } from '#api/proxy/json/walk.ts'
+import {
+  createNameMatcher,
+  forEachMember,
+  kindAt,
+  valueEnd,
+  parseValue,
+} from '#api/proxy/json/walk.ts'
 import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
 
 /** Offsets of a value in a body. */
@@ -112,4 +117,35 @@ export function readMembers(
     return end
   })
   return members
+}
+
+const matchTokenLimit = createNameMatcher([
+  'max_tokens',
+  'max_completion_tokens',
+  'max_output_tokens',
+  'maxOutputTokens',
+  'generationConfig',
+  'generation_config',
+])
+
+/** How many tokens a member of a body allows the reply; undefined where it does not say. */
+function readMaxTokens(
+  body: Buffer,
+  { name, nameEnd, value, end }: { name: number; nameEnd: number; value: number; end: number },
+): number | undefined {
+  const member = matchTokenLimit(body, name, nameEnd)
+  if (member === undefined) return undefined
+  const kind = kindAt(body, value)
+  if (member.startsWith('max')) {
+    const max = kind === 'other' ? parseValue(body, value, end) : undefined
+    return typeof max === 'number' ? max : undefined
+  }
+  if (kind !== 'object') return undefined
+  let inside: number | undefined
+  forEachMember(body, value, (inner, innerEnd, at) => {
+    const offsets = { name: inner, nameEnd: innerEnd, value: at, end: valueEnd(body, at) }
+    inside = readMaxTokens(body, offsets) ?? inside
+    return offsets.end
+  })
+  return inside
 }

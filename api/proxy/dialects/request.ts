@@ -1,5 +1,8 @@
-import { asideKind } from '#api/proxy/dialects/aside-kind.ts'
-import { findNewUserMessages, toStoredMessage } from '#api/proxy/dialects/conversation.ts'
+import {
+  findNewUserMessages,
+  toStoredMessage,
+  systemRoles,
+} from '#api/proxy/dialects/conversation.ts'
 import type {
   BodySwitches,
   EarlierTurn,
@@ -16,7 +19,6 @@ import {
   readMembers,
   type RequestMembers,
 } from '#api/proxy/dialects/request-members.ts'
-import { systemTurns } from '#api/proxy/dialects/system-prompt.ts'
 import { createSwitchReader } from '#api/proxy/dialects/body-switches.ts'
 import { createUserTurn, readLeftOut } from '#api/proxy/dialects/user-turn.ts'
 import { validateSteps } from '#api/proxy/json/validate.ts'
@@ -31,9 +33,11 @@ import { kindAt, parseValue } from '#api/proxy/json/walk.ts'
 import { notJsonObject } from '#shared/core/refusals.ts'
 import { runAtOnce, runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
-import type { Message } from '#shared/domain/message-content.ts'
+import { type Message, textParts } from '#shared/domain/message-content.ts'
 import type { LeftOutPiece } from '#shared/domain/turn/text.ts'
 import type { ContextBlock, RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
+import { hasAsidePrompt, isAsideCall } from '#shared/domain/turn/marks.ts'
+import { systemTurns } from '#api/proxy/dialects/content.ts'
 
 /** How requests of a format are read: see `Dialect`. */
 export const createRequestParsers = (format: RequestFormat) => ({
@@ -247,4 +251,28 @@ function readUserSaid({ body, format, members }: RequestParts, reader: MessageRe
       hasCacheControl: cacheControl !== undefined,
     })
   return { message, entries, fingerprints, turn }
+}
+
+/** Whether a program makes the call for itself, by the prompts of the request: see `ProxyRequest.aside`. */
+function asideKind(
+  {
+    body,
+    format,
+    members,
+  }: { body: Buffer; format: Pick<RequestFormat, 'modelRole'>; members: RequestMembers },
+  { texts: textsOf }: MessageReader,
+): ProxyRequest['aside'] {
+  const { entries, system, maxTokens } = members
+  const begin = entries.findLastIndex(({ role }) => role === format.modelRole) + 1
+  const systemTexts = [
+    ...systemTurns(body, system).flatMap(({ content }) => textParts(content)),
+    ...entries.slice(0, 2).flatMap(entry => (systemRoles.has(entry.role) ? textsOf(entry) : [])),
+  ]
+  const isAside = isAsideCall({
+    maxTokens,
+    systemTexts,
+    userTexts: entries.slice(begin).flatMap(entry => (entry.role === 'user' ? textsOf(entry) : [])),
+  })
+  if (!isAside) return undefined
+  return begin === 0 || hasAsidePrompt('system', systemTexts) ? 'apart' : 'inside'
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { dialects } from '#api/proxy/dialects/index.ts'
-import { createTailBuffer } from '#api/proxy/dialects/tail-buffer.ts'
+import { createTailBuffer } from '#api/proxy/dialects/reply-parser.ts'
 
 t.test('the tail of any bytes in any pieces is their end, and at least as long as asked', t => {
   const pieces = fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 30 })
