@@ -112,7 +112,8 @@ async function recall({ ctx, backend, call }: CallRun): Promise<CallMemory> {
     throw error
   })
   setRecallHeaders(ctx, isKeyUnverified(ctx) ? { ...recalled, status: 'degraded' } : recalled)
-  if (call.conversation !== call.session) noteCoreSession(ctx)
+  const { conversation, session } = call.memoryUse
+  if (conversation !== session) noteCoreSession(ctx)
   return { recalled, opening }
 }
 
@@ -156,12 +157,12 @@ async function forward(run: CallRun, memory: CallMemory): Promise<UpstreamRespon
 async function postToProvider(run: CallRun, memory: CallMemory): Promise<UpstreamResponse> {
   const { ctx, backend, call, timer, clientAbort } = run
   const { context, blockIndex, earlier, lost } = memory.recalled
-  const { request, unread, model, target } = call
+  const { request, unread, model, target, memoryUse } = call
   const renamed = request.model !== undefined && request.model !== model.name
   const name = renamed ? model.name : undefined
   const change = { model: name, context: context ?? undefined, blockIndex, earlier }
   // Of a call that may not read memory nothing is looked up: what the request before it had is not known.
-  if (call.retrieves || request.isFirst || call.aside === 'apart') {
+  if (memoryUse.retrieves || request.isFirst || memoryUse.aside === 'apart') {
     setCacheHeaders(ctx, lost === undefined, request.reusableBytes(change, lost))
   }
   const body = unread ? unread.body(name) : request.serialize(change)
@@ -206,12 +207,13 @@ async function relayAnswer(
     copy?.append(bytes)
   }
   const { clientTimeoutMs } = backend.config
-  const storesFirst = copy !== undefined || isAnyAllowed(call.memoryAccess)
+  const { memoryAccess, retrieves } = call.memoryUse
+  const storesFirst = copy !== undefined || isAnyAllowed(memoryAccess)
   // The rest of a body is read, and a trace kept, before the response ends.
-  const isOpen = call.unread !== undefined || call.retrieves
+  const isOpen = call.unread !== undefined || retrieves
   const end = storesFirst ? 'held' : isOpen ? 'open' : 'ended'
   const relayed = await relay(ctx, answer, { onBytes, clientTimeoutMs, end })
-  const reply = toReplyOutcome(call, answer, await replyParser.end(), relayed)
+  const reply = toReplyOutcome(call.memoryUse, answer, await replyParser.end(), relayed)
   const isReplayable = relayed === 'complete' && status < 300
   return { reply, toStore: copy && isReplayable ? copy.toStoredResponse() : 'nothing' }
 }

@@ -23,7 +23,7 @@ type TracedRun = {
 }
 
 /** Whether a trace of the call is kept: it reads memory for a turn, and the account's policy has traces. */
-const isTraced = ({ caller, retrieves, turnId }: ProxyCall): boolean =>
+const isTraced = ({ caller, memoryUse: { retrieves, turnId } }: ProxyCall): boolean =>
   retrieves && turnId !== undefined && caller.keyRow.traces.mode !== 'off'
 
 /**
@@ -38,7 +38,7 @@ export async function saveCallTrace(
   sent: SentRequest,
 ): Promise<void> {
   if (!isTraced(call)) return
-  const { caller, idempotentCall, session, request } = call
+  const { caller, idempotentCall, memoryUse, request } = call
   // Now: the texts that it reads are dropped while the provider works.
   const leftOut = countMarks(request.leftOut)
   const { operation } = idempotentCall
@@ -48,7 +48,7 @@ export async function saveCallTrace(
     id: operation,
     vault,
     epoch,
-    session,
+    session: memoryUse.session,
     days: caller.keyRow.traces.days,
     trace: {
       format: dialect.apiFormat,
@@ -65,7 +65,7 @@ export async function saveCallTrace(
 }
 
 function traceOfRecall(
-  { request, caller, space, asOf }: ProxyCall,
+  { request, caller, memoryUse: { space, asOf } }: ProxyCall,
   recalled: RecallResult,
 ): Pick<CallTrace, 'embeddings' | 'status' | 'revision' | 'blocks'> & Partial<CallTrace> {
   const { status, confidence, abstained } = recalled

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { ProxyCall } from '#api/proxy/proxy-call.ts'
+import type { MemoryUse, ProxyCall } from '#api/proxy/proxy-call.ts'
 import type { Reply } from '#api/proxy/dialects/dialect.ts'
 import type { RelayOutcome } from '#api/proxy/relay.ts'
 import { recordModelCall } from '#shared/billing/meter.ts'
@@ -17,34 +17,34 @@ import type { UpstreamResponse } from '#shared/models/upstream.ts'
  */
 export function openExchange(
   { exchanges }: Backend,
-  call: ProxyCall,
+  { caller, request, model, idempotentCall, memoryUse }: ProxyCall,
 ): Promise<OpenExchange> | undefined {
-  const { request, memoryAccess, session, space } = call
+  const { memoryAccess, session, space, verbatim, expiresAt, shares, metadata } = memoryUse
   if (!memoryAccess.store && !memoryAccess.storeReply) return undefined
   const isContinuation = request.userTurn?.isToolContinuation ?? false
   // A turn that is first seen at its tool results is stored with them.
   const messages = isContinuation ? request.userTurn!.messages : request.newMessages
   const userMessages = memoryAccess.store ? messages : []
-  const { responseWithInput } = call.caller.keyRow.storage
+  const { responseWithInput } = caller.keyRow.storage
   const storable = responseWithInput ? (request.userTurn?.storable ?? []) : undefined
   const storesReply = memoryAccess.storeReply && storable?.length !== 0
   if (userMessages.length === 0 && !storesReply) return undefined
   return exchanges.open({
-    operation: call.idempotentCall.operation,
-    owner: call.caller,
+    operation: idempotentCall.operation,
+    owner: caller,
     session,
     embeddings: space.model,
-    model: prefixedName(call.model),
+    model: prefixedName(model),
     userMessages,
-    words: wordsKey(call),
+    words: wordsKey(request, memoryUse),
     storable,
-    verbatim: call.verbatim,
-    unansweredBefore: call.unansweredBefore,
+    verbatim,
+    unansweredBefore: memoryUse.unansweredBefore,
     isContinuation,
-    expiresAt: call.expiresAt,
-    shares: call.shares,
-    metadata: call.metadata,
-    turn: call.turnId,
+    expiresAt,
+    shares,
+    metadata,
+    turn: memoryUse.turnId,
   })
 }
 
@@ -55,8 +55,10 @@ const keyCharacters = 16 * 1024
  * Identifies the words of the user in a turn of this conversation, whatever a client has cut of the history by now;
  * undefined for a turn without words, such as a picture.
  */
-function wordsKey({ request, conversation, space }: ProxyCall): Buffer | undefined {
-  const { words } = request
+function wordsKey(
+  { words }: ProxyCall['request'],
+  { conversation, space }: MemoryUse,
+): Buffer | undefined {
   if (words === '') return undefined
   const ends = [words.slice(0, keyCharacters), words.slice(-keyCharacters)]
   const parts = ['words', conversation, space.model, words.length, ...ends]
@@ -68,7 +70,7 @@ export type ReplyOutcome = Omit<ExchangeResult, 'recalledTokens' | 'inheritedTag
 
 /** Nothing is stored of an error; of an answer that was interrupted, the text up to there. */
 export function toReplyOutcome(
-  { memoryAccess, verbatim }: ProxyCall,
+  { memoryAccess, verbatim }: MemoryUse,
   { status }: UpstreamResponse,
   { text, complete, failed, isStep = false, inputTokens = 0, outputTokens = 0 }: Reply,
   relayed: RelayOutcome,
@@ -102,7 +104,7 @@ const storeTimeoutMs = 2_000
 /** Stores the exchange with its reply; bills a call that opened none. */
 export async function closeExchange(
   backend: Backend,
-  { caller, model, session, idempotentCall }: ProxyCall,
+  { caller, model, memoryUse: { session }, idempotentCall }: ProxyCall,
   exchange: OpenExchange | undefined,
   outcome: ExchangeResult,
 ): Promise<void> {

@@ -46,35 +46,48 @@ export type ProxyEndpoint = {
   providerPath(model: string): string
 }
 
-/** A model call that has passed all checks. */
+/** A model call that has passed all checks: who calls, what is sent where, and what memory has to do with it. */
 export type ProxyCall = {
   caller: Caller
   request: ProxyRequest
   /** The body of a call without memory that was too long to be read; `request` is then empty. */
   unread: StreamedJson | undefined
+  model: ModelRef
+  target: ProviderTarget
+  idempotentCall: IdempotentCall
+  memoryUse: MemoryUse
+}
+
+/** What a call does with memory. */
+export type MemoryUse = CallMemory &
+  TurnIds &
+  CallMetadata & {
+    contextBounds: ContextBounds
+    /** Epoch ms: what became known later is not told. */
+    asOf: number | undefined
+    session: string | null
+    /** The id of a session whose memories are in the core. */
+    conversation: string | null
+    space: EmbeddingSpace
+    /** When what it stores expires, in epoch milliseconds. */
+    expiresAt: number | undefined
+    /** False: not told to the member's organization. */
+    shares: boolean
+    verbatim: boolean
+  }
+
+/** Whether a call recalls and stores. */
+type CallMemory = {
   memoryAccess: MemoryAccess
-  contextBounds: ContextBounds
-  /** Epoch ms: what became known later is not told. */
-  asOf: number | undefined
   /** The call is a program's own: nothing is recalled for it or stored of it. */
   aside: ProxyRequest['aside']
   /** It reads memory, if only what earlier turns of the conversation were told. */
   retrieves: boolean
-  session: string | null
-  /** The id of a session whose memories are in the core. */
-  conversation: string | null
-  space: EmbeddingSpace
-  model: ModelRef
-  target: ProviderTarget
-  idempotentCall: IdempotentCall
-  /** When what it stores expires, in epoch milliseconds. */
-  expiresAt: number | undefined
-  metadata: CallMetadata['metadata']
-  filter: CallMetadata['filter']
-  /** False: not told to the member's organization. */
-  shares: boolean
-  verbatim: boolean
-  /** Identifies the user's turn in the vault, in all its calls; undefined without a user turn. */
+}
+
+/** The ids of the turns of a call in the vault. */
+type TurnIds = {
+  /** Identifies the user's turn in all its calls; undefined without a user turn. */
   turnId: Buffer | undefined
   /** As that id, of any turn of the conversation. */
   toTurnId(fingerprint: Buffer): Buffer
@@ -103,18 +116,16 @@ export async function readProxyCall(
     authenticated,
     endpoint.dialect,
   )
-  const { metadata, filter } = parseMetadataHeaders(ctx, caller)
+  const callMetadata = parseMetadataHeaders(ctx, caller)
   const verbatim = resolveVerbatim(switches, caller.keyRow.storage)
-  const memoryUse = resolveMemoryUse(ctx, caller, request, { switches, verbatim })
-  const { memoryAccess, usesMemory, isUsed } = memoryUse
-  const { session, conversation } = resolveSessionSpace(ctx, {
-    inBody: request.switches.session_id,
-    query,
-  })
-  setSessionHeader(ctx, conversation)
+  const access = resolveCallMemory(ctx, caller, request, { switches, verbatim })
+  const stored = resolveSessionSpace(ctx, { inBody: request.switches.session_id, query })
+  setSessionHeader(ctx, stored.conversation)
 
   const model = await resolveCallModel(ctx, backend, caller, { endpoint, request, unread })
+  const usesMemory = isAnyAllowed(access.memoryAccess)
   if (usesMemory && !verbatim) setLeftOutHeader(ctx, request)
+  const isUsed = usesMemory || access.retrieves
   const embeddings = isUsed
     ? embeddingModelForRequest(ctx, caller, request.switches.embeddings, query.embeddings)
     : undefined
@@ -122,70 +133,59 @@ export async function readProxyCall(
     resolveEmbeddingSpace(backend, embeddings),
     resolveProviderKey(ctx, backend, caller, model.provider),
   ])
+  const memoryUse: MemoryUse = {
+    ...access,
+    ...callMetadata,
+    ...stored,
+    space,
+    asOf,
+    verbatim,
+    contextBounds: resolveContextBounds(switches),
+    shares: resolveShares(switches),
+    expiresAt: ttl === undefined ? undefined : backend.now() + ttl * 1000,
+    ...identifyTurns(isUsed ? request.userTurn : undefined, {
+      conversation: stored.conversation,
+      space,
+      stores: access.memoryAccess.store,
+    }),
+  }
   const target = buildProviderTarget(ctx, backend.config, {
     model,
     format: endpoint.dialect.apiFormat,
     path: endpoint.providerPath(model.name),
     ...(key !== undefined && { key }),
   })
-  const contextBounds = resolveContextBounds(switches)
-  const shares = resolveShares(switches)
   const idempotentCall = await claimIdempotentCall(ctx, backend, caller, {
     route: endpoint.route,
-    hashedParts: [
-      JSON.stringify([memoryAccess, contextBounds, session, conversation, space.model, ttl]),
-      ...(shares ? [] : ['unshared']),
-      ...(verbatim ? ['verbatim'] : []),
-      ...(asOf === undefined ? [] : [`as of ${asOf}`]),
-      ...(metadata ? [`metadata ${JSON.stringify(metadata)}`] : []),
-      ...(filter ? [`filter ${JSON.stringify(filter)}`] : []),
-    ],
+    hashedParts: hashedParts(memoryUse, ttl),
     json: bytes,
   })
   // A stored response is replayed whatever the balance is by now.
   if (!idempotentCall.storedResponse) await assertCanPay(caller, idempotentCall)
-  return {
-    caller,
-    request,
-    unread,
-    memoryAccess,
-    contextBounds,
-    asOf,
-    aside: memoryUse.aside,
-    retrieves: memoryUse.retrieves,
-    session,
-    conversation,
-    space,
-    model,
-    target,
-    idempotentCall,
-    expiresAt: ttl === undefined ? undefined : backend.now() + ttl * 1000,
-    metadata,
-    filter,
-    shares,
-    verbatim,
-    ...identifyTurns(isUsed ? request.userTurn : undefined, {
-      conversation,
-      space,
-      stores: memoryAccess.store,
-    }),
-  }
+  return { caller, request, unread, model, target, idempotentCall, memoryUse }
 }
 
-type MemoryUse = Pick<ProxyCall, 'memoryAccess' | 'aside' | 'retrieves'> & {
-  /** The call may recall or store. */
-  usesMemory: boolean
-  /** It may, or it reads what earlier turns were told. */
-  isUsed: boolean
+/** What tells a call from another with the same body. */
+function hashedParts(memoryUse: MemoryUse, ttl: number | undefined): string[] {
+  const { memoryAccess, contextBounds, session, conversation, space } = memoryUse
+  const { shares, verbatim, asOf, metadata, filter } = memoryUse
+  return [
+    JSON.stringify([memoryAccess, contextBounds, session, conversation, space.model, ttl]),
+    ...(shares ? [] : ['unshared']),
+    ...(verbatim ? ['verbatim'] : []),
+    ...(asOf === undefined ? [] : [`as of ${asOf}`]),
+    ...(metadata ? [`metadata ${JSON.stringify(metadata)}`] : []),
+    ...(filter ? [`filter ${JSON.stringify(filter)}`] : []),
+  ]
 }
 
-/** What the call does with memory, by the rights of its caller, its switches and what kind of call it is. */
-function resolveMemoryUse(
+/** Whether the call recalls and stores: by the rights of its caller, its switches and what kind of call it is. */
+function resolveCallMemory(
   ctx: Context,
   { permissions, keyRow }: Caller,
   request: ProxyRequest,
   { switches, verbatim }: { switches: readonly ChannelSwitches[]; verbatim: boolean },
-): MemoryUse {
+): CallMemory {
   const allowed = resolveMemoryAccess(permissions, switches, keyRow.storage)
   const kind = isAnyAllowed(allowed) ? (asideOfHeaders(ctx) ?? request.aside) : undefined
   const isRecalledFor = kind !== undefined && switches.some(one => one.recallsAsides)
@@ -194,8 +194,7 @@ function resolveMemoryUse(
   const memoryAccess = kind ? { ...(verbatim ? allowed : noMemoryAccess), retrieve } : allowed
   // An aside with a prompt of its own shares no prefix with the conversation that it is about.
   const retrieves = allowed.retrieve && aside !== 'apart'
-  const usesMemory = isAnyAllowed(memoryAccess)
-  return { memoryAccess, aside, retrieves, usesMemory, isUsed: usesMemory || retrieves }
+  return { memoryAccess, aside, retrieves }
 }
 
 /** The model of the path or body. A body that was not read goes to the provider that the client names. */
@@ -223,7 +222,7 @@ type TurnPlace = { conversation: string | null; space: EmbeddingSpace; stores: b
 function identifyTurns(
   userTurn: UserTurn | undefined,
   { conversation, space, stores }: TurnPlace,
-): Pick<ProxyCall, 'turnId' | 'toTurnId' | 'unansweredBefore'> {
+): TurnIds {
   const toTurnId = (fingerprint: Buffer): Buffer => turnIdOf(fingerprint, conversation, space)
   const unanswered = stores && userTurn ? userTurn.unansweredBefore : []
   return {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { ProxyCall } from '#api/proxy/proxy-call.ts'
+import type { MemoryUse, ProxyCall } from '#api/proxy/proxy-call.ts'
 import { disabledRecall, type RecallResult, degradedRecall } from '#api/proxy/recall-result.ts'
 import { recallForAside, recallWithTimeout } from '#api/proxy/recall-with-timeout.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
@@ -12,20 +12,10 @@ import { saveTurn, withoutBlock } from '#api/proxy/recall-earlier-turns.ts'
  */
 export async function recallForCall(
   backend: ApiBackend,
-  {
-    caller,
-    request,
-    retrieves,
-    contextBounds,
-    asOf,
-    filter,
-    aside,
-    session,
-    space,
-    turnId,
-    toTurnId,
-  }: ProxyCall,
+  { caller, request, memoryUse }: ProxyCall,
 ): Promise<RecallResult> {
+  const { retrieves, aside, turnId, toTurnId, session, space } = memoryUse
+  const { contextBounds: bounds, asOf, filter } = memoryUse
   const nothing = {
     ...disabledRecall,
     status: aside ? 'aside' : retrieves ? 'none' : 'off',
@@ -33,17 +23,16 @@ export async function recallForCall(
   // Before `turns` and `earlierTurns`, which read every message: a call without memory pays for neither.
   if (!retrieves || !turnId || !request.userTurn) return nothing
   const { userTurn, turns, earlierTurns } = request
-  const view = { asOf, filter }
   const recall = aside ? recallForAside : recallWithTimeout
   return recall(backend, caller, {
     turns,
     turn: userTurn,
-    turnId: recallId(turnId, view),
+    turnId: recallId(turnId, memoryUse),
     earlierTurns,
-    toTurnId: fingerprint => recallId(toTurnId(fingerprint), view),
+    toTurnId: fingerprint => recallId(toTurnId(fingerprint), memoryUse),
     session,
     space,
-    bounds: contextBounds,
+    bounds,
     asOf,
     filter,
   })
@@ -53,7 +42,7 @@ export async function recallForCall(
  * Blocks of another moment or filter are of another recall: an earlier turn may have been told what came
  * later, or what the filter leaves out.
  */
-function recallId(turnId: Buffer, { asOf, filter }: Pick<ProxyCall, 'asOf' | 'filter'>): Buffer {
+function recallId(turnId: Buffer, { asOf, filter }: Pick<MemoryUse, 'asOf' | 'filter'>): Buffer {
   if (asOf === undefined && !filter) return turnId
   const hash = createHash('sha256').update(turnId)
   if (asOf !== undefined) hash.update(`as of ${asOf}`)
@@ -67,23 +56,17 @@ function recallId(turnId: Buffer, { asOf, filter }: Pick<ProxyCall, 'asOf' | 'fi
  */
 export function dropBlocks(
   backend: Pick<Backend, 'recalledTurns' | 'log' | 'now'>,
-  {
-    caller,
-    request,
-    turnId,
-    toTurnId,
-    asOf,
-    filter,
-  }: Pick<ProxyCall, 'caller' | 'request' | 'turnId' | 'toTurnId' | 'asOf' | 'filter'>,
+  { caller, request, memoryUse }: Pick<ProxyCall, 'caller' | 'request' | 'memoryUse'>,
   { status, context, blockIndex, earlier, lost, persisted }: RecallResult,
 ): RecallResult {
   const { userTurn, earlierTurns } = request
-  const view = { asOf, filter }
+  const { turnId, toTurnId } = memoryUse
   const dropped = earlier.map(one => ({
-    id: recallId(toTurnId(one.turn.fingerprint), view),
+    id: recallId(toTurnId(one.turn.fingerprint), memoryUse),
     place: one.blockIndex,
   }))
-  if (context !== null && turnId) dropped.push({ id: recallId(turnId, view), place: blockIndex })
+  if (context !== null && turnId)
+    dropped.push({ id: recallId(turnId, memoryUse), place: blockIndex })
   const { vault } = caller.scope
   const save = ({ id, place }: (typeof dropped)[number]): Promise<void> =>
     saveTurn(backend, caller, { vault, turn: id }, withoutBlock(backend.now(), place))
