@@ -68,36 +68,56 @@ function linkProductionPackages(directory: string): void {
   }
 }
 
+/** An image in a container: its root directory, its user and command. */
+type Container = { directory: string; user: string; command: string[] }
+
 /** Why this machine cannot build the image, if so. */
-export function builderMissing(): string | undefined {
+function builderMissing(): string | undefined {
   const lacks = (program: string): boolean => spawnSync(program, ['--version']).error !== undefined
   if (process.getuid?.() !== 0) return 'only root can build the image'
   return ['buildah', 'mmdebstrap', 'npm'].find(lacks)?.concat(' is not installed')
 }
 
+/** Longest that one program works on the base, in milliseconds. */
+const baseTimeoutMs = 240_000
+
 /**
- * Builds the image as its Dockerfile says, without a registry of images: its base is made of Debian's packages, the Node
- * that runs this, and the npm of this machine. Packages come from npm's cache, which is filled first.
+ * Makes what the image is built on, without a registry of images: its base is made of Debian's packages, the Node that runs
+ * this, and the npm of this machine. Packages come from npm's cache, which is filled first.
  *
- * @returns the root directory of a container of the image, and its user and command
+ * @returns a function that builds the image as its Dockerfile says; or why this machine cannot make the base: it may not
+ *   reach Debian's packages, or have no right to mount
  */
-export async function buildImage(
-  t: Test,
-): Promise<{ directory: string; user: string; command: string[] }> {
+export async function openBuilder(t: Test): Promise<string | (() => Promise<Container>)> {
+  const missing = builderMissing()
+  if (missing !== undefined) return missing
   const work = mkdtempSync(join(tmpdir(), 'vault-build-'))
   const store = ['--root', join(work, 'storage'), '--runroot', join(work, 'run')]
   const environment = { ...process.env, BUILDAH_ISOLATION: 'chroot', NODE_OPTIONS: '' }
+  const limits = { maxBuffer: 1 << 26, timeout: baseTimeoutMs }
   const plain = async (file: string, args: string[], cwd = root): Promise<string> =>
-    (await run(file, args, { cwd, env: environment, maxBuffer: 1 << 26 })).stdout.trim()
+    (await run(file, args, { cwd, env: environment, ...limits })).stdout.trim()
   const buildah = (...args: string[]): Promise<string> => plain('buildah', [...store, ...args])
   t.teardown(async () => {
-    await buildah('rm', '--all')
-    await buildah('rmi', '--all', '--force')
+    await buildah('rm', '--all').catch(() => {})
+    await buildah('rmi', '--all', '--force').catch(() => {})
     rmSync(work, { recursive: true, force: true })
   })
-
-  const system = join(work, 'system.tar')
   const packages = join(work, 'packages')
+  const failure = await makeBase({ work, packages, plain, buildah }).catch((error: Error) => error)
+  if (failure) return `the base cannot be made here: ${failure.message.slice(0, 200)}`
+  return () => buildOnBase({ work, packages, plain, buildah })
+}
+
+type Tools = {
+  work: string
+  packages: string
+  plain(file: string, args: string[], cwd?: string): Promise<string>
+  buildah(...args: string[]): Promise<string>
+}
+
+async function makeBase({ work, packages, plain, buildah }: Tools): Promise<void> {
+  const system = join(work, 'system.tar')
   for (const path of ['package.json', 'package-lock.json', 'scripts/runtime']) {
     cpSync(join(root, path), join(packages, path), { recursive: true })
   }
@@ -115,7 +135,9 @@ export async function buildImage(
   const link = 'ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm'
   await buildah('run', base, '--', 'sh', '-c', `${link} && useradd --create-home node`)
   await buildah('commit', '--quiet', base, 'docker.io/library/node:24-bookworm-slim')
+}
 
+async function buildOnBase({ work, packages, plain, buildah }: Tools): Promise<Container> {
   const [cache, registry] = await Promise.all(
     ['cache', 'registry'].map(name => plain('npm', ['config', 'get', name], packages)),
   )
