@@ -29,8 +29,8 @@ const asideHeaders: readonly AsideHeader[] = [
 const compaction = /^compact(?:ion)?$/i
 
 /**
- * How a program says that it makes the call for itself. What a subagent is told was written by a model,
- * and its answer goes to that model.
+ * Returns how a program marks a call that it makes for itself. A model wrote the prompt of a subagent, and gets its
+ * answer.
  */
 export function asideOfHeaders(ctx: Context): ProxyRequest['aside'] {
   const marks = asideHeaders.flatMap(({ header, values = /./ }) => {

@@ -27,7 +27,7 @@ const isTraced = ({ caller, memoryUse: { retrieves, turnId } }: ProxyCall): bool
   retrieves && turnId !== undefined && caller.keyRow.traces.mode !== 'off'
 
 /**
- * Stores the trace of a call beside the provider's work, and names it in a header. A call without memory has
+ * Stores the trace of a call while the provider works, and names it in a header. A call without memory has
  * none. The trace of a call that is sent a second time is that of the second request.
  *
  * @returns a promise that resolves when it is stored; it never rejects

@@ -25,7 +25,7 @@ const headMax = 16 * 1024
  *
  * @param contentType of the request, with its boundary
  * @param isOptional whether the form may do without the field
- * @param share is told what is buffered
+ * @param share of the memory for bodies; it counts what is buffered
  * @throws Refusal `invalid` for a form without the field, or no form; `too-large` when more than 25 MiB
  *   precede it; what the source throws, also while `bytes` is read
  */

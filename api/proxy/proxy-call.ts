@@ -63,7 +63,7 @@ export type MemoryUse = CallMemory &
   TurnIds &
   CallMetadata & {
     contextBounds: ContextBounds
-    /** Epoch ms: what became known later is not told. */
+    /** Epoch ms: later memories are left out. */
     asOf: number | undefined
     session: string | null
     /** The id of a session whose memories are in the core. */
@@ -71,7 +71,7 @@ export type MemoryUse = CallMemory &
     space: EmbeddingSpace
     /** When what it stores expires, in epoch milliseconds. */
     expiresAt: number | undefined
-    /** False: not told to the member's organization. */
+    /** False: nothing of the exchange is shared with the member's organization. */
     shares: boolean
     verbatim: boolean
   }
@@ -81,7 +81,7 @@ type CallMemory = {
   memoryAccess: MemoryAccess
   /** The call is a program's own: nothing is recalled for it or stored of it. */
   aside: ProxyRequest['aside']
-  /** It reads memory, if only what earlier turns of the conversation were told. */
+  /** It reads memory, if only the blocks of earlier turns. */
   retrieves: boolean
 }
 

@@ -39,7 +39,7 @@ export async function recallForCall(
 }
 
 /**
- * Blocks of another moment or filter are of another recall: an earlier turn may have been told what came
+ * Blocks of another moment or filter are of another recall: an earlier turn may have a block with what came
  * later, or what the filter leaves out.
  */
 function recallId(turnId: Buffer, { asOf, filter }: Pick<MemoryUse, 'asOf' | 'filter'>): Buffer {

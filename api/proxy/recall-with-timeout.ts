@@ -48,7 +48,7 @@ type RecallQuery = {
   filter: MetadataFilter | undefined
 }
 
-/** How much a call may be told: undefined for the default. */
+/** How many memories a block may have; undefined for the default. */
 export type ContextBounds = { density: Density | undefined; limit: number | undefined }
 
 type ProxyRecallBackend = Pick<Backend, 'config' | 'embedders' | 'storeBreaker' | 'now'> &

@@ -32,7 +32,7 @@ export type ChannelSwitches = {
   storeReply?: boolean | undefined
   /** True: the exchange is stored as it was sent, with what programs have written into it. */
   verbatim?: boolean | undefined
-  /** False: nothing of the exchange is told to the member's organization. */
+  /** False: nothing of the exchange is shared with the member's organization. */
   share?: boolean | undefined
   /** True: an aside is recalled for as a person's turn. */
   recallsAsides?: boolean | undefined
@@ -111,7 +111,7 @@ export function resolveStoredHalves(
   }
 }
 
-/** Whether an exchange may be told to the member's organization: not when any channel says no. */
+/** Returns whether an exchange may be shared with the member's organization: not when any channel says no. */
 export const resolveShares = (channels: readonly ChannelSwitches[]): boolean =>
   channels.every(({ share }) => share !== false)
 
@@ -170,7 +170,7 @@ export function parseTtlHeader(ctx: Context): number | undefined {
 }
 
 /**
- * The header `X-Memory-As-Of`: the last millisecond of the moment whose knowledge a call is told; undefined
+ * The header `X-Memory-As-Of`: the last millisecond of the moment whose memories a call gets; undefined
  * without it.
  *
  * @throws Refusal `invalid` for anything but a day, a time in ISO 8601 or milliseconds since 1970.
@@ -228,7 +228,7 @@ export const bodySwitches = (body: BodySwitches): ChannelSwitches => ({
 export type CallMetadata = {
   /** Fields of every memory of the exchange, as they may be stored. */
   metadata: Metadata | undefined
-  /** The model is told only memories with such metadata. */
+  /** The model gets only memories with such metadata. */
   filter: MetadataFilter | undefined
 }
 

@@ -97,7 +97,7 @@ const readJson = (folder: string, file: string): Record<string, unknown> => {
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>) : {}
 }
 
-/** As sentence-transformers writes it beside a model; most models without it take the mean. */
+/** As sentence-transformers writes it into the folder of a model; most models without it take the mean. */
 function readPooling(folder: string): string {
   const modes = readJson(folder, '1_Pooling/config.json')
   if (modes['pooling_mode_cls_token'] === true) return 'cls'

@@ -13,7 +13,7 @@ export type Message = {
   name?: string
   /** The answer broke off; the content is the part that arrived. */
   interrupted?: boolean
-  /** Calls of tools, where a provider sends them beside the content. */
+  /** Calls of tools, where a provider sends them in a field of their own. */
   tool_calls?: unknown
   function_call?: unknown
   /** The content of Gemini's messages, and of those that the Vercel AI SDK shows. */

@@ -110,7 +110,7 @@ function readMessage(
   const end = forEachRetainedMember(body, entry.start, removals, isSwitch, readField)
   if (entry.role === undefined && format.roleOfItem) {
     entry.role = format.roleOfItem(type)
-    // The content of reasoning is not what the model said.
+    // The content of reasoning is no part of the reply.
     entry.content = undefined
   }
   return end

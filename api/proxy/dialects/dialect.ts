@@ -39,7 +39,7 @@ export type ProxyRequest = {
    * whose prompt it goes on from, or `apart` from it with a prompt of its own.
    */
   aside: 'inside' | 'apart' | undefined
-  /** Whether the model has said nothing yet in the messages of the request. */
+  /** Whether the request has no message of the model. */
   isFirst: boolean
   /** What known programs have written into the user's messages of this turn. */
   leftOut: readonly LeftOutPiece[]

@@ -24,7 +24,7 @@ export type FingerprintSource = {
 /** Fingerprints of the user's messages of a conversation. */
 export type Fingerprints = {
   /**
-   * SHA-256 of the conversation up to and including a message of the user: of what was said without marks of programs, and
+   * SHA-256 of the conversation up to and including a message of the user: of the user's words without marks of programs, and
    * of the raw bytes of everything else. It stays the same from call to call although clients move
    * `cache_control`, write a text that has one as a list of parts, add and renew reminders, and send a streamed
    * reply back in as many model turns as it had pieces. System messages are left out: they often hold the time.

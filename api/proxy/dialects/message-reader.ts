@@ -23,7 +23,7 @@ export type MessageReader = {
   readLong(entries: readonly RawMessage[]): Promise<void>
   /**
    * The message with its texts in place of the provider's parts, which are decoded at their first use. Of one that
-   * was read by `readLong` the content is what was said: the beginning and the end of it.
+   * was read by `readLong` the content is the beginning and the end of its words.
    */
   message(entry: RawMessage): Message
   /** The texts of its parts; of one that was read by `readLong` their beginnings. */

@@ -13,7 +13,7 @@ import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
 /** Offsets of a value in a body. */
 type ByteSpan = { at: number; end: number }
 
-/** What a request body says beside its switches. */
+/** The members of a request body without its switches. */
 export type RequestMembers = {
   model: ByteSpan | undefined
   /** The `cache_control` of the body. */

@@ -72,7 +72,7 @@ function entriesOfTurn(
 
 /**
  * The user's messages of this turn but the last, and the turn before it when its tools were still at work:
- * the message before this turn is no reply, or the user speaks beside the results.
+ * the message before this turn is no reply, or the user writes in the message with the results.
  */
 function findUnansweredTurns(source: TurnSource, format: RequestFormat): UnansweredTurn[] {
   const { body, entries, reader, fingerprints } = source

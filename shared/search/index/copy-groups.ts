@@ -4,7 +4,7 @@ import { KeyTable } from '#shared/search/columns/key-table.ts'
 /** What is read of the records of slots. */
 type Records = { textHash(slot: number): number; timeAt(slot: number): number }
 
-/** Slots of one text: one of them moves its words and vector to a new slot, which `settle` is told. */
+/** A copy that takes the place of its removed home. `settle` takes the new slot of the copy. */
 type Inheritance = { home: number; heir: number; settle(slot: number): void }
 
 const key = new Uint32Array(2)

@@ -46,7 +46,7 @@ export class WordIndex {
   /** Terms in the text of each slot. */
   #lengths = new Uint16Array(0)
   #slotCount = 0
-  /** Copies with each term, beside the rows in its list. */
+  /** Copies with each term; they are not in its list. */
   #copies = new Uint32Array(0)
   #count = 0
   #deadCount = 0

@@ -50,7 +50,7 @@ const fillerSessions = 60
 export const askedAt = Date.UTC(2026, 10, 20, 12)
 
 /**
- * The vaults of one half: each person has told half of the facts of a language, among unrelated
+ * The vaults of one half: each person has stated half of the facts of a language, among unrelated
  * conversations, and is asked about all of them. What one half tells is unanswerable in the other.
  */
 export function buildHarmVaults(half: Half): HarmVault[] {
