@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
 import { consolidated, consolidation } from '#test/model/consolidation.ts'
@@ -10,7 +9,7 @@ import { createTestBackend } from '#test/support/backend.ts'
 
 // MODEL_RUNS=2000 runs as many histories; MODEL_SEED repeats those of a seed that was printed.
 const runs = Number(process.env['MODEL_RUNS'] ?? 6)
-const seed = Number(process.env['MODEL_SEED'] ?? randomInt(2 ** 31))
+const seed = Number(process.env['MODEL_SEED'] ?? 20_261_126)
 const perHistory = 45
 
 t.setTimeout(600_000 + runs * 60_000)
