@@ -28,7 +28,9 @@ export class InternedColumn<Value> {
   }
 
   get(record: number): Value | undefined {
-    return this.#values[(this.#numbers[record] ?? 0) - 1]
+    const number = this.#numbers[record] ?? 0
+    // A read at -1 would look for a property of that name.
+    return number === 0 ? undefined : this.#values[number - 1]
   }
 
   /** Returns whether records match; each distinct value is compared once, no value matches nothing. */

@@ -115,7 +115,8 @@ function rowsByWords({ wordScores, scanned, vector, candidateCount }: CandidateQ
   const { totals, matching, maxTotal, positions } = wordScores
   const isScanned = scanned.byVector || !vector
   const least = isScanned ? 0 : wordShareMin * maxTotal
-  const allowed = matching.filter(at => totals[at]! >= least && positions.rowOf(at) >= 0)
+  const isFit = (at: number): boolean => totals[at]! >= least && positions.rowOf(at) >= 0
+  const allowed = positions.hasAll && least === 0 ? matching : matching.filter(isFit)
   const best = topRows(totals, allowed, isScanned ? candidateCount : wordOnlyMax)
   return best.map(positions.rowOf)
 }

@@ -123,8 +123,9 @@ function contextWordScore(
   to: number,
 ): number {
   let sum = 0
-  const own = positions.of(row)
-  for (let near = from; near <= to; near++) nearPositions[near - from] = positions.of(near)
+  const { of } = positions
+  const own = of(row)
+  for (let near = from; near <= to; near++) nearPositions[near - from] = of(near)
   for (let concept = 0; concept < concepts.length; concept++) {
     const offset = concept * positionCount
     const { maxScore } = concepts[concept]!

@@ -27,17 +27,36 @@ export type Positions = {
   of(row: number): number
   /** The newest allowed row of the range with the text of a position; -1 where the range has none. */
   rowOf(position: number): number
+  /** Whether every position has a row: `first` and the position. */
+  hasAll: boolean
 }
 
-export function positionsOf({ tierIndex, first, end, newestOf }: SearchRange): Positions {
-  if (!tierIndex.hasCopies)
-    return { first, end, of: row => row - first, rowOf: position => newestOf(first + position) }
-  return {
-    first: 0,
-    end: tierIndex.count,
-    of: row => tierIndex.homeRow(row),
-    rowOf: newestOf,
+export function positionsOf({
+  tierIndex,
+  first,
+  end,
+  allowsAll,
+  newestOf,
+}: SearchRange): Positions {
+  if (tierIndex.hasCopies) {
+    const of = (row: number): number => tierIndex.homeRow(row)
+    return { first: 0, end: tierIndex.count, of, rowOf: newestOf, hasAll: false }
   }
+  const of = (row: number): number => row - first
+  const rowOf = (at: number): number => (allowsAll ? first + at : newestOf(first + at))
+  return { first, end, of, rowOf, hasAll: allowsAll }
+}
+
+/** The allowed rows with words of the query, one of each text, in no order. */
+export function rowsWithWords({ matching, positions }: WordScores): Int32Array {
+  const { rowOf } = positions
+  const rows = new Int32Array(matching.length)
+  let count = 0
+  for (let i = 0; i < matching.length; i++) {
+    const row = rowOf(matching[i]!)
+    if (row >= 0) rows[count++] = row
+  }
+  return rows.subarray(0, count)
 }
 
 /** Memory for the scores of one search; concurrent searches have their own. */

@@ -25,7 +25,7 @@ import {
 } from '#shared/search/ranking/context.ts'
 import { type SearchRange, scoreFromCosine } from '#shared/search/ranking/ranges.ts'
 import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
-import { scoreWords, type WordScores } from '#shared/search/ranking/score-words.ts'
+import { rowsWithWords, scoreWords, type WordScores } from '#shared/search/ranking/score-words.ts'
 import { speakerMarker } from '#shared/search/words/index-terms.ts'
 
 /** A candidate with its signals and relevance. */
@@ -71,8 +71,6 @@ type RangeScores = {
   scored: ScoredRow[]
   /** Whether all rows of the range are scored. */
   complete: boolean
-  /** All rows with words of the query, scored or not. */
-  withWords: Int32Array
 }
 
 /** Scores the best rows of a range, in short steps; the rows must not change before the last. */
@@ -111,8 +109,7 @@ function scoreScanned(
     candidateCount,
   })
   const { positions, totals } = wordScores
-  const withWords = Int32Array.from(wordScores.matching, positions.rowOf).filter(row => row >= 0)
-  if (rows.length === 0) return { scored: [], complete, withWords }
+  if (rows.length === 0) return { scored: [], complete }
   const similarities = vector
     ? cosines.map(cosine => scoreFromCosine(cosine, calibration))
     : cosines
@@ -151,7 +148,7 @@ function scoreScanned(
     })
   }
   capBoostedScores(scored, adjacent, weights)
-  return { scored, complete, withWords }
+  return { scored, complete }
 }
 
 const noRows: ReadonlySet<number> = new Set()
@@ -249,7 +246,7 @@ export function* rankRows(
       const search = { candidateCount, wordScores: words[i]! }
       const pass = yield* scoreCandidates(range, rankingQuery, search)
       passes.push(pass)
-      onMatching?.(range, pass.withWords)
+      onMatching?.(range, rowsWithWords(words[i]!))
       const related = pass.scored.filter(isRelated)
       onMatching?.(
         range,
