@@ -26,6 +26,11 @@ export class KeyTable {
     return this.#count
   }
 
+  /** Entries that `find` returns. */
+  get liveCount(): number {
+    return this.#liveCount
+  }
+
   get bytes(): number {
     return this.#keys.byteLength + this.#buckets.byteLength
   }

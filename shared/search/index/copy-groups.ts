@@ -31,6 +31,11 @@ export class CopyGroups {
     return this.#newest.size === 0
   }
 
+  /** Number of different texts. */
+  get textCount(): number {
+    return this.#texts.liveCount
+  }
+
   home(slot: number): number {
     return this.#homes[slot]!
   }

@@ -124,6 +124,11 @@ export class TierIndex {
     return !this.#slotStore.copies.isEmpty
   }
 
+  /** Number of different texts. */
+  get textCount(): number {
+    return this.#slotStore.copies.textCount
+  }
+
   /** The row that has the words of a row's text. */
   homeRow(row: number): number {
     return this.#slotStore.row(this.#slotStore.copies.home(this.#slotByRow[row]!))

@@ -13,7 +13,7 @@ export type Candidates = {
   rows: Uint32Array
   /** Approximate; 0 when the query has no vector. */
   cosines: Float32Array
-  /** Whether every row of the range is a candidate. */
+  /** Whether a row of every text of the range is a candidate. */
   complete: boolean
 }
 
@@ -106,7 +106,7 @@ export function findCandidates(
     cosines: vector
       ? tierIndex.approximateCosines(vector, allowed)
       : new Float32Array(allowed.length),
-    complete: isComplete || rows.size >= end - first,
+    complete: candidateCount >= tierIndex.textCount || isComplete || rows.size >= end - first,
   }
 }
 

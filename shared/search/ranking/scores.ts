@@ -217,7 +217,7 @@ export type RowLimits = {
 /** Least number of candidates by vector and by words each. */
 const candidatesMin = 48
 export const firstCandidateCount = (limit: number): number => Math.max(candidatesMin, limit)
-/** Growth of the number of candidates when duplicates fill them. */
+/** Growth of the number of candidates when rows that are left out fill them. */
 const candidateGrowth = 8
 
 export const isNotExcluded =
@@ -260,8 +260,8 @@ export function* rankRows(
     wanted.sort((a, b) => b.relevance - a.relevance || b.at - a.at)
     const found = everyRow ? wanted : uniqueTexts(wanted)
     const unique = floor ? foldPieces(found) : found
-    const saturatedByDuplicates = unique.length < limit && unique.length < scored.length
-    if (!saturatedByDuplicates || passes.every(pass => pass.complete)) {
+    const isSaturated = unique.length < limit && unique.length < scored.length
+    if (!isSaturated || passes.every(pass => pass.complete)) {
       for (const scores of words) scores.release()
       return unique
     }
