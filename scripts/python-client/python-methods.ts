@@ -5,7 +5,7 @@ import {
   pythonName,
   quoted,
   wrapped,
-  type Bracketed,
+  type BracketGroup,
   type Code,
 } from '#scripts/python-client/python-text.ts'
 import { takesNull, typeExpression } from '#scripts/python-client/python-types.ts'
@@ -94,7 +94,7 @@ function generateParameter({ name, type, isRequired, takesNull }: Parameter): st
   return takesNull ? `${name}: Union[${type}, Unset] = UNSET` : `${name}: Optional[${type}] = None`
 }
 
-function generatePart(place: ParameterPlace, parameters: readonly Parameter[]): Bracketed[] {
+function generatePart(place: ParameterPlace, parameters: readonly Parameter[]): BracketGroup[] {
   const items = parameters
     .filter(parameter => parameter.place === place)
     .map(({ field, name }) => `${quoted(field)}: ${name}`)

@@ -48,8 +48,8 @@ export function wrapped(text: string, first: string, next: string): string[] {
 }
 
 /** Code of one line, or what stands between brackets. */
-export type Code = string | Bracketed
-export type Bracketed = { start: string; items: Code[]; end: string }
+export type Code = string | BracketGroup
+export type BracketGroup = { start: string; items: Code[]; end: string }
 
 /** Lines of code, broken as Black does: after the bracket where that is enough, else after each item. */
 export function layOut(code: Code, indent: string, comma = ''): string[] {
@@ -65,7 +65,7 @@ export function layOut(code: Code, indent: string, comma = ''): string[] {
 const flat = (code: Code): string =>
   typeof code === 'string' ? code : `${code.start}${flatItems(code)}${code.end}`
 
-const flatItems = ({ items }: Bracketed): string => items.map(flat).join(', ')
+const flatItems = ({ items }: BracketGroup): string => items.map(flat).join(', ')
 
 /** A string as Python's literal. */
 export const quoted = (text: string): string => JSON.stringify(text)

@@ -194,15 +194,19 @@ function* searchRange(
   const nearest = yield* tierIndex.approximateNearest(vectors, fetched, first, end)
   if (!tierIndex.hasCopies || (allowsAll && end - first === tierIndex.count))
     return nearest.map(newest)
-  // Texts whose home is outside of the range are compared one by one, the newest ones.
+  // Texts whose home is outside of the range: compared one by one, or the nearest of the whole tier.
   const isOutside = (row: number): boolean => {
     const home = tierIndex.homeRow(row)
     return (home < first || home >= end) && newestOf(row) === row
   }
-  const outside = (yield* rowsWhere(range, isOutside)) ?? new Uint32Array(0)
+  const outside = yield* rowsWhere(range, isOutside)
+  const anywhere = outside
+    ? undefined
+    : yield* tierIndex.approximateNearest(vectors, count * filteredFactor, 0, tierIndex.count)
   const found: Uint32Array[] = []
   for (const [i, vector] of vectors.entries()) {
-    const rows = Uint32Array.from([...newest(nearest[i]!), ...outside])
+    const others = outside ?? newest(anywhere![i]!)
+    const rows = Uint32Array.from(new Set([...newest(nearest[i]!), ...others]))
     found.push((yield* nearestOf(tierIndex, [vector], rows, count))[0]!)
   }
   return found

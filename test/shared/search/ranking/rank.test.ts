@@ -106,6 +106,22 @@ t.test('copies of one text take the place of one', async t => {
   t.same(new Set(textsOf(ask(index, text, { limit: 100 }))), new Set([text, ...others]))
 })
 
+t.test('a copy within the asked times is found, wherever its text stood first', async t => {
+  const text = 'The ferry to the island leaves from pier nine.'
+  const first = { text, at: now - 90 * DAY_MS }
+  const fillers = Array.from(
+    { length: 60 },
+    (_, i) => `Tea number ${i} is brewed for ${i} minutes.`,
+  )
+  const later = { text, at: now - 3 * DAY_MS }
+  const index = indexOf([first, ...fillers, later, { text, at: now - HOUR_MS }])
+  const bounds = { from: now - 4 * DAY_MS, to: now - 2 * DAY_MS }
+  for (const options of [bounds, { ...bounds, tiers: [1] as const }]) {
+    const found = ask(index, 'From which pier does the ferry leave?', options)
+    t.same([found[0]?.memory.text, found[0]?.memory.at], [text, later.at])
+  }
+})
+
 t.test('an old memory that fits better wins against any number of new ones', async t => {
   const index = indexOf([
     { text: 'My blood group is zero negative, the doctor said.', at: now - 3_000 * DAY_MS },
