@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -99,8 +107,23 @@ t.test('compose starts the processes of the Procfile with a complete environment
   }
   t.match(services.postgres!.environment!.POSTGRES_PASSWORD, ':?', 'no database starts without')
   t.match(services.mongodb!.environment!.MONGODB_INITDB_ROOT_PASSWORD, ':?')
-  const mounted = Object.values(services).flatMap(one => one.volumes ?? [])
-  t.same(new Set(mounted.map(one => one.split(':')[0])), new Set(Object.keys(volumes)))
+  const mounted = Object.values(services)
+    .flatMap(one => one.volumes ?? [])
+    .map(one => one.split(':')[0]!)
+  const isFile = (source: string): boolean => source.startsWith('.')
+  t.same(new Set(mounted.filter(one => !isFile(one))), new Set(Object.keys(volumes)))
+  for (const file of mounted.filter(isFile)) {
+    t.ok(existsSync(join(deploy, file)) || file === './backup', file)
+  }
+  const { scrape_configs: scraped } = parseYaml(read('prometheus.yaml')) as {
+    scrape_configs: { static_configs: { targets: string[] }[] }[]
+  }
+  const targets = scraped.flatMap(one => one.static_configs.flatMap(({ targets }) => targets))
+  const running = [...processes.keys()].filter(type => type !== 'release')
+  t.same(
+    targets,
+    running.map(type => `${type}:${services[type]!.environment!.METRICS_PORT ?? 3000}`),
+  )
 })
 
 type Manifest = {
@@ -110,6 +133,8 @@ type Manifest = {
   spec?: {
     template?: { metadata: { labels: object }; spec: PodSpec }
     selector?: { matchLabels?: object }
+    scaleTargetRef?: { name: string }
+    replicas?: number
   }
 }
 type PodSpec = { securityContext: object; containers: Container[] }
@@ -126,10 +151,13 @@ type Container = {
   { httpGet: { path: string; port: string } } | undefined
 >
 
-const manifests = readdirSync(join(deploy, 'kubernetes'))
-  .filter(file => file !== 'kustomization.yaml')
-  .flatMap(file => read(`kubernetes/${file}`).split(/^---$/m))
-  .map(text => parseYaml(text) as Manifest)
+const readManifests = (folder: string): Manifest[] =>
+  readdirSync(join(deploy, folder))
+    .filter(file => file.endsWith('.yaml') && file !== 'kustomization.yaml')
+    .flatMap(file => read(`${folder}/${file}`).split(/^---$/m))
+    .map(text => parseYaml(text) as Manifest)
+const manifests = readManifests('kubernetes')
+const components = readdirSync(join(deploy, 'kubernetes/components'))
 
 t.test('the manifests run the processes of the Procfile under the restricted standard', async t => {
   const settings = manifests.find(({ kind }) => kind === 'ConfigMap')!
@@ -172,14 +200,36 @@ t.test(
       resources: string[]
     }
     t.same(
-      new Set([...resources, 'kustomization.yaml']),
+      new Set([...resources, 'kustomization.yaml', 'components']),
       new Set(readdirSync(join(deploy, 'kubernetes'))),
     )
     const has = (program: string): boolean => spawnSync(program, ['version']).error === undefined
     if (has('kubectl')) {
-      const { status, stdout } = spawnSync('kubectl', ['kustomize', join(deploy, 'kubernetes')])
-      t.equal(status, 0)
-      t.equal(String(stdout).match(/^kind: /gm)?.length, manifests.length)
+      const overlay = mkdtempSync(join(tmpdir(), 'vault-overlay-'))
+      t.teardown(() => rmSync(overlay, { recursive: true, force: true }))
+      cpSync(join(deploy, 'kubernetes'), join(overlay, 'base'), { recursive: true })
+      const used = components.map(name => `base/components/${name}`)
+      writeFileSync(
+        join(overlay, 'kustomization.yaml'),
+        JSON.stringify({ resources: ['base'], components: used }),
+      )
+      const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', overlay])
+      t.equal(status, 0, String(stderr))
+      const rendered = String(stdout)
+        .split(/^---$/m)
+        .map(text => parseYaml(text) as Manifest)
+      const added = components.flatMap(name => readManifests(`kubernetes/components/${name}`))
+      t.equal(rendered.length, manifests.length + added.length)
+      // Who scales a deployment owns its count; what it scales is there.
+      for (const { spec } of rendered) {
+        if (!spec?.scaleTargetRef) continue
+        const scaled = rendered.find(
+          ({ kind, metadata }) =>
+            kind === 'Deployment' && metadata.name === spec.scaleTargetRef!.name,
+        )
+        t.equal(scaled?.spec?.replicas, undefined, spec.scaleTargetRef.name)
+        t.ok(scaled, spec.scaleTargetRef.name)
+      }
     } else t.comment('kubectl is not installed: the kustomization was not rendered')
     if (has('nginx')) {
       const directory = mkdtempSync(join(tmpdir(), 'vault-nginx-'))
