@@ -1,6 +1,7 @@
 import { Server, type CallToolResult } from '@modelcontextprotocol/server'
 import type { ToolCaller } from '#api/mcp/tool-caller.ts'
 import { leanAnswers } from '#api/mcp/lean-answers.ts'
+import { describePrompt, fillPrompt, prompts } from '#api/mcp/prompts.ts'
 import { mayUse, tools, type Tool } from '#api/mcp/tools.ts'
 import { version } from '#api/edge/version.ts'
 import type { Permissions } from '#shared/access/key.ts'
@@ -34,29 +35,28 @@ const resources = [
 export type McpView = { permissions: Permissions; selected: readonly string[] | undefined }
 
 /**
- * The vault as a stateless MCP server with tools and resources.
+ * The vault as a stateless MCP server with tools, resources and prompts.
  *
  * @param call performs a tool, with the credential of the request
  */
 export function createMcpServer(call: ToolCaller, { permissions, selected }: McpView): Server {
   const server = new Server(
     { name: 'memory-vault', title: 'Memory Vault', version },
-    { capabilities: { tools: {}, resources: {} }, instructions },
+    { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions },
   )
   const offered = tools.filter(({ name }) => selected?.includes(name) ?? true)
-  const shown = resources.filter(
-    ({ tool }) => offered.includes(findTool(tool)!) && mayUse(findTool(tool)!, permissions),
-  )
+  const usable = offered.filter(tool => mayUse(tool, permissions))
+  const isUsable = (name: string) => usable.some(tool => tool.name === name)
+  const shown = resources.filter(({ tool }) => isUsable(tool))
+  const shownPrompts = prompts.filter(prompt => prompt.tools.every(isUsable))
   server.setRequestHandler('tools/list', () => ({
-    tools: offered
-      .filter(tool => mayUse(tool, permissions))
-      .map(({ name, title, description, inputSchema, annotations }) => ({
-        name,
-        title,
-        description,
-        inputSchema,
-        annotations,
-      })),
+    tools: usable.map(({ name, title, description, inputSchema, annotations }) => ({
+      name,
+      title,
+      description,
+      inputSchema,
+      annotations,
+    })),
   }))
   server.setRequestHandler('tools/call', ({ params }) =>
     callTool(call, offered, { name: params.name, args: params.arguments ?? {} }),
@@ -77,6 +77,12 @@ export function createMcpServer(call: ToolCaller, { permissions, selected }: Mcp
     if (status >= 400) throw new Error(errorText(body))
     const text = JSON.stringify(toLean(resource.tool, body))
     return { contents: [{ uri, mimeType: 'application/json', text }] }
+  })
+  server.setRequestHandler('prompts/list', () => ({ prompts: shownPrompts.map(describePrompt) }))
+  server.setRequestHandler('prompts/get', ({ params: { name, arguments: args } }) => {
+    const prompt = shownPrompts.find(known => known.name === name)
+    if (!prompt) throw new Error(`There is no prompt ${name.slice(0, 200)}`)
+    return fillPrompt(prompt, args)
   })
   return server
 }
