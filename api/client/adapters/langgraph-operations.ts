@@ -1,4 +1,5 @@
-import { depthMax, type Fields, type Item } from './langgraph-items.ts'
+import { depthMax, type Item } from './langgraph-items.ts'
+import type { Fields } from './long-texts.ts'
 
 export type PathMatch = { matchType: 'prefix' | 'suffix'; path: string[] }
 

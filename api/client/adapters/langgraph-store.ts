@@ -1,6 +1,7 @@
 import type { VaultClient } from '../client.ts'
-import { readNamespace, toItems, toLines, treeFilter } from './langgraph-items.ts'
-import type { Fields, Item, ItemRow } from './langgraph-items.ts'
+import { readNamespace, toItemLines, toItems, toItemTexts, treeFilter } from './langgraph-items.ts'
+import type { Item } from './langgraph-items.ts'
+import { deleteRows, listRows, uploadLines, type Fields, type TextRow } from './long-texts.ts'
 import { assertNamespace, matchesFilter, matchesPath, readListing } from './langgraph-operations.ts'
 import type { Found, Get, ListNamespaces, NamespaceOptions } from './langgraph-operations.ts'
 import type { Put, Search } from './langgraph-operations.ts'
@@ -61,29 +62,23 @@ export class VaultStore {
   stop(): void {}
 
   async #get({ namespace, key }: Get): Promise<Item | null> {
-    return toItems(await this.#rows(treeFilter(namespace, key)))[0] ?? null
+    return toItems(await listRows(this.#vault, treeFilter(namespace, key)))[0] ?? null
   }
 
   async #put({ namespace, key, value }: Put): Promise<void> {
-    const before = await this.#rows(treeFilter(namespace, key))
+    const before = await listRows(this.#vault, treeFilter(namespace, key))
     if (value !== null) {
-      const body = toLines({ namespace, key, value, known: toItems(before)[0] })
-      const answer = await this.#vault.call('POST /v1/memory/upload', { body })
-      if (!('stats' in answer) || answer.status !== 'complete') {
-        throw new Error(`${namespace.join('/')}/${key} was not stored: ${JSON.stringify(answer)}`)
-      }
+      const known = toItemTexts(before)[0]
+      await uploadLines(this.#vault, toItemLines({ namespace, key, value, known }))
     }
     // What was there before goes last: a put that breaks off loses nothing.
-    for (let at = 0; at < before.length; at += 500) {
-      const ids = before.slice(at, at + 500).map(({ id }) => id)
-      await this.#vault.call('POST /v1/memory/delete-ids', { body: { ids } })
-    }
+    await deleteRows(this.#vault, before)
   }
 
   async #search({ namespacePrefix, filter, limit = 10, offset = 0, query }: Search) {
     const found = query
       ? await this.#nearest(namespacePrefix, query)
-      : toItems(await this.#rows(treeFilter(namespacePrefix)))
+      : toItems(await listRows(this.#vault, treeFilter(namespacePrefix)))
     return found
       .filter(({ value }) => matchesFilter(value, filter ?? {}))
       .slice(offset, offset + limit)
@@ -93,7 +88,7 @@ export class VaultStore {
     const { memories } = await this.#vault.call('POST /v1/memory/search', {
       body: { query, limit: hitsMax, metadata: treeFilter(prefix) },
     })
-    const hits = new Map<string, { item: Item | undefined; row: ItemRow; score: number }>()
+    const hits = new Map<string, { item: Item | undefined; row: TextRow; score: number }>()
     for (const { id, content, metadata = {}, relevance } of memories) {
       const row = { id, text: content, metadata }
       const name = JSON.stringify(readNamespace(metadata).concat(String(metadata.lg_key)))
@@ -108,22 +103,9 @@ export class VaultStore {
     return (await Promise.all(items)).flat()
   }
 
-  async #rows(metadata: Fields): Promise<ItemRow[]> {
-    const rows: ItemRow[] = []
-    for (let cursor: string | null | undefined; cursor !== null;) {
-      const query = { metadata: JSON.stringify(metadata), limit: 200, ...(cursor && { cursor }) }
-      const page = await this.#vault.call('GET /v1/memory/list', { query })
-      for (const { memory_id: id, text, metadata: fields = {} } of page.items) {
-        rows.push({ id, text, metadata: fields })
-      }
-      cursor = page.next_cursor
-    }
-    return rows
-  }
-
   async #listNamespaces({ matchConditions = [], maxDepth, limit, offset }: ListNamespaces) {
     const names = new Map<string, string[]>()
-    for (const { metadata } of await this.#rows(treeFilter([]))) {
+    for (const { metadata } of await listRows(this.#vault, treeFilter([]))) {
       const namespace = readNamespace(metadata)
       if (!matchConditions.every(condition => matchesPath(namespace, condition))) continue
       const cut = namespace.slice(0, maxDepth)

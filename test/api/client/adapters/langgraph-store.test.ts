@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import { toLines } from '#api/client/adapters/langgraph-items.ts'
+import { toItemLines } from '#api/client/adapters/langgraph-items.ts'
 import { VaultStore } from '#api/client/adapters/langgraph-store.ts'
 import { vaultClient } from '#api/client/client.ts'
 import { countTokens } from '#shared/core/tokens.ts'
@@ -73,10 +73,13 @@ t.test('two processes that put the same key in the same millisecond', async t =>
   let chance = 0
   Date.now = () => moment
   Math.random = () => (chance += 0.125)
-  const lines = [toLines({ ...item, value: { n: 1 } }), toLines({ ...item, value: { n: 2 } })]
+  const lines = [
+    toItemLines({ ...item, value: { n: 1 } }),
+    toItemLines({ ...item, value: { n: 2 } }),
+  ]
   Date.now = now
   Math.random = random
-  await vault.call('POST /v1/memory/upload', { body: lines.join('') })
+  await vault.call('POST /v1/memory/upload', { body: lines.flat().join('\n') })
   t.match((await store.get(ada, 'tea'))?.value, { n: Number })
   await store.put(ada, 'tea', { n: 3 })
   t.same((await store.get(ada, 'tea'))?.value, { n: 3 })
@@ -86,7 +89,7 @@ t.test('two processes that put the same key in the same millisecond', async t =>
 t.test('an item that the service has cut spoils no search, and is replaced', async t => {
   const { vault, store } = await startStore()
   await store.put(ada, 'boat', { text: 'My boat lies in Lisbon.' })
-  const [line] = toLines({ namespace: ada, key: 'bio', value: {} }).split('\n')
+  const [line] = toItemLines({ namespace: ada, key: 'bio', value: {} })
   const content = `bio\n[${JSON.stringify({ text: 'ሰላም ለዓለም '.repeat(200) })}]`
   const body = `${JSON.stringify({ ...JSON.parse(line!), content })}\n`
   await vault.call('POST /v1/memory/upload', { body })
