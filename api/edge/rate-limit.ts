@@ -218,7 +218,9 @@ export class RateLimiter {
  */
 const isExempt = ({ method, path }: Context): boolean =>
   (method === 'GET' || method === 'HEAD') &&
-  /^\/(?:health(?:\/live|\/ready)?|console(?:\/.*)?|docs(?:\/[^/]*)?|openapi\.json)\/?$/.test(path)
+  /^\/(?:health(?:\/live|\/ready)?|console(?:\/.*)?|docs(?:\/[^/]*)?|guides(?:\/[^/]*)?|llms\.txt|openapi\.json)\/?$/.test(
+    path,
+  )
 
 const credentialHeaders = [
   'authorization',

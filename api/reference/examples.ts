@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+
 /** A request that works, as the reference shows it and the tests send it. */
 export type Example = {
   path?: Record<string, unknown>
@@ -5,6 +7,14 @@ export type Example = {
   headers?: Record<string, unknown>
   body?: unknown
 }
+
+/** An answer of the service to an example. */
+export type RecordedAnswer = { status: number; type: string; body: unknown }
+
+/** The answers to the examples by operation, as the test of the examples records them (`ANSWERS=write`). */
+export const answers = JSON.parse(
+  readFileSync(new URL('generated/answers.json', import.meta.url), 'utf8'),
+) as Partial<Record<string, RecordedAnswer>>
 
 /** Ids in the examples, to be replaced by real ones. */
 export const sampleIds = {

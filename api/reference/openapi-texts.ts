@@ -2,6 +2,7 @@ import type { Credential } from '#api/contract/document.ts'
 
 /** Groups of endpoints, in reading order. */
 export const tags = [
+  { name: 'Start here', description: 'The five calls that most products need.' },
   { name: 'Memory', description: 'Storing and finding what a vault remembers.' },
   { name: 'Consolidation', description: 'Turning memories into reflections, batch by batch.' },
   { name: 'Copies', description: 'From one vault into another, or into another vector space.' },
@@ -32,23 +33,21 @@ const tagByPath: [RegExp, string][] = [
   [/^\/v1/, 'Models'],
 ]
 
-/** What a newcomer calls first stands first in its group. */
-const firstPaths = [
-  '/v1/memory/ingest',
-  '/v1/memory/search',
-  '/v1/memory/prepare',
-  '/v1/chat/completions',
-]
+/** What a newcomer calls first, in this order: the group "Start here", and the first of their own groups. */
+const firstOperations = ['ingest', 'search', 'prepare', 'chat', 'createKey']
 
 /** Orders endpoints for a reader; those that are not named keep the order of the tables. */
-export const byReadingOrder = (one: { path: string }, other: { path: string }): number =>
-  placeOf(one.path) - placeOf(other.path)
+export const byReadingOrder = (one: { operation: string }, other: { operation: string }): number =>
+  placeOf(one.operation) - placeOf(other.operation)
 
-const placeOf = (path: string): number => firstPaths.indexOf(path) + 1 || firstPaths.length + 1
+const placeOf = (operation: string): number =>
+  firstOperations.indexOf(operation) + 1 || firstOperations.length + 1
 
-/** The tag of the endpoints of a path. */
-export const tagForPath = (path: string): string =>
-  tagByPath.find(([pattern]) => pattern.test(path))?.[1] ?? 'Service'
+/** The groups of an endpoint: "Start here" for the first calls, and that of its path. */
+export const tagsOf = ({ operation, path }: { operation: string; path: string }): string[] => [
+  ...(firstOperations.includes(operation) ? ['Start here'] : []),
+  tagByPath.find(([pattern]) => pattern.test(path))?.[1] ?? 'Service',
+]
 
 /** One way to authorize for each credential; the other headers that carry it stand in its description. */
 export const securitySchemes: Record<Credential, Record<string, unknown>> = {
@@ -92,3 +91,16 @@ const statusTexts: Record<number, string> = {
 
 /** The meaning of a status, in one sentence. */
 export const statusText = (status: number): string => statusTexts[status] ?? String(status)
+
+/** What a refusal of our own endpoints says, as it is sent. */
+export const refusalExamples: Record<number, { error: string; hint?: string }> = {
+  400: { error: 'unknown field qeury', hint: 'did you mean query?' },
+  401: { error: 'No Memory Key was sent', hint: 'Send it as Authorization: Bearer mk_…' },
+  403: { error: 'This key only reads', hint: 'Use the key without the suffix :read' },
+  404: { error: 'There is no memory of this id' },
+  409: { error: 'A request with this Idempotency-Key is still running' },
+  413: { error: 'The body is larger than 2 MiB' },
+  415: { error: 'The content type is not read', hint: 'Send application/json' },
+  429: { error: 'Too many requests', hint: 'Try again after Retry-After seconds' },
+  503: { error: 'The database is out of reach', hint: 'Try again after Retry-After seconds' },
+}

@@ -1,6 +1,6 @@
 import { errorBodyOf } from '#api/contract/contract.ts'
 import { contractDocument, type Content, type Endpoint } from '#api/contract/document.ts'
-import { examples } from '#api/reference/examples.ts'
+import { answers, examples } from '#api/reference/examples.ts'
 import {
   collectSchemas,
   isMarkedOurs,
@@ -15,8 +15,9 @@ import {
   securitySchemes,
   securityRequirements,
   statusText,
-  tagForPath,
+  refusalExamples,
   tags,
+  tagsOf,
 } from '#api/reference/openapi-texts.ts'
 
 type Json = Record<string, unknown>
@@ -49,7 +50,7 @@ export function buildOpenApi(
     ;(paths[toOpenApiPath(endpoint.path)] ??= {})[endpoint.method.toLowerCase()] =
       buildOpenApiOperation(endpoint)
   }
-  const used = new Set(endpoints.map(({ path }) => tagForPath(path)))
+  const used = new Set(endpoints.flatMap(tagsOf))
   return {
     openapi: '3.1.1',
     info: {
@@ -84,7 +85,7 @@ function buildOpenApiOperation(endpoint: Endpoint): Json {
   return {
     operationId: operation,
     'x-contract': !endpoint.ours,
-    tags: [tagForPath(path)],
+    tags: tagsOf(endpoint),
     summary: summary.replace(/\.$/, ''),
     description: describeEndpoint(endpoint),
     security: securityRequirements(auth),
@@ -156,9 +157,23 @@ const buildResponse = (endpoint: Endpoint, status: string, content: Content): Js
     ),
   }),
   content: Object.fromEntries(
-    content.media.map(type => [type, { schema: buildContentSchema(content, type) }]),
+    content.media.map(type => [
+      type,
+      { schema: buildContentSchema(content, type), ...exampleOf(endpoint, status, type) },
+    ]),
   ),
 })
+
+/** The recorded answer to the example of an endpoint. */
+function exampleOf({ operation }: Endpoint, status: string, type: string): { example?: unknown } {
+  const answer = answers[operation]
+  if (answer?.status !== Number(status) || type !== answer.type) return {}
+  const { body } = answer
+  const toLine = (line: unknown): string => `${JSON.stringify(line)}\n`
+  return {
+    example: Array.isArray(body) && type.includes('ndjson') ? body.map(toLine).join('') : body,
+  }
+}
 
 /** OpenAPI 3.1 describes a stream as a string; `x-line-schema` holds the schema of its lines. */
 function buildContentSchema(
@@ -192,7 +207,13 @@ function buildErrorResponses(endpoints: readonly Endpoint[]): Json {
         ...([429, 503].includes(status) && {
           headers: { 'retry-after': { $ref: '#/components/headers/retry-after' } },
         }),
-        content: { 'application/json': { schema: { $ref: `#/components/schemas/${body}` } } },
+        content: {
+          'application/json': {
+            schema: { $ref: `#/components/schemas/${body}` },
+            ...(body === 'ErrorBody' &&
+              refusalExamples[status] && { example: refusalExamples[status] }),
+          },
+        },
       },
     ]),
   )

@@ -15,8 +15,10 @@ const pageHtml = `<!doctype html>
 <title>Memory Vault: API reference</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="/docs/swagger-ui.css">
+<style>.guides { font: 15px system-ui, sans-serif; max-width: 1460px; margin: 1rem auto 0; padding: 0 20px; }</style>
 </head>
 <body>
+<p class="guides"><a href="/guides">Guides</a> <a href="/console">Console</a> <a href="/llms.txt">llms.txt</a></p>
 <main id="reference"></main>
 <script src="/docs/swagger-ui-bundle.js"></script>
 <script src="/docs/start.js"></script>
@@ -30,8 +32,46 @@ const followBrowser = () =>
 darkScheme.addEventListener('change', followBrowser)
 followBrowser()
 
+const start = 'Start here'
+const isOpen = (tag, phrase) => phrase !== '' || tag === start
+const lower = text => String(text ?? '').toLowerCase()
+
+/** Operations whose method, path, summary, description or group has every word of the phrase. */
+const filterOperations = (groups, phrase) => {
+  const words = lower(phrase).split(/\\s+/)
+  return groups
+    .map((group, tag) =>
+      group.update('operations', operations =>
+        operations.filter(one => {
+          const texts = ['summary', 'description'].map(name => one.getIn(['operation', name]))
+          const text = lower([tag, one.get('method'), one.get('path'), ...texts].join(' '))
+          return words.every(word => text.includes(word))
+        }),
+      ),
+    )
+    .filter(group => group.get('operations').size > 0)
+}
+
+/** Opens all groups while something is looked for, else the first one. */
+const openGroups = (system, phrase) => {
+  for (const { name } of system.specSelectors.specJson().get('tags')?.toJS() ?? []) {
+    system.layoutActions.show(['operations-tag', name], isOpen(name, phrase))
+  }
+}
+
+/** Credentials are kept until the tab is closed, never beyond. */
+const stored = 'memory-vault.reference'
+const keep = system => {
+  const authorized = system.authSelectors.authorized().toJS()
+  sessionStorage.setItem(stored, JSON.stringify(authorized))
+}
+const keepAfter = () => (original, system) => payload => {
+  original(payload)
+  keep(system)
+}
+
 window.onload = () => {
-  SwaggerUIBundle({
+  const reference = SwaggerUIBundle({
     url: '/openapi.json',
     dom_id: '#reference',
     deepLinking: true,
@@ -39,8 +79,31 @@ window.onload = () => {
     persistAuthorization: false,
     tryItOutEnabled: true,
     displayRequestDuration: true,
-    defaultModelsExpandDepth: 0,
+    defaultModelsExpandDepth: -1,
     docExpansion: 'list',
+    filter: true,
+    plugins: [
+      {
+        fn: { opsFilter: filterOperations },
+        statePlugins: {
+          layout: {
+            wrapActions: {
+              updateFilter: (original, system) => phrase => {
+                openGroups(system, phrase === true ? '' : phrase)
+                return original(phrase)
+              },
+            },
+          },
+          auth: { wrapActions: { authorize: keepAfter(), logout: keepAfter() } },
+        },
+      },
+    ],
+    onComplete: () => {
+      const system = reference.getSystem()
+      if (!location.hash) openGroups(system, '')
+      system.authActions.authorize(JSON.parse(sessionStorage.getItem(stored) ?? '{}'))
+      document.querySelector('.operation-filter-input').placeholder = 'Find by word or path'
+    },
   })
 }
 `

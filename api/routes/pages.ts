@@ -2,6 +2,7 @@ import type { Router } from '@koa/router'
 import { createAsset, sendAsset, type Asset } from '#api/edge/assets.ts'
 import { buildOpenApi } from '#api/reference/openapi.ts'
 import { docsSecurityPolicy, referencePageFiles } from '#api/reference/page.ts'
+import { findInGuides, guideFiles, guidesSecurityPolicy } from '#api/reference/guides.ts'
 import { version } from '#api/edge/version.ts'
 import { consoleFiles } from '#api/console/files.ts'
 import { consolePolicy } from '#api/console/page.ts'
@@ -28,6 +29,20 @@ export function pages(router: Router, backend: ApiBackend): void {
     const asset = docs[ctx.path.replace(/\/$/, '')]
     if (!asset) return
     ctx.set('Content-Security-Policy', docsSecurityPolicy)
+    await sendAsset(ctx, asset)
+  })
+
+  // The pages of the project for people, and for language models.
+  let guidePages: Record<string, Asset> | undefined
+  router.get(['/guides', '/guides/:file', '/llms.txt'], async ctx => {
+    guidePages ??= guideFiles()
+    const path = ctx.path.replace(/\/$/, '')
+    const query = path === '/guides' ? new URLSearchParams(ctx.querystring).get('q')?.trim() : ''
+    const asset = query
+      ? createAsset('text/html; charset=utf-8', findInGuides(query.slice(0, 200)))
+      : guidePages[path]
+    if (!asset) return
+    ctx.set('Content-Security-Policy', guidesSecurityPolicy)
     await sendAsset(ctx, asset)
   })
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { operatorEmail } from '#shared/access/admin.ts'
-import { picture, press, settled } from '#test/console/browser.ts'
+import { look, picture, press, settled } from '#test/console/browser.ts'
 import { consoleTests } from '#test/console/console.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
@@ -37,6 +37,35 @@ test('the reference is as dark as the browser', async (t, { page }) => {
     const color = await page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
     t.equal(color === 'rgb(28, 32, 34)', colorScheme === 'dark', `${colorScheme}: ${String(color)}`)
     await settled(page)
+  }
+})
+
+test('the reference begins with five calls, finds by words, and keeps the key for the tab', async (t, {
+  page,
+}) => {
+  await page.goto('/docs')
+  const operations = page.locator('.opblock')
+  await operations.first().waitFor()
+  t.equal(await operations.count(), 5, 'the other groups are folded')
+  await page.getByPlaceholder('Find by word or path').fill('consolidate commit')
+  await page.waitForFunction(() => document.querySelectorAll('.opblock').length !== 5)
+  const paths = await page.locator('.opblock-summary-path').allTextContents()
+  t.match(paths.join(' ').replaceAll('\u200B', ''), '/v1/memory/consolidate/commit')
+  t.notMatch(paths.join(' '), '/v1/keys')
+  await page.locator('.authorize').first().click()
+  await page.locator('.auth-container input').first().fill('mk_of_this_tab')
+  await page.locator('.auth-container button[type=submit]').first().click()
+  await page.reload()
+  await page
+    .locator('.authorize.locked, .authorize .locked, .btn.authorize.locked')
+    .first()
+    .waitFor()
+})
+
+test('guides are read in both themes and on a phone', async (t, { page }) => {
+  for (const path of ['/guides', '/guides/start', '/guides/api', '/guides?q=key']) {
+    await page.goto(path)
+    await look(t, page, path.replaceAll(/\W/g, '-'))
   }
 })
 

@@ -49,7 +49,7 @@ export function Shell({ credential }: { credential: Credential }): View {
           ${navGroups.map(group => navList(group.name, group.items, current))}
         </nav>
         <footer class="side-foot stack">
-          <a href="/docs">API reference</a>
+          <a href="/docs">API reference</a> <a href="/guides">Guides</a>
           ${renderComponent(ThemeSwitch, {})}
         </footer>
       </div>

@@ -271,6 +271,9 @@ t.test('200: health and the pages are never limited, whatever their address has 
     '/docs',
     '/docs/swagger-ui.css',
     '/openapi.json',
+    '/guides',
+    '/guides/start',
+    '/llms.txt',
   ]) {
     const answer = await fetch(base + path)
     await answer.arrayBuffer()

@@ -33,12 +33,14 @@ t.test('304: whoever has it already', async t => {
 })
 
 t.test('a reader finds the first calls first, and one way to authorize', async t => {
-  t.same(Object.keys(served.paths).slice(0, 3), [
+  t.same(Object.keys(served.paths).slice(0, 5), [
     '/v1/memory/ingest',
     '/v1/memory/search',
     '/v1/memory/prepare',
+    '/v1/chat/completions',
+    '/v1/keys',
   ])
-  t.same(served.tags.map(({ name }) => name).slice(0, 2), ['Memory', 'Consolidation'])
+  t.same(served.tags.map(({ name }) => name).slice(0, 2), ['Start here', 'Memory'])
   const schemes = Object.values(served.components.securitySchemes as Record<string, object>)
   t.match(schemes, [{ scheme: 'bearer' }, { scheme: 'bearer' }])
   t.equal(schemes.length, 2, 'one for each kind of credential')
