@@ -5,7 +5,12 @@ import { version } from '#api/edge/version.ts'
 const read = (file: string): string => readFileSync(file, 'utf8')
 
 t.test('the service, the packages and the pages have one version', t => {
-  const manifests = ['package-lock.json', 'api/client/package.json', 'scripts/bridge/package.json']
+  const manifests = [
+    'package-lock.json',
+    'api/client/package.json',
+    'scripts/bridge/package.json',
+    'scripts/hooks/package.json',
+  ]
   for (const file of manifests) {
     t.equal((JSON.parse(read(file)) as { version: string }).version, version, file)
   }

@@ -18,6 +18,7 @@ const shells: Shell[] = [
   { name: 'exec_command', kind: 'function', args: { cmd: command } },
   { name: 'bash', kind: 'function', args: { command, description: 'Look at the notes' } },
   { name: 'run_shell_command', kind: 'function', args: { command, description: 'Look' } },
+  { name: 'Bash', kind: 'function', args: { command, description: 'Look at the notes' } },
   {
     name: 'exec',
     kind: 'custom',
@@ -40,7 +41,11 @@ export const shellIn = (body: string): Shell | undefined =>
  */
 export const respondToProgram: Responder = async (seen, answer) => {
   const { url, body } = seen
-  const events = url.includes('/models/') ? googleChunks(seen) : responsesEvents(body.toString())
+  const events = url.includes('/models/')
+    ? googleChunks(seen)
+    : url.includes('/messages')
+      ? messagesEvents(body.toString())
+      : responsesEvents(body.toString())
   const isStream = /:stream|"stream":\s?true/.test(url + body.toString('utf8'))
   if (!isStream) {
     answer.head(200, { 'content-type': 'application/json' })
@@ -133,6 +138,44 @@ function itemEvents(
     { type: 'response.content_part.done', ...at, part },
     done,
   ]
+}
+
+/** The events of Anthropic's Messages; a title or the like is asked for without a shell. */
+function messagesEvents(body: string): Event[] {
+  const { messages, model } = JSON.parse(body) as { messages: { content: Json[] }[]; model: string }
+  const shell = shellIn(body)
+  const last = messages.at(-1)!.content
+  const isDone = Array.isArray(last) && last.some(({ type }) => type === 'tool_result')
+  const says = !shell ? aside : isDone ? finalAnswer(turnOf(body)) : narration
+  const call = shell &&
+    !isDone && { type: 'tool_use', id: `toolu_${messages.length}`, name: shell.name }
+  const content: Json[] = [
+    { type: 'text', text: says },
+    ...(call ? [{ ...call, input: shell.args }] : []),
+  ]
+  const usage = { input_tokens: 21, output_tokens: 9 }
+  const stop_reason = call ? 'tool_use' : 'end_turn'
+  const message = { id: `msg_${messages.length}`, type: 'message', role: 'assistant', model, usage }
+  const whole = { ...message, content, stop_reason, stop_sequence: null }
+  const blocks = content.flatMap((block, index) => {
+    const isText = block.type === 'text'
+    const delta = isText
+      ? { type: 'text_delta', text: block.text }
+      : { type: 'input_json_delta', partial_json: JSON.stringify(block.input) }
+    const content_block = isText ? { ...block, text: '' } : { ...block, input: {} }
+    return [
+      { type: 'content_block_start', index, content_block },
+      { type: 'content_block_delta', index, delta },
+      { type: 'content_block_stop', index },
+    ]
+  })
+  const started = { ...message, content: [], stop_reason: null, stop_sequence: null }
+  return [
+    { type: 'message_start', message: started },
+    ...blocks,
+    { type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage },
+    { type: 'message_stop' },
+  ].map(data => ({ type: data.type, data, whole }))
 }
 
 type GooglePart = { text?: string; functionResponse?: object }

@@ -1,0 +1,1 @@
+import './hooks/main.ts'

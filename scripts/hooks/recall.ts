@@ -1,0 +1,46 @@
+import type { Connection } from './files.ts'
+import { callService } from './service.ts'
+import type { Exchange } from './turn-state.ts'
+
+/** Milliseconds from the start of the program that a prompt waits at most. */
+export const deadlineMs = Number(process.env['MEMORY_VAULT_HOOK_MS']) || 1000
+const left = (): number => Math.max(50, Math.floor(deadlineMs - performance.now()))
+
+/** Kinds of a profile that are about the person: possessions and changes are of a project as often. */
+const personKinds = 'instruction,name,role,place,date,person,preference'
+
+/** The block for a prompt: what was said in this repository before. @throws Error without an answer in time. */
+export async function recallForPrompt(
+  connection: Connection,
+  { prompt, repository, last }: { prompt: string; repository: string; last?: Exchange | undefined },
+): Promise<string | undefined> {
+  const before = last
+    ? [
+        ...last.prompts.map(content => ({ role: 'user', content })),
+        { role: 'assistant', content: last.answer },
+      ]
+    : []
+  const { body } = await callService(connection, {
+    method: 'POST',
+    path: '/v1/memory/prepare',
+    body: {
+      messages: [...before, { role: 'user', content: prompt }],
+      metadata: { repository },
+    },
+    timeoutMs: left(),
+  })
+  return textOrNothing(body['context'])
+}
+
+/** What holds of the person in every repository, as a block. @throws Error without an answer in time. */
+export async function recallPerson(connection: Connection): Promise<string | undefined> {
+  const { body } = await callService(connection, {
+    method: 'GET',
+    path: `/v1/memory/profile?current=true&kinds=${personKinds}`,
+    timeoutMs: left(),
+  })
+  return textOrNothing(body['text'])
+}
+
+const textOrNothing = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined

@@ -1,0 +1,78 @@
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { connectionsFolder, readConnection } from './files.ts'
+import { readJournal, type JournalEntry } from './journal.ts'
+import { callService, describeFailure, describeRefusal } from './service.ts'
+import { listWaiting } from './spool.ts'
+
+type Row = { date?: string; role?: string; text?: string; metadata?: { repository?: string } }
+
+/** Tells for each connected program what its hooks have done, and what the vault has of it. */
+export async function describeStatus(): Promise<string> {
+  const journal = readJournal()
+  const clients = listClients()
+  if (clients.length === 0) return 'No program is connected.\n'
+  const parts = await Promise.all(clients.map(client => describeClient(client, journal)))
+  const waiting = listWaiting().length
+  return [
+    ...parts,
+    `${waiting} ${waiting === 1 ? 'exchange waits' : 'exchanges wait'} to be sent.\n`,
+  ].join('\n')
+}
+
+const listClients = (): string[] => {
+  try {
+    return readdirSync(connectionsFolder())
+      .filter(name => name.endsWith('.json'))
+      .map(name => name.slice(0, -'.json'.length))
+  } catch {
+    return []
+  }
+}
+
+async function describeClient(client: string, journal: readonly JournalEntry[]): Promise<string> {
+  const own = journal.filter(entry => entry.client === client)
+  const times = (what: JournalEntry['what']): string => {
+    const entries = own.filter(entry => entry.what === what)
+    return entries.length === 0 ? 'never' : `${entries.length} times, last ${entries.at(-1)!.at}`
+  }
+  const failure = own.findLast(({ what }) => what === 'failed')
+  const path = join(connectionsFolder(), `${client}.json`)
+  const isOpen = process.platform !== 'win32' && (statSync(path).mode & 0o044) !== 0
+  return [
+    `${client}: ${readConnection(client)?.base_url ?? 'its connection cannot be read'}`,
+    `  hooks ran: ${own.length === 0 ? 'never; start a new session of the program, and see that it trusts them' : `last ${own.at(-1)!.at}`}`,
+    `  recalled: ${times('recalled')}; nothing to recall: ${times('nothing recalled')}`,
+    `  stored: ${times('stored')}`,
+    ...(failure ? [`  last failure: ${failure.at} ${failure.error ?? ''}`] : []),
+    ...(isOpen ? [`  other users of this machine can read its key: chmod 600 ${path}`] : []),
+    ...(await describeStored(client)),
+    '',
+  ].join('\n')
+}
+
+/** The last memories that the vault has from a program, as the service lists them. */
+async function describeStored(client: string): Promise<string[]> {
+  const connection = readConnection(client)
+  if (!connection) return []
+  try {
+    const metadata = encodeURIComponent(JSON.stringify({ agent_id: client }))
+    const answer = await callService(connection, {
+      method: 'GET',
+      path: `/v1/memory/list?limit=4&metadata=${metadata}`,
+      timeoutMs: 10_000,
+    })
+    if (answer.status !== 200) return [`  the vault: ${describeRefusal(answer)}`]
+    const rows = (answer.body['items'] ?? []) as Row[]
+    if (rows.length === 0) return ['  the vault has nothing of it yet']
+    return ['  the vault has, newest first:', ...rows.map(describeRow)]
+  } catch (error) {
+    return [`  the vault: ${describeFailure(error)}`]
+  }
+}
+
+function describeRow({ date = '', role = '', text = '', metadata }: Row): string {
+  const line = text.replaceAll(/\s+/g, ' ')
+  const shown = line.length > 60 ? `${line.slice(0, 60)}…` : line
+  return `    ${date} ${metadata?.repository ?? ''} ${role}: ${shown}`
+}
