@@ -1,5 +1,7 @@
 import { chatgpt } from '#scripts/clients/import/formats/chatgpt.ts'
 import { claude } from '#scripts/clients/import/formats/claude.ts'
+import { claudeCode } from '#scripts/clients/import/formats/claude-code.ts'
+import { codex } from '#scripts/clients/import/formats/codex.ts'
 import { isObject } from '#scripts/clients/import/formats/fields.ts'
 import type { Format } from '#scripts/clients/import/formats/format.ts'
 import { gemini } from '#scripts/clients/import/formats/gemini.ts'
@@ -13,6 +15,8 @@ import { zep } from '#scripts/clients/import/formats/zep.ts'
 export const formats: Readonly<Record<string, Format>> = {
   chatgpt,
   claude,
+  'claude-code': claudeCode,
+  codex,
   gemini,
   mem0,
   letta,

@@ -31,7 +31,7 @@ nothing; when it is stopped, the same command continues: the position is saved i
 first memory.
 
   --from <product>     which export it is:
-${names.map(name => `                         ${name.padEnd(10)} ${formats[name]!.file}`).join('\n')}
+${names.map(name => `                         ${name.padEnd(11)} ${formats[name]!.file}`).join('\n')}
   <export>             the file, its folder, or a zip archive of it, of any size, with the archives in them
   --dry-run            reads and reports, and sends nothing
   --session <id>       store in this session instead of the core vault
