@@ -8,6 +8,8 @@ t.test('the service, the packages and the pages have one version', t => {
   const manifests = [
     'package-lock.json',
     'api/client/package.json',
+    'api/client/n8n/package.json',
+    'api/client/openclaw/package.json',
     'scripts/bridge/package.json',
     'scripts/hooks/package.json',
   ]
