@@ -77,16 +77,12 @@ export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
   ingest: asBatch({
     groupOf: ({ model }) => model,
     async runBatch(backend, batch) {
-      const isRemoved = await storeAccepted(
-        backend,
-        batch.map(({ data }) => data),
-        {
-          again: batch.some(({ isRetry }) => isRetry),
-          signal: AbortSignal.any(batch.map(({ signal }) => signal)),
-          complete: tx => backend.queue.complete(tx, 'ingest', batch),
-        },
-      )
-      return { isRemoved }
+      const jobs = batch.map(({ data }) => data)
+      return storeAccepted(backend, jobs, {
+        again: batch.some(({ isRetry }) => isRetry),
+        signal: AbortSignal.any(batch.map(({ signal }) => signal)),
+        claims: new Map(batch.map(({ id, claim }) => [id, claim])),
+      })
     },
     failedEvent: 'ingest.failed',
     giveUp: failOperation,

@@ -11,7 +11,7 @@ export type JobHandler<Name extends JobName> = (
 ) => Promise<JobOutcome[]>
 
 /** Whether `Queue.complete` has already removed the job. */
-type Removal = { isRemoved: boolean }
+type Removal = { isRemoved?: boolean }
 
 export type JobDefinition<Name extends JobName> = {
   /** Must be safe to run again: a job whose worker died is given to another. */
@@ -52,17 +52,19 @@ export const asBatch =
     groupOf,
     ...definition
   }: Omit<JobDefinition<Name>, 'run'> & {
-    runBatch(backend: Backend, batch: readonly Job<Name>[]): Promise<Removal | void>
+    /** @returns the ids of those that have ended already */
+    runBatch(backend: Backend, batch: readonly Job<Name>[]): Promise<ReadonlySet<string> | void>
     /** Jobs of one group, such as those of one model, fail together. */
     groupOf(data: Job<Name>['data']): string
   }): JobHandler<Name> =>
   async (backend, batch) => {
-    const run = (_: Backend, job: Job<Name>): Promise<Removal | void> => runBatch(backend, [job])
+    const run = async (_: Backend, job: Job<Name>): Promise<Removal> =>
+      removalOf(job.id, await runBatch(backend, [job]))
     const runGroup = async (group: readonly Job<Name>[]): Promise<JobOutcome[]> => {
       if (group.length > 1) {
         const [result] = await Promise.allSettled([runBatch(backend, group)])
         if (result.status === 'fulfilled')
-          return group.map(({ id }) => ({ id, status: 'done', ...result.value }))
+          return group.map(({ id }) => ({ id, status: 'done', ...removalOf(id, result.value) }))
         const outage = await findOutage(backend, result.reason)
         if (outage) {
           backend.log.debug({ err: result.reason, jobs: group.length }, 'job.held')
@@ -74,6 +76,9 @@ export const asBatch =
     const groups = [...Map.groupBy(batch, ({ data }) => groupOf(data)).values()]
     return (await Promise.all(groups.map(runGroup))).flat()
   }
+
+const removalOf = (id: string, ended: ReadonlySet<string> | void): Removal =>
+  ended?.has(id) ? { isRemoved: true } : {}
 
 async function runJob<Name extends JobName>(
   backend: Backend,

@@ -20,14 +20,21 @@ export type Query = <Row extends pg.QueryResultRow = pg.QueryResultRow>(
 
 export type Transaction = { query: Query }
 
+/** A transaction that may end early. */
+type OpenTransaction = Transaction & {
+  /** Sends the commit with the statements that have just been begun, instead of after their answers. Call it last. */
+  commit(): void
+}
+
 export type Postgres = {
   query: Query
   /**
    * Commits when `work` returns, rolls back when it throws. After a deadlock or a serialization failure
    * `work` runs again, at most 5 times in all: what it does outside the transaction must be safe to repeat.
-   * Statements that it begins together travel together and run in their order.
+   * Statements that it begins together travel together and run in their order. After one that fails nothing is
+   * committed.
    */
-  transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>
+  transaction<Result>(work: (tx: OpenTransaction) => Promise<Result>): Promise<Result>
   /**
    * Holds a connection that listens on a channel; it reconnects by itself until closed. Behind a pooler in transaction
    * mode nothing arrives.
@@ -157,22 +164,29 @@ function closeIdle(pool: pg.Pool): void {
 async function runTransaction<Result>(
   pool: pg.Pool,
   named: boolean,
-  work: (tx: Transaction) => Promise<Result>,
+  work: (tx: OpenTransaction) => Promise<Result>,
   onError: (error: Error) => void,
 ): Promise<Result> {
   const client = await pool.connect().catch(refuseWhenUnreachable)
   client.on('error', onError)
   let broken: Error | undefined
   let firstError: unknown
+  let committed: Promise<pg.QueryResult> | undefined
+  const commit = (): Promise<pg.QueryResult> => {
+    committed ??= client.query('commit')
+    committed.catch(() => {})
+    return committed
+  }
   const query = createQuery(client, named, error => (firstError ??= error))
   try {
     sendTogether(client)
     // Sent with the first statements; it fails only with the connection, and then those fail, too.
     const begun = client.query('begin isolation level read committed')
     begun.catch(() => {})
-    const result = await work({ query })
-    await begun
-    await client.query('commit')
+    const result = await work({ query, commit: () => void commit() })
+    const { command } = await commit()
+    // The answer to the commit of a transaction in which a statement has failed.
+    if (command === 'ROLLBACK') throw firstError
     return result
   } catch (thrown) {
     // Of statements that travel together, the one that failed may be awaited after those that were not run for it.

@@ -13,11 +13,12 @@ export type QueuePace = {
 export const defaultQueuePace: QueuePace = { lookEveryMs: 1_000, passEveryMs: 2_000 }
 
 /**
- * Wakes the fetchers of queues with due jobs. NOTIFY wakes them for new jobs; one statement a second for all
- * queues finds the others. Each fetcher asking for itself is 29 statements a second of an idle worker.
+ * Wakes the fetchers of queues with due jobs: for new jobs, of which a NOTIFY tells, and for others by one statement a
+ * second for all queues. Each fetcher asking for itself is 29 statements a second of an idle worker.
  *
- * Where fetchers take single jobs one of them is woken, and each that gets a job wakes the next: what is due
- * may all be of a group at its limit, and then one fetcher finds that out instead of twelve.
+ * A NOTIFY wakes one fetcher, and each that gets a full batch wakes the next: pg-boss would wake all of them, and all
+ * but one would find nothing. Where fetchers take single jobs one is woken for due jobs, too: what is due may all be of
+ * a group at its limit.
  *
  * The same statement finds out whether jobs run anywhere: only then dead workers are looked for.
  */
@@ -28,15 +29,22 @@ export class DueQueues {
   readonly #intervalMs: number
   readonly #supervisor: Supervisor
   readonly #names = new Set<JobName>()
+  /** When fetchers were woken for new jobs, by their ids: those woken last may not have taken theirs yet. */
+  readonly #wokenAt = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
   #isAsking = false
 
+  /** @param boss not started */
   constructor(boss: PgBoss, schema: string, log: Log, { lookEveryMs, passEveryMs }: QueuePace) {
     this.#boss = boss
     this.#schema = schema
     this.#log = log
     this.#intervalMs = lookEveryMs
     this.#supervisor = new Supervisor(boss, log, passEveryMs)
+    const db = boss.getDb()
+    const listen = db.listen?.bind(db)
+    db.listen = (channel, _, onReconnect) =>
+      listen!(channel, name => this.#wakeOne(name), onReconnect)
   }
 
   add(name: JobName): void {
@@ -44,13 +52,26 @@ export class DueQueues {
     this.#timer ??= setInterval(() => void this.#wake(), this.#intervalMs)
   }
 
-  /** For a fetcher of single jobs that has got one: it asks again afterwards, and another asks now. */
+  /** For a fetcher that has got as many jobs as it takes at once: it asks again afterwards, and another asks now. */
   wakeNext(name: JobName): void {
-    if (jobOptions[name].batchSize > 1 || !this.#names.has(name)) return
-    const fetchers = this.#boss.getWipData().filter(fetcher => fetcher.name === name)
-    const idle = fetchers.find(({ count }) => count === 0)
-    const busy = fetchers.filter(({ count }) => count > 0)
-    for (const { id } of idle ? [...busy, idle] : busy) this.#boss.notifyWorker(id)
+    if (!this.#names.has(name)) return
+    for (const { id, count } of this.#fetchersOf(name)) if (count > 0) this.#boss.notifyWorker(id)
+    this.#wakeOne(name)
+  }
+
+  /** For new jobs: wakes an idle fetcher; without one, all ask again when they are done. */
+  #wakeOne(name: string): void {
+    const fetchers = this.#fetchersOf(name)
+    const wokenAt = ({ id }: { id: string }): number => this.#wokenAt.get(id) ?? 0
+    const [idle] = fetchers
+      .filter(({ count }) => count === 0)
+      .toSorted((one, other) => wokenAt(one) - wokenAt(other))
+    if (idle) this.#wokenAt.set(idle.id, performance.now())
+    for (const { id } of idle ? [idle] : fetchers) this.#boss.notifyWorker(id)
+  }
+
+  #fetchersOf(name: string) {
+    return this.#boss.getWipData().filter(fetcher => fetcher.name === name)
   }
 
   stop(): void {
@@ -77,7 +98,7 @@ export class DueQueues {
   }
 
   #wakeFetchers(name: JobName): void {
-    const fetchers = this.#boss.getWipData().filter(fetcher => fetcher.name === name)
+    const fetchers = this.#fetchersOf(name)
     const isSingle = jobOptions[name].batchSize === 1
     const woken = isSingle ? fetchers.filter(({ count }) => count === 0).slice(0, 1) : fetchers
     for (const { id } of woken) this.#boss.notifyWorker(id)

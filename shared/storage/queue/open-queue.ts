@@ -2,6 +2,7 @@ import { PgBoss, systemClock } from 'pg-boss'
 import type { Log } from '#shared/core/log.ts'
 import type { Pooler } from '#shared/storage/postgres/pooler.ts'
 import { poolSettings } from '#shared/storage/postgres/session.ts'
+import { prepareFetches } from '#shared/storage/queue/boss-database.ts'
 import { createIdleBoss, pgBossSchema } from '#shared/storage/queue/boss.ts'
 import type { QueuePace } from '#shared/storage/queue/due-queues.ts'
 import { Queue } from '#shared/storage/queue/queue.ts'
@@ -35,6 +36,7 @@ export async function openQueueWorker(
     flowIntervalSeconds: 3_600,
     persistWarnings: true,
   })
+  if (pooler !== 'transaction') prepareFetches(boss)
   const queue = await Queue.open(boss, log, pace)
   void countJobs(boss, log)
   return queue

@@ -70,8 +70,9 @@ export class Queue {
   static async open(boss: PgBoss, log: Log, pace: QueuePace = defaultQueuePace): Promise<Queue> {
     boss.on('error', error => log.warn({ err: error }, 'queue.error'))
     boss.on('warning', warning => log.warn({ warning: warning.message }, 'queue.warning'))
+    const queue = new Queue(boss, log, pace)
     await boss.start().catch(refuseWhenNotMigrated)
-    return new Queue(boss, log, pace)
+    return queue
   }
 
   /** Sends jobs in the caller's transaction: they exist when, and only when, it commits. */
@@ -134,21 +135,16 @@ export class Queue {
     return rows.length > 0 && rows.every(({ waiting }) => waiting)
   }
 
-  /**
-   * Removes running jobs in the caller's transaction: they have ended when, and only when, it commits. One that
-   * another worker has taken since is left to it. A removed job costs a third of one that is kept for a minute.
-   */
+  /** Runs `endedJobsSql` for these jobs in the caller's transaction. */
   async complete<Name extends JobName>(
     { query }: Transaction,
     name: Name,
     jobs: readonly Pick<Job<Name>, 'id' | 'claim'>[],
   ): Promise<void> {
     await query(
-      `delete from ${pgBossSchema}.job
-       where name = $1 and id = any($2::uuid[]) and state = 'active'
-         and id::text || ':' || retry_count = any($3::text[])`,
-      [name, jobs.map(({ id }) => id), jobs.map(({ id, claim }) => `${id}:${claim}`)],
-      'queue.complete',
+      endedJobsSql(name, '(select * from unnest($1::uuid[], $2::int[]) as ended(id, claim))'),
+      [jobs.map(({ id }) => id), jobs.map(({ claim }) => claim)],
+      `queue.complete:${name}`,
     )
   }
 
@@ -163,7 +159,7 @@ export class Queue {
     handle: (batch: Job<Name>[]) => Promise<JobOutcome[]>,
   ): Promise<void> {
     await this.#boss.work(name, workOptions(name), async (batch: JobRow<Name>[]) => {
-      this.#due.wakeNext(name)
+      if (batch.length >= jobOptions[name].batchSize) this.#due.wakeNext(name)
       const outcomes = await runTimed(name, batch, handle)
       await snoozeJobs(this.#boss, name, batch, outcomes)
       forgetRemoved(batch, outcomes)
@@ -180,6 +176,18 @@ export class Queue {
     await this.#boss.stop({ graceful: true, timeout: withinMs, close: true })
   }
 }
+
+/**
+ * SQL that removes running jobs: they have ended when, and only when, the transaction commits. One that another
+ * worker has taken since is left to it. A removed job costs a third of one that is kept for a minute.
+ *
+ * @param jobs a table of their ids and claims
+ */
+export const endedJobsSql = (name: JobName, jobs: string): string =>
+  `delete from ${pgBossSchema}.job job using ${jobs} ended
+   where job.name = '${name}' and job.id = ended.id and job.state = 'active'
+     and job.retry_count = ended.claim
+   returning job.id`
 
 type JobRow<Name extends JobName> = JobWithMetadata<JobPayloads[Name]>
 

@@ -5,7 +5,8 @@ import {
   finishedDeliveriesSql,
   type WrittenDelivery,
 } from '#shared/operations/finished-deliveries.postgres.ts'
-import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import { endedJobsSql } from '#shared/storage/queue/queue.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import { settledChannel } from '#shared/operations/operations.postgres.ts'
 
@@ -21,21 +22,25 @@ export type StoredOperation = {
   rawTokens: number
   /** The account's retention they were written under, in days; null: none. */
   retentionDays: number | null
+  /** The claim of its job, which ends with the operation unless that was cleared; missing: the caller ends the job. */
+  claim?: number | undefined
 }
 
 export type FinalizeResult = {
   /** Operations whose vault or session was cleared: their memories were never visible; discard them. */
   clearedOperations: string[]
-  /** The current retention in days by operation, of those not finalized because it has changed. */
-  changedRetentions: Map<string, number | null>
+  /** Operations whose jobs have ended. */
+  endedJobs: string[]
+  /** How many are finalized. The others were before, or their account has changed its retention. */
+  finalized: number
   /** Messages to webhooks; the jobs that deliver them are the caller's to send. */
   deliveries: WrittenDelivery[]
 }
 
 /**
- * Finalizes stored operations, each once: raises the vault's revision, logs the new memories, adds to the debt
- * and sets the time of a session's last memory, in one statement. Operations whose memories were written under
- * another retention than the current one are left unfinished.
+ * Finalizes stored operations, each once: raises the vault's revision, logs the new memories, adds to the debt,
+ * sets the time of a session's last memory and ends the jobs, in one statement. Operations whose memories were written
+ * under another retention than the current one are left unfinished.
  */
 export async function finalizeStored(
   tx: Transaction,
@@ -44,16 +49,13 @@ export async function finalizeStored(
   const vaults = [...new Set(stored.map(({ vault }) => vault))]
   const operations = stored.map(({ operation }) => operation)
   const items = JSON.stringify(stored.map(storedItem))
+  // In one round trip, but two statements: the second sees what the holders of the locks have written.
   const locked = lockVaults(tx, vaults)
-  const finalized = tx.query<{
-    overtaken: string[] | null
-    settled: number
-    deliveries: WrittenDelivery[]
-  }>(
+  const finalized = tx.query<FinalizeResult>(
     `with item as (
        select * from jsonb_to_recordset($1::jsonb) as item(
          id uuid, session text, session_epoch int, ids uuid[], raw_units int, raw_tokens bigint,
-         retention_days int)
+         retention_days int, claim int)
      ), held as (
        select id, epoch from vaults where id = any($2::uuid[])
      ), finished as (
@@ -74,7 +76,7 @@ export async function finalizeStored(
      ), finished_deliveries as (
        ${finishedDeliveriesSql('finished')}
      ), standing as (
-       select f.id, f.vault, f.current, i.session, i.ids, i.raw_units, i.raw_tokens,
+       select f.id, f.vault, i.session, i.ids, i.raw_units, i.raw_tokens, i.claim,
               f.current and coalesce(s.epoch, 0) = i.session_epoch as seen
        from finished f join item i on i.id = f.id
        left join sessions s on s.vault = f.vault and s.session = i.session
@@ -105,27 +107,26 @@ export async function finalizeStored(
        select s.vault, s.session, clock_timestamp() from standing s
        where s.seen and s.session <> '' group by s.vault, s.session
        on conflict (vault, session) do update set stored_at = excluded.stored_at
+     ), ended as (
+       ${endedJobsSql('ingest', '(select id, claim from standing where seen)')}
      ), told as (
        select pg_notify('${settledChannel}', id::text) from finished where awaited
      )
      -- A select in a with-clause runs only when it is read: this count sends the notifications.
-     select array_agg(id) filter (where not seen) as overtaken, (select count(*) from told) as told,
-            count(*)::int as settled, ${deliveriesColumn}
+     select coalesce(array_agg(id) filter (where not seen), '{}') as "clearedOperations",
+            coalesce((select array_agg(id) from ended), '{}') as "endedJobs",
+            (select count(*) from told) as told, count(*)::int as finalized, ${deliveriesColumn}
      from standing`,
     [items, vaults, operations],
     'operations.settle',
   )
-  // In one round trip, but two statements: the second sees what the holders of the locks have written.
   const [, { rows }] = await Promise.all([locked, finalized])
-  const { overtaken, settled, deliveries } = rows[0]!
-  const changedRetentions =
-    settled < stored.length ? await findChangedRetentions(tx, stored) : new Map<string, number>()
-  return { clearedOperations: overtaken ?? [], changedRetentions, deliveries }
+  return rows[0]!
 }
 
-/** The current retention of the accounts of those operations that are not finalized. */
-async function findChangedRetentions(
-  { query }: Transaction,
+/** The current retention in days of the accounts of those operations that are not finalized. */
+export async function findChangedRetentions(
+  query: Query,
   stored: readonly StoredOperation[],
 ): Promise<Map<string, number | null>> {
   const { rows } = await query<{ id: string; days: number | null }>(
@@ -145,4 +146,5 @@ const storedItem = ({ operation, session, ids, ...stored }: StoredOperation) => 
   raw_units: stored.rawUnits,
   raw_tokens: stored.rawTokens,
   retention_days: stored.retentionDays,
+  claim: stored.claim,
 })

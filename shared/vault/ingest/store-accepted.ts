@@ -3,10 +3,10 @@ import { changeRetention, withExpiryProtocol } from '#shared/vault/base/expiry-p
 import type { Memory } from '#shared/domain/memory.ts'
 import {
   finalizeStored,
+  findChangedRetentions,
   type StoredOperation,
 } from '#shared/vault/ingest/finalize-stored.postgres.ts'
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
-import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
@@ -18,9 +18,6 @@ import { recordTombstoneDay } from '#shared/vault/base/erasures.postgres.ts'
 import { tombstoneAlreadyExpired } from '#shared/vault/base/expiries.mongo.ts'
 import { finalizeTombstones, findTombstonedBy } from '#shared/vault/base/tombstones.mongo.ts'
 
-/** Ends jobs in a transaction. */
-type Complete = (tx: Transaction) => Promise<void>
-
 /**
  * The second half of ingest, in the job (the first is `acceptExchange`): embeds and writes the memories of
  * accepted exchanges, then finalizes their operations. Safe to run any number of times at once: ids are fixed,
@@ -28,24 +25,26 @@ type Complete = (tx: Transaction) => Promise<void>
  * when it fails none is finalized.
  *
  * @param again an earlier run may have stored some of the memories
- * @param complete ends the jobs in the transaction that finalizes them, unless something is left to do after it
- * @returns whether `complete` has ended the jobs
+ * @param claims of running jobs, by operation: they end in the transaction that finalizes them, unless something is
+ *   left to do after it
+ * @returns the operations whose jobs have ended so
  * @throws Refusal `upstream` when embedding fails, `unavailable` when a store is out of reach.
  */
 export async function storeAccepted(
   backend: Stores & { queue: Queue; memories: MemoryStore; embedders: Embedders },
   accepted: readonly IngestJob[],
-  { again, signal, complete }: { again: boolean; signal?: AbortSignal; complete?: Complete },
-): Promise<boolean> {
+  { again, signal, claims }: { again: boolean; signal?: AbortSignal; claims?: Claims },
+): Promise<ReadonlySet<string>> {
   return withExpiryProtocol(backend, accepted, async () => {
     const alreadyExpired = await skipAlreadyExpired(backend, accepted)
     await writeMemories(backend, accepted, { again, signal, alreadyExpired })
-    const options = { alreadyExpired, complete: alreadyExpired.size === 0 ? complete : undefined }
-    const isCompleted = await finalizeJobs(backend, accepted, options)
+    const ended = await finalizeJobs(backend, accepted, { alreadyExpired, claims })
     await finalizeSkipped(backend, accepted, alreadyExpired)
-    return isCompleted
+    return ended
   })
 }
+
+type Claims = ReadonlyMap<string, number>
 
 /** Embeds and writes what jobs of one model have not stored yet. */
 async function writeMemories(
@@ -79,33 +78,32 @@ const isAlreadyExpired = (
   { id }: Memory,
 ): boolean => alreadyExpired.get(operation)?.has(id) ?? false
 
-/** @returns whether `complete` has ended the jobs. */
+/** @returns the operations whose jobs have ended. */
 async function finalizeJobs(
   backend: Stores & { queue: Queue; memories: MemoryStore },
   accepted: readonly IngestJob[],
-  options: { alreadyExpired: AlreadyExpiredIds; complete: Complete | undefined },
-): Promise<boolean> {
+  options: { alreadyExpired: AlreadyExpiredIds; claims: Claims | undefined },
+): Promise<Set<string>> {
   const { postgres, queue } = backend
-  const stored = accepted.map(job => storedOperation(job, options.alreadyExpired))
-  const { clearedOperations, changedRetentions, deliveries, isCompleted } =
-    await postgres.transaction(async tx => {
-      const result = await finalizeStored(tx, stored)
-      const isRest = result.clearedOperations.length + result.changedRetentions.size > 0
-      const isCompleted = options.complete !== undefined && !isRest
-      if (isCompleted) await options.complete?.(tx)
-      return { ...result, isCompleted }
-    })
+  const stored = accepted.map(job => storedOperation(job, options))
+  const { clearedOperations, endedJobs, finalized, deliveries } = await postgres.transaction(tx => {
+    const result = finalizeStored(tx, stored)
+    tx.commit()
+    return result
+  })
   // The messages are committed; the sweep sends their jobs where this process ends before it does.
   await sendDeliveryJobs(postgres, queue, deliveries)
   for (const job of accepted.filter(({ operation }) => clearedOperations.includes(operation))) {
     await backend.memories.discard(job, idsOf(job.memories))
   }
-  if (changedRetentions.size === 0) return isCompleted
+  const ended = new Set(endedJobs)
+  if (finalized === stored.length) return ended
+  const changedRetentions = await findChangedRetentions(postgres.query, stored)
   const changed = []
   for (const job of accepted.filter(({ operation }) => changedRetentions.has(operation))) {
     changed.push(await withRetention(backend, job, changedRetentions.get(job.operation)!))
   }
-  return finalizeJobs(backend, changed, options)
+  return changed.length === 0 ? ended : ended.union(await finalizeJobs(backend, changed, options))
 }
 
 /** The job with its memories under another retention, which the account has set since acceptance. */
@@ -135,7 +133,10 @@ async function findUnstored(memories: MemoryStore, jobs: readonly IngestJob[]) {
   return missing
 }
 
-function storedOperation(job: IngestJob, alreadyExpired: AlreadyExpiredIds): StoredOperation {
+function storedOperation(
+  job: IngestJob,
+  { alreadyExpired, claims }: { alreadyExpired: AlreadyExpiredIds; claims: Claims | undefined },
+): StoredOperation {
   const stored = job.memories.filter(memory => !isAlreadyExpired(alreadyExpired, job, memory))
   const core = job.session === null ? stored : []
   return {
@@ -147,6 +148,7 @@ function storedOperation(job: IngestJob, alreadyExpired: AlreadyExpiredIds): Sto
     rawUnits: core.length,
     rawTokens: core.reduce((sum, { tokens }) => sum + tokens, 0),
     retentionDays: job.retentionDays ?? null,
+    claim: alreadyExpired.has(job.operation) ? undefined : claims?.get(job.operation),
   }
 }
 

@@ -41,6 +41,28 @@ t.test('the first statements of a transaction are one write, the commit another'
   t.same((await postgres.query('select n from one')).rows, [{ n: 2 }])
 })
 
+t.test('a commit that waits for no answer is in the same write', async t => {
+  const insert = (n: number) =>
+    postgres.transaction(({ query, commit }) => {
+      const inserted = query('insert into one values ($1), (1 / $2::int)', [n, n], 'insert-two')
+      commit()
+      return inserted
+    })
+  await insert(7)
+  t.equal(await countWrites(() => insert(8)), 1)
+  await t.rejects(insert(0), { code: '22012' })
+  const { rows } = await postgres.query('select n from one where n in (0, 7, 8) order by n')
+  t.same(rows, [{ n: 0 }, { n: 0 }, { n: 7 }, { n: 8 }])
+  t.equal((await postgres.query('select pg_current_xact_id_if_assigned() as id')).rows[0]!.id, null)
+})
+
+t.test('a transaction whose failed statement was ignored fails', async t => {
+  const work = postgres.transaction(async ({ query }) => {
+    await query('select 1 / 0').catch(() => {})
+  })
+  await t.rejects(work, { code: '22012' })
+})
+
 t.test('the error is that of the statement that failed, whichever is awaited first', async t => {
   const work = postgres.transaction(async ({ query }) => {
     const failed = query('select 1 / 0')

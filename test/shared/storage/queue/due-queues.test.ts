@@ -7,16 +7,18 @@ import { waitUntil } from '#test/support/wait-until.ts'
 
 /** What an idle worker asks of Postgres, and that it misses nothing. */
 
-const asked = { fetches: 0, due: 0, passes: 0 }
+const asked = { fetches: 0, named: 0, due: 0, passes: 0 }
 /** The queues that each look asked for. */
 const lookedAt = new Set<string>()
 const { query } = pg.Client.prototype
 pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
-  const [config, values] = given as [string | { text?: string }, unknown[]?]
+  const [config, values] = given as [string | { text?: string; name?: string }, unknown[]?]
   const text = (typeof config === 'string' ? config : config.text) ?? ''
   // pg-boss has a queue of its own for what it sends by the clock.
-  if (/name = '(?:ingest|clear|webhook|org-tag)'/.test(text) && /skip locked/i.test(text))
+  if (/name = '(?:ingest|clear|webhook|org-tag)'/.test(text) && /skip locked/i.test(text)) {
     asked.fetches++
+    if (typeof config === 'object' && config.name?.startsWith('queue.fetch:')) asked.named++
+  }
   if (/unnest\(\$1::text\[\]\) as asked/.test(text)) {
     asked.due++
     lookedAt.add(String(values?.[0]))
@@ -101,6 +103,27 @@ t.test('a new job is taken', async t => {
   ])
   await waitUntil('it is done', () => done.includes(id))
   t.pass()
+})
+
+t.test('a new job wakes one fetcher, and Postgres plans no fetch again', async t => {
+  // Nothing is looked for by the clock.
+  const quiet = await createTestBackend(t, {
+    queuePace: { lookEveryMs: 3_600_000, passEveryMs: 3_600_000 },
+  })
+  const taken: string[] = []
+  const before = { ...asked }
+  await quiet.queue.work('ingest', async batch => {
+    taken.push(...batch.map(({ id }) => id))
+    return batch.map(({ id }) => ({ id, status: 'done' as const }))
+  })
+  await waitUntil('both have asked once', () => asked.fetches === before.fetches + 2)
+  for (const count of [1, 2, 3]) {
+    const job = { id: mintId(), data: {} as never, priority: 0 }
+    await quiet.queue.send(quiet.postgres, 'ingest', [job])
+    await waitUntil('it is taken', () => taken.length === count)
+    t.equal(asked.fetches, before.fetches + 2 + count)
+  }
+  t.equal(asked.named, before.named + 5)
 })
 
 t.test('jobs that become due are taken by all fetchers, up to the limit of a group', async t => {

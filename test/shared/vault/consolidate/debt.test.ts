@@ -95,6 +95,7 @@ async function diedWhileCommitting() {
               name === 'leases.settle'
                 ? Promise.reject(new Error('killed'))
                 : tx.query(text, values, name),
+            commit() {},
           }),
         ),
     } satisfies Backend['postgres'],

@@ -95,7 +95,8 @@ function beforeStatement(name: string, happens: () => Promise<unknown>): Backend
     postgres: {
       ...postgres,
       query: pausing(postgres.query),
-      transaction: work => postgres.transaction(tx => work({ query: pausing(tx.query) })),
+      transaction: work =>
+        postgres.transaction(tx => work({ query: pausing(tx.query), commit() {} })),
     },
   }
 }

@@ -34,7 +34,7 @@ const watched = (look: (name: string, values: readonly unknown[]) => void): Post
         look(name, values)
         return tx.query(text, values, name === text ? undefined : name)
       }
-      return work({ query })
+      return work({ query, commit() {} })
     }),
 })
 

@@ -1,8 +1,8 @@
 import t from 'tap'
+import type { Backend } from '#shared/backend.ts'
 import { blockOfLines } from '#shared/domain/context-block.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
-import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { finalizeStored } from '#shared/vault/ingest/finalize-stored.postgres.ts'
 import { acceptExchange } from '#shared/vault/ingest/ingest.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
@@ -12,7 +12,7 @@ import { resolveCaller } from '#test/support/insert-memories.ts'
 
 // No worker runs: each batch is finalized by hand.
 const backend = await createTestBackend(t)
-const { postgres, queue } = backend
+const { postgres } = backend
 const key = await buildKey(backend)
 const caller = await resolveCaller(backend, key)
 
@@ -47,18 +47,11 @@ const countJobs = async (jobs: readonly IngestJob[]): Promise<number> => {
   return rows[0]!.n
 }
 
-/** Stores jobs as the worker does: with an end of them in the transaction that finalizes them. */
-const store = (jobs: readonly IngestJob[], after = async (): Promise<void> => {}) =>
-  storeAccepted(backend, jobs, {
+/** Stores jobs as the worker does: they end in the transaction that finalizes them. */
+const store = (jobs: readonly IngestJob[], stores = backend, claim = 0) =>
+  storeAccepted(stores, jobs, {
     again: false,
-    async complete(tx: Transaction) {
-      await queue.complete(
-        tx,
-        'ingest',
-        jobs.map(({ operation }) => ({ id: operation, claim: 0 })),
-      )
-      await after()
-    },
+    claims: new Map(jobs.map(({ operation }) => [operation, claim])),
   })
 
 const statesOf = async (jobs: readonly IngestJob[]): Promise<string[]> => {
@@ -103,23 +96,38 @@ const measureScans = (jobs: readonly IngestJob[]) =>
 
 t.test('jobs end in the transaction that finalizes their operations', async t => {
   const jobs = [await acceptOne(), await acceptOne()]
-  await t.rejects(
-    store(jobs, () => Promise.reject(new Error('the process ends here'))),
-    { message: 'the process ends here' },
-  )
+  const dying: Backend = {
+    ...backend,
+    postgres: {
+      ...postgres,
+      transaction: work =>
+        postgres.transaction(async ({ query }) => {
+          await work({ query, commit() {} })
+          throw new Error('the process ends here')
+        }),
+    },
+  }
+  await t.rejects(store(jobs, dying), { message: 'the process ends here' })
   t.equal(await countJobs(jobs), 2, 'both wait for the next try')
   t.same(await statesOf(jobs), ['accepted', 'accepted'])
 
-  t.equal(await store(jobs), true)
+  t.same(await store(jobs), new Set(jobs.map(({ operation }) => operation)))
   t.equal(await countJobs(jobs), 0)
   t.same(await statesOf(jobs), ['done', 'done'])
 })
 
-t.test('jobs that leave something to do after it do not end in it', async t => {
+t.test('a job that leaves something to do, or is another worker’s, does not end in it', async t => {
   const expired = await acceptOne(Date.now() - 1_000)
-  t.equal(await store([expired]), false, 'its tombstone is still to be reduced')
+  const whole = await acceptOne()
+  const ended = await store([expired, whole])
+  t.same(ended, new Set([whole.operation]), 'a tombstone is still to be reduced')
   t.equal(await countJobs([expired]), 1)
   t.same(await statesOf([expired]), ['done'])
+
+  const taken = await acceptOne()
+  t.same(await store([taken], backend, 1), new Set())
+  t.equal(await countJobs([taken]), 1)
+  t.same(await statesOf([taken]), ['done'])
 })
 
 t.test('a batch is finalized by its ids, however many operations wait', async t => {
