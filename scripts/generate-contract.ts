@@ -2,12 +2,13 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { parseOptions } from '#scripts/command-line.ts'
 import { buildDocument, type SpecificationPage } from '#scripts/contract/build-document.ts'
+import { generateMethods } from '#scripts/contract/client-methods.ts'
 import { generateShapes, generateTypes } from '#scripts/contract/generate-types.ts'
 
 const usage = `Usage: npm run contract -- [options]
 
 Generates the contract from its Markdown tables: writes schemas.json, types.ts and shapes.ts
-into the folder "generated".
+into the folder "generated", and the methods of the client beside it.
 
   --check           writes nothing; exits 1 when the generated files are stale
   --folder <path>   the folder of the tables (default: api/contract)
@@ -21,6 +22,7 @@ export async function generateContract(folder: string): Promise<Map<string, stri
     ['schemas.json', `${JSON.stringify(document)}\n`],
     ['types.ts', await generateTypes(document)],
     ['shapes.ts', generateShapes(document)],
+    ['../../client/generated/operations.ts', generateMethods(document)],
   ])
 }
 

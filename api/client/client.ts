@@ -48,6 +48,8 @@ type ErrorAnswer = Partial<Pick<ErrorBody, 'hint' | 'errors'>> & {
 /** The service answered with an error. */
 export class VaultError extends Error {
   readonly status: number
+  /** What the service says is wrong; `message` has the route, the status and the hint too. */
+  readonly detail: string
   readonly hint: string | undefined
   /** Of a file of which no line can be stored: the first faulty lines. */
   readonly errors: ErrorBody['errors']
@@ -66,7 +68,8 @@ export class VaultError extends Error {
     headers: Headers = new Headers(),
   ) {
     const message = typeof error === 'object' ? error?.message : error
-    super(`${route}: ${status} ${message ?? ''}`.trim())
+    super([`${route}: ${status} ${message ?? ''}`.trim(), hint].filter(Boolean).join('. '))
+    this.detail = message ?? ''
     this.name = 'VaultError'
     this.status = status
     this.hint = hint
@@ -128,18 +131,19 @@ export function vaultClient(
       return `/${encodeURIComponent(String(params[name]))}`
     })
     const search = new URLSearchParams(toTextFields(query)).toString()
-    const lines = typeof body === 'string'
+    const isForm = typeof FormData !== 'undefined' && body instanceof FormData
+    const isSent = typeof body === 'string' || isForm
     const response = await sendRequest(`${base}${target}${search && `?${search}`}`, {
       method,
       headers: {
         authorization: `Bearer ${key}`,
         ...(user !== undefined && { 'x-memory-user': toHeaderBytes(user) }),
-        ...(body !== undefined && {
-          'content-type': lines ? 'application/x-ndjson' : 'application/json',
-        }),
+        // `fetch` names the boundary of a form.
+        ...(body !== undefined &&
+          !isForm && { 'content-type': isSent ? 'application/x-ndjson' : 'application/json' }),
         ...mapValues(toTextFields(headers), toHeaderBytes),
       },
-      ...(body !== undefined && { body: lines ? body : JSON.stringify(body) }),
+      ...(body !== undefined && { body: isSent ? (body as BodyInit) : JSON.stringify(body) }),
       ...(signal && { signal }),
     })
     if (response.status < 300) return response

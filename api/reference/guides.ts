@@ -37,6 +37,12 @@ export const guides: readonly Guide[] = [
     about: 'the image, compose, Kubernetes',
   },
   {
+    name: 'typescript',
+    title: 'TypeScript',
+    file: 'api/client/README.md',
+    about: 'the client for TypeScript',
+  },
+  {
     name: 'python',
     title: 'Python',
     file: 'api/client/python/README.md',

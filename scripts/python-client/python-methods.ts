@@ -1,5 +1,12 @@
 import { contractDocument, type Endpoint, type Reference } from '#api/contract/document.ts'
 import {
+  bodyKind,
+  clientDefaults,
+  headerField,
+  isWrite,
+  ownHeaders,
+} from '#scripts/contract/client-methods.ts'
+import {
   docText,
   layOut,
   pythonName,
@@ -59,15 +66,23 @@ function generateMethod(endpoint: Endpoint): string[] {
   const streams = Object.values(endpoint.answers).some(({ lines }) => lines)
   const takesKey = takesIdempotencyKey(endpoint)
   const isOpen = isOpenBody(endpoint)
+  const defaults = clientDefaults[operation] ?? {}
+  const required = named.filter(({ isRequired, field }) => isRequired && !(field in defaults))
+  // What is left to say where the client has the other values: given by position too.
+  const first = operation in clientDefaults ? required.splice(0, 1) : []
   const keywords = [
-    ...named.filter(({ isRequired }) => isRequired),
-    ...named.filter(({ isRequired }) => !isRequired),
-  ].map(generateParameter)
+    ...required.map(generateParameter),
+    ...named
+      .filter(({ field }) => field in defaults)
+      .map(({ name, field, type }) => `${name}: ${type} = ${JSON.stringify(defaults[field])}`),
+    ...named.filter(({ isRequired }) => !isRequired).map(generateParameter),
+  ]
   if (takesKey) keywords.push('idempotency_key: Optional[str] = None')
   const signature = [
     'self',
     ...path.map(({ name, type }) => `${name}: ${type}`),
     ...(body?.lines ? ['lines: LinesInput'] : []),
+    ...first.map(generateParameter),
     ...(keywords.length > 0 ? ['*', ...keywords] : []),
     ...(isOpen ? ['**fields: Any'] : []),
   ]
@@ -183,15 +198,6 @@ ${entries.join('\n')}
 `
 }
 
-function bodyKind({ lines, media }: NonNullable<Endpoint['body']>): string {
-  if (lines) return 'lines'
-  return media.includes('multipart/form-data') ? 'form' : 'json'
-}
-
-/** Everything but `GET` and the questions to a vault that are asked by `POST`. */
-const isWrite = ({ method, needs, answers }: Endpoint): boolean =>
-  method !== 'GET' && !(needs.join() === 'read' && !answers['202'])
-
 const definition = ({ $ref }: Reference): Schema => $defs[$ref.split('/').at(-1)!]!
 
 const takesIdempotencyKey = ({ headers }: Endpoint): boolean =>
@@ -215,18 +221,6 @@ type Parameter = {
   takesNull: boolean
   notes: string
 }
-
-/** Headers under the name that their field has in a body or a query. */
-const headerArguments: Record<string, string> = {
-  'x-session-id': 'session_id',
-  'x-embedding-model': 'embeddings',
-  'x-memory-context-limit': 'context_limit',
-  'x-memory-density': 'density',
-  'x-memory-as-of': 'as_of',
-}
-
-/** The client sends these itself. */
-const ownHeaders = new Set(['x-memory-key', 'x-memory-user', 'idempotency-key'])
 
 /**
  * The arguments of an endpoint's method: those of its path, then of its body, its query and its headers. A field
@@ -254,7 +248,7 @@ function fieldsOf(reference: Reference | undefined, place: ParameterPlace): Para
     .map(([field, schema]) => {
       const described = isText ? listed(schema) : schema
       return {
-        name: (isHeader && headerArguments[field]) || pythonName(field.replace(/^x-/, '')),
+        name: pythonName(isHeader ? headerField(field) : field),
         field: isHeader ? headerCase(field) : field,
         place,
         type: field === 'file' ? 'FileInput' : argumentType(described, isText),

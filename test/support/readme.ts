@@ -6,6 +6,7 @@ export type Page = { file: string; text: string }
 export const pages: readonly Page[] = [
   'README.md',
   'api/README.md',
+  'api/client/README.md',
   'workers/README.md',
   'shared/README.md',
   'scripts/README.md',

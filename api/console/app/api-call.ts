@@ -89,8 +89,7 @@ export class UserError extends Error {}
 
 export function toFault(error: unknown): Fault {
   if (error instanceof VaultError) {
-    const message = error.message.replace(/^[A-Z]* ?\/\S*: \d+ ?/, '')
-    return { message: message || `The service answered ${error.status}`, hint: error.hint }
+    return { message: error.detail || `The service answered ${error.status}`, hint: error.hint }
   }
   if (error instanceof UserError) return { message: error.message, hint: undefined }
   return {

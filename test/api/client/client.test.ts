@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
-import type * as Client from '#api/client/client.ts'
+import type * as Client from '#api/client/vault.ts'
 import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { findOldNode, installPackage } from '#test/support/installed-package.ts'
@@ -16,8 +18,10 @@ const { base } = await startTestApi(t, backend)
 const folder = t.testdir({ node_modules: {} })
 const manifest = await installPackage('api/client', join(folder, 'node_modules'))
 // As a person who installs the package gets it: JavaScript.
-const built = join(folder, 'node_modules', manifest.name, 'dist/client/client.js')
-const { vaultClient, VaultError } = (await import(pathToFileURL(built).href)) as typeof Client
+const built = join(folder, 'node_modules', manifest.name, 'dist/client/vault.js')
+const { createVault, vaultClient, VaultError } = (await import(
+  pathToFileURL(built).href
+)) as typeof Client
 const vault = vaultClient(`${base}/`, key)
 
 t.test('every part of a request arrives, and the answer comes back typed', async t => {
@@ -75,6 +79,68 @@ t.test('a refusal is an error with its status and hint', async t => {
   await t.rejects(stranger.lines('GET /v1/memory/export').next(), VaultError)
 })
 
+t.test('every endpoint is a method, whose fields go where the contract has them', async t => {
+  const vault = createVault(base, key)
+  const messages = [{ role: 'user' as const, content: 'The kayak is yellow.' }]
+  const told = await vault.ingest({ messages, session_id: 'boats', wait: true })
+  t.equal((await vault.readOperation({ id: told.operation_id })).state, 'done')
+  t.match((await vault.search({ query: 'kayak', session_id: 'boats' })).memories, [
+    { content: messages[0]!.content },
+  ])
+  const ada = vault.forUser('ada of the methods')
+  await ada.upload({ lines: [{ content: 'Ada likes rain.' }], session_id: 'weather' })
+  t.match((await ada.listSessions()).items, [{ session_id: 'weather' }])
+  const contents: string[] = []
+  for await (const { content } of ada.exportVault()) contents.push(content)
+  t.same(contents, ['Ada likes rain.'])
+  const refused = vault.search({ query: '' })
+  const error = await refused.catch((error: unknown) => error)
+  t.match(error, { status: 400, message: /POST \/v1\/memory\/search: 400 .+/ })
+})
+
+t.test('what may work later and does nothing twice is sent again, under the same key', async t => {
+  const seen: (string | undefined)[] = []
+  const statuses = [503, 429, 0, 409, 202]
+  const server = createServer((request, response) => {
+    seen.push(request.headers['idempotency-key'] as string | undefined)
+    const status = statuses[seen.length - 1]!
+    if (status === 0) return void request.socket.destroy()
+    response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '0' })
+    response.end(JSON.stringify(status === 202 ? { accepted: true } : { error: 'later' }))
+  })
+  await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const flaky = createVault(`http://127.0.0.1:${port}`, 'mk_x')
+  t.match(await flaky.ingest({ messages: [] }), { accepted: true })
+  t.equal(seen.length, 5)
+  t.ok(seen[0])
+  t.equal(new Set(seen).size, 1, 'one key')
+  statuses.push(502)
+  await t.rejects(
+    flaky.embed({ model: 'm', input: 'x' }),
+    /502/,
+    'what has no key is not sent twice',
+  )
+  statuses.push(409)
+  await t.rejects(flaky.ingest({ messages: [] }, { idempotencyKey: 'mine' }), /409/)
+  t.equal(seen.at(-1), 'mine')
+})
+
+t.test('a call ends with its signal, and after its time', async t => {
+  const server = createServer(() => {})
+  await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const impatient = createVault(address, 'mk_x', { timeout: 0.01, retries: 0 })
+  await t.rejects(impatient.stats(), { name: 'TimeoutError' })
+  const signal = AbortSignal.abort(new Error('enough'))
+  await t.rejects(createVault(address, 'mk_x').stats({}, { signal }), { message: 'enough' })
+})
+
 t.test('the package has no dependencies, and runs on an older Node', async t => {
   t.equal(manifest.dependencies, undefined)
   t.equal(manifest.engines.node, '>=18')
@@ -83,9 +149,9 @@ t.test('the package has no dependencies, and runs on an older Node', async t => 
   mkdirSync(join(folder, 'program'))
   writeFileSync(
     join(folder, 'program/index.mjs'),
-    `import { vaultClient } from 'memory-vault-client'
-     const vault = vaultClient(process.env.BASE_URL, process.env.MEMORY_KEY)
-     const { memories } = await vault.call('GET /v1/memory/stats')
+    `import { createVault } from 'memory-vault-client'
+     const vault = createVault(process.env.BASE_URL, process.env.MEMORY_KEY)
+     const { memories } = await vault.stats()
      const lines = []
      for await (const { content } of vault.lines('GET /v1/memory/export')) lines.push(content)
      console.log(memories, lines.join('|'))`,
@@ -95,7 +161,7 @@ t.test('the package has no dependencies, and runs on an older Node', async t => 
     ['-u', 'NODE_OPTIONS', node, join(folder, 'program/index.mjs')],
     { env: { PATH: process.env.PATH, BASE_URL: base, MEMORY_KEY: key } },
   )
-  t.match(stdout, /^2 .*a line/)
+  t.match(stdout, /^3 .*a line/)
 })
 
 t.test('a header is sent as UTF-8, whatever it is written in', async t => {

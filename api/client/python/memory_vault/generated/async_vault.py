@@ -693,9 +693,9 @@ class AsyncVault(AsyncVaultBase):
 
     async def search(
         self,
-        *,
         query: str,
-        limit: int,
+        *,
+        limit: int = 10,
         tiers: Optional[Sequence[types.Tier]] = None,
         importance: Optional[types.Importance] = None,
         min_relevance: Optional[float] = None,
