@@ -22,7 +22,7 @@ const keyLengthMax = 256
  *
  * @throws Refusal `invalid` when it is longer than 256 characters.
  */
-export function readIdempotencyKey(ctx: Context): string | undefined {
+export function readIdempotencyKey(ctx: Pick<Context, 'get'>): string | undefined {
   const key = ctx.get('idempotency-key')
   if (key.length > keyLengthMax)
     throw new Refusal('invalid', `Idempotency-Key must have at most ${keyLengthMax} characters`)

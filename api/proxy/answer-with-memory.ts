@@ -1,11 +1,8 @@
 import type { Context } from 'koa'
-import { isAnyAllowed } from '#api/proxy/switches.ts'
-import { readProxyCall, type ProxyCall, type ProxyEndpoint } from '#api/proxy/proxy-call.ts'
-import {
-  authenticateProxyCaller,
-  isKeyUnverified,
-  type ProxyCaller,
-} from '#api/proxy/credentials.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { saveCallTrace } from '#api/proxy/call-trace.ts'
+import { readContextError } from '#api/proxy/context-error.ts'
+import { authenticateProxyCaller } from '#api/proxy/credentials.ts'
 import { createDecodingParser } from '#api/proxy/decoding-parser.ts'
 import {
   closeExchange,
@@ -14,84 +11,76 @@ import {
   toReplyOutcome,
   type ReplyOutcome,
 } from '#api/proxy/exchange.ts'
-import {
-  createRequestTimer,
-  noteCoreSession,
-  setCacheHeaders,
-  setMemoryHeaders,
-  setRecallHeaders,
-  type RequestTimer,
-} from '#api/proxy/response-headers.ts'
-import { replayStoredResponse, ResponseCopy } from '#api/proxy/idempotency.ts'
-import { saveCallTrace } from '#api/proxy/call-trace.ts'
-import { readContextError } from '#api/proxy/context-error.ts'
-import { recallForCall, dropBlocks } from '#api/proxy/recall-for-call.ts'
-import type { RecallResult } from '#api/proxy/recall-result.ts'
-import { clientAbortController, endRelayedResponse, relay } from '#api/proxy/relay.ts'
-import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { requireNothingExpired } from '#shared/access/caller.ts'
-import type { OpenExchange } from '#shared/vault/ingest/open-exchanges.ts'
+import { ResponseCopy, type StoredResponse } from '#api/proxy/idempotency.ts'
+import { readProxyCall, type ProxyCall, type ProxyEndpoint } from '#api/proxy/proxy-call.ts'
+import { dropBlocks, recallForCall, type RecallResult } from '#api/proxy/recall.ts'
+import { ClientAnswer } from '#api/proxy/relay.ts'
+import { isAnyAllowed } from '#api/proxy/switches.ts'
+import { requireNothingExpired, type Caller } from '#shared/access/caller.ts'
+import { answerNotKept } from '#shared/core/refusals.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
-import { releaseBody } from '#api/edge/body-budget.ts'
+import type { OpenExchange } from '#shared/vault/ingest/open-exchanges.ts'
 
 /**
- * Calls a model with memory around it, in six steps: authorize, read, recall, forward, relay, record.
+ * Calls a model with memory around it, in six steps: authorize, read, recall, forward, relay, record. The first two
+ * read the HTTP request; the others get what was read.
  *
- * What the user says is written to Postgres while the provider is called and before the client gets anything of
- * the answer; it is stored whatever comes of that. The answer is stored with it before the response to the client
- * ends. A failure of memory never fails a call: only Postgres, which authenticates the caller, must be reachable.
+ * What the user says is written to Postgres while the provider is called and before the client gets anything of the
+ * answer; it is stored whatever comes of that. The answer is stored with it before the response to the client ends. A
+ * failure of memory never fails a call: only Postgres, which authenticates the caller, must be reachable.
  */
 export async function answerWithMemory(
   ctx: Context,
   backend: ApiBackend,
   endpoint: ProxyEndpoint,
 ): Promise<void> {
-  const timer = createRequestTimer()
+  const answer = new ClientAnswer(ctx)
+  const { facts } = answer
   try {
-    const caller = await authorize(ctx, backend)
-    const call = await readProxyCall(ctx, backend, caller, endpoint)
-    if (call.idempotentCall.storedResponse !== undefined) return replay(ctx, call)
+    const authorized = await authenticateProxyCaller(ctx, backend)
+    facts.keyRow = authorized.caller.keyRow
+    facts.isKeyUnverified = authorized.isUnverified
+    const call = await readProxyCall(ctx, backend, authorized, endpoint, facts)
+    const { storedResponse } = call.idempotentCall
+    if (storedResponse !== undefined) return replay(answer, call.caller, storedResponse)
 
-    const clientAbort = clientAbortController(ctx)
-    const run = { ctx, backend, endpoint, call, timer, clientAbort }
+    const run = { backend, endpoint, call, answer }
     const memory = await recall(run)
     const forwarded = forward(run, memory)
     const exchange = await requireOpen(run, memory, forwarded)
-    releaseTexts(ctx, call, exchange)
+    releaseTexts(call, exchange)
     const result = await forwarded
-      .then(answer => relayAnswer(run, answer))
+      .then(upstream => relayAnswer(run, upstream))
       .catch((error: unknown) => toFailedResult(run, error))
     await record(run, memory, exchange, result)
     await call.unread?.discard()
     if ('error' in result) throw result.error
-    endRelayedResponse(ctx)
+    answer.end()
   } finally {
-    timer.setTimingHeaders(ctx)
+    answer.writeHead()
   }
 }
 
 /** What the steps after `read` share. */
 type CallRun = {
-  ctx: Context
   backend: ApiBackend
   endpoint: ProxyEndpoint
   call: ProxyCall
-  timer: RequestTimer
-  /** Aborts when the client closes the connection before its response has ended. */
-  clientAbort: AbortController
+  answer: ClientAnswer
 }
 
-async function authorize(ctx: Context, backend: ApiBackend): Promise<ProxyCaller> {
-  const authenticated = await authenticateProxyCaller(ctx, backend)
-  setMemoryHeaders(ctx, authenticated.caller)
-  if (isKeyUnverified(ctx)) ctx.set('X-Memory-Status', 'degraded')
-  return authenticated
-}
-
-/** @throws Refusal while expired memories wait for removal: the stored response may repeat them. */
-function replay(ctx: Context, { caller, idempotentCall }: ProxyCall): void {
+/**
+ * Replays the response of the first request.
+ *
+ * @throws Refusal `unavailable` while expired memories wait for removal: the response may repeat them; `conflict` when
+ *   it was a stream or too long to store.
+ */
+function replay(answer: ClientAnswer, caller: Caller, stored: StoredResponse): void {
   requireNothingExpired(caller)
-  replayStoredResponse(ctx, idempotentCall.storedResponse!)
+  if (stored) return answer.replay(stored)
+  throw answerNotKept(
+    'Streams and answers over 1 MiB are not kept; send a new key to ask the model again',
+  )
 }
 
 /** What a call got from memory, and the exchange that is being opened; undefined when nothing may be stored. */
@@ -99,21 +88,23 @@ type CallMemory = {
   recalled: RecallResult
   opening: Promise<OpenExchange> | undefined
   /** Resolves when the trace of the last request is stored; never rejects. */
-  traced?: Promise<void>
+  traced?: Promise<void> | undefined
 }
 
 /** Recalls, and begins to write down what the user says. */
-async function recall({ ctx, backend, call }: CallRun): Promise<CallMemory> {
+async function recall({ backend, call, answer: { facts } }: CallRun): Promise<CallMemory> {
   const opening = openExchange(backend, call)
   // Its error is that of `requireOpen`.
   opening?.catch(() => {})
-  const recalled = await recallForCall(backend, call).catch(async (error: unknown) => {
-    await finishIdempotentCall(backend, call, 'nothing')
-    throw error
-  })
-  setRecallHeaders(ctx, isKeyUnverified(ctx) ? { ...recalled, status: 'degraded' } : recalled)
-  const { conversation, session } = call.memoryUse
-  if (conversation !== session) noteCoreSession(ctx)
+  const { caller, request, memoryUse } = call
+  const recalled = await recallForCall(backend, caller, request, memoryUse).catch(
+    async (error: unknown) => {
+      await finishIdempotentCall(backend, call, 'nothing')
+      throw error
+    },
+  )
+  facts.recall = recalled
+  facts.isCoreSession = memoryUse.conversation !== memoryUse.session
   return { recalled, opening }
 }
 
@@ -123,7 +114,7 @@ async function recall({ ctx, backend, call }: CallRun): Promise<CallMemory> {
  * @throws Refusal `unavailable` when Postgres is unreachable; the Idempotency-Key is then free again.
  */
 async function requireOpen(
-  { backend, call, clientAbort }: CallRun,
+  { backend, call, answer }: CallRun,
   { opening }: CallMemory,
   forwarded: Promise<UpstreamResponse>,
 ): Promise<OpenExchange | undefined> {
@@ -133,7 +124,7 @@ async function requireOpen(
   try {
     return await opening
   } catch (error) {
-    clientAbort.abort()
+    answer.abort()
     void answered.then(body => body?.destroy())
     await finishIdempotentCall(backend, call, 'nothing')
     throw error
@@ -141,29 +132,29 @@ async function requireOpen(
 }
 
 /**
- * Sends the request, with its context block, to the provider; once more without the block when the
- * provider finds the prompt too long. Resolves with the response's head.
+ * Sends the request, with its context block, to the provider; once more without the block when the provider finds the
+ * prompt too long. Resolves with the response's head.
  */
 async function forward(run: CallRun, memory: CallMemory): Promise<UpstreamResponse> {
   const first = await postToProvider(run, memory)
   if (memory.recalled.context === null && memory.recalled.earlier.length === 0) return first
   const { isContextTooLong, answer } = await readContextError(first)
   if (!isContextTooLong) return answer
-  memory.recalled = dropBlocks(run.backend, run.call, memory.recalled)
-  setRecallHeaders(run.ctx, memory.recalled)
+  const { caller, request, memoryUse } = run.call
+  memory.recalled = dropBlocks(run.backend, caller, request, memoryUse, memory.recalled)
+  run.answer.facts.recall = memory.recalled
   return postToProvider(run, memory)
 }
 
 async function postToProvider(run: CallRun, memory: CallMemory): Promise<UpstreamResponse> {
-  const { ctx, backend, call, timer, clientAbort } = run
+  const { backend, call, answer } = run
   const { context, blockIndex, earlier, lost } = memory.recalled
   const { request, unread, model, target, memoryUse } = call
-  const renamed = request.model !== undefined && request.model !== model.name
-  const name = renamed ? model.name : undefined
+  const name = request.model === undefined || request.model === model.name ? undefined : model.name
   const change = { model: name, context: context ?? undefined, blockIndex, earlier }
   // Of a call that may not read memory nothing is looked up: what the request before it had is not known.
   if (memoryUse.retrieves || request.isFirst || memoryUse.aside === 'apart') {
-    setCacheHeaders(ctx, lost === undefined, request.reusableBytes(change, lost))
+    answer.facts.cache = { isSafe: lost === undefined, bytes: request.reusableBytes(change, lost) }
   }
   const body = unread ? unread.body(name) : request.serialize(change)
   if (Buffer.isBuffer(body)) {
@@ -173,35 +164,31 @@ async function postToProvider(run: CallRun, memory: CallMemory): Promise<Upstrea
   const headers =
     length === undefined ? target.headers : { ...target.headers, 'content-length': String(length) }
   const { provider } = model
-  const answer = await timer.timeProvider(
-    backend.upstream.send({ ...target, headers, provider, body, signal: clientAbort.signal }),
+  return answer.timeProvider(
+    backend.upstream.send({ ...target, headers, provider, body, signal: answer.signal }),
   )
-  timer.setTimingHeaders(ctx)
-  return answer
 }
 
 /** How a call ended: what is stored of the reply, and what is kept for the Idempotency-Key. */
 type CallResult = {
   reply: ReplyOutcome
-  toStore: ResponseToStore
+  toStore: StoredResponse | 'nothing'
   /** Why there is no response; thrown after the call is recorded. */
   error?: unknown
 }
 
-type ResponseToStore = Parameters<ProxyCall['idempotentCall']['finish']>[0]
-
 /** Relays the answer to the client, all but the end of the response, and parses the reply from it. */
 async function relayAnswer(
-  { ctx, backend, endpoint, call }: CallRun,
-  answer: UpstreamResponse,
+  { backend, endpoint, call, answer }: CallRun,
+  upstream: UpstreamResponse,
 ): Promise<CallResult> {
-  const { status, headers } = answer
+  const { status, headers } = upstream
   const contentType = String(headers['content-type'] ?? '')
   const replyParser = createDecodingParser(
     endpoint.dialect.createReplyParser({ status, contentType }),
     String(headers['content-encoding'] ?? ''),
   )
-  const copy = call.idempotentCall.shouldStore ? new ResponseCopy(answer) : undefined
+  const copy = call.idempotentCall.shouldStore ? new ResponseCopy(upstream) : undefined
   const onBytes = (bytes: Buffer): void => {
     replyParser.feed(bytes)
     copy?.append(bytes)
@@ -212,17 +199,16 @@ async function relayAnswer(
   // The rest of a body is read, and a trace kept, before the response ends.
   const isOpen = call.unread !== undefined || retrieves
   const end = storesFirst ? 'held' : isOpen ? 'open' : 'ended'
-  const relayed = await relay(ctx, answer, { onBytes, clientTimeoutMs, end })
-  const reply = toReplyOutcome(call.memoryUse, answer, await replyParser.end(), relayed)
+  const relayed = await answer.relay(upstream, { onBytes, clientTimeoutMs, end })
+  const reply = toReplyOutcome(call.memoryUse, upstream, await replyParser.end(), relayed)
   const isReplayable = relayed === 'complete' && status < 300
   return { reply, toStore: copy && isReplayable ? copy.toStoredResponse() : 'nothing' }
 }
 
-/** An error after the client has closed the connection has no receiver: it ends as status 499. */
-function toFailedResult({ ctx, clientAbort }: CallRun, error: unknown): CallResult {
-  if (!clientAbort.signal.aborted) return { reply: noReply, toStore: 'nothing', error }
-  ctx.respond = false
-  ctx.status = 499
+/** An error after the client has closed the connection has no receiver. */
+function toFailedResult({ answer }: CallRun, error: unknown): CallResult {
+  if (!answer.signal.aborted) return { reply: noReply, toStore: 'nothing', error }
+  answer.abandon()
   return { reply: noReply, toStore: 'nothing' }
 }
 
@@ -242,21 +228,14 @@ async function record(
 const finishIdempotentCall = (
   backend: ApiBackend,
   { idempotentCall }: ProxyCall,
-  toStore: ResponseToStore,
+  toStore: StoredResponse | 'nothing',
 ): Promise<void> =>
   idempotentCall.finish(toStore).catch((error: unknown) => {
     backend.log.warn({ err: error }, 'proxy.answer-not-kept')
   })
 
 /** While the provider works only the bytes of a large request are held, and what is stored of it. */
-function releaseTexts(
-  ctx: Context,
-  { request }: ProxyCall,
-  exchange: OpenExchange | undefined,
-): void {
-  request.forgetTexts()
-  releaseBody(
-    ctx,
-    exchange?.userTurns.reduce((sum, { text }) => sum + text.length, 0),
-  )
+function releaseTexts(call: ProxyCall, exchange: OpenExchange | undefined): void {
+  call.request.forgetTexts()
+  call.releaseBody(exchange?.userTurns.reduce((sum, { text }) => sum + text.length, 0))
 }

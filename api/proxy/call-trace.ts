@@ -1,10 +1,9 @@
 import { hash, webcrypto } from 'node:crypto'
-import type { Context } from 'koa'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import type { RequestChange } from '#api/proxy/dialects/dialect.ts'
 import type { ProxyCall, ProxyEndpoint } from '#api/proxy/proxy-call.ts'
-import type { RecallResult } from '#api/proxy/recall-result.ts'
-import { setTraceHeader } from '#api/proxy/response-headers.ts'
+import type { RecallResult } from '#api/proxy/recall.ts'
+import type { AnswerFacts } from '#api/proxy/response-headers.ts'
 import { countMarks } from '#shared/domain/turn/text.ts'
 import { prefixedName } from '#shared/models/resolve-model.ts'
 import { matchReasons } from '#shared/search/ranking/signals.ts'
@@ -16,7 +15,7 @@ import type { PreparedContext } from '#shared/vault/read/prepare/prepare.ts'
 type SentRequest = { body: Buffer; change: RequestChange }
 
 type TracedRun = {
-  ctx: Context
+  answer: { facts: AnswerFacts }
   backend: Pick<ApiBackend, 'recalledTurns' | 'log'>
   endpoint: Pick<ProxyEndpoint, 'dialect'>
   call: ProxyCall
@@ -33,7 +32,7 @@ const isTraced = ({ caller, memoryUse: { retrieves, turnId } }: ProxyCall): bool
  * @returns a promise that resolves when it is stored; it never rejects
  */
 export async function saveCallTrace(
-  { ctx, backend: { recalledTurns, log }, endpoint: { dialect }, call }: TracedRun,
+  { answer, backend: { recalledTurns, log }, endpoint: { dialect }, call }: TracedRun,
   recalled: RecallResult,
   sent: SentRequest,
 ): Promise<void> {
@@ -43,7 +42,7 @@ export async function saveCallTrace(
   const leftOut = countMarks(request.leftOut)
   const { operation } = idempotentCall
   const { vault, epoch } = caller.scope
-  setTraceHeader(ctx, operation)
+  answer.facts.trace = operation
   const build = async (): Promise<NewCallTrace> => ({
     id: operation,
     vault,

@@ -10,47 +10,43 @@ const contextErrorPattern =
   /context[_ ]?(?:length|window|size)|maximum context|prompt is too long|input (?:is )?too long|too many (?:input )?tokens|input token count|exceeds? the (?:maximum|available|model)|(?:reduce|shorten) the length|request_too_large/i
 
 /**
- * Whether an answer refuses its prompt as too long; and the answer, unread. Only a refusal's first
- * 64 KB are read. One that breaks off is returned as far as it came, and then breaks off.
+ * Whether an answer refuses its prompt as too long; and the answer, unread. Only a refusal's first 64 KB are read. One
+ * that breaks off is returned as far as it came, and then breaks off.
  */
 export async function readContextError(
   answer: UpstreamResponse,
 ): Promise<{ isContextTooLong: boolean; answer: UpstreamResponse }> {
-  const { status, headers } = answer
+  const { status, headers, body } = answer
   if (status !== 400 && status !== 413 && status !== 422) return { isContextTooLong: false, answer }
   const chunks: Buffer[] = []
   let bytes = 0
-  const reader = answer.body[Symbol.asyncIterator]() as AsyncIterator<Buffer>
-  while (bytes <= errorBytesMax) {
-    const next = await reader.next().catch((error: unknown) => ({ error }))
-    if ('error' in next) {
-      const body = Readable.from(interrupted(chunks, next.error))
-      return { isContextTooLong: false, answer: { ...answer, body } }
+  let end: { error?: unknown } | undefined
+  const rest = body[Symbol.asyncIterator]() as AsyncGenerator<Buffer>
+  while (!end && bytes <= errorBytesMax) {
+    try {
+      const { done, value } = await rest.next()
+      if (done) end = {}
+      else {
+        chunks.push(value)
+        bytes += value.length
+      }
+    } catch (error) {
+      end = { error }
     }
-    const { done, value } = next
-    if (done) {
-      const body = Buffer.concat(chunks)
-      const text = decode(body, String(headers['content-encoding'] ?? ''))
-      const unread = { ...answer, body: Readable.from([body]) }
-      return { isContextTooLong: contextErrorPattern.test(text), answer: unread }
-    }
-    chunks.push(value)
-    bytes += value.length
   }
+  async function* unread(): AsyncGenerator<Buffer> {
+    yield* chunks
+    if (!end) yield* rest
+    else if ('error' in end) throw end.error
+  }
+  const isWhole = end !== undefined && !('error' in end)
+  const text = isWhole
+    ? decode(Buffer.concat(chunks), String(headers['content-encoding'] ?? ''))
+    : ''
   return {
-    isContextTooLong: false,
-    answer: { ...answer, body: Readable.from(rest(chunks, reader)) },
+    isContextTooLong: contextErrorPattern.test(text),
+    answer: { ...answer, body: Readable.from(unread()) },
   }
-}
-
-function* interrupted(chunks: readonly Buffer[], error: unknown) {
-  yield* chunks
-  throw error
-}
-
-async function* rest(chunks: readonly Buffer[], reader: AsyncIterator<Buffer>) {
-  yield* chunks
-  for (let next = await reader.next(); !next.done; next = await reader.next()) yield next.value
 }
 
 const decoders: Record<string, (body: Buffer, options: { maxOutputLength: number }) => Buffer> = {

@@ -1,98 +1,99 @@
-import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import {
   afterPurge,
   authenticateCaller,
-  parseBearer,
-  readMemoryKey,
   namesUser,
   openUser,
+  parseBearer,
+  readMemoryKey,
   readUserHeader,
   type MemoryKeyBackend,
 } from '#api/edge/memory-key-auth.ts'
-import { setMemoryHeaders } from '#api/proxy/response-headers.ts'
+import { callerOf, limitSubjectOf, type Caller } from '#shared/access/caller.ts'
+import { containsKey, hashKey, looksLikeKey, type KeyMode } from '#shared/access/key.ts'
 import { parseExternalId } from '#shared/access/user-keys.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
-import { callerOf, limitSubjectOf, type Caller } from '#shared/access/caller.ts'
-import { containsKey, hashKey, looksLikeKey, type KeyMode } from '#shared/access/key.ts'
 import { requireKeyForm } from '#shared/models/resolve-model.ts'
 
 /** The caller of a model call. */
 export type ProxyCaller = {
   /** As the key was within the last second: enough for a call without memory. */
   caller: Caller
+  /** Postgres is out of reach, and the key was admitted by a look-up of the last minute. */
+  isUnverified: boolean
   /** As the key and its vault are now: for a call with memory. @throws as `authenticateProxyCaller` */
   verify(): Promise<Caller>
 }
 
+type KeyBackend = MemoryKeyBackend & Pick<Backend, 'verifiedKeys'>
+
 /**
- * Authenticates the caller of a model call. Google's clients send their only key as `x-goog-api-key`: a
- * Memory Key is accepted there as in `X-Memory-Key`. In the query it is not accepted: logs would hold it.
+ * Authenticates the caller of a model call. Google's clients send their only key as `x-goog-api-key`: a Memory Key is
+ * accepted there as in `X-Memory-Key`. In the query it is not accepted: logs would hold it.
  *
- * A key that was found within the last second is not looked up until `verify`. Claims of an Idempotency-Key
- * need Postgres anyway.
+ * A key that was found within the last second is not looked up until `verify`. Claims of an Idempotency-Key need
+ * Postgres anyway.
  *
  * @throws Refusal as `authenticateCaller`; `unauthenticated` for two different Memory Keys.
  */
 export async function authenticateProxyCaller(
   ctx: Context,
-  backend: MemoryKeyBackend & Pick<Backend, 'verifiedKeys'>,
+  backend: KeyBackend,
 ): Promise<ProxyCaller> {
-  const memoryKey = memoryKeyOfHeaders(ctx)
+  const memoryKey = memoryKeyOf(ctx)
   const key = readMemoryKey(ctx, memoryKey)
   const keyHash = hashKey(backend.config.keyPepper, key.key)
   const presented: PresentedKey = { ...key, keyHash, memoryKey }
-  const fresh =
-    ctx.get('idempotency-key') === '' && !namesUser(ctx)
-      ? backend.verifiedKeys.findFresh(keyHash)
-      : undefined
+  const mayBeFresh = !ctx.headers['idempotency-key'] && !namesUser(ctx)
+  const fresh = mayBeFresh ? backend.verifiedKeys.findFresh(keyHash) : undefined
   // A balance may be used up by now.
   if (!fresh || fresh.hasExpired || fresh.balance !== null) {
-    const caller = await lookUpCaller(ctx, backend, presented)
-    return { caller, verify: async () => caller }
+    const found = await lookUpCaller(ctx, backend, presented)
+    return { ...found, verify: async () => found.caller }
   }
   backend.rateLimiter.rejectIfLimited(ctx, keyHash)
   const caller = callerOf(fresh, keyHash, key)
   await backend.rateLimiter.consumeKeyQuota(ctx, limitSubjectOf(caller), caller.account)
-  return { caller, verify: () => lookUpCaller(ctx, backend, presented) }
+  const verify = async (): Promise<Caller> => (await lookUpCaller(ctx, backend, presented)).caller
+  return { caller, isUnverified: false, verify }
 }
 
 type PresentedKey = { key: string; mode: KeyMode; keyHash: Buffer; memoryKey: string }
 
 /**
- * While Postgres is out of reach, a call without memory that brings its provider key goes on with the look-up
- * of its key of the last minute, if there was one: see `isKeyUnverified`.
+ * While Postgres is out of reach, a call without memory that brings its provider key goes on with the look-up of its
+ * key of the last minute, if there was one.
  */
 async function lookUpCaller(
   ctx: Context,
-  backend: MemoryKeyBackend & Pick<Backend, 'verifiedKeys'>,
+  backend: KeyBackend,
   { keyHash, memoryKey, ...key }: PresentedKey,
-): Promise<Caller> {
-  const row =
-    !namesUser(ctx) && needsNoStore(ctx, key.mode) ? backend.verifiedKeys.find(keyHash) : undefined
+): Promise<Omit<ProxyCaller, 'verify'>> {
+  const mayGoOn = !namesUser(ctx) && needsNoStore(ctx, key.mode)
+  const row = mayGoOn ? backend.verifiedKeys.find(keyHash) : undefined
   const { recallTimeoutMs } = backend.config
-  // After this expired memories are still being removed, and the call continues without memory.
-  const purgeTimeoutMs = recallTimeoutMs
-  const authenticated = authenticateCaller(ctx, backend, { memoryKey, purgeTimeoutMs })
-  if (!row) return authenticated
+  // After this time expired memories are still being removed, and the call continues without memory.
+  const options = { memoryKey, purgeTimeoutMs: recallTimeoutMs }
+  const looking = authenticateCaller(ctx, backend, options)
+  if (!row) return { caller: await looking, isUnverified: false }
   try {
-    return await withTimeout(authenticated, recallTimeoutMs, () => {
+    const caller = await withTimeout(looking, recallTimeoutMs, () => {
       throw new Refusal('unavailable', `The key was not looked up within ${recallTimeoutMs} ms`)
     })
+    return { caller, isUnverified: false }
   } catch (error) {
     if (!(error instanceof Refusal) || error.reason !== 'unavailable') throw error
-    unverifiedRequests.add(ctx.req)
     const caller = callerOf({ ...row, hasExpired: false }, keyHash, key)
     await backend.rateLimiter.consumeKeyQuota(ctx, limitSubjectOf(caller), caller.account)
-    return caller
+    return { caller, isUnverified: true }
   }
 }
 
 /**
- * The caller of a call whose body names a user as `X-Memory-User` does. The limits of the owner key have
- * counted the call by then.
+ * The caller of a call whose body names a user as `X-Memory-User` does. The limits of the owner key have counted the
+ * call by then.
  *
  * @throws Refusal `invalid` when header and body differ, and as `openUser`.
  */
@@ -100,40 +101,37 @@ export async function authenticateBodyUser(
   ctx: Context,
   backend: MemoryKeyBackend,
   caller: Caller,
-  memoryUser: string | undefined,
+  memoryUser: string,
 ): Promise<Caller> {
-  if (memoryUser === undefined) return caller
   const user = parseExternalId(memoryUser, 'memory_user')
   const inHeader = readUserHeader(ctx)
   if (inHeader === user) return caller
   if (inHeader !== undefined)
     throw new Refusal('invalid', 'X-Memory-User and memory_user name different users')
   const open = () => openUser(ctx, backend, caller, user)
-  const userCaller = await afterPurge(backend, open, backend.config.recallTimeoutMs)
-  setMemoryHeaders(ctx, userCaller)
-  return userCaller
+  return afterPurge(backend, open, backend.config.recallTimeoutMs)
 }
 
-/** Requests that were admitted by a look-up of the last minute, while Postgres was out of reach. */
-const unverifiedRequests = new WeakSet<IncomingMessage>()
+/** The parts of a request that may hold keys. */
+type KeySource = Pick<Context, 'headers' | 'query'>
 
-export const isKeyUnverified = ({ req }: Context): boolean => unverifiedRequests.has(req)
+const headerOf = ({ headers }: KeySource, name: string): string => {
+  const value = headers[name]
+  return typeof value === 'string' ? value.trim() : ''
+}
 
 /** Whether a call needs nothing of Postgres but its key: memory is off and it brings its provider key. */
-function needsNoStore(ctx: Context, keyMode: KeyMode): boolean {
-  const { memory, mode } = ctx.query
-  const isOff =
-    keyMode === 'off' ||
-    ctx.get('x-memory-mode').trim().toLowerCase() === 'off' ||
-    memory === 'off' ||
-    mode === 'off'
-  return isOff && providerKeyFromRequest(ctx) !== undefined
+function needsNoStore(request: KeySource, keyMode: KeyMode): boolean {
+  const { memory, mode } = request.query
+  const inHeader = headerOf(request, 'x-memory-mode').toLowerCase()
+  const isOff = [keyMode, inHeader, memory, mode].includes('off')
+  return isOff && providerKeyFromRequest(request) !== undefined
 }
 
 /** The key of `X-Memory-Key`, or of `x-goog-api-key` where that one permits less or is alone. */
-function memoryKeyOfHeaders(ctx: Context): string {
-  const memoryKey = ctx.get('x-memory-key').trim()
-  const googleKey = ctx.get('x-goog-api-key').trim()
+function memoryKeyOf(request: KeySource): string {
+  const memoryKey = headerOf(request, 'x-memory-key')
+  const googleKey = headerOf(request, 'x-goog-api-key')
   if (!looksLikeKey(googleKey)) return memoryKey
   if (memoryKey === '' || googleKey.startsWith(`${memoryKey}:`)) return googleKey
   if (memoryKey === googleKey || memoryKey.startsWith(`${googleKey}:`)) return memoryKey
@@ -141,13 +139,13 @@ function memoryKeyOfHeaders(ctx: Context): string {
 }
 
 /**
- * The provider key of a request: `X-Provider-Key`, else the first of `Authorization`, `x-api-key`,
- * `x-goog-api-key` and the query's `key` that holds no Memory Key.
+ * The provider key of a request: `X-Provider-Key`, else the first of `Authorization`, `x-api-key`, `x-goog-api-key`
+ * and the query's `key` that holds no Memory Key.
  *
  * @throws Refusal `unauthenticated` when `X-Provider-Key` holds a Memory Key or no valid key.
  */
-export function providerKeyFromRequest(ctx: Context): string | undefined {
-  const explicitKey = ctx.get('x-provider-key').trim()
+export function providerKeyFromRequest(request: KeySource): string | undefined {
+  const explicitKey = headerOf(request, 'x-provider-key')
   if (containsKey(explicitKey)) {
     throw new Refusal(
       'unauthenticated',
@@ -155,12 +153,12 @@ export function providerKeyFromRequest(ctx: Context): string | undefined {
       'It takes the key of the model provider; the Memory Key goes into Authorization or X-Memory-Key',
     )
   }
-  const { key } = ctx.query
+  const { key } = request.query
   const providerKey = [
     explicitKey,
-    parseBearer(ctx.get('authorization')) ?? '',
-    ctx.get('x-api-key').trim(),
-    ctx.get('x-goog-api-key').trim(),
+    parseBearer(request.headers.authorization ?? '') ?? '',
+    headerOf(request, 'x-api-key'),
+    headerOf(request, 'x-goog-api-key'),
     typeof key === 'string' ? key.trim() : '',
   ].find(value => value !== '' && !containsKey(value))
   if (providerKey === undefined || /^[\x21-\x7E]{1,1024}$/.test(providerKey)) return providerKey
@@ -171,19 +169,20 @@ export function providerKeyFromRequest(ctx: Context): string | undefined {
 }
 
 /**
- * The provider key of a call: the request's, else the account's own for this provider; never the
- * operator's. Those that the operator runs need none.
+ * The provider key of a call: the request's, else the account's own for this provider; never the operator's. Those
+ * that the operator runs need none.
  *
- * @throws Refusal `unauthenticated` naming the provider when there is none; `invalid` for a key that is
- *   plainly another provider's.
+ * @throws Refusal `unauthenticated` naming the provider when there is none; `invalid` for a key that is plainly another
+ *   provider's.
  */
 export async function resolveProviderKey(
-  ctx: Context,
+  request: KeySource,
   backend: Pick<Backend, 'providerKeys' | 'config'>,
   { account }: Caller,
   provider: string,
 ): Promise<string | undefined> {
-  const key = providerKeyFromRequest(ctx) ?? (await backend.providerKeys.open(account, provider))
+  const key =
+    providerKeyFromRequest(request) ?? (await backend.providerKeys.open(account, provider))
   if (key !== undefined) requireKeyForm(provider, key)
   if (key !== undefined || backend.config.providers.get(provider)?.selfHosted) return key
   throw new Refusal(

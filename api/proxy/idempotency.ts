@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
 import { claimIdempotencyKey, readIdempotencyKey } from '#api/edge/idempotency-claim.ts'
-import type { Backend } from '#shared/backend.ts'
 import { parseLargeJson } from '#api/edge/parse-json.ts'
+import type { Caller } from '#shared/access/caller.ts'
+import type { Backend } from '#shared/backend.ts'
 import { canonicalJsonSteps, updateHashInSteps } from '#shared/core/canonical-json.ts'
-import { answerNotKept } from '#shared/core/refusals.ts'
 import { runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { countJsonInSteps, parsedBodyBounds } from '#shared/core/json-bounds.ts'
-import type { Caller } from '#shared/access/caller.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
 
 /** A provider's response to replay; null for a stream, or a response that is too long to store. */
-type StoredResponse = { status: number; type: string; body: string } | null
+export type StoredResponse = { status: number; type: string; body: string } | null
 
 /** A model call that runs once for all requests with its `Idempotency-Key`. */
 export type IdempotentCall = {
@@ -23,8 +22,7 @@ export type IdempotentCall = {
   /** Whether `finish` stores the response's bytes. */
   shouldStore: boolean
   /**
-   * Ends the call. A complete, successful response is stored; after any other end the same request may be
-   * sent again.
+   * Ends the call. A complete, successful response is stored; after any other end the same request may be sent again.
    */
   finish(response: StoredResponse | 'nothing'): Promise<void>
 }
@@ -34,12 +32,12 @@ const storedBytesMax = 1024 * 1024
 /** Longest response after its first byte: as long, repeated requests are refused as still running. */
 const replyMaxSeconds = 300
 
-/** What tells a call from others with its `Idempotency-Key`. */
+/** What distinguishes a call from others with its `Idempotency-Key`. */
 type HashedCall = {
   route: string
-  hashedParts: readonly (string | Uint8Array)[]
+  hashedParts(): readonly string[]
   /** A JSON body: the order of its fields makes no difference. */
-  json?: Uint8Array
+  json: Uint8Array
 }
 
 /**
@@ -49,23 +47,21 @@ type HashedCall = {
  * @throws Refusal `invalid` when the key was used for another call, `conflict` while the first still runs.
  */
 export async function claimIdempotentCall(
-  ctx: Context,
+  ctx: Pick<Context, 'get' | 'path' | 'querystring'>,
   backend: Pick<Backend, 'postgres' | 'seal' | 'config'>,
   { keyHash }: Caller,
   { route, hashedParts, json }: HashedCall,
 ): Promise<IdempotentCall> {
   const idempotencyKey = readIdempotencyKey(ctx)
-  const finish = async (): Promise<void> => {}
-  if (idempotencyKey === undefined) return { operation: mintId(), shouldStore: false, finish }
-  const parts = [ctx.path, ctx.querystring, ...hashedParts]
+  if (idempotencyKey === undefined) return runOnce(mintId())
+  const parts = [ctx.path, ctx.querystring, ...hashedParts()]
   const bodyHash = await runInSlices(hashCallInSteps(parts, json))
   const outcome = await claimIdempotencyKey<StoredResponse>(
     backend,
     { keyHash, route, idempotencyKey, bodyHash },
     backend.config.providerFirstByteMs / 1000 + replyMaxSeconds,
   )
-  if (outcome.state === 'answered')
-    return { operation: '', storedResponse: outcome.response, shouldStore: false, finish }
+  if (outcome.state === 'answered') return { ...runOnce(''), storedResponse: outcome.response }
   const { claim } = outcome
   return {
     operation: claim.operation,
@@ -74,18 +70,19 @@ export async function claimIdempotentCall(
   }
 }
 
+const runOnce = (operation: string): IdempotentCall => ({
+  operation,
+  shouldStore: false,
+  finish: async () => {},
+})
+
 /** Each part counts with its length before it; of a body that is the length of its canonical form. */
-function* hashCallInSteps(
-  parts: readonly (string | Uint8Array)[],
-  json: Uint8Array | undefined,
-): Steps<Buffer> {
+function* hashCallInSteps(parts: readonly string[], json: Uint8Array): Steps<Buffer> {
   const hash = createHash('sha256')
   for (const part of parts) hash.update(`${part.length}:`).update(part)
-  if (json) {
-    const pieces = yield* canonicalBodySteps(json)
-    hash.update(`${pieces.reduce((sum, { length }) => sum + length, 0)}:`)
-    yield* updateHashInSteps(hash, pieces)
-  }
+  const pieces = yield* canonicalBodySteps(json)
+  hash.update(`${pieces.reduce((sum, { length }) => sum + length, 0)}:`)
+  yield* updateHashInSteps(hash, pieces)
   return hash.digest()
 }
 
@@ -93,9 +90,9 @@ function* hashCallInSteps(
 const namesMax = 10_000
 
 /**
- * The canonical form of a JSON body in pieces. What is no JSON for `JSON.parse` stays as it is, and so does
- * what holds more than other bodies may: those of calls without memory have not been counted before. So does
- * what has an object of very many fields: they are listed and sorted in one step.
+ * The canonical form of a JSON body in pieces. What is no JSON for `JSON.parse` stays as it is, and so does what holds
+ * more than other bodies may: those of calls without memory have not been counted before. So does what has an object
+ * of very many fields: they are listed and sorted in one step.
  */
 function* canonicalBodySteps(bytes: Uint8Array): Steps<(string | Uint8Array)[]> {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -107,22 +104,6 @@ function* canonicalBodySteps(bytes: Uint8Array): Steps<(string | Uint8Array)[]> 
   } catch {
     return [bytes]
   }
-}
-
-/**
- * Replays the response of the first request.
- *
- * @throws Refusal `conflict` when that was a stream or too long to store.
- */
-export function replayStoredResponse(ctx: Context, stored: StoredResponse): void {
-  if (stored === null) {
-    throw answerNotKept(
-      'Streams and answers over 1 MiB are not kept; send a new key to ask the model again',
-    )
-  }
-  ctx.status = stored.status
-  if (stored.type !== '') ctx.set('Content-Type', stored.type)
-  ctx.body = Buffer.from(stored.body, 'base64')
 }
 
 /** Copies the bytes of a response while they are relayed, to replay them for an Idempotency-Key. */

@@ -1,49 +1,52 @@
 import type { Context } from 'koa'
+import type { IncomingHttpHeaders } from 'node:http'
+import { providerKeyFromRequest } from '#api/proxy/credentials.ts'
+import { namesIn } from '#api/proxy/response-headers.ts'
+import { containsKey } from '#shared/access/key.ts'
 import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { containsKey } from '#shared/access/key.ts'
-import type { ModelRef } from '#shared/models/resolve-model.ts'
 import {
   lacksAddress,
   openAiKeyHeader,
   openAiUrl,
+  providerOfKey,
+  providersWithFormat,
   variablePrefix,
   withVersion,
   type ApiFormat,
   type Provider,
-  providerOfKey,
-  providersWithFormat,
   type Providers,
 } from '#shared/core/provider-registry.ts'
-import { providerKeyFromRequest } from '#api/proxy/credentials.ts'
-import type { IncomingHttpHeaders } from 'node:http'
+import type { ModelRef } from '#shared/models/resolve-model.ts'
 
 /** The URL of a call at its provider, and its headers. */
 export type ProviderTarget = { url: URL; headers: Record<string, string> }
 
-/** Switches and keys: Google's clients may send theirs in the query. */
-const ownQueryParameters = new Set([
-  'memory',
-  'mode',
-  'store',
-  'sessions',
-  'session_id',
-  'embeddings',
-  'key',
-  'access_token',
-])
+/** Switches and keys in a query: Google's clients may send theirs there. */
+const ownQueryParameters = new Set(
+  'memory mode store sessions session_id embeddings key access_token'.split(' '),
+)
+
+/** OpenAI's formats are called below the path of a provider's compatible API. */
+export const isOpenAiFormat = (format: ApiFormat): boolean =>
+  format === 'openai' || format === 'responses'
 
 /**
- * The URL of a call at its provider, and its headers: the forwarded ones and the provider key. Base URLs
- * come from the registry or the environment, never from a request.
+ * The URL of a call at its provider, and its headers: the forwarded ones and the provider key. Base URLs come from the
+ * registry or the environment, never from a request.
  *
  * @param path below the base URL; in OpenAI's formats below the path of its compatible API
  * @throws Refusal `invalid` for a self-hosted provider without `<NAME>_BASE_URL`, and as `openAiUrl`.
  */
 export function buildProviderTarget(
-  ctx: Context,
+  { headers, querystring }: Pick<Context, 'headers' | 'querystring'>,
   { providers }: Pick<Config, 'providers'>,
-  { model, format, path, key }: { model: ModelRef; format: ApiFormat; path: string; key?: string },
+  {
+    model,
+    format,
+    path,
+    key,
+  }: { model: ModelRef; format: ApiFormat; path: string; key?: string | undefined },
 ): ProviderTarget {
   // Every reference to a model is of a provider of this configuration.
   const provider = providers.get(model.provider)!
@@ -58,22 +61,20 @@ export function buildProviderTarget(
   const url = isOpenAiFormat(format)
     ? openAiUrl(provider, path, model.name)
     : withVersion(provider, provider.baseUrl + path)
-  for (const [name, value] of new URLSearchParams(ctx.querystring)) {
-    const isOurs =
-      ownQueryParameters.has(name) || (name === 'api-version' && provider.apiVersion !== undefined)
-    if (!isOurs && !containsKey(name) && !containsKey(value)) url.searchParams.append(name, value)
+  if (querystring !== '') {
+    for (const [name, value] of new URLSearchParams(querystring)) {
+      const isOurs =
+        ownQueryParameters.has(name) ||
+        (name === 'api-version' && provider.apiVersion !== undefined)
+      if (!isOurs && !containsKey(name) && !containsKey(value)) url.searchParams.append(name, value)
+    }
   }
+  const credential = key === undefined ? {} : credentialHeader(provider, format, key)
   return {
     url,
-    headers: {
-      ...pickForwardedHeaders(ctx.headers),
-      'accept-encoding': 'identity',
-      ...(key !== undefined && credentialHeader(provider, format, key)),
-    },
+    headers: { ...pickForwardedHeaders(headers), 'accept-encoding': 'identity', ...credential },
   }
 }
-
-const isOpenAiFormat = (format: ApiFormat): boolean => format === 'openai' || format === 'responses'
 
 /** The header that carries the provider key in a format. */
 function credentialHeader(
@@ -89,22 +90,27 @@ function credentialHeader(
 }
 
 /**
- * The provider of a request that names no model: that of the header `X-Provider`, else the one whose keys
- * begin like the request's, else the first that serves the format.
+ * The provider of a request that names no model: the one that the header `X-Provider` or the request's own key shows,
+ * else the first that serves the format.
  *
  * @throws Refusal `invalid` for a provider that does not serve it.
  */
-export const pickProvider = (ctx: Context, format: ApiFormat, providers: Providers): string =>
-  namedProvider(ctx, format, providers) ?? providersWithFormat(providers, format)[0]!
+export const pickProvider = (
+  request: Pick<Context, 'headers' | 'query'>,
+  format: ApiFormat,
+  providers: Providers,
+): string => namedProvider(request, format, providers) ?? providersWithFormat(providers, format)[0]!
 
-/** The provider that the header `X-Provider` or the request's own key shows; undefined without either. */
+/** As `pickProvider`; undefined where the request shows none. */
 export function namedProvider(
-  ctx: Context,
+  request: Pick<Context, 'headers' | 'query'>,
   format: ApiFormat,
   providers: Providers,
 ): string | undefined {
   const served = providersWithFormat(providers, format)
-  const name = ctx.get('x-provider').trim().toLowerCase()
+  const name = String(request.headers['x-provider'] ?? '')
+    .trim()
+    .toLowerCase()
   const named = served.find(provider => provider === name)
   if (name !== '' && named === undefined) {
     throw new Refusal(
@@ -113,75 +119,34 @@ export function namedProvider(
       `It is served by ${served.join(', ')}`,
     )
   }
-  const ofKey = providerOfKey(providerKeyFromRequest(ctx) ?? '')
+  const ofKey = providerOfKey(providerKeyFromRequest(request) ?? '')
   return named ?? served.find(provider => provider === ofKey)
 }
 
 /**
- * Headers of a request that no provider gets. All others go through: what a provider or a gateway charges, ranks, caches or
- * traces by has a new name every year.
+ * Headers of a request that no provider gets. All others go through: what a provider or a gateway charges, ranks,
+ * caches or traces by has a new name every year.
  */
-const keptNames = new Set([
-  // Of the connection (RFC 9110, 7.6.1), with those that `Connection` names.
-  'connection',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'expect',
-  'http2-settings',
-  'host',
-  // Of the body and its coding, which this service sets itself; a digest or signature is of the bytes that the client sent.
-  'content-length',
-  'content-encoding',
-  'accept-encoding',
-  'content-md5',
-  'digest',
-  'content-digest',
-  'repr-digest',
-  'signature',
-  'signature-input',
-  // Credentials: of the service, or set by the service for the one provider that they are meant for.
-  'authorization',
-  'api-key',
-  'x-api-key',
-  'x-goog-api-key',
-  'x-provider-key',
-  'x-dashboard-key',
-  'cookie',
-  'cookie2',
-  'set-cookie',
-  // Switches of the service.
-  'idempotency-key',
-  'x-session-id',
-  'x-embedding-model',
-  'x-provider',
-  'x-request-id',
-  // They would make another request of an allowed one: Google reads the first.
-  'x-http-method-override',
-  'x-http-method',
-  'x-method-override',
-  // Of a page in a browser that calls this service.
-  'origin',
-  'referer',
-  // Where the call came from, and whom a proxy or load balancer in front has signed in.
-  'forwarded',
-  'via',
-  'cdn-loop',
-  'true-client-ip',
-  'x-real-ip',
-  'x-client-ip',
-  'x-cluster-client-ip',
-  'x-remote-ip',
-  'x-remote-user',
-  'remote-user',
-  'client-cert',
-  'client-cert-chain',
-  'x-client-cert',
-  'x-amzn-trace-id',
-  'x-cloud-trace-context',
-])
+const keptNames = new Set(
+  [
+    // Of the connection (RFC 9110, 7.6.1), with those that `Connection` names.
+    'connection keep-alive te trailer transfer-encoding upgrade expect http2-settings host',
+    // Of the body and its coding, which this service sets itself; a digest or signature is of the client's bytes.
+    'content-length content-encoding accept-encoding content-md5 digest content-digest repr-digest signature',
+    'signature-input',
+    // Credentials: of the service, or set by the service for the one provider that they are meant for.
+    'authorization api-key x-api-key x-goog-api-key x-provider-key x-dashboard-key cookie cookie2 set-cookie',
+    // Switches of the service.
+    'idempotency-key x-session-id x-embedding-model x-provider x-request-id',
+    // They would make another request of an allowed one: Google reads the first.
+    'x-http-method-override x-http-method x-method-override',
+    // Of a page in a browser that calls this service.
+    'origin referer',
+    // Where the call came from, and whom a proxy or load balancer in front has signed in.
+    'forwarded via cdn-loop true-client-ip x-real-ip x-client-ip x-cluster-client-ip x-remote-ip x-remote-user',
+    'remote-user client-cert client-cert-chain x-client-cert x-amzn-trace-id x-cloud-trace-context',
+  ].flatMap(names => names.split(' ')),
+)
 
 /** Beginnings of such names, for the same reasons; `cf-aig-` is for Cloudflare's AI gateway. */
 const keptBeginnings =
@@ -193,12 +158,10 @@ export const isForwardedHeader = (name: string): boolean =>
 
 /** The headers of a request that its provider gets; none that holds a Memory Key. */
 function pickForwardedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
-  const ofConnection = new Set(
-    (headers.connection ?? '').split(',').map(name => name.trim().toLowerCase()),
-  )
+  const ofConnection = namesIn(headers.connection)
   const picked: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
-    if (typeof value !== 'string' || value === '' || ofConnection.has(name)) continue
+    if (typeof value !== 'string' || value === '' || ofConnection.includes(name)) continue
     if (isForwardedHeader(name) && !containsKey(name) && !containsKey(value)) picked[name] = value
   }
   return picked

@@ -1,39 +1,50 @@
-import { asideOfHeaders } from '#api/proxy/aside-headers.ts'
 import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
-import { resolveProviderKey, type ProxyCaller } from '#api/proxy/credentials.ts'
-import type { Dialect, ProxyRequest, UserTurn } from '#api/proxy/dialects/dialect.ts'
-import { setLeftOutHeader, setSessionHeader } from '#api/proxy/response-headers.ts'
-import { claimIdempotentCall, type IdempotentCall } from '#api/proxy/idempotency.ts'
-import { resolveEmbeddingSpace, type EmbeddingSpace } from '#api/proxy/embedding-space.ts'
-import type { ContextBounds } from '#api/proxy/recall-with-timeout.ts'
+import { SwitchQuery } from '#api/contract/contract.ts'
+import type { SwitchQuery as SwitchFields } from '#api/contract/generated/types.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { admitBody, releaseBody } from '#api/edge/body-budget.ts'
+import { readJsonBytes } from '#api/edge/body.ts'
+import { readIdempotencyKey } from '#api/edge/idempotency-claim.ts'
+import { embeddingModelForRequest, parseQuery, resolveSessionSpace } from '#api/edge/request.ts'
 import {
-  resolveContextBounds,
+  authenticateBodyUser,
+  resolveProviderKey,
+  type ProxyCaller,
+} from '#api/proxy/credentials.ts'
+import type { Dialect, ProxyRequest, UserTurn } from '#api/proxy/dialects/dialect.ts'
+import { claimIdempotentCall, type IdempotentCall } from '#api/proxy/idempotency.ts'
+import {
+  buildProviderTarget,
+  pickProvider,
+  type ProviderTarget,
+} from '#api/proxy/provider-target.ts'
+import { resolveEmbeddingSpace, type EmbeddingSpace, type RecallUse } from '#api/proxy/recall.ts'
+import type { AnswerFacts } from '#api/proxy/response-headers.ts'
+import { readJsonOrStream, type StreamedJson } from '#api/proxy/streamed-json.ts'
+import {
+  asideOfHeaders,
+  bodySwitches,
+  headerSwitches,
   isAnyAllowed,
   noMemoryAccess,
+  parseAsOfHeader,
+  parseMetadataHeaders,
+  parseTtlHeader,
+  querySwitches,
+  resolveContextBounds,
   resolveMemoryAccess,
   resolveShares,
   resolveVerbatim,
-  parseAsOfHeader,
-  parseTtlHeader,
+  type CallMetadata,
   type ChannelSwitches,
   type MemoryAccess,
-  parseMetadataHeaders,
-  type CallMetadata,
 } from '#api/proxy/switches.ts'
-import type { StreamedJson } from '#api/proxy/streamed-json.ts'
-import {
-  buildProviderTarget,
-  type ProviderTarget,
-  pickProvider,
-} from '#api/proxy/provider-target.ts'
-import { embeddingModelForRequest, resolveSessionSpace } from '#api/edge/request.ts'
-import { requireBalance } from '#shared/billing/admission-checks.ts'
-import type { ApiBackend } from '#api/edge/api-backend.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { openProviderKeys } from '#shared/access/provider-key.ts'
+import { requireBalance } from '#shared/billing/admission-checks.ts'
+import { idempotencyKeyNotTaken } from '#shared/core/refusals.ts'
 import { resolveModel, type ModelRef } from '#shared/models/resolve-model.ts'
-import { readCallerRequest } from '#api/proxy/read-request.ts'
 
 /** An endpoint for model calls: one API format at one path. */
 export type ProxyEndpoint = {
@@ -46,7 +57,7 @@ export type ProxyEndpoint = {
   providerPath(model: string): string
 }
 
-/** A model call that has passed all checks: who calls, what is sent where, and what memory has to do with it. */
+/** A model call that has passed all checks: all that its steps read of the HTTP request. */
 export type ProxyCall = {
   caller: Caller
   request: ProxyRequest
@@ -56,78 +67,69 @@ export type ProxyCall = {
   target: ProviderTarget
   idempotentCall: IdempotentCall
   memoryUse: MemoryUse
+  /** Gives back the memory of the body, but that of so many characters. */
+  releaseBody(kept?: number): void
 }
 
 /** What a call does with memory. */
-export type MemoryUse = CallMemory &
-  TurnIds &
+export type MemoryUse = RecallUse &
   CallMetadata & {
-    contextBounds: ContextBounds
-    /** Epoch ms: later memories are left out. */
-    asOf: number | undefined
-    session: string | null
+    memoryAccess: MemoryAccess
     /** The id of a session whose memories are in the core. */
     conversation: string | null
-    space: EmbeddingSpace
     /** When what it stores expires, in epoch milliseconds. */
     expiresAt: number | undefined
     /** False: nothing of the exchange is shared with the member's organization. */
     shares: boolean
     verbatim: boolean
+    /** Identifies the user's turn in all its calls; undefined without a user turn. */
+    turnId: Buffer | undefined
+    /** The earlier turns that got no final reply, with their ids. */
+    unansweredBefore: readonly { turn: Buffer; messages: number }[]
   }
 
-/** Whether a call recalls and stores. */
-type CallMemory = {
-  memoryAccess: MemoryAccess
-  /** The call is a program's own: nothing is recalled for it or stored of it. */
-  aside: ProxyRequest['aside']
-  /** It reads memory, if only the blocks of earlier turns. */
-  retrieves: boolean
-}
-
-/** The ids of the turns of a call in the vault. */
-type TurnIds = {
-  /** Identifies the user's turn in all its calls; undefined without a user turn. */
-  turnId: Buffer | undefined
-  /** As that id, of any turn of the conversation. */
-  toTurnId(fingerprint: Buffer): Buffer
-  /** The earlier turns that got no final reply, with their ids. */
-  unansweredBefore: readonly { turn: Buffer; messages: number }[]
-}
-
 /**
- * Reads a model request and resolves what it needs: its access to memory, its model, its provider key. A
- * refused request has written nothing, and has not reached its provider.
+ * Reads a model request and resolves what it needs: its access to memory, its model, its provider key. A refused
+ * request has written nothing, and has not reached its provider.
  *
- * @throws Refusal `invalid`, `unsupported` or `too-large` for what is wrong with the request;
- *   `unauthenticated` without a provider key; `unpaid`; and `conflict` for a repeated request.
+ * @param facts of the answer's headers: what is known of them is filled in, also for a refusal
+ * @throws Refusal `invalid`, `unsupported` or `too-large` for what is wrong with the request; `unauthenticated` without
+ *   a provider key; `unpaid`; and `conflict` for a repeated request.
  */
 export async function readProxyCall(
   ctx: Context,
   backend: ApiBackend,
   authenticated: ProxyCaller,
   endpoint: ProxyEndpoint,
+  facts: AnswerFacts,
 ): Promise<ProxyCall> {
-  const ttl = parseTtlHeader(ctx)
-  const asOf = parseAsOfHeader(ctx)
-  const { query, request, bytes, unread, switches, caller } = await readCallerRequest(
+  const { headers } = ctx
+  const ttl = parseTtlHeader(headers)
+  const asOf = parseAsOfHeader(headers)
+  const query: SwitchFields = ctx.querystring === '' ? {} : parseQuery(ctx, SwitchQuery)
+  const channels = [headerSwitches(headers), querySwitches(query)]
+  const { request, bytes, unread } = await readRequest(
     ctx,
-    backend,
-    authenticated,
+    authenticated.caller,
+    channels,
     endpoint.dialect,
   )
-  const callMetadata = parseMetadataHeaders(ctx, caller)
+  const inBody = request.switches
+  const switches = [...channels, bodySwitches(inBody)]
+  const caller = await callerNow(ctx, backend, authenticated, switches, inBody.memory_user)
+  facts.keyRow = caller.keyRow
+  const callMetadata = parseMetadataHeaders(headers, caller)
   const verbatim = resolveVerbatim(switches, caller.keyRow.storage)
   const access = resolveCallMemory(ctx, caller, request, { switches, verbatim })
-  const stored = resolveSessionSpace(ctx, { inBody: request.switches.session_id, query })
-  setSessionHeader(ctx, stored.conversation)
+  const stored = resolveSessionSpace(ctx, { inBody: inBody.session_id, query })
+  facts.session = stored.conversation
 
   const model = await resolveCallModel(ctx, backend, caller, { endpoint, request, unread })
   const usesMemory = isAnyAllowed(access.memoryAccess)
-  if (usesMemory && !verbatim) setLeftOutHeader(ctx, request)
+  if (usesMemory && !verbatim) facts.leftOut = request.leftOut
   const isUsed = usesMemory || access.retrieves
   const embeddings = isUsed
-    ? embeddingModelForRequest(ctx, caller, request.switches.embeddings, query.embeddings)
+    ? embeddingModelForRequest(ctx, caller, inBody.embeddings, query.embeddings)
     : undefined
   const [space, key] = await Promise.all([
     resolveEmbeddingSpace(backend, embeddings),
@@ -149,45 +151,103 @@ export async function readProxyCall(
       stores: access.memoryAccess.store,
     }),
   }
-  const target = buildProviderTarget(ctx, backend.config, {
-    model,
-    format: endpoint.dialect.apiFormat,
-    path: endpoint.providerPath(model.name),
-    ...(key !== undefined && { key }),
-  })
+  const path = endpoint.providerPath(model.name)
+  const format = endpoint.dialect.apiFormat
+  const target = buildProviderTarget(ctx, backend.config, { model, format, path, key })
   const idempotentCall = await claimIdempotentCall(ctx, backend, caller, {
     route: endpoint.route,
-    hashedParts: hashedParts(memoryUse, ttl),
+    hashedParts: () => hashedParts(memoryUse, ttl),
     json: bytes,
   })
   // A stored response is replayed whatever the balance is by now.
   if (!idempotentCall.storedResponse) await assertCanPay(caller, idempotentCall)
-  return { caller, request, unread, model, target, idempotentCall, memoryUse }
+  const release = (kept?: number): void => releaseBody(ctx, kept)
+  return { caller, request, unread, model, target, idempotentCall, memoryUse, releaseBody: release }
 }
 
-/** What tells a call from another with the same body. */
-function hashedParts(memoryUse: MemoryUse, ttl: number | undefined): string[] {
-  const { memoryAccess, contextBounds, session, conversation, space } = memoryUse
-  const { shares, verbatim, asOf, metadata, filter } = memoryUse
-  return [
-    JSON.stringify([memoryAccess, contextBounds, session, conversation, space.model, ttl]),
-    ...(shares ? [] : ['unshared']),
-    ...(verbatim ? ['verbatim'] : []),
-    ...(asOf === undefined ? [] : [`as of ${asOf}`]),
-    ...(metadata ? [`metadata ${JSON.stringify(metadata)}`] : []),
-    ...(filter ? [`filter ${JSON.stringify(filter)}`] : []),
-  ]
+type ReadRequest = {
+  request: ProxyRequest
+  /** The body as it came. */
+  bytes: Buffer
+  /** A body that was too long to be read; `request` is then empty. */
+  unread: StreamedJson | undefined
+}
+
+/** Reads the body; of one over 20 MiB, which only a call without memory may have, the model alone. */
+async function readRequest(
+  ctx: Context,
+  { permissions, keyRow }: Caller,
+  channels: readonly ChannelSwitches[],
+  dialect: Dialect,
+): Promise<ReadRequest> {
+  const usesMemory = isAnyAllowed(resolveMemoryAccess(permissions, channels, keyRow.storage))
+  const bytes = usesMemory ? await readJsonBytes(ctx) : await readJsonOrStream(ctx)
+  if (!Buffer.isBuffer(bytes)) {
+    const request = { ...emptyRequest, model: bytes.model }
+    if (readIdempotencyKey(ctx) === undefined) return { request, bytes: emptyBody, unread: bytes }
+    await bytes.discard()
+    throw idempotencyKeyNotTaken('with a body over 20 MiB')
+  }
+  await admitBody(ctx, bytes.length)
+  const body = bytes.length > 0 ? bytes : emptyBody
+  // Large bodies are read in slices of the event loop: some 3 ms per MiB for each step.
+  const isLarge = body.length >= 1024 * 1024
+  const request = isLarge ? await dialect.parseInSlices(body) : dialect.parseRequest(body)
+  dialect.bodyShape.check(request.typedFields)
+  if (resolveVerbatim([...channels, bodySwitches(request.switches)], keyRow.storage))
+    request.storeVerbatim()
+  if (usesMemory && isLarge) await request.readAhead()
+  return { request, bytes, unread: undefined }
+}
+
+/** As in all endpoints, an empty body counts as an empty object. */
+const emptyBody = Buffer.from('{}')
+
+/** What is read of a request that only passes through. */
+const emptyRequest: ProxyRequest = {
+  model: undefined,
+  stream: false,
+  switches: {},
+  typedFields: {},
+  turns: [],
+  newMessages: [],
+  aside: undefined,
+  isFirst: false,
+  leftOut: [],
+  words: '',
+  userTurn: undefined,
+  earlierTurns: [],
+  storeVerbatim: () => {},
+  readAhead: async () => {},
+  forgetTexts: () => {},
+  serialize: () => emptyBody,
+  splicesOf: () => ({ inserted: [], removed: [], receivedBytes: 0 }),
+  reusableBytes: () => 0,
+}
+
+/** The user that the request names, else the owner of its key: as it is now, when any memory may be used. */
+async function callerNow(
+  ctx: Context,
+  backend: ApiBackend,
+  { caller, verify }: ProxyCaller,
+  switches: readonly ChannelSwitches[],
+  memoryUser: string | undefined,
+): Promise<Caller> {
+  const access = resolveMemoryAccess(caller.permissions, switches, caller.keyRow.storage)
+  if (memoryUser !== undefined)
+    return authenticateBodyUser(ctx, backend, await verify(), memoryUser)
+  return isAnyAllowed(access) ? verify() : caller
 }
 
 /** Whether the call recalls and stores: by the rights of its caller, its switches and what kind of call it is. */
 function resolveCallMemory(
-  ctx: Context,
+  { headers }: Pick<Context, 'headers'>,
   { permissions, keyRow }: Caller,
   request: ProxyRequest,
   { switches, verbatim }: { switches: readonly ChannelSwitches[]; verbatim: boolean },
-): CallMemory {
+): Pick<MemoryUse, 'memoryAccess' | 'aside' | 'retrieves'> {
   const allowed = resolveMemoryAccess(permissions, switches, keyRow.storage)
-  const kind = isAnyAllowed(allowed) ? (asideOfHeaders(ctx) ?? request.aside) : undefined
+  const kind = isAnyAllowed(allowed) ? (asideOfHeaders(headers) ?? request.aside) : undefined
   const isRecalledFor = kind !== undefined && switches.some(one => one.recallsAsides)
   const aside = isRecalledFor ? undefined : kind
   const retrieve = isRecalledFor && allowed.retrieve
@@ -222,8 +282,10 @@ type TurnPlace = { conversation: string | null; space: EmbeddingSpace; stores: b
 function identifyTurns(
   userTurn: UserTurn | undefined,
   { conversation, space, stores }: TurnPlace,
-): TurnIds {
-  const toTurnId = (fingerprint: Buffer): Buffer => turnIdOf(fingerprint, conversation, space)
+): Pick<MemoryUse, 'turnId' | 'toTurnId' | 'unansweredBefore'> {
+  const place = JSON.stringify([conversation, space.model])
+  const toTurnId = (fingerprint: Buffer): Buffer =>
+    createHash('sha256').update(place).update(fingerprint).digest()
   const unanswered = stores && userTurn ? userTurn.unansweredBefore : []
   return {
     turnId: userTurn && toTurnId(userTurn.fingerprint),
@@ -235,11 +297,19 @@ function identifyTurns(
   }
 }
 
-const turnIdOf = (fingerprint: Buffer, session: string | null, { model }: EmbeddingSpace): Buffer =>
-  createHash('sha256')
-    .update(JSON.stringify([session, model]))
-    .update(fingerprint)
-    .digest()
+/** What distinguishes a call from another with the same body. */
+function hashedParts(memoryUse: MemoryUse, ttl: number | undefined): string[] {
+  const { memoryAccess, contextBounds, session, conversation, space } = memoryUse
+  const { shares, verbatim, asOf, metadata, filter } = memoryUse
+  return [
+    JSON.stringify([memoryAccess, contextBounds, session, conversation, space.model, ttl]),
+    ...(shares ? [] : ['unshared']),
+    ...(verbatim ? ['verbatim'] : []),
+    ...(asOf === undefined ? [] : [`as of ${asOf}`]),
+    ...(metadata ? [`metadata ${JSON.stringify(metadata)}`] : []),
+    ...(filter ? [`filter ${JSON.stringify(filter)}`] : []),
+  ]
+}
 
 /** @throws Refusal `unpaid`; the Idempotency-Key is then free again. */
 async function assertCanPay(caller: Caller, idempotentCall: IdempotentCall): Promise<void> {

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Context } from 'koa'
-import { copyUpstreamHeaders } from '#api/proxy/response-headers.ts'
+import type { StoredResponse } from '#api/proxy/idempotency.ts'
+import { ownHeaders, relayedHeaders, type AnswerFacts } from '#api/proxy/response-headers.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
 
 /** How a relayed answer ended: at its last byte, closed by the client, or cut off by the provider. */
@@ -9,44 +10,129 @@ export type RelayOutcome = 'complete' | 'client-closed' | 'interrupted'
 
 type RelayOptions = {
   /** Called with the bytes that the client gets. */
-  onBytes(bytes: Buffer): void
+  onBytes?(bytes: Buffer): void
   /** Longest time in which the client takes none of the pending bytes. */
   clientTimeoutMs: number
   /**
-   * What becomes of the response after a complete answer. `ended`: it ends in the same write as the last bytes.
-   * Else the caller ends it with `endRelayedResponse`: `open` has sent all bytes by then; `held` holds the last
-   * byte of an answer of known length back, where something is stored before the client may take it as ended.
+   * What becomes of the response after a complete answer. `ended`: it ends in the same write as the last bytes. Else
+   * the caller calls `end`: `open` has sent all bytes by then; `held` holds the last byte of an answer of known length
+   * back, where something is stored before the client may take it as ended.
    */
   end: 'ended' | 'open' | 'held'
 }
 
-/**
- * Relays a provider's answer byte for byte, at the pace of the client. An interrupted answer closes the client's
- * connection. A client that stops reading is disconnected.
- */
-export async function relay(
-  ctx: Context,
-  answer: UpstreamResponse,
-  { onBytes, clientTimeoutMs, end }: RelayOptions,
-): Promise<RelayOutcome> {
-  const { res } = ctx
-  copyUpstreamHeaders(ctx, answer)
-  ctx.respond = false
-  destroyWhenStalled(res, clientTimeoutMs)
-  const heldBytes = end === 'held' ? heldBytesOf(ctx, answer) : undefined
-  // A model may think for long before the first event.
-  if (/event-stream/i.test(ctx.response.get('content-type')) && isOpen(res)) res.flushHeaders()
-  const outcome = await copyBody(answer.body, res, {
-    toSent(bytes) {
-      onBytes(bytes)
-      return heldBytes ? heldBytes.replace(bytes) : bytes
-    },
-    onComplete: () => end === 'ended' && endRelayedResponse(ctx),
-  })
-  // The client still gets the pending bytes, but no regular end: the answer is not complete.
-  if (outcome !== 'complete') res.socket?.destroySoon()
-  return outcome
+/** The answer to the client of a call, from its headers to its end. */
+export class ClientAnswer {
+  /** What its headers state; they are written once, with what is known by then. */
+  readonly facts: AnswerFacts = { startedAt: performance.now(), providerMs: 0 }
+  readonly #ctx: Context
+  /** Aborts when the client closes the connection before its response has ended. */
+  readonly #abort = new AbortController()
+  #isHeadWritten = false
+  /** The bytes held back: the last one of an answer of known length. */
+  #held: Buffer = noBytes
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx
+    const { res } = ctx
+    const abort = (): void => {
+      if (!res.writableFinished) this.#abort.abort()
+    }
+    if (res.closed) abort()
+    else res.once('close', abort)
+  }
+
+  /** Aborts the work of the provider. */
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  abort(): void {
+    this.#abort.abort()
+  }
+
+  /** Awaits the work and counts its duration as the provider's. */
+  async timeProvider<Result>(work: Promise<Result>): Promise<Result> {
+    const calledAt = performance.now()
+    try {
+      return await work
+    } finally {
+      this.facts.providerMs = performance.now() - calledAt
+    }
+  }
+
+  /** Writes the headers of an answer of our own, unless those of a provider's were written. */
+  writeHead(upstream?: UpstreamResponse): void {
+    const { res } = this.#ctx
+    if (this.#isHeadWritten || res.headersSent) return
+    this.#isHeadWritten = true
+    for (const [name, value] of Object.entries(ownHeaders(this.facts))) res.setHeader(name, value)
+    if (!upstream) return
+    this.#ctx.status = upstream.status
+    this.#ctx.respond = false
+    for (const [name, value] of relayedHeaders(upstream)) res.setHeader(name, value)
+  }
+
+  /**
+   * Relays a provider's answer byte for byte, at the pace of the client. An interrupted answer closes the client's
+   * connection. A client that stops reading is disconnected.
+   */
+  async relay(
+    answer: UpstreamResponse,
+    { onBytes, clientTimeoutMs, end }: RelayOptions,
+  ): Promise<RelayOutcome> {
+    const { res } = this.#ctx
+    this.writeHead(answer)
+    // The socket's idle timeout restarts with every write. It also fires while the provider sends nothing: then no
+    // bytes are pending, and the connection stays.
+    res.setTimeout(clientTimeoutMs, () => {
+      if (res.writableLength > 0) res.destroy()
+    })
+    const isHeld = end === 'held' && answer.headers['content-length'] !== undefined
+    // A model may think for long before the first event.
+    if (/event-stream/i.test(String(answer.headers['content-type'])) && isOpen(res))
+      res.flushHeaders()
+    const outcome = await copyBody(answer.body, res, {
+      toSent: bytes => {
+        onBytes?.(bytes)
+        return isHeld ? this.#hold(bytes) : bytes
+      },
+      onComplete: () => end === 'ended' && this.end(),
+    })
+    // The client still gets the pending bytes, but no regular end: the answer is not complete.
+    if (outcome !== 'complete') res.socket?.destroySoon()
+    return outcome
+  }
+
+  /** @returns what may be sent once these bytes have come: with the last one the client would take the answer as ended. */
+  #hold(bytes: Buffer): Buffer {
+    if (bytes.length === 0) return bytes
+    const sent = this.#held.length > 0 ? Buffer.concat([this.#held, bytes]) : bytes
+    this.#held = sent.subarray(-1)
+    return sent.subarray(0, -1)
+  }
+
+  /** Ends a relayed response, unless it has ended or the connection is closed. */
+  end(): void {
+    const { respond, res } = this.#ctx
+    if (respond === false && !res.writableEnded && res.socket?.writable) res.end(this.#held)
+  }
+
+  /** Answers with a stored response. */
+  replay({ status, type, body }: NonNullable<StoredResponse>): void {
+    this.#ctx.status = status
+    if (type !== '') this.#ctx.set('Content-Type', type)
+    this.#ctx.body = Buffer.from(body, 'base64')
+  }
+
+  /** Ends a call whose client has left, and who gets no error: it is logged as status 499. */
+  abandon(): void {
+    this.#ctx.respond = false
+    this.#ctx.status = 499
+  }
 }
+
+const noBytes = Buffer.alloc(0)
 
 const isOpen = (res: ServerResponse): boolean => !res.closed && !res.destroyed
 
@@ -58,8 +144,8 @@ type CopyHandlers = {
 }
 
 /**
- * Writes a body to a response, as fast as the client takes it. The listeners are our own: a pipeline with a
- * Transform costs a third of a whole call without memory.
+ * Writes a body to a response, as fast as the client takes it. The listeners are our own: a pipeline with a Transform
+ * costs a third of a whole call without memory.
  */
 function copyBody(
   body: Readable,
@@ -101,49 +187,3 @@ function copyBody(
 
 /** A write after the client has closed the connection: its `close` is what counts. */
 const ignoreError = (): void => {}
-
-/**
- * Uses the socket's idle timeout, which restarts with every write. It also fires while the provider sends
- * nothing: then no bytes are pending, and the connection stays.
- */
-function destroyWhenStalled(res: ServerResponse, timeoutMs: number): void {
-  res.setTimeout(timeoutMs, () => {
-    if (res.writableLength > 0) res.destroy()
-  })
-}
-
-/** The last byte of an answer of known length: with it a client would take the response as ended. */
-class HeldBytes {
-  last: Buffer = Buffer.alloc(0)
-
-  /** @returns what may be sent once these bytes have come. */
-  replace(bytes: Buffer): Buffer {
-    if (bytes.length === 0) return bytes
-    const sent = this.last.length > 0 ? Buffer.concat([this.last, bytes]) : bytes
-    this.last = sent.subarray(-1)
-    return sent.subarray(0, -1)
-  }
-}
-
-function heldBytesOf({ state }: Context, { headers }: UpstreamResponse): HeldBytes | undefined {
-  if (headers['content-length'] === undefined) return undefined
-  return (state.heldBytes = new HeldBytes())
-}
-
-/** Ends the response to the client, unless it has ended or the connection is closed. */
-export function endRelayedResponse({ respond, res, state }: Context): void {
-  if (respond !== false || res.writableEnded || !res.socket?.writable) return
-  const { last } = (state.heldBytes as HeldBytes | undefined) ?? new HeldBytes()
-  res.end(last)
-}
-
-/** @returns a controller that aborts when the client closes the connection before its response has ended. */
-export function clientAbortController({ res }: Context): AbortController {
-  const controller = new AbortController()
-  const abort = (): void => {
-    if (!res.writableFinished) controller.abort()
-  }
-  if (res.closed) abort()
-  else res.once('close', abort)
-  return controller
-}

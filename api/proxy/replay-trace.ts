@@ -1,7 +1,7 @@
 import { conversationOf, sha256Of } from '#api/proxy/call-trace.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 import type { ProxyRequest, RequestChange } from '#api/proxy/dialects/dialect.ts'
-import { inPlace } from '#api/proxy/recall-earlier-turns.ts'
+import { inPlace } from '#api/proxy/earlier-turns.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { blockOfLines } from '#shared/domain/context-block.ts'
 import type { CallTrace } from '#shared/vault/read/traces/call-trace.ts'

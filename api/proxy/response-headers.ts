@@ -1,41 +1,69 @@
-import type { Context } from 'koa'
 import { presentDebtHeader } from '#api/present/debt.ts'
-import type { ProxyRequest } from '#api/proxy/dialects/dialect.ts'
-import type { RecallResult } from '#api/proxy/recall-result.ts'
-import type { Caller } from '#shared/access/caller.ts'
+import type { RecallResult } from '#api/proxy/recall.ts'
 import type { KeyRow } from '#shared/access/key-row.postgres.ts'
-import { totalLeftOut } from '#shared/domain/turn/text.ts'
+import { totalLeftOut, type LeftOutPiece } from '#shared/domain/turn/text.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
-/** Measures the time of a call: the provider's and our own. */
-export type RequestTimer = {
-  /** Awaits the work and counts its duration as the provider's. */
-  timeProvider<Result>(work: Promise<Result>): Promise<Result>
-  /** Sets the headers of the times measured so far. */
-  setTimingHeaders(ctx: Context): void
+/** What the headers of an answer state: each step of a call fills in what it has found out. */
+export type AnswerFacts = {
+  /** By `performance.now()`. */
+  startedAt: number
+  /** How long the provider took until the head of its answer. */
+  providerMs: number
+  /** Undefined until the key is known: the answer has no memory headers then. */
+  keyRow?: KeyRow
+  /** Undefined before the recall: the status is then `off`. */
+  recall?: Pick<
+    RecallResult,
+    'status' | 'recalledTokens' | 'contextTokens' | 'confidence' | 'abstained'
+  >
+  /** The key was not looked up, since Postgres is away: the status is `degraded`. */
+  isKeyUnverified?: boolean
+  /** The session id names the conversation, and its memories are in the core. */
+  isCoreSession?: boolean
+  session?: string | null
+  /** What known programs have written into the user's turn, which is neither asked with nor stored. */
+  leftOut?: readonly LeftOutPiece[]
+  /**
+   * Whether memory has changed nothing of what the request before this one had, and how many bytes of the body, from
+   * the first, that request had as well; undefined where it is not known.
+   */
+  cache?: { isSafe: boolean; bytes: number }
+  /** For `GET /v1/traces/:traceId`. */
+  trace?: string
+  /** The tokens were counted without the context block. */
+  isCounted?: boolean
 }
 
-export function createRequestTimer(): RequestTimer {
-  const startedAt = performance.now()
-  let providerMs = 0
-  return {
-    async timeProvider(work) {
-      const calledAt = performance.now()
-      try {
-        return await work
-      } finally {
-        providerMs = performance.now() - calledAt
-      }
-    },
-    setTimingHeaders(ctx) {
-      if (ctx.headerSent) return
-      const totalMs = performance.now() - startedAt
-      ctx.set('X-Svc-Processing-Ms', formatMs(totalMs - providerMs))
-      ctx.set('X-Provider-Response-Ms', formatMs(providerMs))
-      ctx.set('X-Total-Ms', formatMs(totalMs))
-    },
+/** The headers of an answer that are ours. */
+export function ownHeaders(facts: AnswerFacts): Record<string, string> {
+  const { startedAt, providerMs, keyRow, session, leftOut, cache, trace } = facts
+  const totalMs = performance.now() - startedAt
+  const headers: Record<string, string> = {
+    'X-Svc-Processing-Ms': formatMs(totalMs - providerMs),
+    'X-Provider-Response-Ms': formatMs(providerMs),
+    'X-Total-Ms': formatMs(totalMs),
   }
+  if (facts.isCounted) headers['X-Memory-Counted'] = 'false'
+  if (!keyRow) return headers
+  const { recalledTokens = 0, contextTokens = 0, confidence, abstained } = facts.recall ?? {}
+  const status = facts.isKeyUnverified ? 'degraded' : (facts.recall?.status ?? 'off')
+  headers['X-Memory-Reflection-Debt'] = debtHeaderOf(keyRow)
+  headers['X-Memory-Status'] = facts.isCoreSession ? `${status}; sessions=core` : status
+  headers['X-Memory-Tokens-Retrieved'] = String(recalledTokens)
+  headers['X-Memory-Tokens-Injected'] = String(contextTokens)
+  if (status === 'ok' && confidence !== undefined)
+    headers['X-Memory-Confidence'] = confidence.toFixed(2)
+  if (status === 'none' && abstained) headers['X-Memory-Abstained'] = abstained
+  if (session != null) headers['X-Session-ID'] = toAscii(session)
+  if (leftOut && leftOut.length > 0) headers['X-Memory-Left-Out'] = toDictionary(leftOut)
+  if (cache) {
+    headers['X-Memory-Cache-Safe'] = String(cache.isSafe)
+    headers['X-Memory-Cache-Bytes'] = String(cache.bytes)
+  }
+  if (trace !== undefined) headers['X-Memory-Trace'] = trace
+  return headers
 }
 
 const formatMs = (ms: number): string => String(Math.max(0, Math.round(ms * 10) / 10))
@@ -51,118 +79,46 @@ function debtHeaderOf(keyRow: KeyRow): string {
   return header
 }
 
-/** Sets the memory headers that every response of a model call has. */
-export function setMemoryHeaders(ctx: Context, { keyRow }: Pick<Caller, 'keyRow'>): void {
-  ctx.set('X-Memory-Reflection-Debt', debtHeaderOf(keyRow))
-  setRecallHeaders(ctx, { status: 'off', recalledTokens: 0, contextTokens: 0 })
-}
-
-/**
- * @param isSafe whether memory has changed nothing of what the request before this one had
- * @param reusableBytes how many bytes of the body, from the first, that request had as well
- */
-export function setCacheHeaders(ctx: Context, isSafe: boolean, reusableBytes: number): void {
-  ctx.set('X-Memory-Cache-Safe', String(isSafe))
-  ctx.set('X-Memory-Cache-Bytes', String(reusableBytes))
-}
-
-export function setRecallHeaders(
-  ctx: Context,
-  {
-    status,
-    recalledTokens,
-    contextTokens,
-    confidence,
-    abstained,
-  }: Pick<RecallResult, 'status' | 'recalledTokens' | 'contextTokens' | 'confidence' | 'abstained'>,
-): void {
-  ctx.set('X-Memory-Status', status)
-  ctx.set('X-Memory-Tokens-Retrieved', String(recalledTokens))
-  ctx.set('X-Memory-Tokens-Injected', String(contextTokens))
-  ctx.remove('X-Memory-Confidence')
-  ctx.remove('X-Memory-Abstained')
-  if (status === 'ok' && confidence !== undefined)
-    ctx.set('X-Memory-Confidence', confidence.toFixed(2))
-  if (status === 'none' && abstained) ctx.set('X-Memory-Abstained', abstained)
-}
-
-/** Says that the session id of a call names its conversation, and that its memories are in the core. */
-export const noteCoreSession = (ctx: Context): void =>
-  ctx.set('X-Memory-Status', `${ctx.response.get('X-Memory-Status')}; sessions=core`)
-
-/**
- * Names what known programs have written into the user's turn, which is neither asked with nor stored: a dictionary
- * of RFC 9651 from marks to the number of their pieces, with their length.
- */
-export function setLeftOutHeader(ctx: Context, { leftOut }: Pick<ProxyRequest, 'leftOut'>): void {
-  if (leftOut.length === 0) return
-  const totals = totalLeftOut(leftOut).map(
-    ({ mark, pieces, characters }) => `${mark}=${pieces};characters=${characters}`,
-  )
-  ctx.set('X-Memory-Left-Out', totals.join(', '))
-}
-
-/** Names the trace of the call, for `GET /v1/traces/:traceId`. */
-export function setTraceHeader(ctx: Context, trace: string): void {
-  ctx.set('X-Memory-Trace', trace)
-}
+/** A dictionary of RFC 9651 from marks to the number of their pieces, with their length. */
+const toDictionary = (leftOut: readonly LeftOutPiece[]): string =>
+  totalLeftOut(leftOut)
+    .map(({ mark, pieces, characters }) => `${mark}=${pieces};characters=${characters}`)
+    .join(', ')
 
 /** Header values are ASCII: other characters are percent-encoded. */
-export function setSessionHeader(ctx: Context, session: string | null): void {
-  if (session === null) return
-  ctx.set(
-    'X-Session-ID',
-    session.replaceAll(/[^\x20-\x7E]+/g, text => encodeURIComponent(text.toWellFormed())),
-  )
-}
+const toAscii = (text: string): string =>
+  text.replaceAll(/[^\x20-\x7E]+/g, characters => encodeURIComponent(characters.toWellFormed()))
 
 /**
- * Headers of a provider that are not relayed: those of its connection, and browser policies of its site,
- * which would apply to ours.
+ * Headers of a provider that are not relayed: those of its connection, and browser policies of its site, which would
+ * apply to ours.
  */
-const strippedHeaders = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'date',
-  'set-cookie',
-  'set-cookie2',
-  'alt-svc',
-  'strict-transport-security',
-  'content-security-policy',
-  'clear-site-data',
-  'nel',
-  'report-to',
-  'reporting-endpoints',
-])
+const strippedHeaders = new Set(
+  (
+    'connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding ' +
+    'upgrade date set-cookie set-cookie2 alt-svc strict-transport-security content-security-policy clear-site-data ' +
+    'nel report-to reporting-endpoints'
+  ).split(' '),
+)
 
 const ownHeaderPattern =
   /^(?:x-memory-|x-svc-|x-provider-response-ms$|x-total-ms$|x-session-id$|ratelimit-|access-control-)/
 
-/** Copies a provider's status and headers to the response. */
-export function copyUpstreamHeaders(ctx: Context, { status, headers }: UpstreamResponse): void {
-  const { connection } = headers
-  const connectionHeaders = new Set(
-    String(connection ?? '')
-      .toLowerCase()
-      .split(',')
-      .map(name => name.trim()),
-  )
-  ctx.status = status
-  for (const [name, value] of Object.entries(headers)) {
-    if (
-      value === undefined ||
-      strippedHeaders.has(name) ||
-      ownHeaderPattern.test(name) ||
-      connectionHeaders.has(name)
-    )
-      continue
-    ctx.set(name, value)
-  }
+/** The headers of a provider that the client gets, by their names in lower case. */
+export function relayedHeaders({
+  headers,
+}: Pick<UpstreamResponse, 'headers'>): [name: string, value: string | string[]][] {
+  const ofConnection = namesIn(headers.connection)
+  return Object.entries(headers).flatMap(([name, value]) => {
+    const isDropped = strippedHeaders.has(name) || ownHeaderPattern.test(name)
+    return value === undefined || isDropped || ofConnection.includes(name) ? [] : [[name, value]]
+  })
 }
+
+/** The names that a header `Connection` lists: such headers are of the connection (RFC 9110, 7.6.1). */
+export const namesIn = (connection: string | string[] | undefined): string[] =>
+  connection === undefined
+    ? []
+    : String(connection)
+        .split(',')
+        .map(name => name.trim().toLowerCase())

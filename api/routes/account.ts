@@ -5,7 +5,7 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import { providerKeyFromRequest } from '#api/proxy/credentials.ts'
 import { forwardPassthrough } from '#api/proxy/pass-through.ts'
 import type { ProviderRoute } from '#api/proxy/provider-routes.ts'
-import { createRequestTimer } from '#api/proxy/response-headers.ts'
+import { ClientAnswer } from '#api/proxy/relay.ts'
 import {
   openProviderKeys,
   parseProviderKey,
@@ -43,8 +43,8 @@ export function account(router: Router, backend: ApiBackend): void {
     auth: memoryKey(),
     async handle({ account, caller }, ctx) {
       if (providerKeyFromRequest(ctx) !== undefined) {
-        const timer = createRequestTimer()
-        return forwardPassthrough(ctx, backend, { route: listOfModels, caller, timer })
+        const answer = new ClientAnswer(ctx)
+        return forwardPassthrough(ctx, backend, { route: listOfModels, caller, answer })
       }
       const providers = reachableProviders(backend.config, await openProviderKeys(backend, account))
       const { lists, updatedAt } = await backend.catalog.modelLists(providers)

@@ -72,8 +72,8 @@ export function memory(router: Router, backend: ApiBackend): void {
         awaited: wait,
         expiresAt: parseExpiresAt(body.expires_at, backend.now()),
         metadata: parseMetadata(body.metadata),
-        shares: body.share && parseShareHeader(ctx) !== false,
-        stores: resolveStoredHalves(ctx, body, caller.keyRow.storage),
+        shares: body.share && parseShareHeader(ctx.headers) !== false,
+        stores: resolveStoredHalves(ctx.headers, body, caller.keyRow.storage),
       }
       const accepted = caller.permissions.store
         ? await acceptExchange(backend, caller, exchange)

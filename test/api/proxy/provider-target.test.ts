@@ -9,8 +9,7 @@ const ctxWith = (headers: Record<string, string>, querystring = ''): Context => 
   const lower = Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
   )
-  const get = (name: string): string => lower[name.toLowerCase()] ?? ''
-  return { querystring, headers: lower, get } as unknown as Context
+  return { querystring, headers: lower } as Context
 }
 
 const memoryKey = `mk_${'a'.repeat(32)}`

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Context } from 'koa'
+import type { IncomingHttpHeaders } from 'node:http'
 import {
   bodySwitches,
   resolveMemoryAccess,
@@ -16,8 +16,8 @@ const modes = [undefined, ...suffixes]
 const truths = [undefined, true, false]
 
 /** A request's headers, as far as the switches read them. */
-const ctxWith = (headers: Record<string, string>): Context =>
-  ({ get: (name: string) => headers[name] ?? '' }) as unknown as Context
+const lowerNamed = (headers: Record<string, string>): IncomingHttpHeaders =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
 const given = <Value>(name: string, value: Value | undefined): object =>
   value === undefined ? {} : { [name]: value }
@@ -42,7 +42,7 @@ const headers: Channel[] = modes.flatMap(mode =>
   truths.flatMap(store =>
     truths.map(reply => ({
       switches: headerSwitches(
-        ctxWith({
+        lowerNamed({
           ...given('X-Memory-Mode', mode?.toUpperCase()),
           ...given('X-Memory-Store', store?.toString()),
           ...given('X-Memory-Store-Response', reply?.toString()),
@@ -138,6 +138,6 @@ t.test('invalid: a header that says something else', async t => {
     [{ 'X-Memory-Store-Response': '0' }, /X-Memory-Store-Response/],
   ]
   for (const [headers, message] of cases) {
-    t.throws(() => headerSwitches(ctxWith(headers)), { reason: 'invalid', message })
+    t.throws(() => headerSwitches(lowerNamed(headers)), { reason: 'invalid', message })
   }
 })

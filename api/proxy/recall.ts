@@ -1,0 +1,384 @@
+import { createHash } from 'node:crypto'
+import type { EarlierTurn, ProxyRequest, UserTurn } from '#api/proxy/dialects/dialect.ts'
+import {
+  inPlace,
+  noEarlierBlocks,
+  rebuildBlock,
+  recallEarlierTurns,
+  saveTurn,
+  toRecalledTurn,
+  type BlockBackend,
+  type EarlierBlock,
+  type EarlierBlocks,
+  type Partition,
+} from '#api/proxy/earlier-turns.ts'
+import type { ContextBounds } from '#api/proxy/switches.ts'
+import type { Caller } from '#shared/access/caller.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { withTimeout } from '#shared/core/with-timeout.ts'
+import type { MetadataFilter } from '#shared/domain/metadata.ts'
+import {
+  findContext,
+  renderContext,
+  type AbstentionReason,
+  type FoundContext,
+  type PreparedContext,
+} from '#shared/vault/read/prepare/prepare.ts'
+import type { StoredTurn, TurnKey } from '#shared/vault/read/traces/recalled-turns.postgres.ts'
+
+/** What a call reads of memory. */
+export type RecallUse = {
+  /** It reads memory, if only the blocks of earlier turns. */
+  retrieves: boolean
+  /** The call is a program's own: nothing is recalled for it or stored of it. */
+  aside: ProxyRequest['aside']
+  session: string | null
+  space: EmbeddingSpace
+  contextBounds: ContextBounds
+  /** Epoch ms: later memories are unknown, and ages are counted from it. */
+  asOf: number | undefined
+  /** Memories without such metadata are left out. */
+  filter: MetadataFilter | undefined
+  /** The id in the vault of the turn with such a fingerprint. */
+  toTurnId(fingerprint: Buffer): Buffer
+}
+
+/** The result of a recall for a call. */
+export type RecallResult = {
+  /**
+   * `ok`: there is a context block; `none`: nothing relevant was found; `off`: not requested; `degraded`: the recall
+   * failed or took too long, and the call continues without a block; `aside`: the call is a program's own.
+   */
+  status: 'ok' | 'none' | 'off' | 'degraded' | 'aside'
+  context: string | null
+  /** What the block was made from. */
+  prepared: PreparedContext | undefined
+  /** How many parts of the user's turn precede the block. */
+  blockIndex: number
+  /** Tokens of the memories found, and of the context block. */
+  recalledTokens: number
+  contextTokens: number
+  /** Tags of the shared memories in all blocks of the prompt. */
+  tags: readonly string[]
+  /** How likely the answer is in the block, and why there is none; where it was recalled for this call. */
+  confidence?: number
+  abstained?: AbstentionReason | null
+  /** The blocks of earlier turns, which stay where they were. */
+  earlier: readonly EarlierBlock[]
+  /**
+   * The first turn whose block is not what the request before this one had; undefined when all are, and a provider's
+   * cache is as good as without memory.
+   */
+  lost: EarlierTurn | UserTurn | undefined
+  /** Resolves when the result is stored for the next call of the same turn; never rejects. */
+  persisted: Promise<void>
+}
+
+const emptyRecall: Omit<RecallResult, 'status'> = {
+  context: null,
+  prepared: undefined,
+  blockIndex: 0,
+  recalledTokens: 0,
+  contextTokens: 0,
+  tags: [],
+  earlier: [],
+  lost: undefined,
+  persisted: Promise.resolve(),
+}
+
+type RecallBackend = Pick<Backend, 'config' | 'embedders' | 'storeBreaker' | 'now'> &
+  BlockBackend &
+  Parameters<typeof findContext>[0]
+
+/**
+ * Recalls from core and session what is relevant to a conversation: nothing where memory may not be read, or the user
+ * says nothing. An aside inside a conversation goes on from the blocks of the turns before it, so that the provider's
+ * cache holds; nothing is recalled for the aside itself. Never rejects for a failure of memory.
+ *
+ * All calls of a turn get the same block: a call with tool results gets the block of the turn's first call, byte for
+ * byte and in the same place, or none if that had none. So the provider's cache of the turn stays valid. Blocks of
+ * earlier turns stay where they were, where much follows them. Memories stored since then appear from the next turn
+ * on; memories deleted since then leave the blocks at once.
+ */
+export async function recallForCall(
+  backend: RecallBackend,
+  caller: Caller,
+  request: ProxyRequest,
+  use: RecallUse,
+): Promise<RecallResult> {
+  const { retrieves, aside } = use
+  // Before `turns` and `earlierTurns`, which read every message: a call without memory pays for neither.
+  if (!retrieves || !request.userTurn)
+    return { ...emptyRecall, status: aside ? 'aside' : retrieves ? 'none' : 'off' }
+  const query = toQuery(caller, request, request.userTurn, use)
+  const { turn } = query
+  // Expired memories could not be removed in time.
+  if (caller.keyRow.hasExpired)
+    return { ...emptyRecall, status: aside ? 'aside' : 'degraded', lost: firstTurn(query) }
+  const steps = timedSteps(backend, caller, query)
+  const blocks = findBlocks(backend, caller, query, steps)
+  const find = (): Promise<FoundContext | void> => findFirst(backend, caller, query, steps)
+  // At the same time: only a turn that goes on may have a block already.
+  const finding = aside || turn.isToolContinuation ? undefined : find()
+  const known = await blocks
+  const { earlier, isUnknown, stored } = known
+  if (stored) {
+    const again = await recallAgain(backend, caller, query, { ...known, stored, steps })
+    return aside ? { ...again, status: 'aside' } : again
+  }
+  if (aside) return withEarlier({ ...emptyRecall, status: 'aside' }, earlier, undefined)
+
+  const found = await (finding ?? find())
+  const prepared = found && (await steps.orUndefined(render(backend, caller, found, earlier.ids)))
+  const { blockIndex } = turn
+  const recalled = toRecalledTurn(
+    prepared ? prepared.at : backend.now(),
+    blockIndex,
+    prepared || undefined,
+  )
+  const persisted = saveTurn(backend, caller, query.keyOf(turn), {
+    ...recalled,
+    isPartial: isUnknown,
+  })
+  const { confidence, abstained = null } = prepared || {}
+  const judged = confidence === undefined ? {} : { confidence, abstained }
+  const result = { ...toRecallResult(prepared, blockIndex), ...judged, persisted }
+  return withEarlier(result, earlier, turn.isToolContinuation ? turn : undefined)
+}
+
+/**
+ * The recall of a call whose prompt is too long with its blocks. The conversation goes on without them, so that its
+ * next request is not refused as well and goes on from what the provider has cached of this one.
+ */
+export function dropBlocks(
+  backend: Pick<Backend, 'recalledTurns' | 'log' | 'now'>,
+  caller: Caller,
+  request: ProxyRequest,
+  use: RecallUse,
+  { status, context, blockIndex, earlier, lost, persisted }: RecallResult,
+): RecallResult {
+  const { userTurn, earlierTurns } = request
+  const dropped: { turn: EarlierTurn | UserTurn; blockIndex: number }[] = [...earlier]
+  if (context !== null && userTurn) dropped.push({ turn: userTurn, blockIndex })
+  const keyOf = turnKeys(caller, use)
+  const save = ({ turn, blockIndex: place }: (typeof dropped)[number]): Promise<void> =>
+    saveTurn(backend, caller, keyOf(turn), toRecalledTurn(backend.now(), place))
+  const lostEarlier = earlierTurns.find(turn => turn === lost || turn === earlier[0]?.turn)
+  const isOwnLost = context !== null && userTurn?.isToolContinuation
+  return {
+    ...emptyRecall,
+    status: status === 'aside' ? status : 'degraded',
+    lost: lostEarlier ?? (isOwnLost ? userTurn : lost),
+    persisted: persisted.then(() => Promise.all(dropped.map(save))).then(() => {}),
+  }
+}
+
+type RecallQuery = Pick<RecallUse, 'space' | 'asOf' | 'filter' | 'aside'> & {
+  turns: ProxyRequest['turns']
+  turn: UserTurn
+  earlierTurns: readonly EarlierTurn[]
+  keyOf(turn: EarlierTurn | UserTurn): TurnKey
+  partition: Partition
+  bounds: ContextBounds
+}
+
+const toQuery = (
+  caller: Caller,
+  { turns, earlierTurns }: ProxyRequest,
+  turn: UserTurn,
+  use: RecallUse,
+): RecallQuery => ({
+  ...use,
+  turns,
+  turn,
+  earlierTurns,
+  keyOf: turnKeys(caller, use),
+  partition: { session: use.session, embeddings: use.space.model },
+  bounds: use.contextBounds,
+})
+
+/**
+ * Where the recall of a turn is saved. Blocks of another moment or filter are of another recall: an earlier turn may
+ * have a block with what came later, or what the filter leaves out.
+ */
+function turnKeys(
+  { scope: { vault } }: Caller,
+  { toTurnId, asOf, filter }: RecallUse,
+): RecallQuery['keyOf'] {
+  return ({ fingerprint }) => {
+    const turn = toTurnId(fingerprint)
+    if (asOf === undefined && !filter) return { vault, turn }
+    const hash = createHash('sha256').update(turn)
+    if (asOf !== undefined) hash.update(`as of ${asOf}`)
+    if (filter) hash.update(`filter ${JSON.stringify(filter)}`)
+    return { vault, turn: hash.digest() }
+  }
+}
+
+type TimedSteps = ReturnType<typeof timedSteps>
+
+/** The steps of a recall: each has its time, and notes at the breakers when it takes longer. */
+function timedSteps(backend: RecallBackend, { account }: Caller, { space }: RecallQuery) {
+  const { log, embedders, storeBreaker } = backend
+  const breaker = embedders.breakerOf(space.model)
+  // Which of the two was late is what their probes find out.
+  const noteTimeout = (): void => {
+    breaker?.failed()
+    storeBreaker.failed()
+  }
+  return {
+    breaker,
+    orUndefined: <Result>(work: Promise<Result>): Promise<Result | void> =>
+      withRecallTimeout(backend, work, noteTimeout).catch((error: unknown) =>
+        log.warn({ err: error, account }, 'proxy.recall-failed'),
+      ),
+  }
+}
+
+/** Waits `RECALL_TIMEOUT_MS` at most. @throws what the work throws, and an error when it takes longer */
+const withRecallTimeout = <Result>(
+  { config: { recallTimeoutMs } }: Pick<Backend, 'config'>,
+  work: Promise<Result>,
+  onTimeout: () => void,
+): Promise<Result> =>
+  withTimeout(work, recallTimeoutMs, () => {
+    onTimeout()
+    throw new Error(`not within ${recallTimeoutMs} ms`)
+  })
+
+type FoundBlocks = {
+  earlier: EarlierBlocks
+  /** The blocks of earlier turns could not be looked up in time: they are missing in the prompt. */
+  isUnknown: boolean
+  /** The turn's own recall, by one of its calls before. */
+  stored: StoredTurn | undefined
+}
+
+async function findBlocks(
+  backend: RecallBackend,
+  caller: Caller,
+  query: RecallQuery,
+  { orUndefined }: TimedSteps,
+): Promise<FoundBlocks> {
+  const { turn, earlierTurns, keyOf } = query
+  const { isToolContinuation } = turn
+  // The words of an aside may belong to the turn under way, which had a block.
+  const keepsLast = query.aside !== undefined
+  const asked = { ...query, isToolContinuation, keepsLast }
+  const [earlier, stored] = await Promise.all([
+    orUndefined(recallEarlierTurns(backend, caller, asked)),
+    isToolContinuation || keepsLast
+      ? orUndefined(backend.recalledTurns.find(keyOf(turn)))
+      : undefined,
+  ])
+  return {
+    earlier: earlier ?? { ...noEarlierBlocks, lost: earlierTurns[0] },
+    isUnknown: !earlier,
+    stored: stored ?? undefined,
+  }
+}
+
+/** The block of the turn as its first call had it, with those of earlier turns. */
+async function recallAgain(
+  backend: RecallBackend,
+  caller: Caller,
+  query: RecallQuery,
+  { earlier, isUnknown, stored, steps }: FoundBlocks & { stored: StoredTurn; steps: TimedSteps },
+): Promise<RecallResult> {
+  const { turn, partition } = query
+  const hasBlock = stored.memories !== null
+  const rebuilt = hasBlock
+    ? await steps.orUndefined(rebuildBlock(backend, caller, stored, partition))
+    : undefined
+  const isMissing = hasBlock && !rebuilt
+  const isPartial = isUnknown || isMissing
+  const isChanged = isMissing || rebuilt?.isWhole === false
+  const isSaved = !isChanged && !stored.isAging && isPartial === stored.isPartial
+  const result = toRecallResult(rebuilt?.prepared, stored.place)
+  if (!isSaved) {
+    const now = { ...(rebuilt?.recalled ?? stored), isPartial }
+    result.persisted = saveTurn(backend, caller, query.keyOf(turn), now)
+  }
+  const lost = stored.isPartial
+    ? firstTurn(query)
+    : (earlier.lost ?? (isChanged ? turn : undefined))
+  return withEarlier(result, { ...earlier, lost }, undefined)
+}
+
+/** The first turn that may have had a block in a request before this one. */
+const firstTurn = ({ earlierTurns, turn }: RecallQuery): RecallResult['lost'] =>
+  earlierTurns[0] ?? (turn.isToolContinuation ? turn : undefined)
+
+/** Resolves to undefined, too, where it is known that an embedding model or MongoDB does not answer. */
+async function findFirst(
+  backend: RecallBackend,
+  caller: Caller,
+  { turns, partition, space, bounds: { density, limit }, asOf, filter }: RecallQuery,
+  { breaker, orUndefined }: TimedSteps,
+): Promise<FoundContext | void> {
+  if (!space.ready || (breaker?.state ?? 'closed') !== 'closed') return undefined
+  const search = { messages: turns, ...partition, density, limit, asOf, metadata: filter }
+  const finding = findContext(backend, caller, {
+    ...search,
+    tiers: undefined,
+    importance: undefined,
+  })
+  return orUndefined(finding)
+}
+
+/** A promise, so that a failure is one of a step. */
+const render = async (...parameters: Parameters<typeof renderContext>): Promise<PreparedContext> =>
+  renderContext(...parameters)
+
+function toRecallResult(prepared: PreparedContext | void, blockIndex: number): RecallResult {
+  if (!prepared) return { ...emptyRecall, status: 'degraded', blockIndex }
+  const { recalledTokens, contextTokens, tags } = prepared
+  const context = prepared.context && inPlace(prepared.context, blockIndex)
+  const status = prepared.context === null ? 'none' : 'ok'
+  const found = { status, context, prepared, blockIndex, recalledTokens, contextTokens, tags }
+  return { ...emptyRecall, ...found } as RecallResult
+}
+
+/** @param lost the last turn, when its block may be another than before */
+function withEarlier(
+  result: RecallResult,
+  earlier: Omit<EarlierBlocks, 'lost'> & Pick<RecallResult, 'lost'>,
+  lost: UserTurn | undefined,
+): RecallResult {
+  const { blocks, tokens, tags, lost: lostBefore, persisted } = earlier
+  return {
+    ...result,
+    contextTokens: result.contextTokens + tokens,
+    tags: [...new Set([...result.tags, ...tags])],
+    earlier: blocks,
+    lost: lostBefore ?? lost,
+    persisted: Promise.all([result.persisted, persisted]).then(() => {}),
+  }
+}
+
+/** The embedding model of a call; not `ready` when its provider does not answer. */
+export type EmbeddingSpace = { model: string; ready: boolean }
+
+/**
+ * The embedding model of a call. When its provider is unreachable nothing is recalled, and the exchange is stored later.
+ *
+ * @throws Refusal `invalid` when this service has no such model.
+ */
+export async function resolveEmbeddingSpace(
+  backend: Pick<Backend, 'config' | 'embedders'>,
+  requested: string | undefined,
+): Promise<EmbeddingSpace> {
+  const { embedders } = backend
+  const model = requested ?? embedders.defaultModel
+  if (model === embedders.defaultModel) return { model, ready: true }
+  try {
+    const breaker = embedders.breakerOf(model)
+    if (breaker && breaker.state !== 'closed') return { model, ready: false }
+    const opening = withRecallTimeout(backend, embedders.get(model), () => breaker?.failed())
+    return { model: (await opening).model, ready: true }
+  } catch (error) {
+    if (error instanceof Refusal && error.reason === 'invalid') throw error
+    return { model, ready: false }
+  }
+}
