@@ -66,7 +66,7 @@ type HeaderPart<Headers> = {
 }
 
 /** The client sends these itself. */
-type OwnHeader = 'x-memory-key' | 'x-memory-user' | 'idempotency-key'
+type OwnHeader = 'x-memory-key' | 'x-memory-user' | 'x-memory-user-from' | 'idempotency-key'
 
 type HeaderField<Name> = Name extends keyof typeof headerFields
   ? (typeof headerFields)[Name]

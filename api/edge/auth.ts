@@ -16,7 +16,13 @@ import {
 import { findReviewerByCredential, type Reviewer } from '#shared/org/admin/reviewers.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { actorOf, namedUserRefusal, requireOwner, type Caller } from '#shared/access/caller.ts'
+import {
+  actorOf,
+  namedUserRefusal,
+  requireNamedUser,
+  requireOwner,
+  type Caller,
+} from '#shared/access/caller.ts'
 import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
 import { parseSharedMemoryId } from '#shared/org/memories/shared-change.ts'
 import { requireOrganization } from '#shared/org/base/policy-change.ts'
@@ -130,8 +136,16 @@ type Check = (caller: Caller) => void
 
 type CallerIdentity = Identity & { caller: Caller }
 
-/** @param checks run in this order once the key is known to be valid */
-export const memoryKey =
+/**
+ * A Memory Key, for what concerns one vault: a key for users has to name its user.
+ *
+ * @param checks run in this order once the key is known to be valid
+ */
+export const memoryKey = (...checks: Check[]): Authenticate<CallerIdentity> =>
+  anyMemoryKey(...checks, requireNamedUser)
+
+/** As `memoryKey`, for what concerns no vault. */
+export const anyMemoryKey =
   (...checks: Check[]): Authenticate<CallerIdentity> =>
   async (ctx, backend) => {
     const caller = await authenticateCaller(ctx, backend)

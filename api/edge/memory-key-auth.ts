@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from 'koa'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import {
@@ -118,23 +119,72 @@ export type UserBackend = Pick<
   'findUserKey' | 'postgres' | 'config' | 'seal' | 'rateLimiter'
 >
 
+const userHeader = 'x-memory-user'
+/** Names the header that names the user, for programs that cannot rename theirs. */
+const userFromHeader = 'x-memory-user-from'
+
 /** Whether a request names a user, however it does. */
-export const namesUser = ({ req }: Context): boolean => req.headers['x-memory-user'] !== undefined
+export const namesUser = ({ req }: Context): boolean =>
+  req.headers[userHeader] !== undefined || req.headers[userFromHeader] !== undefined
+
+/** The header that `X-Memory-User-From` names, in lower case: it is about a user, and no provider's. */
+export const userHeaderName = (headers: IncomingHttpHeaders): string | undefined => {
+  const named = headers[userFromHeader]
+  return typeof named === 'string' ? named.trim().toLowerCase() : undefined
+}
 
 /**
- * The user that `X-Memory-User` names; undefined without the header.
+ * The user that `X-Memory-User` names, or the header that `X-Memory-User-From` names; undefined without both.
  *
- * @throws Refusal `invalid` when it is empty, given twice, no UTF-8, or no id: the vault of the key must not
- *   stand in for that of a user.
+ * @throws Refusal `invalid` when it is missing, empty, given twice, no UTF-8, or no id, and when the two differ: the
+ *   vault of the key must not stand in for that of a user.
  */
 export function readUserHeader(ctx: Context): string | undefined {
-  const values = ctx.req.headersDistinct['x-memory-user'] ?? []
-  if (values.length > 1) throw new Refusal('invalid', 'X-Memory-User is given more than once')
-  const [value] = values
-  if (value === undefined) return undefined
+  const named = readUser(ctx, userHeader, 'X-Memory-User')
+  const from = readOnce(ctx, userFromHeader, 'X-Memory-User-From')?.trim()
+  if (from === undefined) return named
+  if (!/^[\w-]{1,128}$/.test(from) || credentialHeaders.has(from.toLowerCase()))
+    throw new Refusal(
+      'invalid',
+      'X-Memory-User-From names no header that can name a user',
+      'Send the name of the header in which your program sends the id of its user',
+    )
+  const user = readUser(ctx, from.toLowerCase(), from)
+  if (user === undefined) {
+    throw new Refusal(
+      'invalid',
+      `${from} is missing, which X-Memory-User-From says names the user`,
+      `Let the program send the id of its user in ${from}`,
+    )
+  }
+  if (named === undefined || named === user) return user
+  throw new Refusal('invalid', `X-Memory-User and ${from} name different users`)
+}
+
+/** Headers that hold secrets: an id would be one. */
+const credentialHeaders = new Set([
+  'authorization',
+  'cookie',
+  'x-admin-key',
+  'x-api-key',
+  'x-dashboard-key',
+  'x-goog-api-key',
+  'x-memory-key',
+  'x-provider-key',
+])
+
+function readUser(ctx: Context, header: string, field: string): string | undefined {
+  const value = readOnce(ctx, header, field)
   // Node reads header bytes as Latin-1.
-  const text = Buffer.from(value, 'latin1').toString('utf8')
-  return parseExternalId(text, 'X-Memory-User')
+  return value === undefined
+    ? undefined
+    : parseExternalId(Buffer.from(value, 'latin1').toString('utf8'), field)
+}
+
+function readOnce({ req }: Context, header: string, field: string): string | undefined {
+  const values = req.headersDistinct[header] ?? []
+  if (values.length > 1) throw new Refusal('invalid', `${field} is given more than once`)
+  return values[0]
 }
 
 /**
@@ -155,7 +205,7 @@ export async function openUser(
     throw new Refusal(
       'forbidden',
       'This key does not name users',
-      'X-Memory-User works with the key that was made with the account; every other key opens its own vault, without the header',
+      'X-Memory-User works with the key that was made with the account, and with one that it made with the rights "users"; every other key opens its own vault, without the header',
     )
   }
   const user = { account: owner.account, externalId }

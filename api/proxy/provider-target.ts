@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 import type { IncomingHttpHeaders } from 'node:http'
+import { userHeaderName } from '#api/edge/memory-key-auth.ts'
 import { providerKeyFromRequest } from '#api/proxy/credentials.ts'
 import { namesIn } from '#api/proxy/response-headers.ts'
 import { containsKey } from '#shared/access/key.ts'
@@ -148,9 +149,12 @@ const keptNames = new Set(
   ].flatMap(names => names.split(' ')),
 )
 
-/** Beginnings of such names, for the same reasons; `cf-aig-` is for Cloudflare's AI gateway. */
+/**
+ * Beginnings of such names, for the same reasons; `cf-aig-` is for Cloudflare's AI gateway. Open WebUI (`utils/headers.py`)
+ * and LiteLLM (`proxy/litellm_pre_call_utils.py`) name the person who is signed in there, with the email address.
+ */
 const keptBeginnings =
-  /^(?:x-memory-|x-admin-|x-svc-|proxy-|sec-|x-forwarded-|x-original-|x-rewrite-|cf-(?!aig-)|fastly-|x-vercel-|x-appengine-|x-envoy-|x-azure-|x-arr-|x-ms-client-principal|x-ms-token-|x-amzn-oidc-|x-goog-iap-|x-goog-authenticated-user-|x-auth-request-|x-authenticated-|x-ssl-|ssl-client-|x-client-cert-)/
+  /^(?:x-memory-|x-admin-|x-svc-|proxy-|sec-|x-forwarded-|x-original-|x-rewrite-|cf-(?!aig-)|fastly-|x-vercel-|x-appengine-|x-envoy-|x-azure-|x-arr-|x-ms-client-principal|x-ms-token-|x-amzn-oidc-|x-goog-iap-|x-goog-authenticated-user-|x-auth-request-|x-authenticated-|x-ssl-|ssl-client-|x-client-cert-|x-openwebui-user-|x-litellm-user_api_key_)/
 
 /** Whether a header goes to the provider, by its name in lower case. */
 export const isForwardedHeader = (name: string): boolean =>
@@ -159,9 +163,11 @@ export const isForwardedHeader = (name: string): boolean =>
 /** The headers of a request that its provider gets; none that holds a Memory Key. */
 function pickForwardedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const ofConnection = namesIn(headers.connection)
+  const ofUser = userHeaderName(headers)
   const picked: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value !== 'string' || value === '' || ofConnection.includes(name)) continue
+    if (name === ofUser) continue
     if (isForwardedHeader(name) && !containsKey(name) && !containsKey(value)) picked[name] = value
   }
   return picked

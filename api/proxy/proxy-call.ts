@@ -40,7 +40,7 @@ import {
   type ChannelSwitches,
   type MemoryAccess,
 } from '#api/proxy/switches.ts'
-import type { Caller } from '#shared/access/caller.ts'
+import { requireNamedUser, type Caller } from '#shared/access/caller.ts'
 import { openProviderKeys } from '#shared/access/provider-key.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { idempotencyKeyNotTaken } from '#shared/core/refusals.ts'
@@ -236,7 +236,10 @@ async function callerNow(
   const access = resolveMemoryAccess(caller.permissions, switches, caller.keyRow.storage)
   if (memoryUser !== undefined)
     return authenticateBodyUser(ctx, backend, await verify(), memoryUser)
-  return isAnyAllowed(access) ? verify() : caller
+  if (!isAnyAllowed(access)) return caller
+  const verified = await verify()
+  requireNamedUser(verified)
+  return verified
 }
 
 /** Whether the call recalls and stores: by the rights of its caller, its switches and what kind of call it is. */

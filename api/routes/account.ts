@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { admin, memoryKey, owner } from '#api/edge/auth.ts'
+import { admin, anyMemoryKey, memoryKey, owner } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { providerKeyFromRequest } from '#api/proxy/credentials.ts'
 import { forwardPassthrough } from '#api/proxy/pass-through.ts'
@@ -40,7 +40,7 @@ export function account(router: Router, backend: ApiBackend): void {
   // The models that provider keys of the account or the operator reach, also as a list of OpenAI's form.
   endpoint(router, backend, {
     route: 'GET /v1/models',
-    auth: memoryKey(),
+    auth: anyMemoryKey(),
     async handle({ account, caller }, ctx) {
       if (providerKeyFromRequest(ctx) !== undefined) {
         const answer = new ClientAnswer(ctx)

@@ -1,7 +1,7 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { memoryKey, owner } from '#api/edge/auth.ts'
+import { anyMemoryKey, memoryKey, owner, type Authenticate, type Identity } from '#api/edge/auth.ts'
 import { readJson } from '#api/edge/body.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { readMemoryKey } from '#api/edge/memory-key-auth.ts'
@@ -9,6 +9,7 @@ import { RequestIdempotency } from '#api/edge/request-idempotency.ts'
 import { RotateKeyBody } from '#api/contract/contract.ts'
 import { presentPage } from '#api/present/page.ts'
 import { parseStart, type Moment } from '#shared/core/dates.ts'
+import { isUuid } from '#shared/core/ids.ts'
 import { readPage } from '#shared/core/page.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { expiryPassed } from '#shared/core/refusals.ts'
@@ -22,10 +23,16 @@ import {
 } from '#shared/access/caller.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { parseExternalId, ensureUserKey } from '#shared/access/user-keys.ts'
-import { remintKey, rotateMemoryKey, revokeAccountKey } from '#shared/accounts/account-keys.ts'
+import {
+  mintClientKey,
+  remintKey,
+  revokeAccountKey,
+  rotateMemoryKey,
+} from '#shared/accounts/account-keys.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { mintMemoryKey } from '#shared/access/mint.ts'
 import {
+  findAccountKey,
   isRotatedKey,
   listAccountKeys,
   type AccountKey,
@@ -46,8 +53,10 @@ function mintingRoutes(router: Router, backend: ApiBackend): void {
     async handle({ caller, body, claim }, ctx) {
       requireNotRotated(caller)
       const expiresAt = parseFutureDate(body.expires_at, backend.now())
-      const newKey = { name: body.name, expiresAt, externalId: body.external_id }
-      if (newKey.externalId !== undefined) requireOwner(caller)
+      const { name, rights, external_id: externalId } = body
+      if (externalId !== undefined || rights === 'users') requireOwner(caller)
+      if (externalId !== undefined && rights !== undefined) throw rightsOfUser()
+      const newKey = { name, expiresAt, externalId, rights }
       const answer = await backend.postgres.transaction(async tx => {
         const minted = await mintFor(tx, backend, caller, newKey)
         await claim.storeInTransaction(tx, minted)
@@ -140,26 +149,41 @@ function accountKeyRoutes(router: Router, backend: ApiBackend): void {
 
   endpoint(router, backend, {
     route: 'DELETE /v1/keys/:memoryKeyId',
-    auth: owner(requireNotRotated),
-    async handle({ account, actor, keyHash, params, query, claim }, ctx) {
+    auth: ownerOrClientKey,
+    async handle({ account, actor, keyHash, isClientKey, params, query, claim }, ctx) {
       const { erase } = query
       const { memoryKeyId: id } = params
       const { operation } = claim
-      const requester = { account, actor, keyHash }
+      const requester = { account, actor, keyHash, isClientKey }
       await revokeAccountKey(backend, requester, { id, erase, operation })
       ctx.body = { deleted: true, id, ...(erase && { operation_id: operation }) }
     },
   })
 }
 
-type NewKey = { name: string; expiresAt: Date | null; externalId: string | undefined }
+type NewKey = {
+  name: string
+  expiresAt: Date | null
+  externalId: string | undefined
+  rights: 'memory' | 'users' | undefined
+}
 
-/** Mints a key with an empty vault; of a user whom the account has, their key. @returns the answer. */
+const rightsOfUser = (): Refusal =>
+  new Refusal(
+    'invalid',
+    'rights and external_id do not go together',
+    'Ask with the key of the user for a key with rights, or leave rights out',
+  )
+
+/**
+ * Mints a key with an empty vault; of a user whom the account has, their key; with rights, one for the vault of the key
+ * that asks. @returns the answer.
+ */
 async function mintFor(
   tx: Transaction,
   backend: ApiBackend,
   caller: Caller,
-  { name, expiresAt, externalId }: NewKey,
+  { name, expiresAt, externalId, rights }: NewKey,
 ) {
   const { account, maskedKey: actor } = caller
   if (externalId !== undefined) {
@@ -171,6 +195,11 @@ async function mintFor(
   // Keys that a user's key mints share its limits: else it could mint itself more.
   const limitedAs = isOwnerKey(caller) ? null : limitSubjectOf(caller)
   const newKey = { account, actor, name, expiresAt, limitedAs }
+  if (rights) {
+    const { vault } = caller.scope
+    const client = await mintClientKey(tx, backend, { ...newKey, vault, rights })
+    return { status: 201, body: { ...presentMintedKey(client, expiresAt), rights } }
+  }
   const minted = await mintMemoryKey(tx, backend.config.keyPepper, newKey)
   return { status: 201, body: presentMintedKey(minted, expiresAt) }
 }
@@ -196,6 +225,27 @@ async function replayRotation(ctx: Context, backend: ApiBackend): Promise<void> 
   const body = RotateKeyBody.check(await readJson(ctx, 'small'))
   const rotation = { keyHash, route: 'POST /v1/keys/rotate' }
   await new RequestIdempotency(ctx, backend, rotation).replayStored(body)
+}
+
+/**
+ * An owner, or a key that was made for a client and is to end itself: where its owner's key is not at hand, the client is
+ * disconnected with it.
+ */
+const ownerOrClientKey: Authenticate<Identity & { isClientKey: boolean }> = async (
+  ctx,
+  backend,
+) => {
+  const identity = await owner(requireNotRotated)(ctx, backend).catch(async (error: unknown) => {
+    if (!(error instanceof Refusal) || error.reason !== 'forbidden') throw error
+    const client = await anyMemoryKey()(ctx, backend)
+    const id = ctx.params.memoryKeyId ?? ''
+    const { account, caller, keyHash } = client
+    const isItsOwn = caller.keyRow.rights !== 'all' && ctx.query.erase !== 'true' && isUuid(id)
+    const named = isItsOwn && (await findAccountKey(backend.postgres.query, account, id))
+    if (named && named.hash.equals(keyHash)) return { ...client, isClientKey: true }
+    throw error
+  })
+  return { isClientKey: false, ...identity }
 }
 
 function parseFutureDate(moment: Moment | undefined, now: number): Date | null {
@@ -234,6 +284,7 @@ const presentAccountKey = (key: AccountKey, requesterHash: Buffer | undefined): 
   id: key.id,
   masked_key: key.masked,
   name: key.name,
+  rights: key.rights,
   external_id: key.externalId,
   active: key.active,
   current: requesterHash !== undefined && key.hash.equals(requesterHash),

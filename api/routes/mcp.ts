@@ -13,7 +13,7 @@ import type { McpView } from '#api/mcp/server.ts'
 import { readCalls } from '#api/mcp/read-arguments.ts'
 import { createToolCaller } from '#api/mcp/tool-caller.ts'
 import { toolNames } from '#api/mcp/tools.ts'
-import { authenticateCaller } from '#api/edge/memory-key-auth.ts'
+import { authenticateCaller, userHeaderName } from '#api/edge/memory-key-auth.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -25,6 +25,7 @@ const forwardedHeaders = [
   'x-api-key',
   'x-memory-key',
   'x-memory-user',
+  'x-memory-user-from',
   'traceparent',
 ]
 
@@ -168,7 +169,8 @@ function loopbackTarget({
 }: Pick<IncomingMessage, 'socket' | 'headers'>): LoopbackTarget {
   const { localAddress = '127.0.0.1', localPort = 80 } = socket
   const host = localAddress.includes(':') ? `[${localAddress}]` : localAddress
-  const forwarded = forwardedHeaders.flatMap(name => {
+  const names = [...forwardedHeaders, userHeaderName(headers)].filter(name => name !== undefined)
+  const forwarded = names.flatMap(name => {
     const value = headers[name]
     return typeof value === 'string' ? [[name, value] as const] : []
   })

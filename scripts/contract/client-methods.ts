@@ -21,7 +21,12 @@ export const isWrite = ({ method, needs, answers }: Endpoint): boolean =>
   method !== 'GET' && !(needs.join() === 'read' && !answers['202'])
 
 /** Headers that a client sends by itself. */
-export const ownHeaders = new Set(['x-memory-key', 'x-memory-user', 'idempotency-key'])
+export const ownHeaders = new Set([
+  'x-memory-key',
+  'x-memory-user',
+  'x-memory-user-from',
+  'idempotency-key',
+])
 
 /** A header's name as a field: `session_id`, `memory_mode`. */
 export const headerField = (header: string): string =>

@@ -27,10 +27,7 @@ export function parseEndpoint(chapter: Section, $defs: Definitions): Endpoint {
 
   const { auth, needs, quiet } = readAuth(chapter)
   const namesUsers = auth.includes('memory-key') && takesUsers(needs, $defs)
-  const requestHeaders = [
-    ...splitList(attributes.get('Takes')),
-    ...(namesUsers ? [userHeader] : []),
-  ]
+  const requestHeaders = [...splitList(attributes.get('Takes')), ...(namesUsers ? userHeaders : [])]
   const answerHeaders = splitList(attributes.get('Sends')).map(name => name.toLowerCase())
   assertListed(chapter, $defs, 'AnswerHeaders', answerHeaders)
   const params = definePickedObject(chapter, $defs, 'Params', pathParameterNames(path!))
@@ -82,13 +79,15 @@ function assertKnownModifiers({ position, modifiers, type }: Subsection, $defs: 
   if (modifiers.includes('open')) fail(position, `whether ${type} is open, its own heading says`)
 }
 
-const userHeader = 'X-Memory-User'
+const userHeaders = ['X-Memory-User', 'X-Memory-User-From']
 
 /** What a Memory Key opens without acting for its account, it opens for a user whom an owner key names. */
 const takesUsers = (needs: readonly KeyRight[], $defs: Definitions): boolean =>
   !needs.includes('govern') &&
   !needs.includes('mint') &&
-  userHeader.toLowerCase() in (($defs.RequestHeaders?.properties ?? {}) as Definitions)
+  userHeaders.every(
+    name => name.toLowerCase() in (($defs.RequestHeaders?.properties ?? {}) as Definitions),
+  )
 
 const quietSuffix = ', else nothing'
 

@@ -126,7 +126,25 @@ export const toUserCaller = (owner: Caller, row: UserKeyRow): Caller => ({
 
 /** Whether a key may name users of its account; its suffix may narrow what it does for them. */
 export const mayNameUsers = ({ kind, keyRow }: Caller): boolean =>
-  kind === 'vault' && keyRow.isOwnerVault
+  kind === 'vault' && keyRow.isOwnerVault && keyRow.rights !== 'memory'
+
+/** Whether a key opens a vault only where the request names its user. */
+const needsUser = ({ ownerKey, keyRow }: Caller): boolean =>
+  ownerKey === null && keyRow.rights === 'users'
+
+/**
+ * Requires the user that a key for users has to name: without one the vault of its owner would be shared by all.
+ *
+ * @throws Refusal `invalid`.
+ */
+export function requireNamedUser(caller: Caller): void {
+  if (!needsUser(caller)) return
+  throw new Refusal(
+    'invalid',
+    'X-Memory-User is missing: this key opens the vaults of users alone',
+    'Let the program send the id of its user in X-Memory-User, as api/README.md says of each; a program of one person takes a key with the rights "memory"',
+  )
+}
 
 /**
  * Refuses to do for a user what concerns the whole account.
@@ -158,12 +176,12 @@ export const limitSubjectOf = ({ keyHash, keyRow }: Pick<Caller, 'keyHash' | 'ke
 
 /** Whether the key acts for its whole account, and not for one vault. */
 export const isOwnerKey = ({ kind, mode, keyRow }: Caller): boolean =>
-  kind === 'vault' && mode === 'on' && keyRow.isOwnerVault
+  kind === 'vault' && mode === 'on' && keyRow.isOwnerVault && keyRow.rights === 'all'
 
 /**
  * Requires an owner key with all rights, which acts for its account.
  *
- * @throws Refusal `forbidden` for keys minted by POST /v1/keys, member keys and narrowed keys.
+ * @throws Refusal `forbidden` for keys minted by POST /v1/keys, member keys and keys with fewer rights.
  */
 export function requireOwner(caller: Caller): void {
   if (isOwnerKey(caller)) return
@@ -180,16 +198,16 @@ export function requireOwner(caller: Caller): void {
  * Requires a key of the account itself with all rights: it may create further keys, each with its
  * own vault.
  *
- * @throws Refusal `forbidden` for member keys and narrowed keys.
+ * @throws Refusal `forbidden` for member keys and keys with fewer rights.
  */
 export function requireMintPermission(caller: Caller): void {
   rejectNamedUser(caller)
-  const { kind, mode } = caller
-  if (kind === 'vault' && mode === 'on') return
+  const { kind, mode, keyRow } = caller
+  if (kind === 'vault' && mode === 'on' && keyRow.rights === 'all') return
   throw new Refusal(
     'forbidden',
     'This key makes no keys',
-    'Use a Memory Key of the account without a suffix; keys of members of an organization cannot',
+    'Use a Memory Key of the account without a suffix; keys of members of an organization cannot, nor can keys that were made for a client',
   )
 }
 

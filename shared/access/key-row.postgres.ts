@@ -10,11 +10,18 @@ import { padArray } from '#shared/storage/postgres/padded-array.ts'
  */
 export type MemoryKeyKind = 'vault' | 'member' | 'user'
 
+/**
+ * What a key of kind `vault` may do. `all`: what its vault lets it. `memory`: it opens its vault, makes no keys and does
+ * nothing for the account. `users`: it opens the vaults of the account's users by X-Memory-User, and no other.
+ */
+export type KeyRights = 'all' | 'memory' | 'users'
+
 /** All that a request needs to know of its key, the vault and the account. */
 export type KeyRow = {
   vault: string
   account: string
   kind: MemoryKeyKind
+  rights: KeyRights
   /** The vault was created with its account: its keys act for the account. */
   isOwnerVault: boolean
   /** Hash of the key whose rate limits it shares; null: limits of its own. */
@@ -76,7 +83,7 @@ const memberScopeSql = `
   where o.id = k.org`
 
 /** Selects a `KeyRow` of the key `k`, its vault `v` and its account `a`. Only members cost a lookup. */
-const keyRowColumns = `k.vault, k.account, k.kind, v.owner as "isOwnerVault",
+const keyRowColumns = `k.vault, k.account, k.kind, k.rights, v.owner as "isOwnerVault",
   k.limited_as as "limitedAs", case when k.kind = 'member' then (${memberScopeSql}) end as "memberScope",
   k.rotated_at is not null as "isRotated", v.epoch, v.revision, v.embeddings as "embeddingModel",
   a.payment_method as "paymentMethod", a.balance, v.pending,
@@ -136,9 +143,9 @@ export type UserKeyRow = KeyRow & {
   isActive: boolean
 }
 
-/** Of the vault `v`, the key in use: an active one before others, then the newest. */
+/** Of the vault `v`, the user's own key in use: an active one before others, then the newest. */
 const keyInUseSql = `select k.*, ${activeSql} as "isActive" from memory_keys k
-  where k.vault = v.id and k.kind = 'vault'
+  where k.vault = v.id and k.kind = 'vault' and k.rights = 'all'
   order by ${activeSql} desc, rotated_at is null desc, created_at desc, id desc limit 1`
 
 /** Reads the keys in use of several users, in their order; undefined for unknown users. */

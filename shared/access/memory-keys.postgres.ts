@@ -1,4 +1,9 @@
-import { activeSql, unexpiredSql, type MemoryKeyKind } from '#shared/access/key-row.postgres.ts'
+import {
+  activeSql,
+  unexpiredSql,
+  type KeyRights,
+  type MemoryKeyKind,
+} from '#shared/access/key-row.postgres.ts'
 import { revokedKeyColumns, type RevokedKey } from '#shared/access/revoked-key.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
@@ -11,6 +16,8 @@ export type NewKey = {
   /** The account that pays. */
   account: string
   kind: MemoryKeyKind
+  /** All, when missing. */
+  rights?: KeyRights
   name: string
   masked: string
   /** Never, when missing. */
@@ -31,8 +38,8 @@ export type NewKey = {
 export async function insertKey({ query }: Transaction, key: NewKey): Promise<Date> {
   const { rows } = await query<{ createdAt: Date }>(
     `insert into memory_keys (hash, vault, account, kind, name, masked, expires_at, limited_as, id,
-                              sealed, org, org_user, shares)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+                              sealed, org, org_user, shares, rights)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
      returning created_at as "createdAt"`,
     [
       key.hash,
@@ -48,6 +55,7 @@ export async function insertKey({ query }: Transaction, key: NewKey): Promise<Da
       key.org ?? null,
       key.user ?? null,
       key.shares ?? true,
+      key.rights ?? 'all',
     ],
   )
   return rows[0]!.createdAt
@@ -59,6 +67,7 @@ export type AccountKey = {
   hash: Buffer
   masked: string
   name: string
+  rights: KeyRights
   /** The product's id of the user whose vault it opens; null for any other vault. */
   externalId: string | null
   active: boolean
@@ -86,7 +95,7 @@ export async function listAccountKeys(
 ): Promise<AccountKey[]> {
   const { active, externalId, after, limit } = filter
   const { rows } = await query<AccountKey>(
-    `select k.id, k.hash, k.masked, k.name, v.external_id as "externalId",
+    `select k.id, k.hash, k.masked, k.name, k.rights, v.external_id as "externalId",
             ${activeSql} as active, k.created_at as "createdAt",
             k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.rotated_at as "rotatedAt",
             (select max(e.at) from usage_events e where e.key_hash = k.hash) as "lastUsedAt"
@@ -118,6 +127,7 @@ export async function findAccountKey(
 /** A key that may get another in its place. */
 export type ReplaceableKey = {
   vault: string
+  rights: KeyRights
   name: string
   /** Its vault was created with the account. */
   isOwnerVault: boolean
@@ -136,7 +146,7 @@ export async function findReplaceableKey(
   id: string,
 ): Promise<ReplaceableKey | undefined> {
   const { rows } = await query<ReplaceableKey>(
-    `select k.vault, k.name, v.owner as "isOwnerVault", v.external_id as "externalId",
+    `select k.vault, k.rights, k.name, v.owner as "isOwnerVault", v.external_id as "externalId",
             coalesce(k.limited_as, k.hash) as "limitedAs",
             exists (select from erasures e
                     where e.vault = v.id and e.session = '' and e.up_to >= v.epoch) as "isErased"
@@ -174,23 +184,30 @@ export async function revokeVaultKeys(
 }
 
 /**
- * Revokes a key of an account; it is refused from the next request on. @returns the key, if it was
- * live.
+ * Revokes a key of an account; it is refused from the next request on. The keys that a user's key made for
+ * clients end with it.
+ *
+ * @returns those that were live.
  */
 export async function revokeKey(
   query: Query,
   account: string,
   hash: Buffer,
-): Promise<RevokedKey | undefined> {
+): Promise<RevokedKey[]> {
   const { rows } = await query<RevokedKey>(
-    `with revoked as (
-       update memory_keys set revoked_at = now()
-       where hash = $1 and account = $2 and revoked_at is null returning *
+    `with asked as (
+       select k.vault from memory_keys k join vaults v on v.id = k.vault
+       where k.hash = $1 and k.account = $2 and k.rights = 'all' and not v.owner
+     ), revoked as (
+       update memory_keys k set revoked_at = now()
+       where k.account = $2 and k.revoked_at is null
+         and (k.hash = $1 or k.rights <> 'all' and k.vault in (select vault from asked))
+       returning *
      )
      select ${revokedKeyColumns} from revoked k where ${unexpiredSql}`,
     [hash, account],
   )
-  return rows[0]
+  return rows
 }
 
 export type PreviousKey = RevokedKey & {

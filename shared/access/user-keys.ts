@@ -36,6 +36,8 @@ export function parseExternalId(text: string, field: string): string {
     throw refusal(`${field} must be text in UTF-8 without control characters`)
   if (placeholders.has(id.toLowerCase()))
     throw refusal(`${field} is "${id}", which programs write for a missing value`)
+  if (id.startsWith('{{') && id.endsWith('}}'))
+    throw refusal(`${field} is "${id}", a template that the program did not fill in`)
   return id
 }
 

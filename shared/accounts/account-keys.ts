@@ -1,4 +1,5 @@
 import { keyRotatedRefusal } from '#shared/access/caller.ts'
+import { mintKey } from '#shared/access/key.ts'
 import {
   expireRotatedKey,
   findAccountKey,
@@ -8,7 +9,7 @@ import {
   revokeKey,
   type ReplaceableKey,
 } from '#shared/access/memory-keys.postgres.ts'
-import { storeKey } from '#shared/access/mint.ts'
+import { storeKey, type MintedKey } from '#shared/access/mint.ts'
 import {
   announceRevokedKeys,
   emitKeyRevoked,
@@ -18,7 +19,7 @@ import { mintSealedKey } from '#shared/access/user-keys.ts'
 import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { noSuchKey } from '#shared/core/refusals.ts'
-import { isUuid } from '#shared/core/ids.ts'
+import { isUuid, mintId } from '#shared/core/ids.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
@@ -27,6 +28,46 @@ import { retireVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import { findOperationStatus } from '#shared/vault/base/erasures.postgres.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
+
+/** A key that a client gets. */
+export type ClientKey = {
+  account: string
+  /** As the account's events name who makes it. */
+  actor: string
+  /** Of the key that makes it. */
+  vault: string
+  name: string
+  rights: 'memory' | 'users'
+  expiresAt: Date | null
+  /** Hash of the key whose rate limits it shares; null: limits of its own. */
+  limitedAs: Buffer | null
+}
+
+/**
+ * Creates a further key for a vault, with fewer rights than the key that makes it. The raw key is only in the result.
+ *
+ * @throws Refusal `conflict` when the vault is being erased.
+ */
+export async function mintClientKey(
+  tx: Transaction,
+  { config }: Pick<KeyBackend, 'config'>,
+  client: ClientKey,
+): Promise<MintedKey> {
+  const { vault, name } = client
+  // An erasure takes the same lock, and revokes every key that the vault has by then.
+  await lockVaults(tx, [vault])
+  if (!(await hasActiveKey(tx, vault)))
+    throw new Refusal('conflict', 'The vault of this key is being erased')
+  const minted = {
+    id: mintId(),
+    key: mintKey('vault'),
+    kind: 'vault',
+    action: 'key.minted',
+  } as const
+  const createdAt = await storeKey(tx, config.keyPepper, { ...client, ...minted })
+  const { id, key } = minted
+  return { id, key, name, vault, createdAt }
+}
 
 type KeyBackend = { config: Config; queue: Queue; seal: Seal }
 
@@ -126,6 +167,13 @@ async function lockReplaceableKey(
   if (known) await lockVaults(tx, [known.vault])
   const key = known && (await findReplaceableKey(tx, account, keyId))
   if (!key) throw noSuchKey()
+  if (key.rights !== 'all') {
+    throw new Refusal(
+      'conflict',
+      'This key was made for a client',
+      'DELETE /v1/keys/:id ends it, and POST /v1/keys with rights makes another',
+    )
+  }
   if (key.isOwnerVault) {
     throw new Refusal(
       'conflict',
@@ -157,15 +205,17 @@ export type RevocationRequester = {
   /** As the account's events name it. */
   actor: string
   keyHash: Buffer
+  /** A key that was made for a client, and ends nothing but itself. */
+  isClientKey?: boolean
 }
 
 /**
- * Revokes a key of an account: it is refused from the next request on. Its vault stays, in bills and
+ * Revokes a key of an account, with the clients' keys that a user's key made: it is refused from the next request on. Its vault stays, in bills and
  * exports too; with `erase` the vault is invisible when this resolves, and a job removes it from both
  * stores. A second run changes nothing.
  *
- * @throws Refusal `missing` when the account has no such key; `conflict` for the key that asks, and
- *   when the vault is to go and another key opens it.
+ * @throws Refusal `missing` when the account has no such key; `conflict` for the key that asks unless it was made
+ *   for a client, and when the vault is to go and another key opens it.
  */
 export async function revokeAccountKey(
   {
@@ -173,13 +223,13 @@ export async function revokeAccountKey(
     queue,
     vaultIndexes,
   }: { postgres: Postgres; queue: Queue; vaultIndexes: VaultIndexes },
-  { account, actor, keyHash }: RevocationRequester,
+  { account, actor, keyHash, isClientKey = false }: RevocationRequester,
   { id, erase, operation }: Revocation,
 ): Promise<void> {
   const key = isUuid(id) ? await findAccountKey(postgres.query, account, id) : undefined
   if (!key) throw noSuchKey()
   const { hash, vault, masked: subject } = key
-  if (hash.equals(keyHash)) {
+  if (hash.equals(keyHash) && !isClientKey) {
     throw new Refusal(
       'conflict',
       'A key does not end itself',
@@ -193,8 +243,7 @@ export async function revokeAccountKey(
       await retireVaults(tx, { queue }, { operation, account, keyHash, vaults: [vault] })
       await recordAccountEvent(tx, { account, actor, action: 'vault.cleared', subject })
     }
-    const revoked = await revokeKey(tx.query, account, hash)
-    if (revoked) await announceRevokedKeys(tx, queue, [revoked], actor)
+    await announceRevokedKeys(tx, queue, await revokeKey(tx.query, account, hash), actor)
     if (erase && (await hasActiveKey(tx, vault))) {
       throw new Refusal(
         'conflict',

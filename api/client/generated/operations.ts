@@ -171,15 +171,15 @@ export interface Methods {
   transfer: Method<'POST /v1/memory/transfer'>
   /** Copies the raw core memories of the source that match at least one of the queries as well as the threshold asks, however many they are: 0.4 to 0.5 is broad, up to 0.65 balanced, above it strict. */
   graft: Method<'POST /v1/memory/graft'>
-  /** Mints a Memory Key with an empty vault of its own, in the account of the key that asks. The account's provider keys serve it too. With `external_id`, which only an owner key may send, it is the key of that user: made by the first request, and the same by every later one and by those at the same time, with the name and expiry that it has. A user whose key was revoked or has expired is a 409. */
+  /** Mints a Memory Key with an empty vault of its own, in the account of the key that asks. The account's provider keys serve it too. With `rights` it opens the vault of the key that asks, or those of the account's users, and does less. With `external_id`, which only an owner key may send, it is the key of that user: made by the first request, and the same by every later one and by those at the same time, with the name and expiry that it has. A user whose key was revoked or has expired is a 409. */
   createKey: Method<'POST /v1/keys'>
   /** Mints a new key for the vault of the key that asks, which stops working at once, or after a time of grace. What is remembered stays. Send an `Idempotency-Key`: should the answer be lost, the same request with it answers again, for a day, though the old key has ended. */
   rotateKey: Method<'POST /v1/keys/rotate'>
-  /** Mints another key for the vault of a key that is lost or was revoked. Every key that the vault had stops working at once; what is remembered stays, and the `external_id` of its user. A key that acts for the account is a 409 (it is rotated), and one whose vault was erased. */
+  /** Mints another key for the vault of a key that is lost or was revoked. Every key that the vault had stops working at once; what is remembered stays, and the `external_id` of its user. A key that acts for the account is a 409 (it is rotated), one of a client, and one whose vault was erased. */
   remintKey: Method<'POST /v1/keys/:memoryKeyId/remint'>
   /** Lists the keys of the account, newest first, ended ones too; not those of members of its organizations. */
   listKeys: Method<'GET /v1/keys'>
-  /** Revokes a key of the account, from the next request on (a model call without memory, in other processes of the service: within a second); revoked again it stays as it is. A key does not revoke itself (409): rotate it, or use another. Its vault stays, in the account's export too, unless `erase` is asked for: then nothing of it can be seen any more, and it is removed from both stores in the background. */
+  /** Revokes a key of the account, from the next request on (a model call without memory, in other processes of the service: within a second); revoked again it stays as it is. A key does not revoke itself (409): rotate it, or use another; only one with fewer rights, made for a client, may end itself and nothing else. With a user's key those end that it made for clients. Its vault stays, in the account's export too, unless `erase` is asked for: then nothing of it can be seen any more, and it is removed from both stores in the background. */
   revokeKey: Method<'DELETE /v1/keys/:memoryKeyId'>
   /** Finds what matters to a conversation and answers it as one block of text to put before the model. The question is made of the latest turns, system turns excepted. Core and session memories are recalled together; what the messages say themselves is left out. Bills retrieval. */
   prepare: Method<'POST /v1/memory/prepare'>

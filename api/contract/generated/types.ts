@@ -763,6 +763,8 @@ export interface CreateKeyBody {
   name: string
   expires_at?: Moment
   external_id?: ExternalId
+  /** a key for a client, in place of one with a vault of its own; not with `external_id` */
+  rights?: 'memory' | 'users'
 }
 /** POST /v1/keys */
 export interface CreateKeyAnswer {
@@ -772,6 +774,8 @@ export interface CreateKeyAnswer {
   name: string
   /** where it was asked for */
   external_id?: string
+  /** where they were asked for */
+  rights?: 'memory' | 'users'
   created_at: string
   /** where it has one */
   expires_at?: string
@@ -822,6 +826,8 @@ export interface MemoryKey {
   /** truncated */
   masked_key: string
   name: string
+  /** all: what its vault lets it; the others: those of a client */
+  rights: 'all' | 'memory' | 'users'
   /** of the user whose vault it opens; null for any other */
   external_id: string | null
   /** it opens its vault at this moment */
@@ -2361,6 +2367,8 @@ export interface RequestHeaders {
   /** the Memory Key, where `Authorization` carries a provider key */
   'x-memory-key'?: string
   'x-memory-user'?: ExternalId
+  /** the name of the header that names the user, for programs that cannot rename theirs: as `X-Memory-User`, and a 400 where that header is missing, or `X-Memory-User` names another. Neither reaches a provider */
+  'x-memory-user-from'?: string
   /** the provider key, where `Authorization` carries the Memory Key */
   'x-provider-key'?: string
   /** which halves of memory are used */
@@ -3230,13 +3238,13 @@ export interface Endpoints {
   /** Lists the models that the account's provider keys reach, or else the operator's. */
   'GET /v1/models': {
     query: ModelsQuery
-    headers: Pick<RequestHeaders, 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     answers: { 200: ModelsAnswer }
   }
   /** The usage of the vault of the key over a time, with this key and with the keys it replaced. */
   'GET /v1/account/usage': {
     query: UsageQuery
-    headers: Pick<RequestHeaders, 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     defaults: 'by_day'
     answers: { 200: UsageAnswer }
   }
@@ -3276,7 +3284,7 @@ export interface Endpoints {
   /** Stores a file of JSON lines, at most 10,000 of 256 KiB each (an escape counts as what it stands for), in the core vault or a session. */
   'POST /v1/memory/upload': {
     query: SpaceQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'prefer' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'prefer' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: UploadLine
     defaults: 'role'
     answers: { 200: UploadAnswer; 202: Processing }
@@ -3284,7 +3292,7 @@ export interface Endpoints {
   /** Streams the whole vault, or one session of it, as JSON lines: the core vault, then session by session; in each raw memories before reflections before high-level ones, oldest first. */
   'GET /v1/memory/export': {
     query: ExportVaultQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'x-memory-user' | 'x-memory-user-from'>
     defaults: 'vectors' | 'sessions'
     answers: { 200: ExportLine }
     lines: ExportLine
@@ -3292,7 +3300,7 @@ export interface Endpoints {
   /** Restores exported lines with their times and lineage, at most 10,000 of 8 MiB each, in any order. */
   'POST /v1/memory/import': {
     query: ImportVaultQuery
-    headers: Pick<RequestHeaders, 'x-embedding-model' | 'prefer' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-embedding-model' | 'prefer' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: ExportLine
     defaults: 'dry_run' | 'on_conflict'
     answers: { 200: ImportVaultAnswer; 202: Processing }
@@ -3300,20 +3308,20 @@ export interface Endpoints {
   /** Clears everything the key has: core, reflections and every session; with a session that session alone. */
   'DELETE /v1/memory': {
     query: ClearMemoryQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'prefer' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'prefer' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     defaults: 'reset'
     answers: { 200: ClearMemoryAnswer; 202: Processing }
   }
   /** Removes single memories of any tier for good, from both stores, in the core vault and in sessions. */
   'POST /v1/memory/delete-ids': {
     query: DeleteIdsQuery
-    headers: Pick<RequestHeaders, 'prefer' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'prefer' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: DeleteIdsBody
     answers: { 200: DeleteIdsAnswer; 202: Processing }
   }
   /** Gives every memory of the vault, sessions and reflections included, a vector of another embedding model. */
   'POST /v1/memory/reembed': {
-    headers: Pick<RequestHeaders, 'prefer' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'prefer' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: ReembedBody
     defaults: 'drop_previous'
     answers: { 200: ReembedAnswer; 202: Processing }
@@ -3321,33 +3329,33 @@ export interface Endpoints {
   /** Lends the oldest memories of a tier that no reflection covers. */
   'POST /v1/memory/consolidate/checkout': {
     query: SpaceQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: CheckoutBody
     answers: { 200: CheckoutAnswer }
   }
   /** Turns a lent batch into reflections one tier above; each covers the whole batch. */
   'POST /v1/memory/consolidate/commit': {
-    headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: CommitBody
     answers: { 200: CommitAnswer }
   }
   /** Shows what a reflection was made of, and what was made of a memory. */
   'POST /v1/memory/inspect': {
-    headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: InspectBody
     answers: { 200: InspectAnswer }
   }
   /** Copies the whole core vault of the source, without sessions and reflections; one of more than 10,000 memories is a 413 and nothing is copied. */
   'POST /v1/memory/transfer': {
     query: CopyQuery
-    headers: Pick<RequestHeaders, 'x-embedding-model' | 'prefer' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-embedding-model' | 'prefer' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: TransferBody
     answers: { 200: TransferAnswer; 202: Processing }
   }
   /** Copies the raw core memories of the source that match at least one of the queries as well as the threshold asks, however many they are: 0.4 to 0.5 is broad, up to 0.65 balanced, above it strict. */
   'POST /v1/memory/graft': {
     query: CopyQuery
-    headers: Pick<RequestHeaders, 'x-embedding-model' | 'prefer' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-embedding-model' | 'prefer' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: GraftBody
     defaults: 'threshold'
     answers: { 200: GraftAnswer; 202: Processing }
@@ -3390,7 +3398,7 @@ export interface Endpoints {
   /** Finds what matters to a conversation and answers it as one block of text to put before the model. */
   'POST /v1/memory/prepare': {
     query: ConversationQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-share' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-share' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: PrepareBody
     defaults: 'density'
     answers: { 200: PrepareAnswer }
@@ -3398,7 +3406,7 @@ export interface Endpoints {
   /** Stores an exchange that is over: accepted at once, embedded and stored in the background, under the operation it names. */
   'POST /v1/memory/ingest': {
     query: IngestQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-share' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-share' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: IngestBody
     defaults: 'wait' | 'share'
     answers: { 200: IngestAnswer; 202: IngestAnswer }
@@ -3406,41 +3414,41 @@ export interface Endpoints {
   /** Finds the memories closest to a text, by meaning and by words. */
   'POST /v1/memory/search': {
     query: SpaceQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: SearchBody
     answers: { 200: SearchAnswer }
   }
   /** Pages through the core vault and its reflections without searching; session memories are not in it. */
   'GET /v1/memory/list': {
     query: ListQuery
-    headers: Pick<RequestHeaders, 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     defaults: 'limit' | 'sort' | 'order'
     answers: { 200: ListAnswer }
   }
   /** What the user has said of themselves and for good, without a model: standing instructions, names, work, places, dates, people, preferences, possessions and changes, each a sentence out of a raw memory of the user, with its memory and the time it held. */
   'GET /v1/memory/profile': {
     query: ProfileQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'if-none-match' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'if-none-match' | 'x-memory-user' | 'x-memory-user-from'>
     defaults: 'current' | 'limit'
     answers: { 200: ProfileAnswer }
   }
   /** Pages through the sessions of the vault, the one that was stored to last first. */
   'GET /v1/memory/sessions': {
     query: ListSessionsQuery
-    headers: Pick<RequestHeaders, 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     defaults: 'limit'
     answers: { 200: ListSessionsAnswer }
   }
   /** Replaces the text of a memory, of the core vault or of any session. */
   'POST /v1/memory/edit': {
-    headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: EditBody
     answers: { 200: EditAnswer }
   }
   /** Reads a span of time: all of it in order, or, with a query, ranked by it. */
   'POST /v1/memory/date-search': {
     query: SpaceQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: DateSearchBody
     defaults: 'max_tokens' | 'order'
     answers: { 200: DateSearchAnswer }
@@ -3448,20 +3456,20 @@ export interface Endpoints {
   /** How much a vault holds, and over which time. */
   'GET /v1/memory/stats': {
     query: StatsQuery
-    headers: Pick<RequestHeaders, 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     defaults: 'by_day'
     answers: { 200: VaultStats }
   }
   /** The same for a key named in the path: the key of the request, or another of its account. */
   'GET /v1/memory/:key/stats': {
     params: Pick<PathParameters, 'key'>
-    headers: Pick<RequestHeaders, 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     answers: { 200: VaultStats }
   }
   /** Loads a vault, or with a session that session, ahead of its first question, and has the embedding model embed one word, so that it is loaded too. */
   'POST /v1/memory/warmup': {
     query: SpaceQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: WarmupBody
     answers: { 200: WarmupAnswer }
   }
@@ -3484,20 +3492,20 @@ export interface Endpoints {
   /** Lists queued work, newest first: to a key made with the account all of the account itself, to every other key that of its own vault. */
   'GET /v1/operations': {
     query: ListOperationsQuery
-    headers: Pick<RequestHeaders, 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     defaults: 'limit'
     answers: { 200: ListOperationsAnswer }
   }
   /** The state, progress and outcome of one operation that the key may see. */
   'GET /v1/operations/:id': {
     params: Pick<PathParameters, 'id'>
-    headers: Pick<RequestHeaders, 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     answers: { 200: Operation }
   }
   /** Cancels work that has not started. */
   'DELETE /v1/operations/:id': {
     params: Pick<PathParameters, 'id'>
-    headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     answers: { 200: Operation; 202: Operation }
   }
   /** Lists the accounts of the service, newest first, with what they have and use. */
@@ -3717,46 +3725,46 @@ export interface Endpoints {
   }
   /** Turns speech into text. */
   'POST /v1/audio/transcriptions': {
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: TranscribeBody
     answers: { 200: TranscribeAnswer }
   }
   /** Turns text into speech. */
   'POST /v1/audio/speech': {
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: SpeakBody
     answers: { 200: SpeakAnswer }
   }
   /** Makes images. */
   'POST /v1/images/generations': {
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: DrawImagesBody
     answers: { 200: DrawImagesAnswer }
   }
   /** Turns texts into vectors. */
   'POST /v1/embeddings': {
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: EmbedBody
     answers: { 200: EmbedAnswer }
   }
   /** Calls a model of any provider that speaks OpenAI's chat format. */
   'POST /v1/chat/completions': {
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: ChatBody
     answers: { 200: ChatAnswer }
   }
   /** Calls a model in the format of OpenAI's Responses, of a provider that serves them: openai, openrouter, xai, groq, ollama, vllm, or one that the operator has named. */
   'POST /v1/responses': {
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: ResponsesBody
     answers: { 200: ResponsesAnswer }
   }
   /** Calls a model in Anthropic's format. */
   'POST /v1/messages': {
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'anthropic-version' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'anthropic-version' | 'x-memory-user' | 'x-memory-user-from'>
     body: AnthropicMessagesBody
     answers: { 200: AnthropicMessagesAnswer }
   }
@@ -3764,7 +3772,7 @@ export interface Endpoints {
   'POST /v1/models/:model:generateContent': {
     params: Pick<PathParameters, 'model'>
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: GeminiBody
     answers: { 200: GeminiAnswer }
   }
@@ -3772,7 +3780,7 @@ export interface Endpoints {
   'POST /v1/models/:model:streamGenerateContent': {
     params: Pick<PathParameters, 'model'>
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: GeminiBody
     answers: { 200: StreamGenerateContentAnswer }
   }
@@ -3780,7 +3788,7 @@ export interface Endpoints {
   'POST /v1beta/models/:model:generateContent': {
     params: Pick<PathParameters, 'model'>
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: GeminiBody
     answers: { 200: GeminiAnswer }
   }
@@ -3788,7 +3796,7 @@ export interface Endpoints {
   'POST /v1beta/models/:model:streamGenerateContent': {
     params: Pick<PathParameters, 'model'>
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: GeminiBody
     answers: { 200: StreamGenerateContentBetaAnswer }
   }
@@ -3930,46 +3938,46 @@ export interface Endpoints {
   /** What the team's memory has from you, the member whose key it is, newest first: every fact that was found in what you said, as long as its memory is there. */
   'GET /v1/shares': {
     query: ListSharedQuery
-    headers: Pick<RequestHeaders, 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     defaults: 'limit'
     answers: { 200: ListSharedAnswer }
   }
   /** Remember for me, share nothing: sets whether what you say from now on reaches the team. */
   'PATCH /v1/shares': {
-    headers: Pick<RequestHeaders, 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     body: ChangeSharingBody
     answers: { 200: Sharing }
   }
   /** Takes back what was shared from you, for good: no one sees your words from then on, nor finds them in the history or the trail. */
   'DELETE /v1/shares/:statementId': {
     params: Pick<PathParameters, 'statementId'>
-    headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     answers: { 200: Removed }
   }
   /** Lists the latest model calls that read memory, newest first. */
   'GET /v1/traces': {
     query: ListTracesQuery
-    headers: Pick<RequestHeaders, 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     defaults: 'limit'
     answers: { 200: ListTracesAnswer }
   }
   /** The memories that model calls were given most, since a moment, from the latest 1,000 traces; equals by the last time. */
   'GET /v1/traces/memories': {
     query: ListRecalledQuery
-    headers: Pick<RequestHeaders, 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     defaults: 'limit'
     answers: { 200: ListRecalledAnswer }
   }
   /** Which memories an answer was given with, why, and where they stood in the request. */
   'GET /v1/traces/:traceId': {
     params: Pick<PathParameters, 'traceId'>
-    headers: Pick<RequestHeaders, 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     answers: { 200: Trace }
   }
   /** Rebuilds the bytes that the provider got, from the body that the client sent. */
   'POST /v1/traces/:traceId/replay': {
     params: Pick<PathParameters, 'traceId'>
-    headers: Pick<RequestHeaders, 'x-memory-user'>
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     body: ReplayTraceBody
     answers: { 200: ReplayTraceAnswer }
   }

@@ -454,23 +454,29 @@ class AsyncVault(AsyncVaultBase):
         name: Optional[str] = None,
         expires_at: Optional[types.Moment] = None,
         external_id: Optional[types.ExternalId] = None,
+        rights: Optional[Literal["memory", "users"]] = None,
         idempotency_key: Optional[str] = None,
     ) -> types.CreateKeyAnswer:
         """Mints a Memory Key with an empty vault of its own, in the account of the key that asks.
-        The account's provider keys serve it too. With `external_id`, which only an owner key may
-        send, it is the key of that user: made by the first request, and the same by every later one
-        and by those at the same time, with the name and expiry that it has. A user whose key was
-        revoked or has expired is a 409.
+        The account's provider keys serve it too. With `rights` it opens the vault of the key that
+        asks, or those of the account's users, and does less. With `external_id`, which only an
+        owner key may send, it is the key of that user: made by the first request, and the same by
+        every later one and by those at the same time, with the name and expiry that it has. A user
+        whose key was revoked or has expired is a 409.
 
         `POST /v1/keys`
 
         :param name: a label
         :param expires_at: never, when missing
         :param external_id: of the user whose key it is
+        :param rights: a key for a client, in place of one with a vault of its own; not with
+            `external_id`
         """
         return await self._call(
             OPERATIONS["create_key"],
-            body={"name": name, "expires_at": expires_at, "external_id": external_id},
+            body={
+                "name": name, "expires_at": expires_at, "external_id": external_id, "rights": rights
+            },
             idempotency_key=idempotency_key,
         )
 
@@ -508,8 +514,8 @@ class AsyncVault(AsyncVaultBase):
     ) -> types.RemintKeyAnswer:
         """Mints another key for the vault of a key that is lost or was revoked. Every key that the
         vault had stops working at once; what is remembered stays, and the `external_id` of its
-        user. A key that acts for the account is a 409 (it is rotated), and one whose vault was
-        erased.
+        user. A key that acts for the account is a 409 (it is rotated), one of a client, and one
+        whose vault was erased.
 
         `POST /v1/keys/:memoryKeyId/remint`
 
@@ -555,9 +561,10 @@ class AsyncVault(AsyncVaultBase):
     ) -> types.RevokeKeyAnswer:
         """Revokes a key of the account, from the next request on (a model call without memory, in
         other processes of the service: within a second); revoked again it stays as it is. A key
-        does not revoke itself (409): rotate it, or use another. Its vault stays, in the account's
-        export too, unless `erase` is asked for: then nothing of it can be seen any more, and it is
-        removed from both stores in the background.
+        does not revoke itself (409): rotate it, or use another; only one with fewer rights, made
+        for a client, may end itself and nothing else. With a user's key those end that it made for
+        clients. Its vault stays, in the account's export too, unless `erase` is asked for: then
+        nothing of it can be seen any more, and it is removed from both stores in the background.
 
         `DELETE /v1/keys/:memoryKeyId`
 

@@ -706,6 +706,8 @@ class CreateKeyBody(TypedDict, total=False):
     expires_at: Moment
     # of the user whose key it is
     external_id: ExternalId
+    # a key for a client, in place of one with a vault of its own; not with `external_id`
+    rights: Literal["memory", "users"]
 
 
 class _CreateKeyAnswerRequired(TypedDict):
@@ -720,6 +722,8 @@ class _CreateKeyAnswerRequired(TypedDict):
 class CreateKeyAnswer(_CreateKeyAnswerRequired, total=False):
     # where it was asked for
     external_id: str
+    # where they were asked for
+    rights: Literal["memory", "users"]
     # where it has one
     expires_at: str
 
@@ -782,6 +786,8 @@ class MemoryKey(TypedDict):
     # truncated
     masked_key: str
     name: str
+    # all: what its vault lets it; the others: those of a client
+    rights: Literal["all", "memory", "users"]
     # of the user whose vault it opens; null for any other
     external_id: Union[str, None]
     # it opens its vault at this moment
