@@ -5,18 +5,29 @@ import { exitWithUsage, parseCommand } from '#scripts/command-line.ts'
 import {
   applyChange,
   backupPath,
-  isReadableByOthers,
   planConnect,
   planUndo,
+  resolveLink,
   type Change,
 } from '#scripts/clients/connect/change.ts'
+import type {
+  Client,
+  ClientRights,
+  ConfigFile,
+  Place,
+  Vault,
+} from '#scripts/clients/connect/client.ts'
 import {
-  clients,
-  type Client,
-  type ConfigFile,
-  type Place,
-  type Vault,
-} from '#scripts/clients/connect/clients.ts'
+  findRights,
+  forgetClientKey,
+  isKeyFor,
+  keepClientKey,
+  mintClientKey,
+  readClientKey,
+  revokeClientKey,
+  type ClientKey,
+} from '#scripts/clients/connect/client-key.ts'
+import { clients } from '#scripts/clients/connect/clients.ts'
 import { formatDiff, maskKeys } from '#scripts/clients/connect/diff.ts'
 import { prove } from '#scripts/clients/connect/prove.ts'
 import { resolveConnection } from '#scripts/service-connection.ts'
@@ -25,15 +36,19 @@ const names = Object.keys(clients)
 const usage = `Usage: npm run connect -- <client> [options]
 
 Writes the configuration of an AI client so that it uses this memory: its model calls go through the service
-and the tools of memory are added, as far as the client can be told so in a file. Shows what it changes
-and asks first, keeps the file as it was in .memory-vault at its side, and calls the service with what it wrote.
+and the tools of memory are added, as far as the client can be told so in a file. Makes a key for the client, so
+that the key of the account stands in no file of another program. Shows what it changes and asks first, keeps the
+file as it was in .memory-vault at its side, and calls the service with what it wrote.
 
   <client>             ${names.join(', ')}
-  --undo               puts the files back as they were
+  --undo               puts the files back as they were, and ends the key that was made
   --dry-run            shows the changes and writes nothing
   --yes                does not ask
+  --tools-only         adds the tools of memory and leaves the model calls as they are
+  --with-models        sends the model calls through the service also where that is left out: Codex with a ChatGPT login
   --url <url>          the service (default: BASE_URL, else the one that npm start runs here)
-  --key <key>          the Memory Key, which may carry :read (default: MEMORY_KEY, else that of npm start)
+  --key <key>          the Memory Key that makes the client's key, which gets its suffix, such as :read
+                       (default: MEMORY_KEY, else that of npm start)
   --config-dir <dir>   the folder of the client's configuration, where it is not the usual one
   --help               this text
 `
@@ -45,13 +60,18 @@ async function main(): Promise<number> {
     undo: { type: 'boolean' },
     'dry-run': { type: 'boolean' },
     yes: { type: 'boolean' },
+    'tools-only': { type: 'boolean' },
+    'with-models': { type: 'boolean' },
     url: { type: 'string' },
     key: { type: 'string' },
     'config-dir': { type: 'string' },
   })
-  const client = Object.hasOwn(clients, positionals[0] ?? '') ? clients[positionals[0]!] : undefined
+  const name = positionals[0] ?? ''
+  const client = Object.hasOwn(clients, name) ? clients[name] : undefined
   const faults = client && positionals.length === 1 ? [] : [`name one client: ${names.join(', ')}`]
-  const vault: Vault = options.undo
+  if (options['tools-only'] && options['with-models'])
+    faults.push('--tools-only and --with-models exclude each other')
+  const connection = options.undo
     ? { baseUrl: '', key: '' }
     : resolveConnection(
         { 'base-url': options.url, key: options.key },
@@ -68,44 +88,146 @@ async function main(): Promise<number> {
     configDir: options['config-dir'] || undefined,
     cwd: process.env.INIT_CWD ?? process.cwd(),
   }
-  const files = client.files(vault, place)
-  const run = { files, dryRun: options['dry-run'] ?? false, yes: options.yes ?? false }
+  const why = options['with-models'] ? undefined : client.whyToolsOnly?.(place)
+  const toolsOnly = options['tools-only'] || why !== undefined
+  const [key = '', suffix] = connection.key.split(':')
+  const run: Run = {
+    name,
+    client,
+    service: { baseUrl: connection.baseUrl, key },
+    suffix: suffix === undefined ? '' : `:${suffix}`,
+    files: vault =>
+      client
+        .files(vault, place)
+        .map(file => (toolsOnly ? { ...file, written: withoutModels(file) } : file)),
+    toolsOnly,
+    dryRun: options['dry-run'] ?? false,
+    yes: options.yes ?? false,
+  }
+  if (why !== undefined && !options.undo && !options['tools-only']) print(why)
   try {
-    return options.undo ? await undo(client, run) : await connect(client, run)
+    return options.undo ? await undo(run) : await connect(run)
   } catch (error) {
     process.stderr.write(`${maskKeys((error as Error).message)}\n`)
     return 1
   }
 }
 
-type Run = { files: ConfigFile[]; dryRun: boolean; yes: boolean }
+type Run = {
+  /** Of the client, as the command takes it. */
+  name: string
+  client: Client
+  /** The key has no suffix. */
+  service: { baseUrl: string; key: string }
+  suffix: string
+  files: (vault: Vault) => ConfigFile[]
+  toolsOnly: boolean
+  dryRun: boolean
+  yes: boolean
+}
 
-async function connect(client: Client, { files, dryRun, yes }: Run): Promise<number> {
-  const changes = files.map(planConnect)
+/** In place of a key where only the paths and the settings of the files are asked for. */
+const unknownVault: Vault = { baseUrl: '', key: '', rights: 'users' }
+
+/** The file beside which the client's key is kept. */
+const placeOfKey = ({ files }: Run): string => resolveLink(files(unknownVault)[0]!.path)
+
+const withoutModels = ({ settings }: ConfigFile) => settings.filter(({ forModels }) => !forModels)
+
+async function connect(run: Run): Promise<number> {
+  const { name, client, service, dryRun, yes } = run
+  const wanted: ClientRights = client.hasUsers ? 'users' : 'memory'
+  const rights = dryRun ? wanted : await orNothingWritten(findRights(service, wanted))
+  if (rights !== wanted) print(warnShared(client))
+  const place = placeOfKey(run)
+  const kept = readClientKey(place, name)
+  const known = kept && isKeyFor(kept, service, rights) ? kept : undefined
+  const changes = plan(run, vaultOf(run, known?.key ?? `<a new key: ${client.title}>`, rights))
   const open = changes.filter(({ before, after }) => before !== after)
   for (const change of open) print(`${formatDiff(change)}\n`)
   if (dryRun) return dryRunEnd(open)
-  // A wrong address or key is found before anything is written.
-  const written = changes.map(({ after }) => after ?? '')
-  await proveAll(client, files, written).catch((error: Error) => {
-    throw new Error(`${error.message}\nNothing was written.`, { cause: error })
+  const isNew = !known || !(await isLive(run, known))
+  if ((isNew || open.length > 0) && !(await confirm(yes))) return 1
+  const key = isNew
+    ? await orNothingWritten(mintClientKey(service, { name: client.title, rights }))
+    : known
+  const vault = vaultOf(run, key.key, rights)
+  await write(run, vault, async () => {
+    if (isNew) await revokeClientKey(key)
   })
-  if (open.length > 0 && !(await confirm(yes))) return 1
-  for (const change of changes) applyChange(change)
-  const proofs = await proveAll(
-    client,
-    files,
-    changes.map(({ path }) => readFileSync(path, 'utf8')),
-  )
-  report(client, open)
-  for (const proof of proofs) print(proof)
+  if (isNew) {
+    keepClientKey(place, name, key)
+    if (kept) await revokeClientKey(kept)
+  }
+  report(run, vault, plan(run, vault), isNew || open.length > 0)
+  for (const proof of await proveAll(run, vault)) print(proof)
   return 0
 }
 
+const warnShared = ({ title }: Client): string =>
+  `Everybody who uses this ${title} shares the vault of this key: it is not the key of the account, and only that makes keys that open a vault for each user.`
+
+/** The key as the client gets it. */
+const vaultOf = ({ service, suffix }: Run, key: string, rights: ClientRights): Vault => ({
+  baseUrl: service.baseUrl,
+  key: key + suffix,
+  rights,
+})
+
+const plan = ({ files }: Run, vault: Vault): Change[] => files(vault).map(planConnect)
+
+/** Whether the service knows a key that was made before. */
+const isLive = async (run: Run, { key, rights }: ClientKey): Promise<boolean> => {
+  const vault = vaultOf(run, key, rights)
+  return await proveTexts(run, vault, plan(run, vault)).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Proves the key with what is to be written, then writes it. */
+async function write(run: Run, vault: Vault, takeBack: () => Promise<void>): Promise<void> {
+  const changes = plan(run, vault)
+  try {
+    await proveTexts(run, vault, changes)
+    for (const change of changes) applyChange(change)
+  } catch (error) {
+    await takeBack()
+    throw error
+  }
+}
+
+async function orNothingWritten<Result>(work: Promise<Result>): Promise<Result> {
+  return await work.catch((error: Error) => {
+    throw new Error(`${error.message}\nNothing was written.`, { cause: error })
+  })
+}
+
+const proveTexts = (run: Run, vault: Vault, changes: Change[]): Promise<string[]> =>
+  orNothingWritten(
+    proveEach(
+      run,
+      vault,
+      changes.map(({ after }) => after ?? ''),
+    ),
+  )
+
+const proveAll = (run: Run, vault: Vault): Promise<string[]> =>
+  proveEach(
+    run,
+    vault,
+    plan(run, vault).map(({ path, after }) => (after === null ? '' : readFileSync(path, 'utf8'))),
+  )
+
 /** Calls the service with what stands in the texts of the files. */
-async function proveAll(client: Client, files: ConfigFile[], texts: string[]): Promise<string[]> {
-  const proofs = client.proofs((file, ...at) => files[file]!.format.get(texts[file]!, at))
-  return await Promise.all(proofs.map(prove))
+async function proveEach(
+  { client, files, toolsOnly }: Run,
+  vault: Vault,
+  texts: string[],
+): Promise<string[]> {
+  const formats = files(vault).map(({ format }) => format)
+  const proofs = client.proofs((file, ...at) => formats[file]!.get(texts[file]!, at), vault.rights)
+  return await Promise.all(proofs.filter(({ kind }) => !toolsOnly || kind === 'tools').map(prove))
 }
 
 function dryRunEnd(open: Change[]): number {
@@ -113,22 +235,26 @@ function dryRunEnd(open: Change[]): number {
   return 0
 }
 
-function report({ title, notes }: Client, open: Change[]): void {
-  if (open.length === 0) print(`${title} was connected already; nothing was changed.`)
-  for (const { path, original } of open) {
+function report({ client }: Run, vault: Vault, written: Change[], isChanged: boolean): void {
+  if (!isChanged) print(`${client.title} was connected already; nothing was changed.`)
+  for (const { path, original } of isChanged ? written : []) {
+    if (original === undefined) continue
     const backup = original === null ? '' : `; as it was: ${backupPath(path)}`
     print(`Written: ${path}${backup}`)
-    if (isReadableByOthers(path)) {
-      print(`Other users of this machine can read the key in it: chmod 600 ${path}`)
-    }
   }
-  for (const note of notes) print(`- ${note}`)
+  for (const note of client.notes(vault)) print(`- ${note}`)
 }
 
-async function undo({ title }: Client, { files, dryRun, yes }: Run): Promise<number> {
-  const changes = files.map(planUndo).filter(change => change !== undefined)
-  if (changes.length === 0) {
-    print(`${title} is not connected; nothing was changed.`)
+async function undo(run: Run): Promise<number> {
+  const { name, client, dryRun, yes } = run
+  const changes = run
+    .files(unknownVault)
+    .map(planUndo)
+    .filter(change => change !== undefined)
+  const place = placeOfKey(run)
+  const kept = readClientKey(place, name)
+  if (changes.length === 0 && !kept) {
+    print(`${client.title} is not connected; nothing was changed.`)
     return 0
   }
   const open = changes.filter(({ before, after }) => before !== after)
@@ -138,7 +264,20 @@ async function undo({ title }: Client, { files, dryRun, yes }: Run): Promise<num
   for (const change of changes) applyChange(change)
   for (const { path, after } of changes)
     print(after === null ? `Removed: ${path}` : `Restored: ${path}`)
+  if (kept) await endKey(run, place, kept)
   return 0
+}
+
+/** Ends the key of a client that is no longer connected, or names it for its owner to end. */
+async function endKey({ name, client }: Run, place: string, kept: ClientKey): Promise<void> {
+  const fault = await revokeClientKey(kept)
+  forgetClientKey(place, name)
+  if (kept.id === undefined) return
+  print(
+    fault === undefined
+      ? `Ended: the key of ${client.title}, ${maskKeys(kept.key)}`
+      : `The key of ${client.title}, ${maskKeys(kept.key)}, still works: ${fault}. End it in the console under Keys, or with DELETE /v1/keys/${kept.id}`,
+  )
 }
 
 /** Asks at a terminal; elsewhere `--yes` is the only consent. */

@@ -4,7 +4,7 @@ import { programSnippets } from '#api/console/app/vault/connect/program-snippets
 import { sdkSnippets } from '#api/console/app/vault/connect/sdk-snippets.ts'
 import { clients } from '#scripts/clients/connect/clients.ts'
 
-const place = { url: 'http://127.0.0.1:3000', key: 'mk_0123456789abcdef' }
+const place = { url: 'http://127.0.0.1:3000', key: 'mk_0123456789abcdef', rights: 'users' } as const
 
 /** Programs that the console and `npm run connect` both know, by the console's name. */
 const connectNames: Record<string, string> = {
@@ -15,16 +15,24 @@ const connectNames: Record<string, string> = {
   cursor: 'cursor',
   vscode: 'vscode',
   'open-webui': 'open-webui',
+  librechat: 'librechat',
 }
 
 for (const [name, connectName] of Object.entries(connectNames)) {
   t.test(`${name}: the console shows what npm run connect writes`, t => {
     const snippets = programSnippets[name]!.snippets(place)
     const files = clients[connectName]!.files(
-      { baseUrl: place.url, key: place.key },
+      { baseUrl: place.url, key: place.key, rights: place.rights },
       { env: {}, home: '/nowhere', platform: 'linux', configDir: undefined, cwd: '/nowhere' },
     )
-    t.equal(snippets.length, files.length)
+    // That of LibreChat ends with what a person puts into its librechat.yaml, which the command prints.
+    const printed = snippets.slice(files.length).map(({ text }) => text)
+    const notes = clients[connectName]!.notes({
+      baseUrl: place.url,
+      key: place.key,
+      rights: place.rights,
+    })
+    for (const text of printed) t.ok(notes.join('').includes(text), text)
     for (const [index, { format, settings }] of files.entries()) {
       const { text } = snippets[index]!
       for (const { at, value } of settings) {

@@ -38,7 +38,7 @@ export function setCredential(credential: Credential | null, reason: string | nu
 }
 
 /** Its first and last characters, as the service masks keys. */
-export const maskKey = ({ key }: Credential): string =>
+export const maskKey = ({ key }: Pick<Credential, 'key'>): string =>
   `${key.slice(0, 6)}…${key.replace(/:\w+$/, '').slice(-4)}${/:\w+$/.exec(key)?.[0] ?? ''}`
 
 /** Whether the key's suffix lets it store, edit and delete. */

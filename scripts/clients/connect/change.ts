@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { ConfigFile, Setting } from '#scripts/clients/connect/clients.ts'
+import type { ConfigFile, Setting } from '#scripts/clients/connect/client.ts'
 import { takeOut } from '#scripts/clients/connect/diff.ts'
 import { FormatError } from '#scripts/clients/connect/formats/file-format.ts'
 import { writePrivateFile } from '#scripts/private-file.ts'
@@ -28,7 +28,7 @@ export type Change = {
 }
 
 /** The folder that keeps a file as it was and as it was written, until the connection is undone. */
-const backupFolder = (file: string): string => join(dirname(file), '.memory-vault')
+export const backupFolder = (file: string): string => join(dirname(file), '.memory-vault')
 
 /** The file as it was; a file that was made has none. */
 export const backupPath = (file: string): string =>
@@ -37,12 +37,18 @@ export const backupPath = (file: string): string =>
 /** The file as it was written; a file that is not connected has none. */
 const writtenPath = (file: string): string => join(backupFolder(file), `${basename(file)}.after`)
 
-/** @throws FormatError, with the file's name, for a file that cannot be changed safely */
+/**
+ * A file that gets no settings is left, or becomes what it was before it was connected.
+ *
+ * @throws FormatError, with the file's name, for a file that cannot be changed safely
+ */
 export const planConnect = (file: ConfigFile): Change =>
   planFor(file, (path, before) => {
+    const { written = file.settings } = file
+    if (written.length === 0) return planUndo(file) ?? { path, before, after: before }
     const original = before === null ? null : disconnect(file, path, before).text
     let after = original ?? ''
-    for (const { at, value } of file.settings) {
+    for (const { at, value } of written) {
       const present = file.format.get(after, at)
       after = file.format.set(after, at, typeof value === 'function' ? value(present) : value)
     }
@@ -83,7 +89,7 @@ const readText = (path: string): string | null =>
   existsSync(path) ? readFileSync(path, 'utf8') : null
 
 /** Returns the file that a link names, also one that is not there yet. */
-function resolveLink(path: string, links = 0): string {
+export function resolveLink(path: string, links = 0): string {
   if (existsSync(path)) return realpathSync(path)
   if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return path
   if (links > 20) throw new FormatError(`${path}: the link leads to itself`)
@@ -120,8 +126,8 @@ function disconnect({ format, settings }: ConfigFile, path: string, text: string
 }
 
 /**
- * Carries out a change: the backup first, then the file. A file that is made is its owner's alone; one that is
- * there keeps its mode.
+ * Carries out a change: the backup first, then the file. A file with a key in it is its owner's alone, until it is
+ * undone: then it has the mode that it had.
  *
  * @throws FormatError when the file is no longer what the change was made of
  */
@@ -129,18 +135,40 @@ export function applyChange({ path, before, after, original }: Change): void {
   if (readText(path) !== before) {
     throw new FormatError(`${path}: it was changed meanwhile; run this again`)
   }
-  const mode = before === null ? 0o600 : statSync(path).mode & 0o7777
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  if (original !== undefined) writeBackup(path, original, after!, mode)
+  const modeBefore = modeWithout(path)
+  if (original !== undefined) {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    writeBackup(path, original, after!, modeBefore)
+  }
+  const mode = original === undefined ? modeBefore : modeBefore & 0o700
   if (after === null) rmSync(path, { force: true })
-  else if (after !== before) writeWithMode(path, after, mode)
+  else if (after === before) chmodSync(path, mode)
+  else writeWithMode(path, after, mode)
   if (original === undefined) removeBackup(path)
 }
 
-/** Writes the backup. A `.gitignore` keeps its folder out of a project's repository, since the files hold keys. */
+/** The mode of a file as it is without the connection. */
+function modeWithout(path: string): number {
+  const kept = [backupPath(path), path].find(file => existsSync(file))
+  return kept === undefined ? 0o600 : statSync(kept).mode & 0o7777
+}
+
+/** Makes the folder beside a file. A `.gitignore` keeps it out of a project's repository, since it holds keys. */
+export function openBackupFolder(file: string): void {
+  mkdirSync(backupFolder(file), { recursive: true, mode: 0o700 })
+  writePrivateFile(join(backupFolder(file), '.gitignore'), '*\n')
+}
+
+/** Removes the folder beside a file once nothing is kept in it. */
+export function closeBackupFolder(file: string): void {
+  const folder = backupFolder(file)
+  if (existsSync(folder) && readdirSync(folder).every(name => name === '.gitignore')) {
+    rmSync(folder, { recursive: true })
+  }
+}
+
 function writeBackup(path: string, original: string | null, written: string, mode: number): void {
-  mkdirSync(backupFolder(path), { recursive: true, mode: 0o700 })
-  writePrivateFile(join(backupFolder(path), '.gitignore'), '*\n')
+  openBackupFolder(path)
   if (original === null) rmSync(backupPath(path), { force: true })
   else writeWithMode(backupPath(path), original, mode)
   writePrivateFile(writtenPath(path), written)
@@ -149,17 +177,10 @@ function writeBackup(path: string, original: string | null, written: string, mod
 function removeBackup(path: string): void {
   rmSync(writtenPath(path), { force: true })
   rmSync(backupPath(path), { force: true })
-  const folder = backupFolder(path)
-  if (existsSync(folder) && readdirSync(folder).every(name => name === '.gitignore')) {
-    rmSync(folder, { recursive: true })
-  }
+  closeBackupFolder(path)
 }
 
 function writeWithMode(path: string, text: string, mode: number): void {
   writePrivateFile(path, text)
   if (mode !== 0o600) chmodSync(path, mode)
 }
-
-/** Returns whether other users of the machine may read a file, which has a key in it now. */
-export const isReadableByOthers = (path: string): boolean =>
-  process.platform !== 'win32' && existsSync(path) && (statSync(path).mode & 0o044) !== 0

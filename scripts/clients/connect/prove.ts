@@ -1,12 +1,23 @@
 import { networkFault } from '#scripts/service-connection.ts'
 
 /** A call to the service with what stands in the client's files. */
-export type Proof = { kind: 'memory' | 'tools'; url: string; headers: Record<string, string> }
+export type Proof = {
+  kind: 'memory' | 'users' | 'tools'
+  url: string
+  headers: Record<string, string>
+}
 
 /** Makes the proof that memory answers at a base URL, which may end in an API's version. */
 export const memoryProof = (baseUrl: unknown, headers: unknown): Proof => ({
   kind: 'memory',
   url: `${String(baseUrl).replace(/\/v1(?:beta)?$/, '')}/v1/memory/stats`,
+  headers: headers as Proof['headers'],
+})
+
+/** Makes the proof that a key for users is known at a base URL: it opens no vault without a user. */
+export const usersProof = (baseUrl: unknown, headers: unknown): Proof => ({
+  kind: 'users',
+  url: `${String(baseUrl).replace(/\/v1(?:beta)?$/, '')}/v1/models`,
   headers: headers as Proof['headers'],
 })
 
@@ -37,14 +48,22 @@ export async function prove({ kind, url, headers }: Proof): Promise<string> {
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
   }
   const response = await fetch(url, {
-    ...(kind === 'memory' ? { headers } : listTools),
+    ...(kind === 'tools' ? listTools : { headers }),
     signal: AbortSignal.timeout(15_000),
   }).catch((error: unknown) => {
     throw new Error(`${url} cannot be reached: ${networkFault(error)}`, { cause: error })
   })
   const text = await response.text()
   if (!response.ok) throw new Error(`${url} answered ${response.status}: ${explain(text)}`)
+  if (kind === 'users') return describeModels(url, text)
   return kind === 'memory' ? describeMemory(url, text) : describeTools(url, text)
+}
+
+function describeModels(url: string, text: string): string {
+  const { providers } = parse(text) as { providers?: { models: unknown[] }[] }
+  if (!providers) throw new Error(`${url} is not a Memory Vault`)
+  const count = providers.reduce((sum, { models }) => sum + models.length, 0)
+  return `${url} answered: ${count} models; each user has a vault of their own`
 }
 
 function describeMemory(url: string, text: string): string {
@@ -63,7 +82,8 @@ function describeTools(url: string, text: string): string {
   return `${url} answered: tools ${result.tools.map(({ name }) => name).join(', ')}`
 }
 
-function explain(text: string): string {
+/** The error and hint of an answer. */
+export function explain(text: string): string {
   const { error, hint } = parse(text) as { error?: unknown; hint?: string }
   if (typeof error !== 'string') return text.slice(0, 200)
   return hint === undefined ? error : `${error}. ${hint}`

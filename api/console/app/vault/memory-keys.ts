@@ -52,10 +52,10 @@ export function MemoryKeys(): View {
 export const keysOfUser = (user: string) => (user === '' ? { active: true } : { external_id: user })
 
 const keyView = (key: MemoryKey): View => {
-  const { name, masked_key, external_id, expires_at: end } = key
+  const { name, masked_key, external_id, rights, expires_at: end } = key
   return html`<p class="row-title">
       ${name} <code>${masked_key}</code>${' '}
-      ${external_id !== null && chip(`user ${external_id}`)}
+      ${external_id !== null && chip(`user ${external_id}`)} ${rightsChip(rights)}
       ${key.current && chip('this tab', 'good')}
       ${key.rotated_at !== null && chip('rotated', 'busy')} ${!key.active && chip('ended', 'bad')}
     </p>
@@ -64,15 +64,19 @@ const keyView = (key: MemoryKey): View => {
     </p>`
 }
 
+const rightsChip = (rights: MemoryKey['rights']): View | false =>
+  rights !== 'all' && chip(rights === 'users' ? 'client, of all users' : 'client')
+
 function keyActions(
   key: MemoryKey,
   onReplaced: (key: string) => void,
   onRevoked: () => void,
 ): (View | false)[] {
-  const { id, name, masked_key, external_id, active, rotated_at } = key
+  const { id, name, masked_key, external_id, rights, active, rotated_at } = key
   const about = `key ${name} ${masked_key}`
   return [
     rotated_at === null &&
+      rights === 'all' &&
       confirmButton('Replace', {
         about,
         title: `Replace ${external_id === null ? name : `the key of user ${external_id}`}?`,
@@ -98,12 +102,13 @@ type RevokeProps = { revoked: MemoryKey; onClose: () => void; onRevoked: () => v
 
 function RevokeDialog({ revoked, onClose, onRevoked }: RevokeProps): View {
   const [erase, setErase] = useState(false)
-  const { id, name, masked_key, rotated_at } = revoked
+  const { id, name, masked_key, rights, rotated_at } = revoked
+  const mayErase = rotated_at === null && rights === 'all'
   return confirmDialog({
     title: `Revoke ${name}?`,
     message: html`<p><code>${masked_key}</code> opens nothing from the next request on.</p>
       ${
-        rotated_at === null &&
+        mayErase &&
         checkboxField({
           label: 'Erase its vault too',
           value: erase,

@@ -4,14 +4,15 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { clients } from '#scripts/clients/connect/clients.ts'
-import { buildKey, startTestApi } from '#test/support/api.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { compileCache } from '#test/support/compile-cache.ts'
 
 const program = fileURLToPath(new URL('../../../../scripts/clients/connect.ts', import.meta.url))
 const backend = await createTestBackend(t)
 const key = await buildKey(backend)
-const { base } = await startTestApi(t, backend)
+const owner = await startTestApi(t, backend, key)
+const { base } = owner
 
 type Ended = { code: number; out: string; error: string }
 
@@ -56,7 +57,21 @@ const before: Record<string, Record<string, string>> = {
   cursor: { 'mcp.json': '{\n\t"mcpServers": {\n\t\t"docs": { "command": "x" }\n\t}\n}\n' },
   vscode: { 'mcp.json': '{\r\n    // mine\r\n    "inputs": [],\r\n    "servers": {}\r\n}\r\n' },
   'open-webui': { '.env': 'WEBUI_NAME=Mine\nOPENAI_API_KEYS=sk-1;sk-2' },
+  librechat: { '.env': 'WEBUI_NAME=Mine\n' },
 }
+
+/** The key that the command made for a client. */
+const keyOf = (folder: string, client: string): { id: string; key: string; rights: string } =>
+  JSON.parse(readFileSync(join(folder, '.memory-vault', `${client}.key.json`), 'utf8')) as {
+    id: string
+    key: string
+    rights: string
+  }
+
+const activeKeys = async (): Promise<{ id: string; name: string; rights: string }[]> =>
+  (await owner.get('/v1/keys?active=true')).body.items.filter(
+    ({ rights }: { rights: string }) => rights !== 'all',
+  )
 
 const filesOf = (folder: string): Record<string, string> =>
   Object.fromEntries(
@@ -75,8 +90,16 @@ for (const client of Object.keys(clients)) {
     if (first.out.includes('v1/memory/stats')) t.match(first.out, /holds 0 memories/)
     t.notMatch(first.out + first.error, key, 'the key is masked')
     const connected = filesOf(folder)
+    const made = keyOf(folder, client)
+    t.match(await activeKeys(), [
+      { id: made.id, name: clients[client]!.title, rights: made.rights },
+    ])
+    t.equal(made.rights, clients[client]!.hasUsers ? 'users' : 'memory')
+    t.equal((await createTestClient(base, made.key).get('/v1/account/policy')).status, 403)
     for (const name of Object.keys(before[client]!)) {
-      t.match(connected[name], key)
+      t.match(connected[name], made.key)
+      t.notMatch(connected[name], key, 'the key of the account stands in no file')
+      t.equal(statSync(join(folder, name)).mode & 0o777, 0o600)
       const backup = join(folder, '.memory-vault', `${name}.before`)
       t.equal(readFileSync(backup, 'utf8'), before[client]![name])
       for (const mine of before[client]![name]!.match(
@@ -88,9 +111,13 @@ for (const client of Object.keys(clients)) {
     const again = await connect(folder, client)
     t.match(again, { code: 0, out: /connected already/ })
     t.same(filesOf(folder), connected)
+    t.equal((await activeKeys()).length, 1)
     const undone = await connect(folder, client, '--undo', '--yes')
-    t.match(undone, { code: 0, out: /Restored/ }, undone.error)
+    t.match(undone, { code: 0, out: /Restored.*Ended: the key of/s }, undone.error)
     t.same(filesOf(folder), before[client])
+    t.same(await activeKeys(), [])
+    for (const name of Object.keys(before[client]!))
+      t.equal(statSync(join(folder, name)).mode & 0o777, 0o644, 'as it was')
     t.notOk(existsSync(join(folder, '.memory-vault')))
     t.match(await connect(folder, client, '--undo'), { code: 0, out: /is not connected/ })
   })
@@ -178,19 +205,92 @@ t.test('another key in place of the first; the file as it was stays the backup',
   const rewritten = await connect(folder, 'cursor', '--yes', '--key', other)
   t.match(rewritten, { code: 0 })
   t.notMatch(rewritten.out, /\bstore\b/, 'a key that reads has no tool that stores')
-  t.match(filesOf(folder)['mcp.json'], `Bearer ${other}`)
+  t.match(filesOf(folder)['mcp.json'], `Bearer ${keyOf(folder, 'cursor').key}:read`)
   await connect(folder, 'cursor', '--undo', '--yes')
   t.same(filesOf(folder), before.cursor)
 })
 
-t.test('a file keeps its mode, and one that others can read is named', async t => {
-  const folder = t.testdir(before.vscode)
-  const file = join(folder, 'mcp.json')
-  t.equal(statSync(file).mode & 0o777, 0o644)
-  t.match((await connect(folder, 'vscode', '--yes')).out, /chmod 600/)
-  t.equal(statSync(file).mode & 0o777, 0o644)
-  t.equal(statSync(join(folder, '.memory-vault', 'mcp.json.after')).mode & 0o777, 0o600)
+t.test(
+  'Codex with a ChatGPT login gets the tools alone, unless its models are asked for',
+  async t => {
+    const login = { auth_mode: 'chatgpt', OPENAI_API_KEY: null, tokens: { access_token: 'x' } }
+    const folder = t.testdir({ ...before.codex, 'auth.json': JSON.stringify(login) })
+    const config = () => filesOf(folder)['config.toml']
+    t.match(await connect(folder, 'codex', '--yes'), {
+      code: 0,
+      out: /signed in with ChatGPT.*tools/s,
+    })
+    t.match(config(), '[mcp_servers.memory]')
+    t.match(config(), 'model_provider = "openai" # default')
+    t.match(await connect(folder, 'codex', '--yes', '--with-models'), { code: 0 })
+    t.match(config(), 'model_provider = "vault"')
+    t.match(await connect(folder, 'codex', '--yes'), { code: 0 })
+    t.notMatch(config(), '"vault"', 'the model calls are as they were')
+    t.match(await connect(folder, 'codex', '--undo', '--yes'), { code: 0 })
+    t.equal(config(), before.codex!['config.toml'])
+  },
+)
+
+t.test('--tools-only leaves the model calls of every client as they are', async t => {
+  for (const client of Object.keys(clients).filter(name => name !== 'librechat')) {
+    const folder = t.testdir(before[client])
+    await connect(folder, client, '--yes')
+    t.match(await connect(folder, client, '--yes', '--tools-only'), {
+      code: 0,
+      out: /tools search/,
+    })
+    const text = Object.values(filesOf(folder)).join('')
+    t.match(text, `${base}/mcp`)
+    t.notMatch(text, new RegExp(`${base}(?:/v1(?:beta)?)?["\\s]|X-Memory-Key`), client)
+    t.match(await connect(folder, client, '--undo', '--yes'), { code: 0 })
+    t.same(filesOf(folder), before[client])
+  }
+  const both = await connect(t.testdir({}), 'codex', '--tools-only', '--with-models')
+  t.match(both, { code: 2, error: /exclude each other/ })
 })
+
+t.test(
+  'a chat UI names its users; with a key that is not of the account all share one vault',
+  async t => {
+    const { body: ada } = await owner.post('/v1/keys', { external_id: 'ada' })
+    const folder = t.testdir({})
+    t.match(
+      (await connect(folder, 'open-webui', '--yes')).out,
+      /each user has a vault of their own/,
+    )
+    t.match(filesOf(folder)['.env'], 'FORWARD_USER_INFO_HEADER_USER_ID=X-Memory-User\n')
+    const { id: first } = keyOf(folder, 'open-webui')
+  const shared = await connect(folder, 'open-webui', '--yes', '--key', ada.key)
+    t.match(shared, { code: 0, out: /Everybody who uses this Open WebUI shares the vault/ })
+    t.notMatch(filesOf(folder)['.env'], 'X-Memory-User')
+    t.notOk((await activeKeys()).some(({ id }) => id === first), 'the first key has ended')
+    t.match(
+      (await connect(folder, 'librechat', '--yes')).out,
+      /X-Memory-User: "\{\{LIBRECHAT_USER_ID\}\}"/,
+    )
+    await connect(folder, 'librechat', '--undo', '--yes')
+    await connect(folder, 'open-webui', '--undo', '--yes')
+  },
+)
+
+t.test(
+  'a key that makes no keys is used itself, and one that cannot be ended is named',
+  async t => {
+    const { body } = await owner.post('/v1/keys', { rights: 'memory' })
+    const folder = t.testdir({})
+    t.match(await connect(folder, 'cursor', '--yes', '--key', body.key), { code: 0 })
+    t.match(filesOf(folder)['mcp.json'], `Bearer ${body.key}`)
+    const undone = await connect(folder, 'cursor', '--undo', '--yes')
+    t.match(undone, { code: 0 })
+    t.notMatch(undone.out, /key of/)
+    await connect(folder, 'cursor', '--yes')
+    const kept = join(folder, '.memory-vault', 'cursor.key.json')
+    const away = { ...keyOf(folder, 'cursor'), baseUrl: 'http://127.0.0.1:9' }
+    writeFileSync(kept, JSON.stringify(away))
+    const left = await connect(folder, 'cursor', '--undo', '--yes')
+    t.match(left, { code: 0, out: new RegExp(`still works.*/v1/keys/${away.id}`) })
+  },
+)
 
 t.test('a file that cannot be read is left as it is', async t => {
   for (const [client, name, text] of [
@@ -211,7 +311,10 @@ t.test('a link stays a link', async (t: Test) => {
     home: { 'mcp.json': t.fixture('symlink', '../dotfiles/mcp.json') },
   })
   t.match(await connect(join(folder, 'home'), 'cursor', '--yes'), { code: 0 })
-  t.match(filesOf(join(folder, 'dotfiles'))['mcp.json'], key)
+  t.match(
+    filesOf(join(folder, 'dotfiles'))['mcp.json'],
+    keyOf(join(folder, 'dotfiles'), 'cursor').key,
+  )
   t.ok(existsSync(join(folder, 'dotfiles', '.memory-vault', 'mcp.json.before')))
 })
 
@@ -228,10 +331,13 @@ t.test(
     })
     const home = join(folder, 'home')
     t.match(await connect(home, 'cursor', '--yes'), { code: 0 })
-    t.match(filesOf(join(folder, 'dotfiles'))['mcp.json'], key)
+    t.match(
+      filesOf(join(folder, 'dotfiles'))['mcp.json'],
+      keyOf(join(folder, 'dotfiles'), 'cursor').key,
+    )
     t.ok(lstatSync(join(home, 'mcp.json')).isSymbolicLink())
     t.match(await connect(home, 'open-webui', '--yes'), { code: 0 })
-    t.match(filesOf(home)['.env'], key)
+    t.match(filesOf(home)['.env'], keyOf(home, 'open-webui').key)
     t.equal(filesOf(join(folder, 'dotfiles')).bashrc, 'mine')
   },
 )
@@ -249,5 +355,6 @@ t.test('a project that ignores its .env is offered nothing to commit', async t =
 t.test('a variable that is set to nothing names no folder', async t => {
   const folder = t.testdir({})
   t.match(await connect(folder, 'codex', '--yes', '--config-dir', ''), { code: 0 })
-  t.match(filesOf(join(folder, '.codex'))['config.toml'], key)
+  const codexHome = join(folder, '.codex')
+  t.match(filesOf(codexHome)['config.toml'], keyOf(codexHome, 'codex').key)
 })

@@ -10,6 +10,46 @@ const jsonFile = (file: string, value: object): Snippet => ({
 })
 const bearer = ({ key }: Place) => ({ Authorization: `Bearer ${key}` })
 
+const providerKey = 'The key of the model provider has to be stored on the account, under Keys.'
+
+const yamlLines = (lines: string[], indent: number): string =>
+  lines.map(line => `${' '.repeat(indent)}${line}\n`).join('')
+
+function librechatYaml({ rights }: Place): string {
+  const user = rights === 'users' ? ['X-Memory-User: "{{LIBRECHAT_USER_ID}}"'] : []
+  const session = ['X-Session-ID: "{{LIBRECHAT_BODY_CONVERSATIONID}}"', 'X-Memory-Sessions: core']
+  return `endpoints:
+  custom:
+    - name: Memory
+      baseURL: "\${MEMORY_VAULT_URL}/v1"
+      apiKey: "\${MEMORY_VAULT_KEY}"
+      models: { default: [openai/gpt-4o-mini], fetch: true }
+      titleConvo: true
+      headers:
+${yamlLines([...user, ...session], 8)}mcpServers:
+  memory:
+    type: streamable-http
+    url: "\${MEMORY_VAULT_URL}/mcp"
+    headers:
+${yamlLines([`Authorization: "Bearer \${MEMORY_VAULT_KEY}"`, ...user], 6)}`
+}
+
+function litellmYaml({ url, key, rights }: Place): string {
+  const named = ['extra_headers:', '  X-Memory-User-From: x-litellm-user_api_key_user_id']
+  const settings = `litellm_settings:
+  add_user_information_to_llm_headers: true
+general_settings:
+  forward_client_headers_to_llm_api: true
+`
+  return `model_list:
+  - model_name: gpt-4o-mini
+    litellm_params:
+      model: openai/gpt-4o-mini
+      api_base: ${url}/v1
+      api_key: ${key}
+${rights === 'users' ? yamlLines(named, 6) + settings : ''}`
+}
+
 /** Programs, by the name in the address of the page; the files are those that `npm run connect` writes. */
 export const programSnippets: Record<string, ConnectedClient> = {
   'claude-code': {
@@ -124,17 +164,62 @@ GEMINI_CLI_CUSTOM_HEADERS='X-Memory-Key: ${place.key}'`,
   'open-webui': {
     name: 'Open WebUI',
     kind: 'Chat and editors',
+    users: 'named',
     snippets: place => [
       {
         file: '.env next to its compose file',
         text: `ENABLE_OPENAI_API=true
 OPENAI_API_BASE_URLS=${place.url}/v1
-OPENAI_API_KEYS=${place.key}`,
+OPENAI_API_KEYS=${place.key}${
+          place.rights === 'users'
+            ? `
+ENABLE_FORWARD_USER_INFO_HEADERS=true
+FORWARD_USER_INFO_HEADER_USER_ID=X-Memory-User`
+            : ''
+        }`,
       },
     ],
     notes: [
-      'The key of the model provider has to be stored on the account, under Keys.',
-      'All users of this Open WebUI share the vault of this key.',
+      providerKey,
+      'Open WebUI reads these when it starts for the first time, afterwards only with ENABLE_PERSISTENT_CONFIG=False.',
+    ],
+  },
+  librechat: {
+    name: 'LibreChat',
+    kind: 'Chat and editors',
+    users: 'named',
+    snippets: place => [
+      { file: '.env', text: `MEMORY_VAULT_URL=${place.url}\nMEMORY_VAULT_KEY=${place.key}` },
+      { file: 'librechat.yaml', text: librechatYaml(place) },
+    ],
+    notes: [providerKey],
+  },
+  litellm: {
+    name: 'LiteLLM in front',
+    kind: 'Chat and editors',
+    users: 'named',
+    snippets: place => [{ file: 'config.yaml of its proxy', text: litellmYaml(place) }],
+    notes: [
+      providerKey,
+      'The user is the owner of the virtual key of LiteLLM; for the customer that a client names, x-litellm-user_api_key_end_user_id.',
+    ],
+  },
+  anythingllm: {
+    name: 'AnythingLLM',
+    kind: 'Chat and editors',
+    users: 'unnamed',
+    snippets: ({ url, key }) => [
+      {
+        file: '.env, or Settings, LLM, Generic OpenAI',
+        text: `LLM_PROVIDER=generic-openai
+GENERIC_OPEN_AI_BASE_PATH=${url}/v1
+GENERIC_OPEN_AI_API_KEY=${key}
+GENERIC_OPEN_AI_MODEL_PREF=openai/gpt-4o-mini`,
+      },
+    ],
+    notes: [
+      providerKey,
+      'It sends nothing of its user to such a provider: one instance is for one person.',
     ],
   },
   mcp: {

@@ -1,5 +1,8 @@
+/** What the key of a client may do: `users` where it names the user of each call. */
+export type ClientRights = 'memory' | 'users'
+
 /** The service and the key that a snippet names; no slash at the end of the address. */
-export type Place = { url: string; key: string }
+export type Place = { url: string; key: string; rights: ClientRights }
 
 /** A file, or a piece of a program, to copy. */
 export type Snippet = { file: string; text: string }
@@ -9,6 +12,8 @@ export type ConnectedClient = {
   kind: 'Your own program' | 'Coding agents' | 'Chat and editors'
   snippets: (place: Place) => Snippet[]
   notes: readonly string[]
+  /** Several people use it: `named` where it sends the user of each call, `unnamed` where it sends none. */
+  users?: 'named' | 'unnamed'
 }
 
 const ownKey =
@@ -38,7 +43,7 @@ console.log(choices[0]?.message.content)`,
     ],
     notes: [
       ownKey,
-      'One user is one vault: give each of your users a key of their own, or name the user in X-Memory-User.',
+      'One user is one vault: give each of your users a key of their own, or name the user in X-Memory-User with a key that has the rights "users".',
     ],
   },
   anthropic: {
