@@ -22,7 +22,9 @@ import {
 
 const folder = fileURLToPath(new URL('../../../api/client/python', import.meta.url))
 const pythons = await findPythons()
-const modules = ['every_operation', 'retries', 'client', 'readme'].map(name => `tests.test_${name}`)
+const modules = ['every_operation', 'retries', 'client', 'adapters', 'readme'].map(
+  name => `tests.test_${name}`,
+)
 
 /** The requests that the reference shows, and the names of all operations. */
 const describeOperations = () => ({
@@ -117,7 +119,7 @@ async function reportTests(t: Test, python: Python, env: Record<string, string>)
     if (outcome === 'skipped') t.pass(test, { skip: text })
     else t.equal(outcome === 'failed' ? text : '', '', test)
   }
-  t.ok(count >= 35, `${count} tests`)
+  t.ok(count >= 45, `${count} tests`)
   t.equal(outcomes.length, count, 'each has an outcome')
   t.equal(code, 0, `Python ends without a fault: ${code === 0 ? '' : output}`)
 }

@@ -46,9 +46,9 @@ class Readme(unittest.TestCase):
 
     def test_the_programs_of_the_client_run(self) -> None:
         own = [program for program in programs() if "from memory_vault" in program]
-        self.assertEqual(len(own), 5)
+        self.assertEqual(len(own), 6)
         printed = "".join(self.run_program(program) for program in own)
-        for expected in ("Ada turns nine in May.", "I moved to Lisbon in June.", "400 "):
+        for expected in ("Ada turns nine in May.", "I moved to Lisbon in June.", "400 ", "     1\tAda"):
             self.assertIn(expected, printed)
 
     def _sdk(self, name: str) -> None:
