@@ -2,7 +2,7 @@ import Koa, { type Context, type Middleware } from 'koa'
 import { hideOrgPaths } from '#api/edge/auth.ts'
 import { handleErrors, sendError, sendNoSuchEndpoint } from '#api/edge/errors.ts'
 import { RateLimiter, type Quotas } from '#api/edge/rate-limit.ts'
-import { rememberStaticRoutes } from '#api/edge/static-routes.ts'
+import { dispatchRoutes } from '#api/edge/static-routes.ts'
 import { checkIdempotencyKey } from '#api/edge/request-idempotency.ts'
 import { createRouter } from '#api/routes/index.ts'
 import type { Backend } from '#shared/backend.ts'
@@ -29,8 +29,7 @@ export function createApp(backend: Backend, quotas?: Quotas): Koa {
   app.use(handleErrors(backend.log))
   app.use(rateLimiter.middleware)
   app.use(checkIdempotencyKey)
-  rememberStaticRoutes(router)
-  app.use(router.routes())
+  app.use(dispatchRoutes(router))
   app.use(hideOrgPaths({ ...backend, rateLimiter }))
   app.use(rejectUnsupportedMethods(router.stack))
   return app

@@ -113,7 +113,7 @@ export async function authenticateBodyUser(
 }
 
 /** The parts of a request that may hold keys. */
-type KeySource = Pick<Context, 'headers' | 'query'>
+type KeySource = Pick<Context, 'headers' | 'query' | 'querystring'>
 
 const headerOf = ({ headers }: KeySource, name: string): string => {
   const value = headers[name]
@@ -153,7 +153,8 @@ export function providerKeyFromRequest(request: KeySource): string | undefined {
       'It takes the key of the model provider; the Memory Key goes into Authorization or X-Memory-Key',
     )
   }
-  const { key } = request.query
+  // Most requests have none: parsing it costs as much as all else here.
+  const { key } = request.querystring === '' ? {} : request.query
   const providerKey = [
     explicitKey,
     parseBearer(request.headers.authorization ?? '') ?? '',

@@ -97,14 +97,14 @@ function credentialHeader(
  * @throws Refusal `invalid` for a provider that does not serve it.
  */
 export const pickProvider = (
-  request: Pick<Context, 'headers' | 'query'>,
+  request: Pick<Context, 'headers' | 'query' | 'querystring'>,
   format: ApiFormat,
   providers: Providers,
 ): string => namedProvider(request, format, providers) ?? providersWithFormat(providers, format)[0]!
 
 /** As `pickProvider`; undefined where the request shows none. */
 export function namedProvider(
-  request: Pick<Context, 'headers' | 'query'>,
+  request: Pick<Context, 'headers' | 'query' | 'querystring'>,
   format: ApiFormat,
   providers: Providers,
 ): string | undefined {

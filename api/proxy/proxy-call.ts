@@ -286,9 +286,11 @@ function identifyTurns(
   userTurn: UserTurn | undefined,
   { conversation, space, stores }: TurnPlace,
 ): Pick<MemoryUse, 'turnId' | 'toTurnId' | 'unansweredBefore'> {
-  const place = JSON.stringify([conversation, space.model])
   const toTurnId = (fingerprint: Buffer): Buffer =>
-    createHash('sha256').update(place).update(fingerprint).digest()
+    createHash('sha256')
+      .update(JSON.stringify([conversation, space.model]))
+      .update(fingerprint)
+      .digest()
   const unanswered = stores && userTurn ? userTurn.unansweredBefore : []
   return {
     turnId: userTurn && toTurnId(userTurn.fingerprint),

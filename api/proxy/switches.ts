@@ -125,11 +125,10 @@ export type ContextBounds = { density: Density | undefined; limit: number | unde
 
 /** The lowest of the bounds that the channels name. */
 export function resolveContextBounds(channels: readonly ChannelSwitches[]): ContextBounds {
-  const limits = channels.flatMap(({ contextLimit }) => contextLimit ?? [])
-  const named = new Set(channels.map(({ density }) => density))
+  const limit = Math.min(...channels.map(({ contextLimit = Infinity }) => contextLimit))
   return {
-    limit: limits.length > 0 ? Math.min(...limits) : undefined,
-    density: Object.values(densities).find(density => named.has(density)),
+    limit: limit === Infinity ? undefined : limit,
+    density: allDensities.find(one => channels.some(({ density }) => density === one)),
   }
 }
 
@@ -235,6 +234,7 @@ const modes = { on: 'on', off: 'off', read: 'read', write: 'write' } as const
 const booleans = { true: true, false: false } as const
 /** Ascending. */
 const densities = { low: 'low', default: 'default', high: 'high', xhigh: 'xhigh' } as const
+const allDensities = Object.values(densities)
 
 const textOf = (headers: IncomingHttpHeaders, name: string): string => {
   const value = headers[name.toLowerCase()]

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { randomBase62 } from '#shared/core/ids.ts'
 
 export type KeyKind = 'vault' | 'member' | 'admin'
@@ -42,7 +42,27 @@ export const containsKey = (text: string): boolean =>
 
 /** Keys are looked up by this HMAC, so that a stolen table cannot be searched for guessed keys. */
 export function hashKey(pepper: string, key: string): Buffer {
-  return createHmac('sha256', pepper).update(key).digest()
+  const { inner, outer } = hmacPads(pepper)
+  return sha256(outer, sha256(inner, Buffer.from(key)))
+}
+
+/** HMAC of RFC 2104 from two one-shot hashes: an `Hmac` object costs a call without memory 3 % of its CPU. */
+const sha256 = (pad: Buffer, message: Buffer): Buffer =>
+  hash('sha256', Buffer.concat([pad, message]), 'buffer')
+
+type Pads = { pepper: string; inner: Buffer; outer: Buffer }
+
+let lastPads: Pads | undefined
+
+/** The key of an HMAC with SHA-256 in its two padded forms; a process has one pepper. */
+function hmacPads(pepper: string): Pads {
+  if (lastPads?.pepper === pepper) return lastPads
+  const key = Buffer.alloc(64)
+  const bytes = Buffer.from(pepper)
+  ;(bytes.length > 64 ? hash('sha256', bytes, 'buffer') : bytes).copy(key)
+  const padded = (pad: number): Buffer => Buffer.from(key.map(byte => byte ^ pad))
+  lastPads = { pepper, inner: padded(0x36), outer: padded(0x5c) }
+  return lastPads
 }
 
 /** The masked form of a key: its first 6 characters and its last 4. */

@@ -76,12 +76,10 @@ export const providerOfKey = (key: string): BuiltInName | undefined =>
 
 /** All providers support OpenAI's chat completions. */
 export const providersWithFormat = (providers: Providers, format: ApiFormat): string[] =>
-  [...providers.values()]
-    .filter(
-      ({ native, responses }) =>
-        format === 'openai' || (format === 'responses' ? responses === true : native === format),
-    )
-    .map(({ name }) => name)
+  [...providers.values()].filter(one => servesFormat(one, format)).map(({ name }) => name)
+
+export const servesFormat = ({ native, responses }: Provider, format: ApiFormat): boolean =>
+  format === 'openai' || (format === 'responses' ? responses === true : native === format)
 
 /** Whether a self-hosted provider is missing its address. The default of a built-in one is this host. */
 export const lacksAddress = ({ selfHosted, isAddressSet }: Provider): boolean =>

@@ -12,10 +12,13 @@ export type Branch = {
   isClosed: boolean
 }
 
+type ClampedField = [name: string, bound: { maximum?: number; maxLength?: number }]
+
 /** Reads the schemas of one document, one level at a time. */
 export class SchemaWalk {
   readonly #definitions: Readonly<Record<string, JsonSchema>>
   readonly #branches = new WeakMap<JsonSchema, Branch[]>()
+  readonly #clamped = new WeakMap<JsonSchema, ClampedField[]>()
 
   constructor(document: JsonSchema | undefined) {
     this.#definitions = (document?.$defs ?? {}) as Record<string, JsonSchema>
@@ -42,9 +45,13 @@ export class SchemaWalk {
   }
 
   /** The fields with a bound that larger values are brought down to. */
-  clamped(schema: JsonSchema): [name: string, bound: { maximum?: number; maxLength?: number }][] {
+  clamped(schema: JsonSchema): ClampedField[] {
+    const known = this.#clamped.get(schema)
+    if (known) return known
     const fields = Object.entries(this.properties(schema))
-    return fields.filter(([, property]) => property['x-clamped'] === true)
+    const found = fields.filter(([, property]) => property['x-clamped'] === true)
+    this.#clamped.set(schema, found)
+    return found
   }
 
   /** Whether an object of a schema may have only the fields that it lists. */

@@ -7,7 +7,7 @@ export function timeProviderCall<Answer>(
   call: () => Promise<Answer>,
   statusOf: (answer: Answer) => number,
 ): Promise<Answer> {
-  const stopTimer = providerSeconds.startTimer({ provider })
+  const startedAt = performance.now()
   return withSpan('provider', { 'server.name': provider }, async span => {
     let status = 0
     try {
@@ -15,7 +15,7 @@ export function timeProviderCall<Answer>(
       status = statusOf(answer)
       return answer
     } finally {
-      stopTimer({ status })
+      providerSeconds.observe({ provider, status }, (performance.now() - startedAt) / 1_000)
       span.setAttribute('http.response.status_code', status)
     }
   })

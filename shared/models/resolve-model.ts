@@ -4,6 +4,7 @@ import { reachableProviders, type ModelCatalog } from '#shared/models/model-cata
 import {
   providerOfKey,
   providersWithFormat,
+  servesFormat,
   splitModelName,
   type ApiFormat,
   type BuiltInName,
@@ -129,8 +130,9 @@ const endpointPaths: Record<ApiFormat, string> = {
 }
 
 function requireFormat(model: ModelRef, format: ApiFormat, providers: Providers): ModelRef {
+  const provider = providers.get(model.provider)
+  if (provider && servesFormat(provider, format)) return model
   const speakers = providersWithFormat(providers, format)
-  if (speakers.includes(model.provider)) return model
   throw new Refusal(
     'invalid',
     `${model.provider} does not speak this format`,

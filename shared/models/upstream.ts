@@ -102,7 +102,8 @@ function toRefusal(provider: string, error: Error): Refusal {
 
 /** The last check: callers remove Memory Keys. One that arrives here is a bug of ours. */
 function assertNoMemoryKey(url: URL, headers: Record<string, string>): void {
-  const values = [url.href, ...url.searchParams.values(), ...Object.values(headers)]
+  const inQuery = url.search === '' ? [] : url.searchParams.values()
+  const values = [url.href, ...inQuery, ...Object.values(headers)]
   if (values.some(value => /mk_[A-Za-z0-9_-]{16}/.test(value)))
     throw new Error('a Memory Key was about to leave the service')
 }

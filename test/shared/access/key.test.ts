@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { hashKey, maskKey, mintKey, parseKey, permissionsByMode } from '#shared/access/key.ts'
 
@@ -43,6 +44,8 @@ t.test('the lookup hash depends on the pepper, the mask shows little', async t =
   const key = mintKey('vault')
   t.equal(hashKey('one', key).length, 32)
   t.notSame(hashKey('one', key), hashKey('other', key))
+  for (const pepper of ['', 'one', 'ü'.repeat(32), 'x'.repeat(65)])
+    t.same(hashKey(pepper, key), createHmac('sha256', pepper).update(key).digest())
   t.match(maskKey(key), /^mk_...….{4}$/)
   t.equal(maskKey(key).length, 11)
 })
