@@ -23,6 +23,7 @@ const owners: Record<string, (string | RegExp)[]> = {
   'koa-body': ['api/edge/body.ts'],
   '@modelcontextprotocol/server': ['api/mcp/', 'api/routes/mcp.ts'],
   '@hono/node-server': ['api/routes/mcp.ts'],
+  'oidc-provider': ['api/oauth/', 'api/routes/oauth.ts'],
   'swagger-ui-dist': ['api/reference/'],
   'eventsource-parser': ['api/proxy/dialects/'],
   preact: ['api/console/'],
@@ -54,6 +55,7 @@ const owners: Record<string, (string | RegExp)[]> = {
   undici: [
     'shared/models/',
     'shared/events/webhooks/',
+    'api/oauth/client-documents.ts',
     'scripts/lab/bench/proxy/',
     'scripts/lab/prove/',
   ],

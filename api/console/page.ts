@@ -8,7 +8,7 @@ export const consolePolicy =
   "require-trusted-types-for 'script'; trusted-types 'none'"
 
 /** The mark as a data address; its name space is escaped, since the page names no other host. */
-const favicon = `data:image/svg+xml,${encodeURIComponent(
+export const favicon = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect x="1" y="1" width="22" height="22" rx="6" fill="#0b6b70"/><g fill="none" stroke="#fff" stroke-width="2"><circle cx="12" cy="12" r="6"/><path d="M12 3.5v4M12 16.5v4M3.5 12h4M16.5 12h4"/></g><circle cx="12" cy="12" r="2" fill="#fff"/></svg>',
 )}`
 

@@ -19,6 +19,8 @@ const statusByReason: Record<RefusalReason, number> = {
   unavailable: 503,
 }
 
+export const statusOfRefusal = ({ reason }: Refusal): number => statusByReason[reason]
+
 /** Seconds after which to try again. */
 const retryAfterSeconds = { unavailable: '2', limited: '10' }
 
@@ -48,7 +50,7 @@ export function handleErrors(log: Log): Middleware {
 
 function sendRefusal(ctx: Context, refusal: Refusal): void {
   const { reason, message, hint } = refusal
-  const status = statusByReason[reason]
+  const status = statusOfRefusal(refusal)
   if ((reason === 'unavailable' || reason === 'limited') && !ctx.response.get('Retry-After')) {
     ctx.set('Retry-After', retryAfterSeconds[reason])
   }

@@ -1,20 +1,22 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from 'koa'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { openTicket } from '#api/edge/ticket.ts'
 import {
-  authenticateMemoryKey,
+  authenticateKeyHash,
   extractMemoryKey,
   limitSubjectOf,
   mayNameUsers,
   toUserCaller,
   type Caller,
+  type PresentedKey,
 } from '#shared/access/caller.ts'
-import { hashKey, looksLikeKey, type KeyMode } from '#shared/access/key.ts'
+import { hashKey, looksLikeKey, maskKey, type KeyMode } from '#shared/access/key.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { parseExternalId, createNamedUser, inactiveUserRefusal } from '#shared/access/user-keys.ts'
 import type { UserKeyRow } from '#shared/access/key-row.postgres.ts'
 
-export type MemoryKeyBackend = Pick<ApiBackend, 'findKey' | 'expiry'> & UserBackend
+export type MemoryKeyBackend = Pick<ApiBackend, 'findKey' | 'expiry' | 'now'> & UserBackend
 
 type MemoryKeyOptions = {
   /** In place of the header `X-Memory-Key`. */
@@ -26,7 +28,8 @@ type MemoryKeyOptions = {
 const defaultPurgeTimeoutMs = 5_000
 
 /**
- * The caller of a request, by the Memory Key in `X-Memory-Key`, `Authorization: Bearer` or `x-api-key`; with
+ * The caller of a request, by the Memory Key in `X-Memory-Key`, `Authorization: Bearer` or `x-api-key`, or by the
+ * ticket of a tool call; with
  * `X-Memory-User` that of the user which an owner key names.
  * Applies the limits of the key, then removes what has expired in its vault; when that takes too long,
  * `keyRow.hasExpired` stays true.
@@ -39,18 +42,24 @@ export async function authenticateCaller(
   { memoryKey, purgeTimeoutMs = defaultPurgeTimeoutMs }: MemoryKeyOptions = {},
 ): Promise<Caller> {
   const { findKey, config, rateLimiter } = backend
-  const key = readMemoryKey(ctx, memoryKey)
-  const user = readUserHeader(ctx)
-  const authenticateKey = () => authenticateMemoryKey(findKey, config.keyPepper, key)
+  const ticket = openTicket(ctx, backend.seal, backend.now())
+  const presented = ticket ?? toPresentedKey(config, readMemoryKey(ctx, memoryKey))
+  const user = ticket ? (ticket.externalId ?? undefined) : readUserHeader(ctx)
+  const authenticateKey = () => authenticateKeyHash(findKey, presented)
   if (user !== undefined) {
     const open = async () => openUser(ctx, backend, await authenticateKey(), user)
     return afterPurge(backend, open, purgeTimeoutMs)
   }
-  rateLimiter.rejectIfLimited(ctx, hashKey(config.keyPepper, key.key))
+  rateLimiter.rejectIfLimited(ctx, presented.keyHash)
   const caller = await authenticateKey()
   await rateLimiter.consumeKeyQuota(ctx, limitSubjectOf(caller), caller.account)
   return afterPurge(backend, authenticateKey, purgeTimeoutMs, caller)
 }
+
+export const toPresentedKey = (
+  { keyPepper }: Pick<ApiBackend['config'], 'keyPepper'>,
+  { key, mode }: { key: string; mode: KeyMode },
+): PresentedKey => ({ keyHash: hashKey(keyPepper, key), maskedKey: maskKey(key), mode })
 
 /**
  * A caller from whose vault the expired memories are removed.

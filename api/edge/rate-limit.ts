@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import { setBodyTenant } from '#api/edge/body-budget.ts'
+import { ticketHeader } from '#api/edge/ticket.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { hashKey } from '#shared/access/key.ts'
@@ -229,6 +230,7 @@ const credentialHeaders = [
   'x-goog-api-key',
   'x-admin-key',
   'x-dashboard-key',
+  ticketHeader,
 ]
 
 const hasCredential = (ctx: Context): boolean =>

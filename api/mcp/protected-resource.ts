@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 import { publicOrigin } from '#api/edge/request.ts'
+import { applicationScopes } from '#shared/access/applications.postgres.ts'
 
 /** Where RFC 9728 looks for the metadata of `/mcp`. */
 export const metadataPaths = [
@@ -7,20 +8,44 @@ export const metadataPaths = [
   '/.well-known/oauth-protected-resource/mcp',
 ]
 
+/** The origin of the resource: what the operator has set, or where the client has reached it. */
+const originOf = (ctx: Context, publicUrl: string | null): string => publicUrl ?? publicOrigin(ctx)
+
 /**
- * The MCP endpoint as a protected resource (RFC 9728). There is no authorization server and so none is
- * named: a client is given a Memory Key in its configuration.
+ * The MCP endpoint as a protected resource (RFC 9728).
+ *
+ * @param publicUrl issuer of the login; null where there is none: then a client is given a Memory Key in its
+ *   configuration, and no authorization server is named
  */
-export const describeProtectedResource = (ctx: Context) => ({
-  resource: `${publicOrigin(ctx)}/mcp`,
+export const describeProtectedResource = (ctx: Context, publicUrl: string | null) => ({
+  resource: `${originOf(ctx, publicUrl)}/mcp`,
   resource_name: 'Memory Vault',
-  resource_documentation: `${publicOrigin(ctx)}/docs`,
+  resource_documentation: `${originOf(ctx, publicUrl)}/docs`,
   bearer_methods_supported: ['header'],
+  ...(publicUrl !== null && {
+    authorization_servers: [publicUrl],
+    scopes_supported: applicationScopes,
+  }),
 })
 
-/** The challenge of a 401 at the MCP endpoint. */
-export const bearerChallenge = (ctx: Context): string =>
-  `Bearer resource_metadata="${publicOrigin(ctx)}${metadataPaths[1]}"`
+/**
+ * The challenge of a 401 or 403 at the MCP endpoint (RFC 6750). With a login it names the scopes to ask for; the
+ * person may give fewer.
+ *
+ * @param error the RFC's code, for a request that carried a token
+ */
+export function bearerChallenge(
+  ctx: Context,
+  publicUrl: string | null,
+  { error, scopes = applicationScopes }: { error?: string; scopes?: readonly string[] } = {},
+): string {
+  const fields = [
+    ...(error ? [`error="${error}"`] : []),
+    ...(publicUrl === null ? [] : [`scope="${scopes.join(' ')}"`]),
+    `resource_metadata="${originOf(ctx, publicUrl)}${metadataPaths[1]}"`,
+  ]
+  return `Bearer ${fields.join(', ')}`
+}
 
 const noLogin =
   'This service has no login and no OAuth server: put a Memory Key into the configuration of this client'

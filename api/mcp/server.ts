@@ -2,9 +2,8 @@ import { Server, type CallToolResult } from '@modelcontextprotocol/server'
 import type { ToolCaller } from '#api/mcp/tool-caller.ts'
 import { leanAnswers } from '#api/mcp/lean-answers.ts'
 import { describePrompt, fillPrompt, prompts } from '#api/mcp/prompts.ts'
-import { mayUse, tools, type Tool } from '#api/mcp/tools.ts'
+import { mayUse, tools, type Tool, type ToolRights } from '#api/mcp/tools.ts'
 import { version } from '#api/edge/version.ts'
-import type { Permissions } from '#shared/access/key.ts'
 
 const instructions =
   'The private memory of one user. Search it before you answer what may depend on earlier conversations; ' +
@@ -31,21 +30,21 @@ const resources = [
   },
 ]
 
-/** What a client may see: what its key permits, and the tools that its address names; all when undefined. */
-export type McpView = { permissions: Permissions; selected: readonly string[] | undefined }
+/** What a client may see: what its key or login permits, and the tools that its address names; all when undefined. */
+export type McpView = ToolRights & { selected: readonly string[] | undefined }
 
 /**
  * The vault as a stateless MCP server with tools, resources and prompts.
  *
  * @param call performs a tool, with the credential of the request
  */
-export function createMcpServer(call: ToolCaller, { permissions, selected }: McpView): Server {
+export function createMcpServer(call: ToolCaller, { selected, ...rights }: McpView): Server {
   const server = new Server(
     { name: 'memory-vault', title: 'Memory Vault', version },
     { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions },
   )
   const offered = tools.filter(({ name }) => selected?.includes(name) ?? true)
-  const usable = offered.filter(tool => mayUse(tool, permissions))
+  const usable = offered.filter(tool => mayUse(tool, rights))
   const isUsable = (name: string) => usable.some(tool => tool.name === name)
   const shown = resources.filter(({ tool }) => isUsable(tool))
   const shownPrompts = prompts.filter(prompt => prompt.tools.every(isUsable))

@@ -18,6 +18,7 @@ import {
   type ArgumentSchema,
 } from '#api/mcp/arguments.ts'
 import { contractDocument, type Endpoint } from '#api/contract/document.ts'
+import { applicationScopes, type ApplicationScope } from '#shared/access/applications.postgres.ts'
 import type { Permissions } from '#shared/access/key.ts'
 
 /** What a client learns about a tool before it lets a model use it. */
@@ -239,6 +240,20 @@ export const tools: Tool[] = Object.entries(toolTable).map(([name, row]) => ({
 
 export const toolNames: readonly string[] = Object.keys(toolTable)
 
-/** Whether a key with these permissions may use a tool at all. */
-export const mayUse = ({ endpoint }: Tool, { retrieve, store }: Permissions): boolean =>
-  (retrieve || !endpoint.needs.includes('read')) && (store || !endpoint.needs.includes('write'))
+/** The rights of an application that a tool needs: `delete` for what is gone for good, in place of `write`. */
+export const scopesOf = ({ name, endpoint }: Tool): ApplicationScope[] =>
+  applicationScopes.filter(scope =>
+    name === 'delete' ? scope === 'delete' : (endpoint.needs as readonly string[]).includes(scope),
+  )
+
+/** Whether a key with these permissions, and a login with these scopes, may use a tool at all. */
+export const mayUse = (tool: Tool, { permissions, scopes }: ToolRights): boolean =>
+  (permissions.retrieve || !tool.endpoint.needs.includes('read')) &&
+  (permissions.store || !tool.endpoint.needs.includes('write')) &&
+  (scopes === undefined || scopesOf(tool).every(scope => scopes.includes(scope)))
+
+export type ToolRights = {
+  permissions: Permissions
+  /** Of a login; undefined for a key, which has no scopes. */
+  scopes?: readonly ApplicationScope[] | undefined
+}

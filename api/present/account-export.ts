@@ -1,6 +1,7 @@
 import {
   presentAccountEvent,
   presentAccountPolicy,
+  presentApplication,
   presentWebhook,
   type TypedLine,
 } from '#api/present/account.ts'
@@ -26,6 +27,8 @@ export function presentAccountExportLine(exported: AccountExportItem): TypedLine
     }
     case 'webhook':
       return { type: 'webhook', ...presentWebhook(exported.webhook) }
+    case 'application':
+      return { type: 'application', ...presentApplication(exported.application) }
     case 'vault':
       return { type: 'vault', vault: exported.number, ...presentVault(exported.vault) }
     case 'memory':

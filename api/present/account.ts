@@ -4,6 +4,7 @@ import type {
   WebhookDelivery,
 } from '#api/contract/generated/types.ts'
 import type { AccountEvent, RecordedValue } from '#shared/events/account-events.postgres.ts'
+import type { Application } from '#shared/access/applications.postgres.ts'
 import type { AccountPolicy } from '#shared/accounts/policy.ts'
 import type { EffectivePolicy } from '#shared/privacy/apply-redaction.ts'
 import type { DeliveryRow } from '#shared/events/webhooks/deliveries.postgres.ts'
@@ -78,3 +79,14 @@ export const presentDelivery = (row: DeliveryRow): WebhookDelivery => ({
 
 /** A line of an export, before it is written. */
 export type TypedLine = { type: string; [field: string]: unknown }
+
+export const presentApplication = (application: Application) => ({
+  id: application.id,
+  name: application.clientName,
+  client_id: application.clientId,
+  redirect_host: application.redirectHost,
+  scopes: application.scopes,
+  external_id: application.externalId,
+  created_at: application.createdAt.toISOString(),
+  last_used_at: application.lastUsedAt?.toISOString() ?? null,
+})

@@ -7,10 +7,11 @@ import {
   parseBearer,
   readMemoryKey,
   readUserHeader,
+  toPresentedKey,
   type MemoryKeyBackend,
 } from '#api/edge/memory-key-auth.ts'
-import { callerOf, limitSubjectOf, type Caller } from '#shared/access/caller.ts'
-import { containsKey, hashKey, looksLikeKey, type KeyMode } from '#shared/access/key.ts'
+import { callerOf, limitSubjectOf, type Caller, type PresentedKey } from '#shared/access/caller.ts'
+import { containsKey, looksLikeKey, type KeyMode } from '#shared/access/key.ts'
 import { parseExternalId } from '#shared/access/user-keys.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -43,9 +44,9 @@ export async function authenticateProxyCaller(
   backend: KeyBackend,
 ): Promise<ProxyCaller> {
   const memoryKey = memoryKeyOf(ctx)
-  const key = readMemoryKey(ctx, memoryKey)
-  const keyHash = hashKey(backend.config.keyPepper, key.key)
-  const presented: PresentedKey = { ...key, keyHash, memoryKey }
+  const key = toPresentedKey(backend.config, readMemoryKey(ctx, memoryKey))
+  const { keyHash } = key
+  const presented: HeaderKey = { ...key, memoryKey }
   const mayBeFresh = !ctx.headers['idempotency-key'] && !namesUser(ctx)
   const fresh = mayBeFresh ? backend.verifiedKeys.findFresh(keyHash) : undefined
   // A balance may be used up by now.
@@ -54,13 +55,13 @@ export async function authenticateProxyCaller(
     return { ...found, verify: async () => found.caller }
   }
   backend.rateLimiter.rejectIfLimited(ctx, keyHash)
-  const caller = callerOf(fresh, keyHash, key)
+  const caller = callerOf(fresh, key)
   await backend.rateLimiter.consumeKeyQuota(ctx, limitSubjectOf(caller), caller.account)
   const verify = async (): Promise<Caller> => (await lookUpCaller(ctx, backend, presented)).caller
   return { caller, isUnverified: false, verify }
 }
 
-type PresentedKey = { key: string; mode: KeyMode; keyHash: Buffer; memoryKey: string }
+type HeaderKey = PresentedKey & { memoryKey: string }
 
 /**
  * While Postgres is out of reach, a call without memory that brings its provider key goes on with the look-up of its
@@ -69,10 +70,10 @@ type PresentedKey = { key: string; mode: KeyMode; keyHash: Buffer; memoryKey: st
 async function lookUpCaller(
   ctx: Context,
   backend: KeyBackend,
-  { keyHash, memoryKey, ...key }: PresentedKey,
+  { memoryKey, ...key }: HeaderKey,
 ): Promise<Omit<ProxyCaller, 'verify'>> {
   const mayGoOn = !namesUser(ctx) && needsNoStore(ctx, key.mode)
-  const row = mayGoOn ? backend.verifiedKeys.find(keyHash) : undefined
+  const row = mayGoOn ? backend.verifiedKeys.find(key.keyHash) : undefined
   const { recallTimeoutMs } = backend.config
   // After this time expired memories are still being removed, and the call continues without memory.
   const options = { memoryKey, purgeTimeoutMs: recallTimeoutMs }
@@ -85,7 +86,7 @@ async function lookUpCaller(
     return { caller, isUnverified: false }
   } catch (error) {
     if (!(error instanceof Refusal) || error.reason !== 'unavailable') throw error
-    const caller = callerOf({ ...row, hasExpired: false }, keyHash, key)
+    const caller = callerOf({ ...row, hasExpired: false }, key)
     await backend.rateLimiter.consumeKeyQuota(ctx, limitSubjectOf(caller), caller.account)
     return { caller, isUnverified: true }
   }

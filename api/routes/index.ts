@@ -2,6 +2,7 @@ import { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { RateLimiter } from '#api/edge/rate-limit.ts'
 import { account } from '#api/routes/account.ts'
+import { applications } from '#api/routes/applications.ts'
 import { bulk } from '#api/routes/bulk.ts'
 import { consolidation } from '#api/routes/consolidation.ts'
 import { copies } from '#api/routes/copies.ts'
@@ -9,6 +10,7 @@ import { keys } from '#api/routes/keys.ts'
 import { mcp } from '#api/routes/mcp.ts'
 import { memorySearch } from '#api/routes/memory-search.ts'
 import { memory } from '#api/routes/memory.ts'
+import { oauth } from '#api/routes/oauth.ts'
 import { operationRoutes } from '#api/routes/operations.ts'
 import { operatorRoutes } from '#api/routes/operator.ts'
 import { pages } from '#api/routes/pages.ts'
@@ -37,6 +39,8 @@ const routes: readonly AddRoutes[] = [
   operationRoutes,
   pages,
   mcp,
+  oauth,
+  applications,
   keys,
   memorySearch,
   memory,

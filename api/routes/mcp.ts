@@ -9,13 +9,21 @@ import {
   metadataPaths,
   refusedRegistration,
 } from '#api/mcp/protected-resource.ts'
+import { invalidToken, openAccessToken } from '#api/oauth/open-application.ts'
 import type { McpView } from '#api/mcp/server.ts'
 import { readCalls } from '#api/mcp/read-arguments.ts'
 import { createToolCaller } from '#api/mcp/tool-caller.ts'
-import { toolNames } from '#api/mcp/tools.ts'
-import { authenticateCaller, userHeaderName } from '#api/edge/memory-key-auth.ts'
+import { scopesOf, toolNames, tools, type Tool, type ToolRights } from '#api/mcp/tools.ts'
+import {
+  authenticateCaller,
+  parseBearer,
+  requireOneAuthorization,
+  userHeaderName,
+} from '#api/edge/memory-key-auth.ts'
+import { sealTicket, ticketHeader } from '#api/edge/ticket.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import type { Caller } from '#shared/access/caller.ts'
+import { applicationScopes } from '#shared/access/applications.postgres.ts'
+import { looksLikeKey } from '#shared/access/key.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { suggestName } from '#shared/core/describe-input.ts'
 
@@ -26,6 +34,7 @@ const forwardedHeaders = [
   'x-memory-key',
   'x-memory-user',
   'x-memory-user-from',
+  ticketHeader,
   'traceparent',
 ]
 
@@ -37,19 +46,26 @@ export function mcp(router: Router, backend: ApiBackend): void {
   let listener: ReturnType<typeof openMcpListener> | undefined
   router.all('/mcp', async ctx => {
     rejectForeignOrigin(ctx)
-    const { permissions } = await authenticate(ctx, backend)
+    const rights = await authenticate(ctx, backend)
     const selected = selectedTools(ctx)
     const body = ctx.method === 'POST' ? await readJson(ctx, 'small') : undefined
     readCalls(body)
+    requireScopes(ctx, backend, { body, rights })
     const listen = await (listener ??= openMcpListener(backend))
     const takesStream = ctx.accepts().some(type => /^text\/event-stream$/i.test(type))
-    contexts.set(ctx.req, { view: { permissions, selected }, body, takesStream })
+    contexts.set(ctx.req, { view: { ...rights, selected }, body, takesStream })
     ctx.respond = false
     await listen(ctx.req, ctx.res)
   })
+  const { publicUrl } = backend.config
   for (const path of metadataPaths) {
-    router.get(path, ctx => void (ctx.body = describeProtectedResource(ctx)))
+    router.get(path, ctx => {
+      // Clients that run in a browser read it, too; it holds nothing about anyone.
+      ctx.set('Access-Control-Allow-Origin', '*')
+      ctx.body = describeProtectedResource(ctx, publicUrl)
+    })
   }
+  if (publicUrl !== null) return
   router.post('/register', ctx => {
     ctx.status = 404
     ctx.body = refusedRegistration
@@ -66,15 +82,72 @@ type ReadRequest = {
 
 const contexts = new WeakMap<object, ReadRequest>()
 
-async function authenticate(ctx: Context, backend: ApiBackend): Promise<Caller> {
+/** What the key or the access token of a request permits. */
+async function authenticate(ctx: Context, backend: ApiBackend): Promise<ToolRights> {
+  const { publicUrl } = backend.config
+  const token = publicUrl === null ? undefined : accessTokenOf(ctx)
   try {
-    return await authenticateCaller(ctx, backend)
+    if (publicUrl === null || token === undefined) return await authenticateCaller(ctx, backend)
+    const { vault, scopes, ...ticket } = await openAccessToken(ctx, backend, { token, publicUrl })
+    // From here on the request acts by the key of its grant, and so do the requests of its tools.
+    delete ctx.req.headers.authorization
+    ctx.req.headers[ticketHeader] = sealTicket(backend.seal, ticket, backend.now())
+    const { permissions, scope } = await authenticateCaller(ctx, backend)
+    if (scope.vault !== vault) throw invalidToken()
+    return { permissions, scopes }
   } catch (error) {
     if (error instanceof Refusal && error.reason === 'unauthenticated') {
-      ctx.set('WWW-Authenticate', bearerChallenge(ctx))
+      const challenge = token === undefined ? {} : { error: 'invalid_token' }
+      ctx.set('WWW-Authenticate', bearerChallenge(ctx, publicUrl, challenge))
     }
     throw error
   }
+}
+
+/** A bearer token that is no Memory Key, of a request that carries no Memory Key elsewhere. */
+function accessTokenOf(ctx: Context): string | undefined {
+  requireOneAuthorization(ctx)
+  const bearer = parseBearer(ctx.get('authorization'))
+  const isKeyed = [bearer, ctx.get('x-memory-key').trim(), ctx.get('x-api-key').trim()].some(
+    value => value !== undefined && looksLikeKey(value),
+  )
+  return isKeyed ? undefined : bearer
+}
+
+/**
+ * Refuses calls of tools beyond the scopes of a login, as RFC 6750 has it, so that the client may ask the person for
+ * more.
+ *
+ * @throws Refusal `forbidden`.
+ */
+function requireScopes(
+  ctx: Context,
+  { config: { publicUrl } }: ApiBackend,
+  { body, rights: { scopes } }: { body: unknown; rights: ToolRights },
+): void {
+  if (scopes === undefined) return
+  const needed = calledTools(body).flatMap(scopesOf)
+  if (needed.every(scope => scopes.includes(scope))) return
+  const asked = applicationScopes.filter(scope => [...scopes, ...needed].includes(scope))
+  const challenge = { error: 'insufficient_scope', scopes: asked }
+  ctx.set('WWW-Authenticate', bearerChallenge(ctx, publicUrl, challenge))
+  throw new Refusal(
+    'forbidden',
+    `This login may ${scopes.join(', ')}, and the tool needs ${needed.join(', ')}`,
+    'Connect the application again and allow more',
+  )
+}
+
+/** The tools that a body calls. */
+function calledTools(body: unknown): Tool[] {
+  const messages = (Array.isArray(body) ? body : [body]) as unknown[]
+  const names = new Set(
+    messages.map(message => {
+      const { method, params } = Object(message) as { method?: unknown; params?: unknown }
+      return method === 'tools/call' ? (Object(params) as { name?: unknown }).name : undefined
+    }),
+  )
+  return tools.filter(({ name }) => names.has(name))
 }
 
 /**

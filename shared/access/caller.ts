@@ -71,29 +71,34 @@ function requireParsedKey(presented: string): { key: string; mode: KeyMode } {
  *
  * @throws Refusal `unauthenticated`.
  */
-export async function authenticateMemoryKey(
+export const authenticateMemoryKey = (
   find: (hash: Buffer) => Promise<KeyRow | undefined>,
   pepper: string,
-  key: { key: string; mode: KeyMode },
+  { key, mode }: { key: string; mode: KeyMode },
+): Promise<Caller> =>
+  authenticateKeyHash(find, { keyHash: hashKey(pepper, key), maskedKey: maskKey(key), mode })
+
+/** As `authenticateMemoryKey`, where the key itself is not at hand. */
+export async function authenticateKeyHash(
+  find: (hash: Buffer) => Promise<KeyRow | undefined>,
+  presented: PresentedKey,
 ): Promise<Caller> {
-  const keyHash = hashKey(pepper, key.key)
-  const row = await find(keyHash)
+  const row = await find(presented.keyHash)
   if (!row) throw unauthenticatedRefusal('Invalid Memory Key')
-  return callerOf(row, keyHash, key)
+  return callerOf(row, presented)
 }
 
+/** A key as it was presented, and what of its rights it is used with. */
+export type PresentedKey = { keyHash: Buffer; maskedKey: string; mode: KeyMode }
+
 /** The caller that a key's row makes. */
-export function callerOf(
-  row: KeyRow,
-  keyHash: Buffer,
-  { key, mode }: { key: string; mode: KeyMode },
-): Caller {
+export function callerOf(row: KeyRow, { keyHash, maskedKey, mode }: PresentedKey): Caller {
   const { kind, memberScope, account, vault, epoch, revision } = row
   const allowed =
     memberScope && isOrganizationKey(memberScope) ? intersectModes(mode, 'read') : mode
   return {
     keyHash,
-    maskedKey: maskKey(key),
+    maskedKey,
     kind,
     mode: allowed,
     permissions: permissionsByMode[allowed],

@@ -15,6 +15,7 @@ import {
   type AccountVault,
 } from '#shared/accounts/export.postgres.ts'
 import { listOrgs } from '#shared/org/base/orgs.postgres.ts'
+import { listApplications, type Application } from '#shared/access/applications.postgres.ts'
 import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-keys.postgres.ts'
 import { listAllCallTraces } from '#shared/vault/read/traces/read-trace.ts'
 import type { StoredCallTrace } from '#shared/vault/read/traces/call-traces.postgres.ts'
@@ -31,6 +32,7 @@ export type AccountExportItem =
   | { type: 'account_policy'; policy: AccountPolicy }
   | { type: 'provider_key'; key: ProviderKeyRow }
   | { type: 'webhook'; webhook: WebhookRow }
+  | { type: 'application'; application: Application }
   | { type: 'vault'; number: number; vault: AccountVault }
   | { type: 'memory'; number: number; memory: ExportedLine }
   | { type: 'trace'; number: number; trace: StoredCallTrace }
@@ -56,6 +58,10 @@ export async function* exportAccountItems(
   yield { type: 'account_policy', policy }
   for (const key of await listProviderKeys(query, id)) yield { type: 'provider_key', key }
   for (const webhook of await listWebhooks(backend, id)) yield { type: 'webhook', webhook }
+  const all = { after: undefined, limit: null }
+  for (const application of await listApplications(query, { account: id }, all)) {
+    yield { type: 'application', application }
+  }
   for (const [index, vault] of (await listAccountVaults(query, id)).entries()) {
     const number = index + 1
     yield { type: 'vault', number, vault }

@@ -73,6 +73,8 @@ export function readConfig(env: Environment) {
     keyPepper: required('KEY_PEPPER', parseSecret, ''),
     adminSecret: read<string | null>('ADMIN_SECRET', parseTokenSecret, null),
     adminEmail: read<string | null>('ADMIN_EMAIL', parseEmail, null),
+    /** Origin under which clients reach the service; with it OAuth for /mcp is on. Null: there is no login. */
+    publicUrl: read<string | null>('PUBLIC_URL', parsePublicUrl, null),
     logLevel: read('LOG_LEVEL', choiceParser('silent', 'error', 'warn', 'info', 'debug'), 'info'),
     rateLimits: read('RATE_LIMITS', choiceParser('on', 'off'), 'on') === 'on',
     /** Connections of one address without a whole request head; null for no bound. */
@@ -169,6 +171,16 @@ function parseTokenSecret(text: string): string {
 function parseEmail(text: string): string {
   if (/^[^\s@]+@[^\s@]+$/.test(text)) return text.toLowerCase()
   throw new Error('must be an email address')
+}
+
+/** An address of the login must not be readable on the way: http is for this machine alone. */
+function parsePublicUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isSafe =
+    url?.protocol === 'https:' ||
+    (url?.protocol === 'http:' && /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname))
+  if (url && isSafe && `${url.origin}/` === url.href) return url.origin
+  throw new Error('must be an https:// origin without a path, such as https://memory.example.com')
 }
 
 function parseMasterKeys(text: string): MasterKey[] {

@@ -13,6 +13,7 @@ const actionsBySubject = {
   tag: ['created', 'changed', 'deleted', 'applied'],
   user: ['created', 'changed', 'deleted'],
   reviewer: ['created', 'deleted'],
+  application: ['connected', 'disconnected'],
   vault: ['cleared'],
   account: ['exported'],
   balance: ['changed'],

@@ -28,6 +28,14 @@ export async function setBalance(
 export const setPaymentMethod = ({ postgres }: Postgres, account: string, method: string | null) =>
   postgres.query('update accounts set payment_method = $2 where id = $1', [account, method])
 
+/** So much time goes by for the login: clients, grants and tokens. */
+export async function ageOAuth({ postgres }: Postgres, interval: string): Promise<void> {
+  await postgres.query('update oauth_records set expires_at = expires_at - $1::interval', [
+    interval,
+  ])
+  await postgres.query('update applications set created_at = created_at - $1::interval', [interval])
+}
+
 /** Two hours go by for a vault: what is to end in it comes so much nearer. */
 export async function letHoursPass(
   { postgres, mongo, verifiedKeys }: Stores & Pick<Backend, 'verifiedKeys'>,

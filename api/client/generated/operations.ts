@@ -11,6 +11,8 @@ export const operations = {
   createAdminKey: {"route":"POST /v1/account/admin-keys","body":"json","takesKey":true,"writes":true},
   listAdminKeys: {"route":"GET /v1/account/admin-keys"},
   revokeAdminKey: {"route":"DELETE /v1/account/admin-keys/:adminKeyId","takesKey":true,"writes":true},
+  listApplications: {"route":"GET /v1/applications","query":["limit","cursor"]},
+  disconnectApplication: {"route":"DELETE /v1/applications/:applicationId","takesKey":true,"writes":true},
   upload: {"route":"POST /v1/memory/upload","query":["session_id","embeddings"],"headers":{"prefer":"prefer"},"body":"lines","takesKey":true,"writes":true},
   exportVault: {"route":"GET /v1/memory/export","query":["vectors","sessions","session_id","embeddings"],"streams":true},
   importVault: {"route":"POST /v1/memory/import","query":["dry_run","on_conflict","embeddings"],"headers":{"prefer":"prefer"},"body":"lines","takesKey":true,"writes":true},
@@ -149,6 +151,10 @@ export interface Methods {
   listAdminKeys: Method<'GET /v1/account/admin-keys'>
   /** Revokes an admin credential, from the next request on. That of another email is not there, except for the operator. */
   revokeAdminKey: Method<'DELETE /v1/account/admin-keys/:adminKeyId'>
+  /** Lists the applications that may use the vault of the key, the newest first; for a key that was made with the account, those of all its vaults, but for vaults of members of its organizations. */
+  listApplications: Method<'GET /v1/applications'>
+  /** Disconnects an application: its tokens end at once. */
+  disconnectApplication: Method<'DELETE /v1/applications/:applicationId'>
   /** Stores a file of JSON lines, at most 10,000 of 256 KiB each (an escape counts as what it stands for), in the core vault or a session. A faulty line does not affect the others, nor does one that is too long. A line whose text and time the vault already has is skipped, so a file may be sent again; a line without a time is the same as an earlier one of that text without a time. What has been deleted since is stored again. Needs a card on file. Bills storage. */
   upload: UploadMethod<'POST /v1/memory/upload'>
   /** Streams the whole vault, or one session of it, as JSON lines: the core vault, then session by session; in each raw memories before reflections before high-level ones, oldest first. Sources therefore come before what covers them. A clearing of the vault ends the stream early. Bills nothing. */

@@ -7,6 +7,10 @@ export const ModelsQuery = shapeOf<Types.ModelsQuery>('ModelsQuery', 'query')
 export const UsageQuery = shapeOf<Types.UsageQuery>('UsageQuery', 'query')
 export const PutProviderKeyBody = shapeOf<Types.PutProviderKeyBody>('PutProviderKeyBody', 'body')
 export const CreateAdminKeyBody = shapeOf<Types.CreateAdminKeyBody>('CreateAdminKeyBody', 'body')
+export const ListApplicationsQuery = shapeOf<Types.ListApplicationsQuery>(
+  'ListApplicationsQuery',
+  'query',
+)
 export const SpaceQuery = shapeOf<Types.SpaceQuery>('SpaceQuery', 'query')
 export const UploadLine = shapeOf<Types.UploadLine>('UploadLine', 'body')
 export const ExportVaultQuery = shapeOf<Types.ExportVaultQuery>('ExportVaultQuery', 'query')

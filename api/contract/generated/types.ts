@@ -51,7 +51,7 @@ export type RetentionDays = number | null
 export type TraceMode = 'off' | 'ids' | 'texts'
 /** When an answer is stored. `always`: unless a switch says otherwise; `with_input`: only where the input that it answers is stored, too. */
 export type StoreResponse = 'always' | 'with_input'
-/** `key.revoked`: at once, or at the end of the grace of a rotation. `vault.cleared`: everything of a vault, not a session alone. `key.reminted`: the owner put it in the place of a lost one. `key.revealed`: an admin read a member key, or the owner that of a user. `role.assigned`: a user has other roles. */
+/** `key.revoked`: at once, or at the end of the grace of a rotation. `vault.cleared`: everything of a vault, not a session alone. `application.connected`: a person let a client of OAuth into a vault; of the end of its key there is no event of its own. `key.reminted`: the owner put it in the place of a lost one. `key.revealed`: an admin read a member key, or the owner that of a user. `role.assigned`: a user has other roles. */
 export type AccountAction =
   | 'key.minted'
   | 'key.rotated'
@@ -84,6 +84,8 @@ export type AccountAction =
   | 'user.deleted'
   | 'reviewer.created'
   | 'reviewer.deleted'
+  | 'application.connected'
+  | 'application.disconnected'
   | 'vault.cleared'
   | 'account.exported'
   | 'balance.changed'
@@ -231,6 +233,39 @@ export interface CreateAdminKeyAnswer {
 /** GET /v1/account/admin-keys */
 export interface ListAdminKeysAnswer {
   admin_keys: AdminKey[]
+}
+export interface Application {
+  id: string
+  /** as the client calls itself: anyone may register under any name */
+  name: string
+  /** an https:// address is that of the client's metadata document, and proves whose client it is */
+  client_id: string
+  /** the host, or the scheme of an app, to which the person was sent back */
+  redirect_host: string
+  /** what it may do */
+  scopes: ('read' | 'write' | 'delete')[]
+  /** of the user whose vault it uses; null for the vault of the key */
+  external_id: string | null
+  created_at: string
+  /** to the minute */
+  last_used_at: string | null
+}
+/** GET /v1/applications */
+export interface ListApplicationsQuery {
+  limit: number
+  /** `next_cursor` of the page before */
+  cursor?: string
+}
+/** GET /v1/applications */
+export interface ListApplicationsAnswer {
+  items: Application[]
+  has_more: boolean
+  next_cursor: string | null
+}
+/** DELETE /v1/applications/:applicationId */
+export interface DisconnectApplicationAnswer {
+  deleted: true
+  id: string
 }
 export interface UploadLine {
   content: string
@@ -2339,6 +2374,8 @@ export interface PathParameters {
   orgId: string
   /** the `account_id` of a tenant */
   accountId: string
+  /** the `id` of an application */
+  applicationId: string
   /** the `id` of a key of the account */
   memoryKeyId: string
   /** the `id` of a member key, or the key itself */
@@ -2563,13 +2600,14 @@ export interface AccountEventsAnswer {
   has_more: boolean
   next_cursor: string | null
 }
-/** One thing that is kept, and its own fields: `account`: what it is; `policy`: what it keeps out of memory. `provider_key`, `webhook`: as they are listed, without their secrets. `vault`: its number in this file and its keys, masked; then its memories as `memory`, as `GET /v1/memory/export` tells them, and what its model calls were told as `trace`, newest first, both with that number. A `trace` is what `GET /v1/traces/:traceId` gives, as it is stored: each of its memories has a `mark`, the first 8 hex digits of the SHA-256 of its line, in place of `state` and `line`, `later` where that line is marked so; `conversation` is the digest of the conversation and `renamed` the `model` that was put into the body; the words are those of the `memory` of that id. There is none while the policy has none. Then its organizations, each as `GET /v1/orgs/:orgId/export` tells it. `account_event`: what was done to the account, in order; its `hash` is counted like that of an `audit_event`, over `position`, `account_id`, `event_id`, `action`, `subject`, `created_at_us` and `actor`; where an event has `before` and `after`, the compact JSON of `[before, after]` follows, and of `[before, after, org_id]` where it has an `org_id`. Last comes `end`. */
+/** One thing that is kept, and its own fields: `account`: what it is; `policy`: what it keeps out of memory. `provider_key`, `webhook`, `application`: as they are listed, without their secrets. `vault`: its number in this file and its keys, masked; then its memories as `memory`, as `GET /v1/memory/export` tells them, and what its model calls were told as `trace`, newest first, both with that number. A `trace` is what `GET /v1/traces/:traceId` gives, as it is stored: each of its memories has a `mark`, the first 8 hex digits of the SHA-256 of its line, in place of `state` and `line`, `later` where that line is marked so; `conversation` is the digest of the conversation and `renamed` the `model` that was put into the body; the words are those of the `memory` of that id. There is none while the policy has none. Then its organizations, each as `GET /v1/orgs/:orgId/export` tells it. `account_event`: what was done to the account, in order; its `hash` is counted like that of an `audit_event`, over `position`, `account_id`, `event_id`, `action`, `subject`, `created_at_us` and `actor`; where an event has `before` and `after`, the compact JSON of `[before, after]` follows, and of `[before, after, org_id]` where it has an `org_id`. Last comes `end`. */
 export interface AccountLine {
   type:
     | 'account'
     | 'policy'
     | 'provider_key'
     | 'webhook'
+    | 'application'
     | 'vault'
     | 'memory'
     | 'trace'
@@ -3280,6 +3318,19 @@ export interface Endpoints {
     params: Pick<PathParameters, 'adminKeyId'>
     headers: Pick<RequestHeaders, 'idempotency-key'>
     answers: { 200: Removed }
+  }
+  /** Lists the applications that may use the vault of the key, the newest first; for a key that was made with the account, those of all its vaults, but for vaults of members of its organizations. */
+  'GET /v1/applications': {
+    query: ListApplicationsQuery
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
+    defaults: 'limit'
+    answers: { 200: ListApplicationsAnswer }
+  }
+  /** Disconnects an application: its tokens end at once. */
+  'DELETE /v1/applications/:applicationId': {
+    params: Pick<PathParameters, 'applicationId'>
+    headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    answers: { 200: DisconnectApplicationAnswer }
   }
   /** Stores a file of JSON lines, at most 10,000 of 256 KiB each (an escape counts as what it stands for), in the core vault or a session. */
   'POST /v1/memory/upload': {

@@ -1,4 +1,4 @@
-import { Html, html } from '#api/edge/html.ts'
+import { html, type Html } from '#api/edge/html.ts'
 import { deadLetterQueueOf, jobNames } from '#shared/domain/jobs.ts'
 import type { JobDetail, JobRow } from '#shared/storage/queue/job-admin.ts'
 import type { QueueStats } from '#shared/storage/queue/queue-stats.ts'

@@ -1,6 +1,7 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { readForm, refuseForeignForm } from '#api/edge/forms.ts'
 import { requireOperator } from '#api/operators/operator-auth.ts'
 import {
   basePath,
@@ -147,35 +148,4 @@ const noticeOf = (ctx: Context): string => String(ctx.query.done ?? '').slice(0,
 function redirect(ctx: Context, path: string, done: string): void {
   ctx.status = 303
   ctx.redirect(`${path}?done=${encodeURIComponent(done)}`)
-}
-
-/**
- * Refuses a form that a page of another origin has sent: a browser adds the operator's password to it.
- * Browsers send `Sec-Fetch-Site` or `Origin` with every POST; other clients may send neither.
- *
- * @throws Refusal `invalid`.
- */
-function refuseForeignForm(ctx: Context): void {
-  const site = ctx.get('sec-fetch-site')
-  const origin = ctx.get('origin')
-  const isOwn = site === '' ? origin === '' || hostOf(origin) === ctx.host : site === 'same-origin'
-  if (isOwn) return
-  throw new Refusal('invalid', 'This form was sent by a page of another origin')
-}
-
-const hostOf = (origin: string): string | undefined =>
-  URL.canParse(origin) ? new URL(origin).host : undefined
-
-const bytesMax = 1024 * 1024
-
-/** @throws Refusal `too-large` beyond 1 MiB. */
-async function readForm(ctx: Context): Promise<URLSearchParams> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of ctx.req as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > bytesMax) throw new Refusal('too-large', 'The form is larger than 1 MiB')
-    chunks.push(chunk)
-  }
-  return new URLSearchParams(Buffer.concat(chunks).toString('utf8'))
 }

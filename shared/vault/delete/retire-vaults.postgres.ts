@@ -99,6 +99,8 @@ async function retireVaultRows({ query }: Transaction, vaults: readonly string[]
        update memory_keys set name = masked where vault = any($1::uuid[])
      ), unnamed as (
        delete from sessions where vault = any($1::uuid[])
+     ), disconnected as (
+       delete from applications where vault = any($1::uuid[])
      ), untagged as (
        delete from shared_tag_sets where vault = any($1::uuid[])
      ), covered as (

@@ -41,6 +41,8 @@ const actions: Record<AccountAction, [label: string, kind: string]> = {
   'reviewer.deleted': ['Reviewer removed', 'bad'],
   'user.changed': ['User changed', 'busy'],
   'user.deleted': ['User removed', 'bad'],
+  'application.connected': ['Application connected', 'good'],
+  'application.disconnected': ['Application disconnected', 'busy'],
   'vault.cleared': ['Vault emptied', 'bad'],
   'account.exported': ['Account exported', 'plain'],
   'balance.changed': ['Balance changed', 'busy'],

@@ -21,6 +21,9 @@ export const accountRequests: Record<string, RequestPlan> = {
   revokeKey: { query: ({ random }) => ({ erase: String(random() < 0.5) }) },
   remintKey: named,
   rotateKey: { ...named, withOwnKey: true },
+  // Applications are made by a browser: see test/api/oauth.
+  listApplications: paged('applicationsCursor'),
+  disconnectApplication: plain,
   listProviderKeys: plain,
   putProviderKey: { body: ({ word }) => ({ key: `sk-${word}` }) },
   deleteProviderKey: plain,

@@ -150,6 +150,36 @@ class AsyncVault(AsyncVaultBase):
             idempotency_key=idempotency_key,
         )
 
+    async def list_applications(
+        self, *, limit: Optional[int] = None, cursor: Optional[str] = None
+    ) -> types.ListApplicationsAnswer:
+        """Lists the applications that may use the vault of the key, the newest first; for a key
+        that was made with the account, those of all its vaults, but for vaults of members of its
+        organizations.
+
+        `GET /v1/applications`
+
+        :param cursor: `next_cursor` of the page before
+        """
+        return await self._call(
+            OPERATIONS["list_applications"], query={"limit": limit, "cursor": cursor}
+        )
+
+    async def disconnect_application(
+        self, application_id: str, *, idempotency_key: Optional[str] = None
+    ) -> types.DisconnectApplicationAnswer:
+        """Disconnects an application: its tokens end at once.
+
+        `DELETE /v1/applications/:applicationId`
+
+        :param application_id: the `id` of an application
+        """
+        return await self._call(
+            OPERATIONS["disconnect_application"],
+            path={"applicationId": application_id},
+            idempotency_key=idempotency_key,
+        )
+
     async def upload(
         self,
         lines: LinesInput,

@@ -39,6 +39,14 @@ OPERATIONS: Dict[str, Operation] = {
         takes_key=True,
         writes=True,
     ),
+    "list_applications": Operation("list_applications", "GET", "/v1/applications"),
+    "disconnect_application": Operation(
+        "disconnect_application",
+        "DELETE",
+        "/v1/applications/:applicationId",
+        takes_key=True,
+        writes=True,
+    ),
     "upload": Operation(
         "upload", "POST", "/v1/memory/upload", body="lines", takes_key=True, writes=True
     ),

@@ -137,6 +137,36 @@ class ListAdminKeysAnswer(TypedDict):
     admin_keys: List[AdminKey]
 
 
+class Application(TypedDict):
+    id: str
+    # as the client calls itself: anyone may register under any name
+    name: str
+    # an https:// address is that of the client's metadata document, and proves whose client it is
+    client_id: str
+    # the host, or the scheme of an app, to which the person was sent back
+    redirect_host: str
+    # what it may do
+    scopes: List[Literal["read", "write", "delete"]]
+    # of the user whose vault it uses; null for the vault of the key
+    external_id: Union[str, None]
+    created_at: str
+    # to the minute
+    last_used_at: Union[str, None]
+
+
+# GET /v1/applications
+class ListApplicationsAnswer(TypedDict):
+    items: List[Application]
+    has_more: bool
+    next_cursor: Union[str, None]
+
+
+# DELETE /v1/applications/:applicationId
+class DisconnectApplicationAnswer(TypedDict):
+    deleted: Literal[True]
+    id: str
+
+
 class _UploadLineRequired(TypedDict):
     content: str
 
@@ -2610,22 +2640,23 @@ class AccountEventsAnswer(TypedDict):
 
 
 class _AccountLineRequired(TypedDict):
-    type: Literal["account", "policy", "provider_key", "webhook", "vault", "memory", "trace", "organization", "instructions", "role", "tag", "user", "member_key", "shared_memory", "shared_statement", "audit_event", "account_event", "end"]
+    type: Literal["account", "policy", "provider_key", "webhook", "application", "vault", "memory", "trace", "organization", "instructions", "role", "tag", "user", "member_key", "shared_memory", "shared_statement", "audit_event", "account_event", "end"]
 
 
 # One thing that is kept, and its own fields: `account`: what it is; `policy`: what it keeps out of
-# memory. `provider_key`, `webhook`: as they are listed, without their secrets. `vault`: its number
-# in this file and its keys, masked; then its memories as `memory`, as `GET /v1/memory/export` tells
-# them, and what its model calls were told as `trace`, newest first, both with that number. A
-# `trace` is what `GET /v1/traces/:traceId` gives, as it is stored: each of its memories has a
-# `mark`, the first 8 hex digits of the SHA-256 of its line, in place of `state` and `line`, `later`
-# where that line is marked so; `conversation` is the digest of the conversation and `renamed` the
-# `model` that was put into the body; the words are those of the `memory` of that id. There is none
-# while the policy has none. Then its organizations, each as `GET /v1/orgs/:orgId/export` tells it.
-# `account_event`: what was done to the account, in order; its `hash` is counted like that of an
-# `audit_event`, over `position`, `account_id`, `event_id`, `action`, `subject`, `created_at_us` and
-# `actor`; where an event has `before` and `after`, the compact JSON of `[before, after]` follows,
-# and of `[before, after, org_id]` where it has an `org_id`. Last comes `end`.
+# memory. `provider_key`, `webhook`, `application`: as they are listed, without their secrets.
+# `vault`: its number in this file and its keys, masked; then its memories as `memory`, as `GET
+# /v1/memory/export` tells them, and what its model calls were told as `trace`, newest first, both
+# with that number. A `trace` is what `GET /v1/traces/:traceId` gives, as it is stored: each of its
+# memories has a `mark`, the first 8 hex digits of the SHA-256 of its line, in place of `state` and
+# `line`, `later` where that line is marked so; `conversation` is the digest of the conversation and
+# `renamed` the `model` that was put into the body; the words are those of the `memory` of that id.
+# There is none while the policy has none. Then its organizations, each as `GET
+# /v1/orgs/:orgId/export` tells it. `account_event`: what was done to the account, in order; its
+# `hash` is counted like that of an `audit_event`, over `position`, `account_id`, `event_id`,
+# `action`, `subject`, `created_at_us` and `actor`; where an event has `before` and `after`, the
+# compact JSON of `[before, after]` follows, and of `[before, after, org_id]` where it has an
+# `org_id`. Last comes `end`.
 class AccountLine(_AccountLineRequired, total=False):
     # of a vault, its memories and its traces
     vault: int
@@ -3430,10 +3461,11 @@ TraceMode = Literal["off", "ids", "texts"]
 StoreResponse = Literal["always", "with_input"]
 
 # `key.revoked`: at once, or at the end of the grace of a rotation. `vault.cleared`: everything of a
-# vault, not a session alone. `key.reminted`: the owner put it in the place of a lost one.
-# `key.revealed`: an admin read a member key, or the owner that of a user. `role.assigned`: a user
-# has other roles.
-AccountAction = Literal["key.minted", "key.rotated", "key.reminted", "key.revoked", "key.revealed", "admin_key.issued", "admin_key.revoked", "provider_key.stored", "provider_key.deleted", "policy.changed", "webhook.created", "webhook.changed", "webhook.deleted", "organization.created", "organization.changed", "organization.deleted", "organization.exported", "instructions.changed", "role.created", "role.changed", "role.deleted", "role.assigned", "tag.created", "tag.changed", "tag.deleted", "tag.applied", "user.created", "user.changed", "user.deleted", "reviewer.created", "reviewer.deleted", "vault.cleared", "account.exported", "balance.changed", "payment_method.changed"]
+# vault, not a session alone. `application.connected`: a person let a client of OAuth into a vault;
+# of the end of its key there is no event of its own. `key.reminted`: the owner put it in the place
+# of a lost one. `key.revealed`: an admin read a member key, or the owner that of a user.
+# `role.assigned`: a user has other roles.
+AccountAction = Literal["key.minted", "key.rotated", "key.reminted", "key.revoked", "key.revealed", "admin_key.issued", "admin_key.revoked", "provider_key.stored", "provider_key.deleted", "policy.changed", "webhook.created", "webhook.changed", "webhook.deleted", "organization.created", "organization.changed", "organization.deleted", "organization.exported", "instructions.changed", "role.created", "role.changed", "role.deleted", "role.assigned", "tag.created", "tag.changed", "tag.deleted", "tag.applied", "user.created", "user.changed", "user.deleted", "reviewer.created", "reviewer.deleted", "application.connected", "application.disconnected", "vault.cleared", "account.exported", "balance.changed", "payment_method.changed"]
 
 Tags = List[str]
 

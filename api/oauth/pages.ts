@@ -1,0 +1,109 @@
+import { html, type Html } from '#api/edge/html.ts'
+import { favicon } from '#api/console/page.ts'
+import type { ApplicationScope } from '#shared/access/applications.postgres.ts'
+
+/**
+ * The pages load the console's style and nothing else, and no page may frame them.
+ *
+ * @param formTargets where a form may lead: browsers apply it to redirects, too
+ */
+export const pagePolicy = (formTargets: readonly string[] = []): string =>
+  `default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; ` +
+  `form-action ${["'self'", ...formTargets].join(' ')}; frame-ancestors 'none'`
+
+const frame = (title: string, body: Html): string =>
+  html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title} · Memory Vault</title>
+        <link rel="icon" href="${favicon}" />
+        <link rel="stylesheet" href="/console/style.css" />
+      </head>
+      <body>
+        <div class="door">
+          <main class="door-card stack">
+            <h1>${title}</h1>
+            ${body}
+          </main>
+        </div>
+      </body>
+    </html> `.text
+
+export const errorPage = (message: string): string =>
+  frame(
+    'This did not work',
+    html`<p class="fault" role="alert">${message}</p>
+      <p>Start again in the application that sent you here.</p>`,
+  )
+
+/** What each right lets an application do. */
+const scopeTexts: Record<ApplicationScope, [title: string, text: string]> = {
+  read: ['Read', 'search and list memories, and read the profile'],
+  write: ['Write', 'store new memories, correct them and make reflections of them'],
+  delete: ['Delete', 'remove memories for good'],
+}
+
+export type SignInView = {
+  clientName: string
+  /** Of the client's metadata document; null for one that has registered itself under a name that it chose. */
+  clientHost: string | null
+  redirectHost: string
+  /** What the client asks for. */
+  scopes: readonly ApplicationScope[]
+  /** As the person has chosen them before; all that is asked for, when undefined. */
+  chosen?: readonly ApplicationScope[]
+  user?: string
+  /** Why the form is shown again. */
+  fault?: string
+}
+
+/** The form by which a person signs in and lets a client in. */
+export function signInPage(view: SignInView): string {
+  const { clientName, clientHost, redirectHost, scopes, chosen = scopes, user = '', fault } = view
+  const origin =
+    clientHost === null
+      ? html`It chose this name itself. You will be sent to <strong>${redirectHost}</strong>.`
+      : html`It is from <strong>${clientHost}</strong>. You will be sent to
+          <strong>${redirectHost}</strong>.`
+  const described = fault === undefined ? '' : html` fault`
+  return frame(
+    `Connect ${clientName}`,
+    html`<p><strong>${clientName}</strong> asks to use a memory vault. ${origin}</p>
+${fault === undefined ? '' : html`<p class="fault" role="alert" id="fault">${fault}</p>`}
+<form method="post" class="stack" autocomplete="off">
+<div class="field stack-close">
+<label class="stack-close"><span class="field-label">Memory Key</span>
+<input type="password" name="key" required autocomplete="off" spellcheck="false" placeholder="mk_…"
+ aria-describedby="key-hint${described}"></label>
+<span id="key-hint" class="field-hint">The key of your vault, or yours as a member of a team. The application does not get it.</span>
+</div>
+<fieldset class="checks"><legend class="field-label">It may</legend>
+${scopes.map(scope => scopeBox(scope, chosen.includes(scope)))}
+</fieldset>
+<details${user === '' ? '' : html` open`}><summary>The vault of one of your users</summary>
+<div class="field stack-close">
+<label class="stack-close"><span class="field-label">Id of the user</span>
+<input name="user" value="${user}" autocomplete="off" aria-describedby="user-hint"></label>
+<span id="user-hint" class="field-hint">Only with the key that was made with the account. Left empty, it is the vault of the key.</span>
+</div></details>
+<div class="actions">
+<button class="button button-main" name="decision" value="allow">Allow</button>
+<button class="button" name="decision" value="deny" formnovalidate>Deny</button>
+</div>
+</form>
+<p class="quiet">You can take this back at any time: in the console, under Applications.</p>`,
+  )
+}
+
+const scopeBox = (scope: ApplicationScope, checked: boolean): Html => {
+  const [title, text] = scopeTexts[scope]
+  return html`<div class="check stack-close">
+    <label
+      ><input type="checkbox" name="scope" value="${scope}" ${checked ? html` checked` : ''} />
+      ${title}: ${text}</label
+    >
+  </div> `
+}

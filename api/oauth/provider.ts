@@ -1,0 +1,154 @@
+import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
+import { createDocumentFetch } from '#api/oauth/client-documents.ts'
+import { cookieKeys, signingKeys } from '#api/oauth/derived-keys.ts'
+import { errorPage, pagePolicy } from '#api/oauth/pages.ts'
+import { createOAuthStore, type StoreBackend } from '#api/oauth/store.ts'
+import { applicationScopes, isApplicationActive } from '#shared/access/applications.postgres.ts'
+import type { Backend } from '#shared/backend.ts'
+
+type ProviderBackend = StoreBackend & Pick<Backend, 'log'>
+
+/** Paths below the issuer, which is the origin of the service. */
+export const oauthPaths = {
+  authorization: '/oauth/authorize',
+  token: '/oauth/token',
+  registration: '/oauth/register',
+  revocation: '/oauth/revoke',
+  jwks: '/oauth/jwks',
+  signIn: '/oauth/sign-in',
+} as const
+
+/** The resource of every token (RFC 8707). */
+export const resourceOf = (publicUrl: string): string => `${publicUrl}/mcp`
+
+const day = 86_400
+
+const lifetimes = {
+  AccessToken: 3_600,
+  AuthorizationCode: 60,
+  // Each use of a refresh token gives another one.
+  RefreshToken: 90 * day,
+  Grant: 365 * day,
+  Interaction: 600,
+  Session: 60,
+}
+
+/**
+ * The authorization server of `/mcp`, by the MCP authorization specification: authorization code with PKCE, tokens
+ * for `/mcp` alone, opaque and rotated, registration and metadata documents of clients, revocation.
+ */
+export async function createOAuthProvider(
+  backend: ProviderBackend,
+  publicUrl: string,
+): Promise<Provider> {
+  const { Provider, errors, interactionPolicy } = await import('oidc-provider')
+  const { config, postgres, log } = backend
+  const { Check, Prompt } = interactionPolicy
+  const resource = resourceOf(publicUrl)
+  const isSecure = publicUrl.startsWith('https:')
+  const cookie = { httpOnly: true, sameSite: 'lax', secure: isSecure } as const
+  const alreadyUsed = () => new errors.InvalidGrant('already used')
+  const configuration: Configuration = {
+    adapter: name => createOAuthStore(backend, name, alreadyUsed),
+    jwks: { keys: signingKeys(config.masterKeys) },
+    cookies: { keys: cookieKeys(config.masterKeys), long: cookie, short: cookie },
+    routes: oauthPaths,
+    ttl: lifetimes,
+    scopes: [],
+    responseTypes: ['code'],
+    clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+    clientDefaults: {
+      id_token_signed_response_alg: 'Ed25519' as never,
+      token_endpoint_auth_method: 'none',
+    },
+    enabledJWA: { idTokenSigningAlgValues: ['Ed25519'] },
+    allowOmittingSingleRegisteredRedirectUri: false,
+    pkce: { required: () => true },
+    rotateRefreshToken: true,
+    issueRefreshToken: async (_, client) => client.grantTypeAllowed('refresh_token'),
+    expiresWithSession: async () => false,
+    clientBasedCORS: () => true,
+    fetch: createDocumentFetch({ allowLoopback: config.allowLoopbackWebhooks }) as never,
+    async findAccount(_, accountId) {
+      const isActive = await isApplicationActive(postgres.query, accountId)
+      return isActive ? { accountId, claims: async () => ({ sub: accountId }) } : undefined
+    },
+    async loadExistingGrant(ctx) {
+      const grantId = ctx.oidc.result?.consent?.grantId
+      return grantId === undefined ? undefined : ctx.oidc.provider.Grant.find(grantId)
+    },
+    interactions: {
+      url: (_, { uid }) => `${oauthPaths.signIn}/${uid}`,
+      // Each authorization asks: a browser that stays signed in would grant with a click in a foreign page.
+      policy: [
+        new Prompt(
+          { name: 'login', requestable: true },
+          new Check('sign_in', 'The person has to sign in', ({ oidc }) => !oidc.result?.login),
+        ),
+        new Prompt({ name: 'consent', requestable: true }),
+      ],
+    },
+    renderError(ctx, { error, error_description }) {
+      ctx.type = 'html'
+      ctx.set('Content-Security-Policy', pagePolicy())
+      ctx.body = errorPage(error_description ?? error)
+    },
+    features: {
+      devInteractions: { enabled: false },
+      userinfo: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      registration: { enabled: true, issueRegistrationAccessToken: false },
+      revocation: {
+        enabled: true,
+        allowedPolicy: async (_, client, token) => token.clientId === client.clientId,
+      },
+      clientIdMetadataDocument: { enabled: true, ack: 'draft-02' },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => resource,
+        useGrantedResource: () => true,
+        getResourceServerInfo(_: KoaContextWithOIDC, indicator: string) {
+          if (indicator !== resource) throw new errors.InvalidTarget(`resource must be ${resource}`)
+          return {
+            scope: applicationScopes.join(' '),
+            audience: resource,
+            accessTokenFormat: 'opaque',
+          }
+        },
+      },
+    },
+  }
+  const provider = new Provider(publicUrl, configuration)
+  // What the connection to a router in front of this service was; the issuer decides, and not a header.
+  provider.proxy = true
+  provider.on('server_error', (_, error) => log.error({ err: error }, 'oauth.failed'))
+  takeLoopbackClients(provider)
+  return provider
+}
+
+/** What constructs the metadata of a client; its types leave it out. */
+type ClientSchema = {
+  application_type?: string
+  redirect_uris?: string[]
+  redirectUris(...args: unknown[]): void
+}
+
+/**
+ * Treats a client that is sent back to this machine, or to an app by a scheme of its own, as a native one, though its
+ * metadata leave `application_type` out, as those of most MCP clients do: any port of a loopback address is then
+ * taken (RFC 8252, section 7.3).
+ */
+function takeLoopbackClients(provider: Provider): void {
+  const { Schema } = provider.Client as unknown as { Schema: { prototype: ClientSchema } }
+  const check = Schema.prototype.redirectUris
+  Schema.prototype.redirectUris = function (...args) {
+    if (this.redirect_uris?.some(isOnMachine)) this.application_type = 'native'
+    return check.apply(this, args)
+  }
+}
+
+function isOnMachine(uri: string): boolean {
+  const url = URL.canParse(uri) ? new URL(uri) : undefined
+  if (url?.protocol !== 'http:') return url !== undefined && url.protocol !== 'https:'
+  return /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname)
+}

@@ -1,0 +1,172 @@
+import type { Router, RouterContext } from '@koa/router'
+import type { Context } from 'koa'
+import type { Provider } from 'oidc-provider'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { readForm, refuseForeignForm } from '#api/edge/forms.ts'
+import { statusOfRefusal } from '#api/edge/errors.ts'
+import { createOAuthProvider, oauthPaths } from '#api/oauth/provider.ts'
+import { errorPage, pagePolicy, signInPage } from '#api/oauth/pages.ts'
+import { connectApplication, readAsking, type Asking } from '#api/oauth/sign-in.ts'
+import { applicationScopes } from '#shared/access/applications.postgres.ts'
+import { Refusal } from '#shared/core/errors.ts'
+
+/** Longest body of a request to the provider's endpoints, in bytes: metadata of a client, a form with a code. */
+const bodyBytesMax = 16 * 1024
+
+/** The login of `/mcp` (OAuth 2.1), where `PUBLIC_URL` is set. */
+export function oauth(router: Router, backend: ApiBackend): void {
+  const { publicUrl } = backend.config
+  if (publicUrl === null) return
+  // 20 MB that a process without logins never needs.
+  let opened: Promise<{ provider: Provider; serve: ReturnType<Provider['callback']> }> | undefined
+  const open = () =>
+    (opened ??= createOAuthProvider(backend, publicUrl).then(provider => ({
+      provider,
+      serve: provider.callback(),
+    })))
+
+  const { authorization, token, registration, revocation, jwks, signIn } = oauthPaths
+  const serve = async (ctx: Context): Promise<void> => {
+    requireSmallBody(ctx)
+    await handOver(ctx, publicUrl, (await open()).serve)
+  }
+  router.register(['/.well-known/oauth-authorization-server', jwks], ['GET', 'OPTIONS'], serve)
+  router.register([token, revocation, registration], ['POST', 'OPTIONS'], serve)
+  router.get([authorization, `${authorization}/:uid`], async ctx => {
+    if (ctx.path === authorization) askForAllScopes(ctx)
+    leaveOutSession(ctx)
+    await serve(ctx)
+  })
+
+  router.get(`${signIn}/:uid`, ctx =>
+    showPage(ctx, async () => {
+      const { provider } = await open()
+      const asking = await readAsking(ctx, provider)
+      ctx.body = signInPage(asking)
+      return asking
+    }),
+  )
+
+  router.post(`${signIn}/:uid`, ctx =>
+    showPage(ctx, async () => {
+      refuseForeignForm(ctx)
+      requireSmallBody(ctx)
+      const { provider } = await open()
+      const asking = await readAsking(ctx, provider)
+      const form = await readForm(ctx)
+      const finish = (result: Parameters<Provider['interactionResult']>[2]) =>
+        provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: false })
+      if (form.get('decision') !== 'allow') {
+        redirect(ctx, await finish({ error: 'access_denied' }))
+        return asking
+      }
+      const consent = {
+        key: (form.get('key') ?? '').trim(),
+        user: (form.get('user') ?? '').trim(),
+        scopes: form.getAll('scope'),
+      }
+      try {
+        const { application, grantId } = await connectApplication(ctx, backend, {
+          provider,
+          publicUrl,
+          asking,
+          consent,
+        })
+        const login = { accountId: application, remember: false }
+        redirect(ctx, await finish({ login, consent: { grantId } }))
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        ctx.status = statusOfRefusal(error)
+        const chosen = applicationScopes.filter(scope => consent.scopes.includes(scope))
+        ctx.body = signInPage({ ...asking, chosen, user: consent.user, fault: textOf(error) })
+      }
+      return asking
+    }),
+  )
+}
+
+/** Sends what `respond` has set as a page: a refusal, too. */
+async function showPage(
+  ctx: RouterContext,
+  respond: () => Promise<Pick<Asking, 'redirectUri'>>,
+): Promise<void> {
+  ctx.set('Content-Security-Policy', pagePolicy())
+  ctx.set('X-Frame-Options', 'DENY')
+  ctx.set('Referrer-Policy', 'same-origin')
+  ctx.set('Cross-Origin-Opener-Policy', 'same-origin')
+  try {
+    const { redirectUri } = await respond()
+    ctx.set('Content-Security-Policy', pagePolicy([formTarget(redirectUri)]))
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    ctx.status = statusOfRefusal(error)
+    ctx.body = errorPage(textOf(error))
+  }
+  ctx.type = 'html'
+}
+
+const textOf = ({ message, hint }: Refusal): string =>
+  hint === undefined ? `${message}.` : `${message}. ${hint}.`
+
+/** Where the form leads in the end, as a source of Content-Security-Policy, which has no form for IPv6 addresses. */
+function formTarget(redirectUri: string): string {
+  const { protocol, origin, hostname } = new URL(redirectUri)
+  return /^https?:$/.test(protocol) && !hostname.startsWith('[') ? origin : protocol
+}
+
+function redirect(ctx: Context, url: string): void {
+  ctx.redirect(url)
+  ctx.status = 303
+}
+
+/** @throws Refusal `too-large`; `invalid` for a body of unknown length. */
+function requireSmallBody(ctx: Context): void {
+  if (ctx.method !== 'POST') return
+  const { length } = ctx.request
+  if (length === undefined && ctx.get('transfer-encoding') !== '')
+    throw new Refusal('invalid', 'The body has no Content-Length', 'Send its length')
+  if ((length ?? 0) <= bodyBytesMax) return
+  ctx.req.resume()
+  throw new Refusal('too-large', 'The body is larger than this endpoint takes', 'It takes 16 KiB')
+}
+
+/** A client that names no scope asks for all: the person chooses (RFC 6749, section 3.3). */
+function askForAllScopes(ctx: Context): void {
+  const query = new URLSearchParams(ctx.querystring)
+  if (query.get('scope')) return
+  query.set('scope', applicationScopes.join(' '))
+  ctx.req.url = `${ctx.path}?${query.toString()}`
+}
+
+/** No session is kept, so that no sign-in lets a later request in: its cookie is neither read nor set. */
+function leaveOutSession({ req, res }: Context): void {
+  const isSession = (cookie: string) => /^\s*_session(?:\.sig)?=/.test(cookie)
+  const { cookie } = req.headers
+  if (cookie)
+    req.headers.cookie = cookie
+      .split(';')
+      .filter(one => !isSession(one))
+      .join(';')
+  const setHeader = res.setHeader.bind(res)
+  res.setHeader = (name, value) =>
+    name.toLowerCase() === 'set-cookie' && Array.isArray(value)
+      ? setHeader(
+          name,
+          value.filter(one => !isSession(one)),
+        )
+      : setHeader(name, value)
+}
+
+/** Lets the provider answer. Its cookies are secure where its issuer is, whatever a router in front has said. */
+async function handOver(
+  ctx: Context,
+  publicUrl: string,
+  serve: ReturnType<Provider['callback']>,
+): Promise<void> {
+  const { protocol } = new URL(publicUrl)
+  ctx.req.headers['x-forwarded-proto'] = protocol.slice(0, -1)
+  ctx.set('Content-Security-Policy', pagePolicy())
+  ctx.set('X-Frame-Options', 'DENY')
+  ctx.respond = false
+  await serve(ctx.req, ctx.res)
+}
