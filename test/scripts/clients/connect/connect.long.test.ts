@@ -260,10 +260,13 @@ t.test(
     )
     t.match(filesOf(folder)['.env'], 'FORWARD_USER_INFO_HEADER_USER_ID=X-Memory-User\n')
     const { id: first } = keyOf(folder, 'open-webui')
-  const shared = await connect(folder, 'open-webui', '--yes', '--key', ada.key)
+    const shared = await connect(folder, 'open-webui', '--yes', '--key', ada.key)
     t.match(shared, { code: 0, out: /Everybody who uses this Open WebUI shares the vault/ })
     t.notMatch(filesOf(folder)['.env'], 'X-Memory-User')
-    t.notOk((await activeKeys()).some(({ id }) => id === first), 'the first key has ended')
+    t.notOk(
+      (await activeKeys()).some(({ id }) => id === first),
+      'the first key has ended',
+    )
     t.match(
       (await connect(folder, 'librechat', '--yes')).out,
       /X-Memory-User: "\{\{LIBRECHAT_USER_ID\}\}"/,
