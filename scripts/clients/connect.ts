@@ -16,6 +16,7 @@ import type {
   ConfigFile,
   Place,
   Vault,
+  Way,
 } from '#scripts/clients/connect/client.ts'
 import {
   findRights,
@@ -29,14 +30,16 @@ import {
 } from '#scripts/clients/connect/client-key.ts'
 import { clients } from '#scripts/clients/connect/clients.ts'
 import { formatDiff, maskKeys } from '#scripts/clients/connect/diff.ts'
+import { hasHooks, hookCommand, hookFiles, hookNotes } from '#scripts/clients/connect/hook-files.ts'
 import { prove } from '#scripts/clients/connect/prove.ts'
+import { proveHooks } from '#scripts/clients/connect/prove-hooks.ts'
 import { resolveConnection } from '#scripts/service-connection.ts'
 
 const names = Object.keys(clients)
 const usage = `Usage: npm run connect -- <client> [options]
 
-Writes the configuration of an AI client so that it uses this memory: its model calls go through the service
-and the tools of memory are added, as far as the client can be told so in a file. Makes a key for the client, so
+Writes the configuration of an AI client so that it uses this memory: its model calls go through the service, or its
+hooks recall and store, and the tools of memory are added, as far as the client can be told so in a file. Makes a key for the client, so
 that the key of the account stands in no file of another program. Shows what it changes and asks first, keeps the
 file as it was in .memory-vault at its side, and calls the service with what it wrote.
 
@@ -44,8 +47,11 @@ file as it was in .memory-vault at its side, and calls the service with what it 
   --undo               puts the files back as they were, and ends the key that was made
   --dry-run            shows the changes and writes nothing
   --yes                does not ask
-  --tools-only         adds the tools of memory and leaves the model calls as they are
-  --with-models        sends the model calls through the service also where that is left out: Codex with a ChatGPT login
+  --memory <way>       models: its model calls go through the service (default where they can)
+                       plugin: its hooks recall at each prompt and store each turn, apart by repository
+                       (default for cursor, vscode and a Codex with a ChatGPT login)
+                       tools: the tools of memory alone
+  --tools-only         the same as --memory tools
   --url <url>          the service (default: BASE_URL, else the one that npm start runs here)
   --key <key>          the Memory Key that makes the client's key, which gets its suffix, such as :read
                        (default: MEMORY_KEY, else that of npm start)
@@ -61,7 +67,7 @@ async function main(): Promise<number> {
     'dry-run': { type: 'boolean' },
     yes: { type: 'boolean' },
     'tools-only': { type: 'boolean' },
-    'with-models': { type: 'boolean' },
+    memory: { type: 'string' },
     url: { type: 'string' },
     key: { type: 'string' },
     'config-dir': { type: 'string' },
@@ -69,8 +75,13 @@ async function main(): Promise<number> {
   const name = positionals[0] ?? ''
   const client = Object.hasOwn(clients, name) ? clients[name] : undefined
   const faults = client && positionals.length === 1 ? [] : [`name one client: ${names.join(', ')}`]
-  if (options['tools-only'] && options['with-models'])
-    faults.push('--tools-only and --with-models exclude each other')
+  const { memory: asked = options['tools-only'] ? 'tools' : undefined } = options
+  if (options['tools-only'] && asked !== 'tools')
+    faults.push('--tools-only and another --memory exclude each other')
+  if (asked !== undefined && !isWay(asked))
+    faults.push(`--memory must be one of ${ways.join(', ')}`)
+  if (asked === 'plugin' && client && !hasHooks(name))
+    faults.push(`${client.title} has no hooks: --memory must be models or tools`)
   const connection = options.undo
     ? { baseUrl: '', key: '' }
     : resolveConnection(
@@ -88,23 +99,34 @@ async function main(): Promise<number> {
     configDir: options['config-dir'] || undefined,
     cwd: process.env.INIT_CWD ?? process.cwd(),
   }
-  const why = options['with-models'] ? undefined : client.whyToolsOnly?.(place)
-  const toolsOnly = options['tools-only'] || why !== undefined
+  const files = (vault: Vault): ConfigFile[] =>
+    joinByPath([
+      ...client.files(vault, place),
+      ...(hasHooks(name) ? hookFiles(name, vault, place) : []),
+    ])
+  const why = client.whyNoModels?.(place)
+  const canHaveModels = files(unknownVault).some(({ settings }) =>
+    settings.some(({ way }) => way === 'models'),
+  )
+  const way =
+    asked !== undefined && isWay(asked)
+      ? asked
+      : why === undefined && (canHaveModels || !hasHooks(name))
+        ? 'models'
+        : 'plugin'
   const [key = '', suffix] = connection.key.split(':')
   const run: Run = {
     name,
     client,
     service: { baseUrl: connection.baseUrl, key },
     suffix: suffix === undefined ? '' : `:${suffix}`,
-    files: vault =>
-      client
-        .files(vault, place)
-        .map(file => (toolsOnly ? { ...file, written: withoutModels(file) } : file)),
-    toolsOnly,
+    files: vault => files(vault).map(file => ({ ...file, written: settingsOf(file, way) })),
+    way,
+    env: place.env,
     dryRun: options['dry-run'] ?? false,
     yes: options.yes ?? false,
   }
-  if (why !== undefined && !options.undo && !options['tools-only']) print(why)
+  if (why !== undefined && !options.undo && asked === undefined) print(why)
   try {
     return options.undo ? await undo(run) : await connect(run)
   } catch (error) {
@@ -121,7 +143,8 @@ type Run = {
   service: { baseUrl: string; key: string }
   suffix: string
   files: (vault: Vault) => ConfigFile[]
-  toolsOnly: boolean
+  way: Way
+  env: Place['env']
   dryRun: boolean
   yes: boolean
 }
@@ -132,7 +155,22 @@ const unknownVault: Vault = { baseUrl: '', key: '', rights: 'users' }
 /** The file beside which the client's key is kept. */
 const placeOfKey = ({ files }: Run): string => resolveLink(files(unknownVault)[0]!.path)
 
-const withoutModels = ({ settings }: ConfigFile) => settings.filter(({ forModels }) => !forModels)
+const ways: readonly Way[] = ['models', 'plugin', 'tools']
+const isWay = (name: string): name is Way => (ways as readonly string[]).includes(name)
+
+/** The settings that a file gets for a way of memory. */
+const settingsOf = ({ settings }: ConfigFile, way: Way) =>
+  settings.filter(setting => setting.way === undefined || setting.way === way)
+
+/** Joins the settings of one file: Claude Code has hooks beside the address of its models. */
+function joinByPath(files: readonly ConfigFile[]): ConfigFile[] {
+  const joined = new Map<string, ConfigFile>()
+  for (const file of files) {
+    const settings = [...(joined.get(file.path)?.settings ?? []), ...file.settings]
+    joined.set(file.path, { ...file, settings })
+  }
+  return [...joined.values()]
+}
 
 async function connect(run: Run): Promise<number> {
   const { name, client, service, dryRun, yes } = run
@@ -161,7 +199,20 @@ async function connect(run: Run): Promise<number> {
   }
   report(run, vault, plan(run, vault), isNew || open.length > 0)
   for (const proof of await proveAll(run, vault)) print(proof)
+  if (run.way === 'plugin') print(await proveByHook(run, vault))
   return 0
+}
+
+/** Stores and recalls by the command that was written, and takes it out of the vault again. */
+async function proveByHook({ name, env, suffix }: Run, { baseUrl, key }: Vault): Promise<string> {
+  if (suffix !== '')
+    return `The hooks were not tried: with ${suffix} they do one half of their work`
+  const command = hookCommand(name)
+  return await proveHooks({ client: name, command, baseUrl, key, env }).catch((error: Error) => {
+    throw new Error(`${error.message}\nThe files are written; --undo takes them back.`, {
+      cause: error,
+    })
+  })
 }
 
 const warnShared = ({ title }: Client): string =>
@@ -221,13 +272,15 @@ const proveAll = (run: Run, vault: Vault): Promise<string[]> =>
 
 /** Calls the service with what stands in the texts of the files. */
 async function proveEach(
-  { client, files, toolsOnly }: Run,
+  { client, files, way }: Run,
   vault: Vault,
   texts: string[],
 ): Promise<string[]> {
   const formats = files(vault).map(({ format }) => format)
   const proofs = client.proofs((file, ...at) => formats[file]!.get(texts[file]!, at), vault.rights)
-  return await Promise.all(proofs.filter(({ kind }) => !toolsOnly || kind === 'tools').map(prove))
+  return await Promise.all(
+    proofs.filter(({ kind }) => way === 'models' || kind === 'tools').map(prove),
+  )
 }
 
 function dryRunEnd(open: Change[]): number {
@@ -235,14 +288,20 @@ function dryRunEnd(open: Change[]): number {
   return 0
 }
 
-function report({ client }: Run, vault: Vault, written: Change[], isChanged: boolean): void {
+function report(
+  { name, client, way }: Run,
+  vault: Vault,
+  written: Change[],
+  isChanged: boolean,
+): void {
   if (!isChanged) print(`${client.title} was connected already; nothing was changed.`)
   for (const { path, original } of isChanged ? written : []) {
     if (original === undefined) continue
     const backup = original === null ? '' : `; as it was: ${backupPath(path)}`
     print(`Written: ${path}${backup}`)
   }
-  for (const note of client.notes(vault)) print(`- ${note}`)
+  const notes = [...client.notes(vault), ...(way === 'plugin' ? hookNotes(name) : [])]
+  for (const note of notes) print(`- ${note}`)
 }
 
 async function undo(run: Run): Promise<number> {

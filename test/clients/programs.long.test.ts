@@ -1,6 +1,5 @@
-import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { startJobWorkers } from '#test/support/api.ts'
@@ -15,6 +14,7 @@ import {
   type ProgramCall,
 } from '#test/support/program-calls.ts'
 import { finalAnswer, respondToProgram, shellIn } from '#test/support/program-double.ts'
+import { createHome } from '#test/support/program-home.ts'
 
 /**
  * The programs of people, wired by `npm run connect`, each with a home of its own. A session of two turns, in
@@ -63,30 +63,6 @@ const first = 'Remember for later: our staging database is called heron-42.'
 const later = 'And which port does it listen on?'
 const second = 'What is our staging database called?'
 
-/** Runs commands in a home of their own, from which nothing but loopback can be reached. */
-function createHome(t: Test, env: Record<string, string>) {
-  const home = t.testdir({ work: {}, elsewhere: {} })
-  return (command: string, given: string[], folder = 'work'): Promise<string> =>
-    new Promise((resolve, reject) => {
-      const options = {
-        cwd: join(home, folder),
-        env: {
-          PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
-          HOME: home,
-          HTTPS_PROXY: 'http://127.0.0.1:9',
-          NO_PROXY: '127.0.0.1,localhost',
-          ...env,
-        },
-        timeout: 200_000,
-      }
-      const words = ['-u', 'NODE_OPTIONS', command, ...given]
-      const child = execFile('env', words, options, (error, out, problems) =>
-        error ? reject(new Error(`${error.message}\n${out}${problems}`)) : resolve(out + problems),
-      )
-      child.stdin!.end()
-    })
-}
-
 const isConversation = ({ sent }: ProgramCall): boolean =>
   shellIn(sent.body.toString()) !== undefined
 
@@ -127,7 +103,7 @@ if (installed.length === 0) {
     /** Two turns of a session; what the program printed for each, and the calls it made. */
     const runSession = async (t: Test, key: string, isDirect: boolean) => {
       const gate = await startProgramGate(t, world)
-      const run = createHome(t, { BASE_URL: gate.origin, MEMORY_KEY: key, ...env })
+      const { run } = createHome(t, { BASE_URL: gate.origin, MEMORY_KEY: key, ...env })
       await run(process.execPath, [connect, client, '--yes'])
       if (isDirect) gate.goDirect()
       gate.takeCalls()

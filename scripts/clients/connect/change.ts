@@ -7,10 +7,11 @@ import {
   readFileSync,
   readlinkSync,
   realpathSync,
+  rmdirSync,
   rmSync,
   statSync,
 } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve, sep } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { ConfigFile, Setting } from '#scripts/clients/connect/client.ts'
 import { takeOut } from '#scripts/clients/connect/diff.ts'
@@ -145,6 +146,16 @@ export function applyChange({ path, before, after, original }: Change): void {
   else if (after === before) chmodSync(path, mode)
   else writeWithMode(path, after, mode)
   if (original === undefined) removeBackup(path)
+  if (after === null) removeOwnFolders(path)
+}
+
+/** Removes the folders around a file that bear the name of this service, once they are empty. */
+function removeOwnFolders(path: string): void {
+  const isOwn = (folder: string): boolean => folder.split(sep).includes('memory-vault')
+  for (let folder = dirname(path); isOwn(folder); folder = dirname(folder)) {
+    if (!existsSync(folder) || readdirSync(folder).length > 0) return
+    rmdirSync(folder)
+  }
 }
 
 /** The mode of a file as it is without the connection. */

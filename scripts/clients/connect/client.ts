@@ -18,12 +18,15 @@ export type ClientRights = 'memory' | 'users'
 /** The service and the key that a client uses, and what the key may do; no slash at the end. */
 export type Vault = { baseUrl: string; key: string; rights: ClientRights }
 
+/** How a program gets memory: its model calls go through the service, its hooks call it, or it has tools alone. */
+export type Way = 'models' | 'plugin' | 'tools'
+
 /** A value that a file gets, or how it follows from the present one. */
 export type Setting = {
   at: Path
   value: Value | ((present: unknown) => Value)
-  /** It sends model calls through the service; the others add the tools of memory. */
-  forModels?: true
+  /** The way of memory that it belongs to; the others add the tools of memory, and belong to all. */
+  way?: Exclude<Way, 'tools'>
 }
 
 export type ConfigFile = {
@@ -45,7 +48,7 @@ export type Client = {
   hasUsers?: true
   files(vault: Vault, place: Place): ConfigFile[]
   /** Why its model calls cannot go through the service, as things are; undefined where they can. */
-  whyToolsOnly?(place: Place): string | undefined
+  whyNoModels?(place: Place): string | undefined
   /** Calls to the service with what stands in the files. */
   proofs(read: ReadBack, rights: ClientRights): Proof[]
   /** What a person has to know or do besides; `rights` are those of the key that was written. */
@@ -65,4 +68,4 @@ export const mcpUrl = ({ baseUrl }: Vault): string => `${baseUrl}/mcp`
 
 /** Marks the settings that send model calls through the service. */
 export const modelSettings = (settings: Setting[]): Setting[] =>
-  settings.map(setting => ({ ...setting, forModels: true }))
+  settings.map(setting => ({ ...setting, way: 'models' }))

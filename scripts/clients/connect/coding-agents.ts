@@ -95,9 +95,9 @@ export const codex: Client = {
       },
     ]
   },
-  whyToolsOnly: place =>
+  whyNoModels: place =>
     hasChatGptLogin(place)
-      ? 'Codex is signed in with ChatGPT, and such a login reaches no other provider: it gets the tools of memory alone. --with-models sends its model calls through the service too, with the key in OPENAI_API_KEY'
+      ? 'Codex is signed in with ChatGPT, and such a login reaches no other provider: memory comes by its hooks. --memory models sends its model calls through the service too, with the key in OPENAI_API_KEY'
       : undefined,
   proofs: read => [
     memoryProof(

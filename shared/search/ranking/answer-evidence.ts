@@ -1,8 +1,16 @@
-import { isPersonal } from '#shared/search/query/sentence-kinds.ts'
+import {
+  isAsking,
+  isImpersonalRequest,
+  isPersonal,
+  isProfileNote,
+} from '#shared/search/query/sentence-kinds.ts'
 import { namedSubjects, innerNames } from '#shared/search/query/named-subjects.ts'
-import type { RankingQuery, ScoredRow } from '#shared/search/ranking/scores.ts'
+import {
+  asksOnlyTimeOrSpeaker,
+  type RankingQuery,
+  type ScoredRow,
+} from '#shared/search/ranking/scores.ts'
 import { scoreFromCosine } from '#shared/search/ranking/ranges.ts'
-import { textTests } from '#shared/search/ranking/text-tests.ts'
 import { isMarkerTerm, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
 
 /**
@@ -49,7 +57,7 @@ export type AnswerEvidence = (scored: ScoredRow) => number
  */
 export function createEvidence(query: RankingQuery): AnswerEvidence | undefined {
   const { parsedQuery, concepts, text, vector, calibration } = query
-  if (!vector || query.isOpen) return undefined
+  if (!vector || asksOnlyTimeOrSpeaker(query)) return undefined
   const scoreByTerm = new Map(concepts.asked.map(({ term, weight }) => [term, weight]))
   const isUnknown = (term: string) => scoreByTerm.get(term) === 0
   const hasUnknownName =
@@ -87,16 +95,14 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
         : 0) +
       (hasUnknownName ? weights.unknownName : 0)
     if (evidence + sharedWeightMax < unlikelyEvidence) return evidence
-    const { tierIndex } = range
-    evidence += weights.shared * Math.min(sharedMax, sharedScore(tierIndex.text(row), scoreByTerm))
+    const { text, role } = range.tierIndex.memory(row)
+    evidence += weights.shared * Math.min(sharedMax, sharedScore(text, scoreByTerm))
     if (evidence < unlikelyEvidence) return evidence
-    const isOfUser = tierIndex.role(row) === 'user'
-    if (isOfUser && tierIndex.passes(row, textTests.isImpersonalRequest))
-      evidence += weights.request
-    if (!asksOfPerson || tierIndex.isFact(row)) return evidence
-    if (isOfUser && tierIndex.passes(row, textTests.tellsOfPerson)) return evidence
-    const asks = tierIndex.passes(row, textTests.isAsking)
-    return evidence + (asks ? weights.request : weights.impersonal)
+    if (role === 'user' && isImpersonalRequest(text)) evidence += weights.request
+    if (!asksOfPerson || range.tierIndex.isFact(row)) return evidence
+    const isOfPerson = role === 'user' && (isPersonal(text) || isProfileNote(text))
+    if (isOfPerson) return evidence
+    return evidence + (isAsking(text) ? weights.request : weights.impersonal)
   }
 
   return scored => {

@@ -86,7 +86,9 @@ async function tripsSoon(key: string, messages: readonly object[], more: object 
 const promise = [
   'postgres begin isolation level',
   'postgres vaults.lock-all',
-  'postgres exchanges.accept',
+  'postgres open-exchanges.close',
+  'postgres operations.insert',
+  'postgres queue.insert',
   'postgres commit',
 ]
 

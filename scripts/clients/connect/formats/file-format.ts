@@ -1,5 +1,5 @@
 /** A value of a configuration file. */
-export type Value = string | boolean | Value[] | { [name: string]: Value }
+export type Value = string | number | boolean | Value[] | { [name: string]: Value }
 
 /** Names that lead to a value, from the top of a file. */
 export type Path = readonly string[]

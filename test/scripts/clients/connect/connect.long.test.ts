@@ -4,12 +4,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { clients } from '#scripts/clients/connect/clients.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { buildKey, startJobWorkers, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { compileCache } from '#test/support/compile-cache.ts'
 
 const program = fileURLToPath(new URL('../../../../scripts/clients/connect.ts', import.meta.url))
 const backend = await createTestBackend(t)
+await startJobWorkers(backend)
 const key = await buildKey(backend)
 const owner = await startTestApi(t, backend, key)
 const { base } = owner
@@ -125,12 +126,13 @@ for (const client of Object.keys(clients)) {
   t.test(`${client}: where there was no file, one is made for its owner alone`, async t => {
     const folder = join(t.testdir({}), 'not', 'yet')
     t.match(await connect(folder, client, '--yes'), { code: 0 })
-    for (const name of readdirSync(folder)) {
-      const expected = name === '.memory-vault' ? 0o700 : 0o600
-      t.equal(statSync(join(folder, name)).mode & 0o777, expected, name)
+    const entries = () => readdirSync(folder, { recursive: true, withFileTypes: true })
+    for (const entry of entries()) {
+      const path = join(entry.parentPath, entry.name)
+      t.equal(statSync(path).mode & 0o777, entry.isFile() ? 0o600 : 0o700, path)
     }
     t.match(await connect(folder, client, '--undo', '--yes'), { code: 0, out: /Removed/ })
-    t.same(readdirSync(folder), [])
+    t.notOk(entries().some(entry => entry.isFile()))
   })
 }
 
@@ -211,25 +213,52 @@ t.test('another key in place of the first; the file as it was stays the backup',
 })
 
 t.test(
-  'Codex with a ChatGPT login gets the tools alone, unless its models are asked for',
+  'Codex with a ChatGPT login gets memory by its hooks, unless its models are asked for',
   async t => {
     const login = { auth_mode: 'chatgpt', OPENAI_API_KEY: null, tokens: { access_token: 'x' } }
     const folder = t.testdir({ ...before.codex, 'auth.json': JSON.stringify(login) })
     const config = () => filesOf(folder)['config.toml']
     t.match(await connect(folder, 'codex', '--yes'), {
       code: 0,
-      out: /signed in with ChatGPT.*tools/s,
+      out: /signed in with ChatGPT.*stored a turn and recalled it/s,
     })
     t.match(config(), '[mcp_servers.memory]')
     t.match(config(), 'model_provider = "openai" # default')
-    t.match(await connect(folder, 'codex', '--yes', '--with-models'), { code: 0 })
+    t.match(await connect(folder, 'codex', '--yes', '--memory', 'models'), { code: 0 })
     t.match(config(), 'model_provider = "vault"')
-    t.match(await connect(folder, 'codex', '--yes'), { code: 0 })
+    const back = await connect(folder, 'codex', '--yes')
+    t.match(back, { code: 0 }, back.error)
     t.notMatch(config(), '"vault"', 'the model calls are as they were')
     t.match(await connect(folder, 'codex', '--undo', '--yes'), { code: 0 })
     t.equal(config(), before.codex!['config.toml'])
   },
 )
+
+t.test('hooks stand behind those of the person, are proved, and go to the byte', async t => {
+  const own = { hooks: { Stop: [{ hooks: [{ type: 'command', command: 'mine' }] }] }, version: 1 }
+  const files = { ...before['claude-code'], 'hooks.json': JSON.stringify(own) }
+  for (const client of ['claude-code', 'codex', 'gemini', 'opencode', 'cursor', 'vscode']) {
+    const folder = t.testdir({ ...before[client], ...(client === 'codex' && files) })
+    const all = (): string[] => readdirSync(folder, { recursive: true }).map(String).toSorted()
+    const [texts, names] = [filesOf(folder), all()]
+    const connected = await connect(folder, client, '--yes', '--memory', 'plugin')
+    t.match(connected, { code: 0, out: /stored a turn and recalled it/ }, connected.error)
+    const path = join(folder, '.config/memory-vault/hooks', `${client}.json`)
+    const kept = JSON.parse(readFileSync(path, 'utf8')) as object
+    t.match(kept, { base_url: base, key: keyOf(folder, client).key })
+    t.equal(statSync(path).mode & 0o777, 0o600)
+    t.notMatch(Object.values(filesOf(folder)).join(''), /X-Memory-Key|"vault"/)
+    if (client === 'codex') t.match(filesOf(folder)['hooks.json'], /"mine".*main\.ts run codex/s)
+    t.match(await connect(folder, client, '--memory', 'plugin'), { out: /connected already/ })
+    t.match(await connect(folder, client, '--undo', '--yes'), { code: 0 })
+    t.same(filesOf(folder), texts)
+    t.same(
+      all().filter(name => /SKILL|memory-vault/.test(name)),
+      [],
+    )
+    t.ok(names.every(name => all().includes(name)))
+  }
+})
 
 t.test('--tools-only leaves the model calls of every client as they are', async t => {
   for (const client of Object.keys(clients).filter(name => name !== 'librechat')) {
@@ -245,8 +274,12 @@ t.test('--tools-only leaves the model calls of every client as they are', async 
     t.match(await connect(folder, client, '--undo', '--yes'), { code: 0 })
     t.same(filesOf(folder), before[client])
   }
-  const both = await connect(t.testdir({}), 'codex', '--tools-only', '--with-models')
+  const both = await connect(t.testdir({}), 'codex', '--tools-only', '--memory', 'models')
   t.match(both, { code: 2, error: /exclude each other/ })
+  const none = await connect(t.testdir({}), 'open-webui', '--memory', 'plugin')
+  t.match(none, { code: 2, error: /Open WebUI has no hooks/ })
+  const other = await connect(t.testdir({}), 'codex', '--memory', 'magic')
+  t.match(other, { code: 2, error: /must be one of models, plugin, tools/ })
 })
 
 t.test(
