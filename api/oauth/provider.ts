@@ -122,7 +122,7 @@ export async function createOAuthProvider(
   // What the connection to a router in front of this service was; the issuer decides, and not a header.
   provider.proxy = true
   provider.on('server_error', (_, error) => log.error({ err: error }, 'oauth.failed'))
-  takeLoopbackClients(provider)
+  takeMcpClients(provider)
   return provider
 }
 
@@ -131,15 +131,21 @@ type ClientSchema = {
   application_type?: string
   redirect_uris?: string[]
   redirectUris(...args: unknown[]): void
+  scope?: string
+  scopes(): void
 }
 
 /**
- * Treats a client that is sent back to this machine, or to an app by a scheme of its own, as a native one, though its
+ * Takes what clients of MCP say of themselves. A client that is sent back to this machine, or to an app by a scheme of its own, is a native one, though its
  * metadata leave `application_type` out, as those of most MCP clients do: any port of a loopback address is then
  * taken (RFC 8252, section 7.3).
  */
-function takeLoopbackClients(provider: Provider): void {
+function takeMcpClients(provider: Provider): void {
   const { Schema } = provider.Client as unknown as { Schema: { prototype: ClientSchema } }
+  // What a client may do is decided by the person and not where it registers: there it may name any scope.
+  Schema.prototype.scopes = function () {
+    delete this.scope
+  }
   const check = Schema.prototype.redirectUris
   Schema.prototype.redirectUris = function (...args) {
     if (this.redirect_uris?.some(isOnMachine)) this.application_type = 'native'

@@ -110,6 +110,7 @@ export const examples: Partial<Record<string, Example>> = {
   rotateKey: { body: { grace_seconds: 3_600 } },
   listKeys: { query: { active: true } },
   remintKey: { path: { memoryKeyId: ids.memoryKey } },
+  disconnectApplication: { path: { applicationId: ids.operation } },
   revokeKey: { path: { memoryKeyId: ids.memoryKey } },
   usage: { query: { start: '2026-01-01' } },
   putProviderKey: { path: { provider: 'openai' }, body: { key: 'sk-proj-0123456789abcdef' } },

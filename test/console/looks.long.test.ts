@@ -17,7 +17,7 @@ await fillVault(backend, api, key)
 
 const pages = [
   ...'overview search traces timeline reflections profile sessions'.split(' '),
-  ...'connect copy usage files operations keys policy webhooks account'.split(' '),
+  ...'connect copy usage files operations keys applications policy webhooks account'.split(' '),
 ]
 
 test('pages of a vault have no serious barrier, and fit a phone', async (t, { page, open }) => {

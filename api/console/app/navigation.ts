@@ -61,6 +61,10 @@ const Connect = lazyPage('Connect', () => import('#api/console/app/vault/connect
 const Copy = lazyPage('Copy', () => import('#api/console/app/vault/copy.ts'))
 const People = lazyPage('People', () => import('#api/console/app/vault/people.ts'))
 const Webhooks = lazyPage('Webhooks', () => import('#api/console/app/vault/webhooks.ts'))
+const Applications = lazyPage(
+  'Applications',
+  () => import('#api/console/app/vault/applications.ts'),
+)
 const Account = lazyPage('Account', () => import('#api/console/app/vault/account.ts'))
 
 const vaultPages: Record<string, readonly Page<IdProps>[]> = {
@@ -85,6 +89,7 @@ const vaultPages: Record<string, readonly Page<IdProps>[]> = {
     ['usage', 'Usage', Usage],
     ['operations', 'Operations', Operations],
     ['keys', 'Keys', Keys],
+    ['applications', 'Applications', Applications],
     ['policy', 'Policy', Policy],
     ['account', 'Account', Account],
   ],

@@ -175,6 +175,19 @@ t.test('an application is listed and disconnected; its tokens end at once', asyn
   ])
 })
 
+t.test('scopes that are none of ours are left out', async t => {
+  const client = await connect({ scope: 'openid profile read' })
+  const { body } = await client.exchange(
+    (
+      await client.allow(await client.begin({ scope: 'openid offline_access write' }), { key })
+    ).searchParams.get('code')!,
+  )
+  t.match(body, { scope: 'write', refresh_token: String })
+  t.notOk('id_token' in body)
+  const silent = await (await connect()).login({ key }, { scope: undefined })
+  t.equal(silent.scope, 'read write delete', 'without a scope all is asked for')
+})
+
 t.test('a client gives its tokens back', async t => {
   const client = await connect()
   const { access_token: token, refresh_token: refresh } = await client.login({ key })
