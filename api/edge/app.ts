@@ -48,11 +48,10 @@ function logRequests(log: Log): Middleware {
   return async (ctx, next) => {
     const startedAt = performance.now()
     ctx.state.requestId = mintId()
-    const { res } = ctx
-    res.setHeader('X-Request-Id', ctx.state.requestId as string)
-    res.setHeader('X-Content-Type-Options', 'nosniff')
+    ctx.set('X-Request-Id', ctx.state.requestId)
+    ctx.set('X-Content-Type-Options', 'nosniff')
     // Memories and keys must not be cached; responses that may be set their own header.
-    res.setHeader('Cache-Control', 'no-store')
+    ctx.set('Cache-Control', 'no-store')
     await withRequestSpan(ctx.headers, { 'http.request.method': ctx.method }, async span => {
       await next()
       const pattern = routePattern(ctx)

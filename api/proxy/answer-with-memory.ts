@@ -6,9 +6,10 @@ import { authenticateProxyCaller } from '#api/proxy/credentials.ts'
 import { createDecodingParser } from '#api/proxy/decoding-parser.ts'
 import {
   closeExchange,
+  noReply,
   openExchange,
-  toExchangeResult,
-  type RelayedReply,
+  toReplyOutcome,
+  type ReplyOutcome,
 } from '#api/proxy/exchange.ts'
 import { ResponseCopy, type StoredResponse } from '#api/proxy/idempotency.ts'
 import { readProxyCall, type ProxyCall, type ProxyEndpoint } from '#api/proxy/proxy-call.ts'
@@ -168,9 +169,9 @@ async function postToProvider(run: CallRun, memory: CallMemory): Promise<Upstrea
   )
 }
 
-/** How a call ended: what came of the provider's answer, and what is kept of it for the Idempotency-Key. */
+/** How a call ended: what is stored of the reply, and what is kept for the Idempotency-Key. */
 type CallResult = {
-  answered?: RelayedReply
+  reply: ReplyOutcome
   toStore: StoredResponse | 'nothing'
   /** Why there is no response; thrown after the call is recorded. */
   error?: unknown
@@ -199,27 +200,27 @@ async function relayAnswer(
   const isOpen = call.unread !== undefined || retrieves
   const end = storesFirst ? 'held' : isOpen ? 'open' : 'ended'
   const relayed = await answer.relay(upstream, { onBytes, clientTimeoutMs, end })
-  const reply = await replyParser.end()
+  const reply = toReplyOutcome(call.memoryUse, upstream, await replyParser.end(), relayed)
   const isReplayable = relayed === 'complete' && status < 300
-  const toStore = copy && isReplayable ? copy.toStoredResponse() : 'nothing'
-  return { answered: { status, reply, relayed }, toStore }
+  return { reply, toStore: copy && isReplayable ? copy.toStoredResponse() : 'nothing' }
 }
 
 /** An error after the client has closed the connection has no receiver. */
 function toFailedResult({ answer }: CallRun, error: unknown): CallResult {
-  if (!answer.signal.aborted) return { toStore: 'nothing', error }
+  if (!answer.signal.aborted) return { reply: noReply, toStore: 'nothing', error }
   answer.abandon()
-  return { toStore: 'nothing' }
+  return { reply: noReply, toStore: 'nothing' }
 }
 
 async function record(
   { backend, call }: CallRun,
   { recalled, traced }: CallMemory,
   exchange: OpenExchange | undefined,
-  { answered, toStore }: CallResult,
+  { reply, toStore }: CallResult,
 ): Promise<void> {
-  const result = toExchangeResult(call.memoryUse, recalled, answered)
-  await Promise.all([closeExchange(backend, call, exchange, result), recalled.persisted, traced])
+  const { recalledTokens, tags: inheritedTags } = recalled
+  const outcome = { ...reply, recalledTokens, inheritedTags }
+  await Promise.all([closeExchange(backend, call, exchange, outcome), recalled.persisted, traced])
   await finishIdempotentCall(backend, call, toStore)
 }
 

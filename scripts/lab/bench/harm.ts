@@ -6,17 +6,16 @@
  * other embedding models.
  */
 import {
+  blockShare,
   calibrationError,
   measureAccuracy,
   medianTokens,
-  share,
   unhelpedKinds,
 } from '#scripts/lab/bench/harm/figures.ts'
-import { measureHalf, type Outcome } from '#scripts/lab/bench/harm/measure.ts'
+import { measureHalf } from '#scripts/lab/bench/harm/measure.ts'
 import { shiftEmbedder, shifts } from '#scripts/lab/bench/harm/shifted-embedder.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import { wrappings } from '#scripts/lab/bench/harm/wrappings.ts'
-import type { HarmKind } from '#scripts/lab/bench/harm/harm-set.ts'
 
 const columns = ['answerable', ...unhelpedKinds, 'cross-language'] as const
 
@@ -28,7 +27,7 @@ for (const half of ['tuned', 'heldout'] as const) {
   )
   console.log(`  ${'wrapping'.padEnd(12)}${columns.map(name => name.padStart(15)).join('')}`)
   for (const { name } of wrappings) {
-    const cells = columns.map(kind => blockShare(outcomes, kind, name).padStart(15))
+    const cells = columns.map(kind => percent(blockShare(outcomes, kind, name)).padStart(15))
     console.log(`  ${name.padEnd(12)}${cells.join('')}`)
   }
   console.log(
@@ -48,14 +47,9 @@ console.log(`  ${''.padEnd(12)}${columns.map(name => name.padStart(15)).join('')
 for (const shift of shifts) {
   const embedder = await shiftEmbedder(localEmbedder(), shift)
   const outcomes = await measureHalf('heldout', embedder, wrappings.slice(0, 1))
-  const cells = columns.map(kind => blockShare(outcomes, kind, 'bare').padStart(15))
+  const cells = columns.map(kind => percent(blockShare(outcomes, kind, 'bare')).padStart(15))
   const name = `${shift.unrelated}, ${shift.dimension}`.padEnd(12)
   console.log(`  ${name}${cells.join('')}   ${medianTokens(outcomes)} tokens`)
-}
-
-function blockShare(outcomes: readonly Outcome[], kind: HarmKind, wrapping: string): string {
-  const asked = outcomes.filter(one => one.kind === kind && one.wrapping === wrapping)
-  return percent(share(asked, one => (kind === 'answerable' ? one.isAnswered : one.tokens > 0)))
 }
 
 function percent(part: number): string {

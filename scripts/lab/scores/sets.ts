@@ -1,0 +1,142 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** A line of a conversation, as a set names it. */
+type ScoredLine = {
+  id: string
+  session: string
+  role: 'user' | 'assistant'
+  content: string
+  /** Milliseconds since 1970. */
+  timestamp: number
+}
+
+export type ScoredQuestion = {
+  text: string
+  kind: string
+  /** Lines that answer it; empty where a set names sessions alone. */
+  lines: readonly string[]
+  sessions: readonly string[]
+}
+
+/** What is stored in one vault, and asked of it. */
+export type ScoredVault = { lines: readonly ScoredLine[]; questions: readonly ScoredQuestion[] }
+
+type Fields = Record<string, any> // oxlint-disable-line typescript/no-explicit-any -- files of others
+
+const readJson = (file: string): Fields => JSON.parse(readFileSync(file, 'utf8')) as Fields
+
+const lineMs = 1000
+
+/** The sets, each with what reads its file or folder as its makers publish it. */
+export const setReaders: Record<string, (path: string) => Iterable<ScoredVault>> = {
+  locomo: readLocomo,
+  longmemeval: readLongMemEval,
+  beam: readBeam,
+}
+
+/** `data/locomo10.json` of snap-research/locomo: questions of categories 1 to 4. */
+function* readLocomo(file: string): Generator<ScoredVault> {
+  const kinds = ['', 'multi-hop', 'temporal', 'open-domain', 'single-hop']
+  for (const { conversation, qa } of readJson(file) as unknown as Fields[]) {
+    const lines: ScoredLine[] = []
+    for (const session of Object.keys(conversation).filter(name => /^session_\d+$/.test(name))) {
+      const start = parseLocomoTime(String(conversation[`${session}_date_time`]))
+      for (const [at, turn] of (conversation[session] as Fields[]).entries()) {
+        const image = turn.blip_caption ? ` [image: ${turn.blip_caption}]` : ''
+        lines.push({
+          id: turn.dia_id,
+          session,
+          role: turn.speaker === conversation.speaker_a ? 'user' : 'assistant',
+          content: `${turn.speaker}: ${turn.text}${image}`,
+          timestamp: start + at * lineMs,
+        })
+      }
+    }
+    const sessionOf = new Map(lines.map(({ id, session }) => [id, session]))
+    const questions = (qa as Fields[]).flatMap(({ question, evidence = [], category }) => {
+      const named = String(evidence.join(' ')).match(/D\d+:\d+/g) ?? []
+      const answers = [...new Set(named)].filter(id => sessionOf.has(id))
+      if (category === 5 || answers.length === 0) return []
+      const kind = kinds[category as number] ?? String(category)
+      return [toQuestion(question, kind, answers, sessionOf)]
+    })
+    yield { lines, questions }
+  }
+}
+
+/** Such as `1:56 pm on 8 May, 2023`. */
+function parseLocomoTime(text: string): number {
+  const [time = '', date = ''] = text.split(' on ')
+  return Date.parse(`${date.replace(',', '')} ${time} UTC`)
+}
+
+/** `longmemeval_s*.json`: a vault for each question that has an answer. */
+function* readLongMemEval(file: string): Generator<ScoredVault> {
+  for (const one of readJson(file) as unknown as Fields[]) {
+    if (String(one.question_id).endsWith('_abs')) continue
+    const lines: ScoredLine[] = []
+    const answers: string[] = []
+    for (const [at, turns] of (one.haystack_sessions as Fields[][]).entries()) {
+      const session = String(one.haystack_session_ids[at])
+      // Such as `2023/05/30 (Tue) 23:40`.
+      const start = Date.parse(`${String(one.haystack_dates[at]).replace(/ \(\w+\)/, '')} UTC`)
+      for (const [number, { role, content, has_answer: isAnswer }] of turns.entries()) {
+        if (String(content).trim() === '') continue
+        const id = `${at}:${number}`
+        if (isAnswer) answers.push(id)
+        lines.push({ id, session, role, content, timestamp: start + number * lineMs })
+      }
+    }
+    const sessions = (one.answer_session_ids as unknown[]).map(String)
+    const question = { text: one.question, kind: one.question_type, lines: answers, sessions }
+    yield { lines, questions: [question] }
+  }
+}
+
+/** A folder of `chats` of BEAM, such as `chats/100K`; the questions that have no answer are left out. */
+function* readBeam(folder: string): Generator<ScoredVault> {
+  const names = readdirSync(folder).sort((a, b) => Number(a) - Number(b))
+  for (const name of names) {
+    const file = join(folder, name, 'probing_questions/probing_questions.json')
+    if (!existsSync(file) || !existsSync(join(folder, name, 'chat.json'))) continue
+    const lines: ScoredLine[] = []
+    for (const batch of readJson(join(folder, name, 'chat.json')) as unknown as Fields[]) {
+      const turns = (batch.turns as Fields[][]).flat()
+      const day = turns.find(turn => turn.time_anchor)?.time_anchor as string | undefined
+      const start = day ? Date.parse(`${day.replaceAll('-', ' ')} UTC`) : lines.at(-1)!.timestamp
+      for (const [at, { id, role, content }] of turns.entries()) {
+        // Its place in the plan of the set stands at the end of a question.
+        const words = String(content).replace(/\s*->->[\s\d,]*$/, '')
+        const timestamp = start + (at + 1) * lineMs
+        const session = String(batch.batch_number)
+        if (words.trim() !== '')
+          lines.push({ id: String(id), session, role, content: words, timestamp })
+      }
+    }
+    const sessionOf = new Map(lines.map(({ id, session }) => [id, session]))
+    const questions = Object.entries(readJson(file)).flatMap(([kind, asked]) =>
+      (asked as Fields[]).flatMap(({ question, source_chat_ids: source }) => {
+        const answers = [...new Set(leaves(source))].filter(id => sessionOf.has(id))
+        if (kind === 'abstention' || answers.length === 0) return []
+        return [toQuestion(question, kind, answers, sessionOf)]
+      }),
+    )
+    yield { lines, questions }
+  }
+}
+
+/** The numbers in lists and objects of any depth, as text. */
+const leaves = (value: unknown): string[] => {
+  if (typeof value === 'number') return [String(value)]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(leaves) : []
+}
+
+function toQuestion(
+  text: string,
+  kind: string,
+  lines: readonly string[],
+  sessionOf: ReadonlyMap<string, string>,
+): ScoredQuestion {
+  return { text, kind, lines, sessions: [...new Set(lines.map(id => sessionOf.get(id)!))] }
+}
