@@ -19,7 +19,8 @@ such an account are changed with scripts/account-billing.ts.
   --key-days <n>           the Memory Key expires after n days (default: never)
   --admin-days <n>         the admin credential expires after n days (default: 365)
   --no-admin               no admin credential
-  --payment-method <name>  a card on file, by its name in your billing (new accounts only)
+  --billed                 no card on file yet: uploads and imports are refused (new accounts only)
+  --payment-method <name>  a card on file, by its name in your billing (new accounts only; default: self-hosted)
   --balance <tokens>       token balance (new accounts only; default: unlimited)
   --json                   print JSON
   --help                   this text
@@ -34,6 +35,7 @@ const options = {
   'key-days': { type: 'string' },
   'admin-days': { type: 'string', default: '365' },
   'no-admin': { type: 'boolean', default: false },
+  billed: { type: 'boolean', default: false },
   'payment-method': { type: 'string' },
   balance: { type: 'string' },
   json: { type: 'boolean', default: false },
@@ -70,7 +72,9 @@ async function createAccount(values: OptionValues): Promise<number> {
   const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })
   try {
     const created = await postgres.transaction(async tx => {
-      await refuseIgnoredBilling(tx, account)
+      if (values.billed || values['payment-method'] !== undefined || account.balance !== null) {
+        await refuseIgnoredBilling(tx, account)
+      }
       return createCredentials(tx, config.keyPepper, account)
     })
     const output = {
@@ -88,11 +92,10 @@ async function createAccount(values: OptionValues): Promise<number> {
 
 /** @throws Refusal `conflict` for a card or balance that an existing account would not get. */
 async function refuseIgnoredBilling(tx: Transaction, account: NewAccount): Promise<void> {
-  if (account.paymentMethod === null && account.balance === null) return
   if ((await findAccountByEmail(tx.query, account.email.toLowerCase())) === undefined) return
   throw new Refusal(
     'conflict',
-    `${account.email} has an account: --payment-method and --balance are for new accounts only. ` +
+    `${account.email} has an account: --billed, --payment-method and --balance are for new accounts only. ` +
       'Leave them out, or change those of the account with scripts/account-billing.ts.',
   )
 }
@@ -105,6 +108,8 @@ function parseAccount(values: OptionValues, faults: string[]): NewAccount {
       faults.push(`--${name} must be a whole number from 1`)
     return value
   }
+  if (values.billed && values['payment-method'] !== undefined)
+    faults.push('--billed and --payment-method exclude each other')
   const email = values.email ?? ''
   if (!/^[^\s@]+@[^\s@]+$/.test(email)) faults.push('--email must be an email address')
   return {
@@ -112,7 +117,7 @@ function parseAccount(values: OptionValues, faults: string[]): NewAccount {
     keyName: values.name,
     keyLifetimeDays: parseCount('key-days', values['key-days']),
     adminLifetimeDays: values['no-admin'] ? null : parseCount('admin-days', values['admin-days']),
-    paymentMethod: values['payment-method'] ?? null,
+    paymentMethod: values['payment-method'] ?? (values.billed ? null : 'self-hosted'),
     balance: parseCount('balance', values.balance),
   }
 }

@@ -1,5 +1,6 @@
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import type { ContractDocument } from '#api/contract/document.ts'
 import { parseOptions } from '#scripts/command-line.ts'
 import { buildDocument, type SpecificationPage } from '#scripts/contract/build-document.ts'
 import { generateMethods } from '#scripts/contract/client-methods.ts'
@@ -8,7 +9,7 @@ import { generateShapes, generateTypes } from '#scripts/contract/generate-types.
 const usage = `Usage: npm run contract -- [options]
 
 Generates the contract from its Markdown tables: writes schemas.json, types.ts and shapes.ts
-into the folder "generated", and the methods of the client beside it.
+into the folder "generated"; of api/contract also the methods of the TypeScript client.
 
   --check           writes nothing; exits 1 when the generated files are stale
   --folder <path>   the folder of the tables (default: api/contract)
@@ -17,12 +18,11 @@ into the folder "generated", and the methods of the client beside it.
 
 /** The generated files of a folder of tables, by name. Deterministic. */
 export async function generateContract(folder: string): Promise<Map<string, string>> {
-  const document = buildDocument(readSpecification(folder))
+  const document = readDocument(folder)
   return new Map([
     ['schemas.json', `${JSON.stringify(document)}\n`],
     ['types.ts', await generateTypes(document)],
     ['shapes.ts', generateShapes(document)],
-    ['../../client/generated/operations.ts', generateMethods(document)],
   ])
 }
 
@@ -55,6 +55,8 @@ export const staleFiles = (folder: string, generated: ReadonlyMap<string, string
     .filter(([name, text]) => readTextIfExists(join(folder, name)) !== text)
     .map(([name]) => name)
 
+const readDocument = (folder: string): ContractDocument => buildDocument(readSpecification(folder))
+
 function readSpecification(folder: string): SpecificationPage[] {
   const names = globSync('*.md', { cwd: folder }).filter(name => name !== 'README.md')
   return names.sort().map(file => ({ file, markdown: readFileSync(join(folder, file), 'utf8') }))
@@ -68,15 +70,21 @@ function readTextIfExists(path: string): string | undefined {
   }
 }
 
+const contractFolder = join(import.meta.dirname, '../api/contract')
+
 async function main(): Promise<number> {
   const values = parseOptions(usage, {
     check: { type: 'boolean', default: false },
-    folder: { type: 'string', default: join(import.meta.dirname, '../api/contract') },
+    folder: { type: 'string', default: contractFolder },
   })
   const generated = await generateContract(values.folder)
   const name = basename(values.folder)
   const options = { name, command: 'contract', isCheck: values.check }
-  return settleFiles(join(values.folder, 'generated'), generated, options)
+  const exitCode = settleFiles(join(values.folder, 'generated'), generated, options)
+  if (values.folder !== contractFolder) return exitCode
+  const methods = new Map([['operations.ts', generateMethods(readDocument(contractFolder))]])
+  const client = join(contractFolder, '../client/generated')
+  return settleFiles(client, methods, { ...options, name: 'client' }) || exitCode
 }
 
 if (import.meta.main) {

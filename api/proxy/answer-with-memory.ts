@@ -156,7 +156,7 @@ async function postToProvider(run: CallRun, memory: CallMemory): Promise<Upstrea
   if (memoryUse.retrieves || request.isFirst || memoryUse.aside === 'apart') {
     answer.facts.cache = { isSafe: lost === undefined, bytes: request.reusableBytes(change, lost) }
   }
-  const body = unread ? unread.body(name) : request.serialize(change)
+  const body = unread ? unread.bytes(name) : request.serialize(change)
   if (Buffer.isBuffer(body)) {
     memory.traced = saveCallTrace(run, memory.recalled, { body, change })
   }

@@ -1,84 +1,56 @@
 import type { BodyShare } from '#api/edge/body-budget.ts'
+import { createStreamedBody, type StreamedBody } from '#api/proxy/streamed-body.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 /** Most bytes before the field `model`, which are buffered. */
 const bufferedBytesMax = 25 * 1024 * 1024
 
-/** A form of which the part up to the field `model` has been read. */
-export type MultipartForm = {
-  /** Undefined in a form that need not have one. */
-  model: string | undefined
-  /** All bytes of the form, with the given model in place of its own. Call once. */
-  bytes(model?: string): AsyncGenerator<Uint8Array>
-  /** How many bytes longer the form is with that model. */
-  addedBytes(model: string): number
-  /** Reads and drops the rest of the form, so that the connection can be reused. */
-  discard(): Promise<void>
-}
-
 /** Most bytes of the head of a part, and of the value of `model`. */
 const headMax = 16 * 1024
+
+type FormOptions = {
+  /** Whether the form may do without the field. */
+  isOptional?: boolean
+  /** Of the memory for bodies; it counts what is buffered. */
+  share?: Pick<BodyShare, 'hold' | 'release'>
+  /** The length of the form, where it is known. */
+  byteLength?: number | undefined
+}
 
 /**
  * Finds the field `model` of a multipart form while the form arrives. Bytes before the field are buffered,
  * bytes after it are streamed: a form that begins with `model` is not buffered.
  *
  * @param contentType of the request, with its boundary
- * @param isOptional whether the form may do without the field
- * @param share of the memory for bodies; it counts what is buffered
  * @throws Refusal `invalid` for a form without the field, or no form; `too-large` when more than 25 MiB
- *   precede it; what the source throws, also while `bytes` is read
+ *   precede it; what the source throws, also while it is sent
  */
 export async function readMultipartForm(
   chunks: AsyncGenerator<Uint8Array>,
   contentType: string,
-  isOptional = false,
-  share?: Pick<BodyShare, 'hold' | 'release'>,
-): Promise<MultipartForm> {
-  const { head, range } = await readHead(chunks, contentType, isOptional, share?.hold).catch(
-    async (error: unknown) => {
-      // Unread bytes would hold up the connection.
-      await chunks.return(undefined)
-      throw error
-    },
-  )
-  return {
-    model: range && head.toString('utf8', range.from, range.to).trim(),
-    addedBytes: model => (range ? Buffer.byteLength(model) - (range.to - range.from) : 0),
-    async *bytes(other) {
-      if (other === undefined || !range) yield head
-      else {
-        yield head.subarray(0, range.from)
-        yield Buffer.from(other)
-        yield head.subarray(range.to)
-      }
-      share?.release()
-      yield* chunks
-    },
-    discard: async () => void (await chunks.return(undefined)),
+  { isOptional = false, share, byteLength }: FormOptions = {},
+): Promise<StreamedBody> {
+  try {
+    const find = createModelFinder(boundaryOf(contentType))
+    const { head, range } = await readUpToModel(chunks, find, share?.hold)
+    if (!range && !isOptional)
+      throw head.length > bufferedBytesMax ? lateModelRefusal() : missingModelRefusal()
+    const name = range && head.toString('utf8', range.at, range.end).trim()
+    const model = range && { name: name!, ...range }
+    return createStreamedBody({ head, model, write: text => text, chunks, byteLength, share })
+  } catch (error) {
+    // Unread bytes would hold up the connection.
+    await chunks.return(undefined)
+    throw error
   }
 }
-
-async function readHead(
-  chunks: AsyncGenerator<Uint8Array>,
-  contentType: string,
-  isOptional: boolean,
-  hold: BodyShare['hold'] = () => {},
-): Promise<FormHead> {
-  const read = await readUpToModel(chunks, createModelFinder(boundaryOf(contentType)), hold)
-  if (read.range || isOptional) return read
-  if (read.head.length > bufferedBytesMax) throw lateModelRefusal()
-  throw missingModelRefusal()
-}
-
-type FormHead = { head: Buffer; range?: ByteRange }
 
 /** @returns the bytes up to the end of the model, or without `range` those in which none was found. */
 async function readUpToModel(
   chunks: AsyncGenerator<Uint8Array>,
   find: ReturnType<typeof createModelFinder>,
-  hold: BodyShare['hold'],
-): Promise<FormHead> {
+  hold: BodyShare['hold'] = () => {},
+): Promise<{ head: Buffer; range?: ByteRange }> {
   let buffer = Buffer.alloc(0)
   let length = 0
   for (;;) {
@@ -122,7 +94,7 @@ const missingModelRefusal = (): Refusal =>
     'Send multipart/form-data with file and model',
   )
 
-type ByteRange = { from: number; to: number }
+type ByteRange = { at: number; end: number }
 
 /**
  * @returns a function to call with the growing form, which scans no byte of the parts twice; it returns
@@ -158,7 +130,7 @@ function createModelFinder(boundary: string): (form: Buffer) => ByteRange | 'non
         if (modelStart < 0) offset = Math.max(offset, form.length - delimiter.length)
         return undefined
       }
-      if (modelStart > 0) return { from: modelStart, to: next }
+      if (modelStart > 0) return { at: modelStart, end: next }
       modelStart = undefined
       offset = next + delimiter.length
     }

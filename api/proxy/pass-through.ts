@@ -11,8 +11,7 @@ import {
   providerKeyFromRequest,
   resolveProviderKey,
 } from '#api/proxy/credentials.ts'
-import { dialects } from '#api/proxy/dialects/index.ts'
-import { parsePassthroughRequest } from '#api/proxy/dialects/pass-through-request.ts'
+import { dialects, passThrough } from '#api/proxy/dialects/index.ts'
 import { readMultipartForm } from '#api/proxy/multipart-form.ts'
 import type { ProviderRoute } from '#api/proxy/provider-routes.ts'
 import {
@@ -23,7 +22,8 @@ import {
   type ProviderTarget,
 } from '#api/proxy/provider-target.ts'
 import { ClientAnswer } from '#api/proxy/relay.ts'
-import { limitBytes, readJsonOrStream, uploadBytesMax } from '#api/proxy/streamed-json.ts'
+import { limitBytes, uploadBytesMax } from '#api/proxy/streamed-body.ts'
+import { readJsonOrStream } from '#api/proxy/streamed-json.ts'
 import { requireOwner, type Caller } from '#shared/access/caller.ts'
 import { containsKey } from '#shared/access/key.ts'
 import { openProviderKeys } from '#shared/access/provider-key.ts'
@@ -252,23 +252,18 @@ async function readJson(
   const read = await readJsonOrStream(ctx)
   if (!Buffer.isBuffer(read)) {
     await discardUnlessValid(read, () => shape?.check(sanitizeJson({ model: read.model })))
-    return { ...read, bytes: read.body }
+    return read
   }
   await admitBody(ctx, read.length)
   const body = read.length > 0 ? read : Buffer.from('{}')
   // What is counted is read as a model call is, switches in its messages included.
-  const { model, serialize } = counts ? countedRequest(body, format) : parsePassthroughRequest(body)
+  const request = (counts ? dialects[format] : passThrough).parseRequest(body)
+  const { model } = request
   releaseBody(ctx)
   shape?.check(sanitizeJson({ model }))
-  return { model, bytes: (name = model ?? '') => serialize(name), discard: discardNothing }
-}
-
-function countedRequest(body: Buffer, format: ApiFormat) {
-  const request = dialects[format].parseRequest(body)
-  const { model } = request
-  const serialize = (name: string): Buffer =>
-    request.serialize({ model: name === model || name === '' ? undefined : name })
-  return { model, serialize }
+  const bytes = (name?: string): Buffer =>
+    request.serialize({ model: name === model ? undefined : name })
+  return { model, bytes, discard: discardNothing }
 }
 
 /** Bytes of any kind as they arrive, in their encoding. */
@@ -295,21 +290,10 @@ async function readForm(ctx: Context, { shape }: ProviderRoute): Promise<Passthr
   allowSlowBody(ctx.req)
   const share = bodyShareOf(ctx)
   const chunks = limitBytes(streamBody(ctx, encoding, share.dropped), declared, uploadBytesMax)
-  const type = ctx.get('content-type')
-  const form = await readMultipartForm(chunks, type, shape === undefined, share)
+  const options = { isOptional: shape === undefined, share, byteLength: declared }
+  const form = await readMultipartForm(chunks, ctx.get('content-type'), options)
   await discardUnlessValid(form, () => shape?.check(sanitizeJson({ model: form.model, file: '' })))
-  const renamed = (name?: string): string | undefined => (name === form.model ? undefined : name)
-  return {
-    model: form.model,
-    bytes: name => Readable.from(form.bytes(renamed(name)), { objectMode: false }),
-    byteLength(name) {
-      const other = renamed(name)
-      return other === undefined || declared === undefined
-        ? declared
-        : declared + form.addedBytes(other)
-    },
-    discard: form.discard,
-  }
+  return form
 }
 
 /** Unread bytes would hold up the connection of a client that is still sending: it would see no refusal. */

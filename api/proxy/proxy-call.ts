@@ -13,6 +13,7 @@ import {
   type ProxyCaller,
 } from '#api/proxy/credentials.ts'
 import type { Dialect, ProxyRequest, UserTurn } from '#api/proxy/dialects/dialect.ts'
+import { unreadRequest } from '#api/proxy/dialects/index.ts'
 import { claimIdempotentCall, type IdempotentCall } from '#api/proxy/idempotency.ts'
 import {
   buildProviderTarget,
@@ -21,7 +22,8 @@ import {
 } from '#api/proxy/provider-target.ts'
 import { resolveEmbeddingSpace, type EmbeddingSpace, type RecallUse } from '#api/proxy/recall.ts'
 import type { AnswerFacts } from '#api/proxy/response-headers.ts'
-import { readJsonOrStream, type StreamedJson } from '#api/proxy/streamed-json.ts'
+import type { StreamedBody } from '#api/proxy/streamed-body.ts'
+import { readJsonOrStream } from '#api/proxy/streamed-json.ts'
 import {
   asideOfHeaders,
   bodySwitches,
@@ -62,7 +64,7 @@ export type ProxyCall = {
   caller: Caller
   request: ProxyRequest
   /** The body of a call without memory that was too long to be read; `request` is then empty. */
-  unread: StreamedJson | undefined
+  unread: StreamedBody | undefined
   model: ModelRef
   target: ProviderTarget
   idempotentCall: IdempotentCall
@@ -170,7 +172,7 @@ type ReadRequest = {
   /** The body as it came. */
   bytes: Buffer
   /** A body that was too long to be read; `request` is then empty. */
-  unread: StreamedJson | undefined
+  unread: StreamedBody | undefined
 }
 
 /** Reads the body; of one over 20 MiB, which only a call without memory may have, the model alone. */
@@ -183,7 +185,7 @@ async function readRequest(
   const usesMemory = isAnyAllowed(resolveMemoryAccess(permissions, channels, keyRow.storage))
   const bytes = usesMemory ? await readJsonBytes(ctx) : await readJsonOrStream(ctx)
   if (!Buffer.isBuffer(bytes)) {
-    const request = { ...emptyRequest, model: bytes.model }
+    const request = unreadRequest(bytes.model)
     if (readIdempotencyKey(ctx) === undefined) return { request, bytes: emptyBody, unread: bytes }
     await bytes.discard()
     throw idempotencyKeyNotTaken('with a body over 20 MiB')
@@ -202,28 +204,6 @@ async function readRequest(
 
 /** As in all endpoints, an empty body counts as an empty object. */
 const emptyBody = Buffer.from('{}')
-
-/** What is read of a request that only passes through. */
-const emptyRequest: ProxyRequest = {
-  model: undefined,
-  stream: false,
-  switches: {},
-  typedFields: {},
-  turns: [],
-  newMessages: [],
-  aside: undefined,
-  isFirst: false,
-  leftOut: [],
-  words: '',
-  userTurn: undefined,
-  earlierTurns: [],
-  storeVerbatim: () => {},
-  readAhead: async () => {},
-  forgetTexts: () => {},
-  serialize: () => emptyBody,
-  splicesOf: () => ({ inserted: [], removed: [], receivedBytes: 0 }),
-  reusableBytes: () => 0,
-}
 
 /** The user that the request names, else the owner of its key: as it is now, when any memory may be used. */
 async function callerNow(

@@ -131,4 +131,5 @@ const presentServiceOperation = (row: ServiceOperation) => ({
   created_at: row.createdAt.toISOString(),
   finished_at: row.finishedAt?.toISOString() ?? null,
   status: row.status,
+  error: row.error,
 })

@@ -37,7 +37,7 @@ export const headerField = (header: string): string =>
 export function generateMethods({ $defs, endpoints }: ContractDocument): string {
   const schemaOf = ({ $ref }: Reference): Schema => $defs[$ref.split('/').at(-1)!]!
   const namesOf = (reference: Reference | undefined): string[] =>
-    reference ? Object.keys((schemaOf(reference).properties ?? {}) as object) : []
+    reference ? Object.keys(schemaOf(reference).properties ?? {}) : []
   const describe = (endpoint: Endpoint) => {
     const { operation, method, path, query, headers, body, answers } = endpoint
     const inBody = body && !body.lines ? namesOf(body.schema) : []

@@ -48,6 +48,6 @@ export function requirePaymentMethod({ keyRow }: Pick<Caller, 'keyRow'>): void {
   throw new Refusal(
     'unpaid',
     'This account has no card on file',
-    'Files need one: ask the operator of this service to set the payment method of the account',
+    'Files need one. Its operator gives it one on the page Tenants of the console, or with node scripts/account-billing.ts --email <email> --payment-method self-hosted',
   )
 }

@@ -132,6 +132,8 @@ export type ServiceOperation = Omit<OperationRow, 'key' | 'session' | 'outcome'>
   email: string
   /** The HTTP status it ended with. */
   status: number | null
+  /** Why it failed; null too where what was sent is at fault, since its words may be in it. */
+  error: string | null
 }
 
 const serviceScannedMax = 5_000
@@ -146,7 +148,9 @@ export async function listServiceOperations(
   const failed = state === 'failed' ? `state = 'failed' and` : ''
   const { rows } = await query<Scanned<ServiceOperation>>(
     `with scanned as (
-       select id, account, kind, state, progress_done, progress_total, created_at, finished_at, status
+       select id, account, kind, state, progress_done, progress_total, created_at, finished_at, status,
+              case when state = 'failed' and outcome ->> 'reason' in ('upstream', 'unavailable', 'unexpected')
+                   then outcome ->> 'error' end as error
        from operations
        where ${failed} ($1::uuid is null or id < $1) and ($2::uuid is null or account = $2)
        order by id desc limit ${serviceScannedMax}
@@ -157,7 +161,7 @@ export async function listServiceOperations(
      )
      select p.id, p.account, a.email, p.kind, p.state, p.progress_done as done,
             p.progress_total as total, p.created_at as "createdAt", p.finished_at as "finishedAt",
-            p.status, s.scanned, s.oldest
+            p.status, p.error, s.scanned, s.oldest
      from ${scanSql} left join (page p join accounts a on a.id = p.account) on true
      order by p.id desc`,
     [before ?? null, account ?? null, state ?? null, kind ?? null, limit + 1],

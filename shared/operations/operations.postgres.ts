@@ -64,53 +64,61 @@ export async function insertOperations(
   tx: Transaction,
   operations: readonly NewOperation[],
 ): Promise<AcceptedOperation[]> {
-  const items = JSON.stringify(operations.map(operationItem))
   const { rows } = await tx.query<AcceptedOperation>(
     `with item as (
-       select * from jsonb_to_recordset($1::jsonb) as item(
-         n int, id uuid, account uuid, vault uuid, key_hash text, kind text, awaited boolean,
-         session text, total int, started boolean, billed boolean, model text,
-         input_tokens int, output_tokens int, memory_tokens int)
-     ), held as (
-       select id, epoch, pending from vaults where id in (select vault from item)
-     ), promised as (
-       insert into operations (id, account, vault, key_hash, kind, epoch, awaited, session, progress_total,
-                               state)
-       select i.id, i.account, i.vault, decode(i.key_hash, 'hex'), i.kind, h.epoch, i.awaited, i.session,
-              i.total, case when i.started then 'running' else 'accepted' end
-       from item i join held h on h.id = i.vault
-       on conflict (id) do nothing returning id, vault
-     ), raised as (
-       update vaults v set pending = pending + tally.n
-       from (select vault, count(*)::int n from promised group by vault) tally
-       where v.id = tally.vault returning v.id, v.pending
-     ), billed as (
-       insert into usage_events (id, account, vault, key_hash, kind, model, session,
-                                 input_tokens, output_tokens, memory_tokens)
-       select i.id, i.account, i.vault, decode(i.key_hash, 'hex'), i.kind, i.model, i.session,
-              i.input_tokens, i.output_tokens, i.memory_tokens
-       from item i join promised p on p.id = i.id where i.billed
-       on conflict (id) do nothing returning account, memory_tokens
-     ), charged as (
-       update accounts a set balance = balance - bill.tokens
-       from (select account, sum(memory_tokens) tokens from billed group by account) bill
-       where a.id = bill.account and a.balance is not null
-     )
-     select h.epoch, coalesce(r.pending, h.pending) as pending, p.id is not null as fresh,
-            -- Postgres takes the items for a hundred and would read the sessions of all vaults for a join.
-            coalesce((select s.epoch from sessions s
-                      where s.vault = i.vault and s.session = i.session), 0) as "sessionEpoch"
-     from item i join held h on h.id = i.vault
-     left join raised r on r.id = i.vault
-     left join promised p on p.id = i.id
-     order by i.n`,
-    [items],
+       select * from json_to_recordset($1::json) as item(${operationItemColumns})
+     ), ${acceptedSql}
+     select epoch, pending, fresh, "sessionEpoch" from accepted order by n`,
+    [JSON.stringify(operations.map(operationItem))],
     'operations.insert',
   )
   return rows
 }
 
-function operationItem(operation: NewOperation, n: number) {
+/**
+ * SQL of `insertOperations`, for statements that do more: with-clauses that read a with-clause `item` of
+ * `operationItem` and return `accepted`, one row of `AcceptedOperation` per item with its `n` and `id`.
+ */
+export const acceptedSql = `held as (
+    select id, epoch, pending from vaults where id in (select vault from item)
+  ), promised as (
+    insert into operations (id, account, vault, key_hash, kind, epoch, awaited, session, progress_total,
+                            state)
+    select i.id, i.account, i.vault, decode(i.key_hash, 'hex'), i.kind, h.epoch, i.awaited, i.session,
+           i.total, case when i.started then 'running' else 'accepted' end
+    from item i join held h on h.id = i.vault
+    on conflict (id) do nothing returning id, vault
+  ), raised as (
+    update vaults v set pending = pending + tally.n
+    from (select vault, count(*)::int n from promised group by vault) tally
+    where v.id = tally.vault returning v.id, v.pending
+  ), billed as (
+    insert into usage_events (id, account, vault, key_hash, kind, model, session,
+                              input_tokens, output_tokens, memory_tokens)
+    select i.id, i.account, i.vault, decode(i.key_hash, 'hex'), i.kind, i.model, i.session,
+           i.input_tokens, i.output_tokens, i.memory_tokens
+    from item i join promised p on p.id = i.id where i.billed
+    on conflict (id) do nothing returning account, memory_tokens
+  ), charged as (
+    update accounts a set balance = balance - bill.tokens
+    from (select account, sum(memory_tokens) tokens from billed group by account) bill
+    where a.id = bill.account and a.balance is not null
+  ), accepted as (
+    select i.n, i.id, h.epoch, coalesce(r.pending, h.pending) as pending, p.id is not null as fresh,
+           -- Postgres takes the items for a hundred and would read the sessions of all vaults for a join.
+           coalesce((select s.epoch from sessions s
+                     where s.vault = i.vault and s.session = i.session), 0) as "sessionEpoch"
+    from item i join held h on h.id = i.vault
+    left join raised r on r.id = i.vault
+    left join promised p on p.id = i.id
+  )`
+
+/** The columns of `operationItem` for `json_to_recordset`. */
+export const operationItemColumns = `n int, id uuid, account uuid, vault uuid, key_hash text, kind text,
+  awaited boolean, session text, total int, started boolean, billed boolean, model text,
+  input_tokens int, output_tokens int, memory_tokens int`
+
+export function operationItem(operation: NewOperation, n: number) {
   const { billing } = operation
   const usage = typeof billing === 'object' ? billing : null
   return {

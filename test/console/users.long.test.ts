@@ -14,7 +14,7 @@ test('keys: of a user, found by the id, and replaced', async (t, { open }) => {
   await page.getByRole('dialog').getByLabel('Your id of the user').fill('ada@example.com')
   await press(page, 'Create')
   const minted = await page.locator('.secret').innerText()
-  await press(page, 'I have kept it')
+  await press(page, 'I have copied it')
   t.equal((await api.post('/v1/keys', { external_id: 'ada@example.com' })).body.key, minted)
 
   await page.getByLabel('Keys of the user').fill('ada@example.com')
@@ -26,7 +26,7 @@ test('keys: of a user, found by the id, and replaced', async (t, { open }) => {
   await press(page.getByRole('dialog'), 'Replace')
   await page.getByText('The new key').waitFor()
   const replaced = await page.locator('.secret').innerText()
-  await press(page, 'I have kept it')
+  await press(page, 'I have copied it')
   t.equal((await createTestClient(api.base, minted).get('/v1/memory/stats')).status, 401)
   t.equal((await createTestClient(api.base, replaced).get('/v1/memory/stats')).status, 200)
   await waitUntil('the ended key is listed too', async () => (await rows.count()) === 2)

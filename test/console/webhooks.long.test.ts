@@ -21,7 +21,7 @@ test('webhooks: made, tested, replayed, switched off and deleted', async (t, { o
   await page.getByRole('dialog').getByLabel('A key has ended').uncheck()
   await press(page, 'Create')
   t.match(await page.locator('.secret').innerText(), /^whsec_/)
-  await press(page, 'I have kept it')
+  await press(page, 'I have copied it')
   await page.getByRole('link', { name: /^Deliveries/ }).waitFor()
   const [webhook] = (await api.get(webhooksPath)).body.webhooks
   t.same(webhook.events.toSorted(), [

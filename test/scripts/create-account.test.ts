@@ -1,11 +1,12 @@
 import t from 'tap'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { processEnvironment } from '#test/support/processes.ts'
 import { runScript } from '#test/support/run-script.ts'
 
 const backend = await createTestBackend(t)
 const api = await startTestApi(t, backend)
+await startJobWorkers(backend)
 
 const script = (...args: string[]) =>
   runScript('scripts/create-account.ts', args, processEnvironment(backend.config))
@@ -34,6 +35,23 @@ t.test('for people it prints lines; help and faults explain', async t => {
     err: /--email must be an email[\s\S]*--balance must be/,
   })
   t.match(await script('--emial', 'a@b.c'), { code: 2, err: /--emial[\s\S]*--help/ })
+})
+
+t.test('a new account may upload, unless those who bill say so', async t => {
+  const upload = async (...args: string[]) => {
+    const { out } = await script('--json', ...args)
+    const client = createTestClient(api.base, JSON.parse(out).memory_key)
+    return client.post('/v1/memory/upload', '{"content":"a line"}')
+  }
+  t.equal((await upload('--email', 'own@example.com')).status, 200)
+  t.match(await upload('--email', 'billed@example.com', '--billed'), {
+    status: 402,
+    body: { hint: /account-billing\.ts --email <email> --payment-method/ },
+  })
+  t.match(await script('--email', 'x@example.com', '--billed', '--payment-method', 'visa'), {
+    code: 2,
+    err: /exclude each other/,
+  })
 })
 
 t.test('an existing account refuses a card and a balance, which it would not get', async t => {

@@ -29,7 +29,7 @@ t.test('a method for every endpoint, once', async t => {
 t.test('arguments: the path, then what is required, then the rest; each once', async t => {
   const start = client!.indexOf('    async def search(')
   const search = client!.slice(start, client!.indexOf('    async def ', start + 8))
-  t.match(search, 'self,\n        *,\n        query: str,\n        limit: int,\n')
+  t.match(search, 'self,\n        query: str,\n        *,\n        limit: int = 10,\n')
   t.match(search, 'tiers: Optional[Sequence[types.Tier]] = None,')
   t.equal(search.match(/^ +session_id: /gm)?.length, 1, 'in the body, the query and a header')
   t.match(search, ') -> types.SearchAnswer:')

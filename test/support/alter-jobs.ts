@@ -108,14 +108,14 @@ export const insertLaterOperations = (
 export const setOperation = (
   { postgres }: Postgres,
   operation: string,
-  set: { kind?: string; state?: 'done' | 'failed' },
+  set: { kind?: string; state?: 'done' | 'failed'; outcome?: object },
 ) =>
   postgres.query(
     `update operations
-     set kind = coalesce($2, kind), state = coalesce($3, state),
+     set kind = coalesce($2, kind), state = coalesce($3, state), outcome = coalesce($4, outcome),
          finished_at = case when $3::text is null then finished_at else now() end
      where id = $1`,
-    [operation, set.kind, set.state],
+    [operation, set.kind, set.state, set.outcome && JSON.stringify(set.outcome)],
   )
 
 /** Stores a file whose lines have not all arrived, of an age such as `1 minute`. */

@@ -185,6 +185,8 @@ export type Action = {
   act: () => Promise<unknown>
   /** Displayed after a success. */
   done?: string
+  /** Takes it back: a button beside `done`. */
+  undo?: () => Promise<unknown>
   /** Called after a success. */
   onDone?: () => void
 }
@@ -192,13 +194,18 @@ export type Action = {
 export function useAction(): ActionState {
   const [isRunning, setRunning] = useState(false)
   const [fault, setFault] = useState<Fault>()
-  const run: ActionState['run'] = async ({ act, done, onDone }) => {
+  const run: ActionState['run'] = async ({ act, done, undo, onDone }) => {
     if (isRunning) return false
     setRunning(true)
     setFault(undefined)
     try {
       await act()
-      if (done !== undefined) showToast(done)
+      if (done !== undefined) {
+        const takeBack = (): void => {
+          undo!().catch((error: unknown) => showToast(toFault(error).message))
+        }
+        showToast(done, undo && takeBack)
+      }
       onDone?.()
       return true
     } catch (error) {

@@ -1479,6 +1479,8 @@ export interface ServiceOperation {
   finished_at: string | null
   /** of its answer; null where it has none */
   status: number | null
+  /** why it failed, where a model, a database or the service is at fault, in its words */
+  error: string | null
 }
 /** GET /v1/operator/tenants */
 export interface ListTenantsQuery {

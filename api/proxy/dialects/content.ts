@@ -1,139 +1,139 @@
 import {
+  createNameMatcher,
   forEachElement,
   forEachMember,
   kindAt,
-  createNameMatcher,
   parseValue,
   valueEnd,
-} from '#api/proxy/json/walk.ts'
-import type { Steps } from '#shared/core/event-loop.ts'
-import { contentParts, type Message } from '#shared/domain/message-content.ts'
+} from '#shared/core/json-walk.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
+import { contentParts, type Message } from '#shared/domain/message-content.ts'
+
+const partFields = [
+  'type',
+  'text',
+  'thought',
+  'cache_control',
+  'functionResponse',
+  'function_response',
+] as const
+
+/** An element of a content, or a content that is no array, by its offsets in the body. */
+export type ContentPart = {
+  start: number
+  end: number
+  /** The name of its first member, if that is no long one. */
+  first?: string
+  /** Where the values of these members begin, in a part that is an object. */
+  fields: { [Field in (typeof partFields)[number]]?: number }
+}
+
+const matchPartField = createNameMatcher(partFields)
+
+/** Longer types, and longer names of first members, are ignored; an escape spells one character with six bytes. */
+const textBytesMax = 256
+const nameBytesMax = 64
+
+/** The parts of the content that begins at `at`: its elements, or the one part that it is; none of a number or null. */
+export function readParts(body: Buffer, at: number | undefined): ContentPart[] {
+  if (at === undefined) return []
+  const parts: ContentPart[] = []
+  const add = (element: number): number => {
+    const part = readPart(body, element)
+    parts.push(part)
+    return part.end
+  }
+  if (kindAt(body, at) === 'array') forEachElement(body, at, add)
+  else if (kindAt(body, at) !== 'other') add(at)
+  return parts
+}
+
+function readPart(body: Buffer, start: number): ContentPart {
+  const part: ContentPart = { start, end: start, fields: {} }
+  if (kindAt(body, start) !== 'object') return { ...part, end: valueEnd(body, start) }
+  part.end = forEachMember(body, start, (name, nameEnd, value) => {
+    const field = matchPartField(body, name, nameEnd)
+    if (field) part.fields[field] = value
+    const isNamed = field === 'type' || field === 'text' || field === 'thought'
+    if (part.first === undefined && (isNamed || nameEnd - name <= nameBytesMax))
+      part.first = parseValue(body, name, nameEnd) as string
+    return undefined
+  })
+  return part
+}
+
+/** The text that begins at `at`, if it is one and not longer than so many bytes. */
+export function readShortText(
+  body: Buffer,
+  at: number | undefined,
+  bytesMax = textBytesMax,
+): string | undefined {
+  if (at === undefined || kindAt(body, at) !== 'string') return undefined
+  const end = valueEnd(body, at)
+  return end - at > bytesMax ? undefined : sanitizeText(parseValue(body, at, end) as string)
+}
+
+export const isTextPart = (body: Buffer, { start, fields: { text } }: ContentPart): boolean =>
+  kindAt(body, text ?? start) === 'string'
 
 /** Most parts of one message that are read, as in `POST /v1/memory/ingest`. */
 const partsMax = 10_000
 
-/** Longest name of a part's type. */
-const typeBytesMax = 64
-
-const matchPartField = createNameMatcher(['type', 'text', 'thought'])
+/** A part that is a text has nothing else; one of another kind has the type that tells its placeholder. */
+type ContentPartObject = { type: 'text'; text: string } | object
 
 /**
  * The content that begins at `at`: a string, an array of parts or one part, with each part as its text or
  * placeholder. Images and files are skipped without decoding.
  */
-export function readContentParts(body: Buffer, at: number): string | ContentPartObject[] {
-  const kind = kindAt(body, at)
-  if (kind === 'string') return sanitizeText(readString(body, at))
-  if (kind === 'object') return toNormalParts([readTextPart(body, at).part])
-  if (kind === 'other') return ''
-  const parts: unknown[] = []
-  forEachElement(body, at, element => {
-    if (parts.length === partsMax) return valueEnd(body, element)
-    const { part, end } = readTextPart(body, element)
-    parts.push(part)
-    return end
-  })
-  return toNormalParts(parts)
-}
-
-/** A part that is a text has nothing else; one of another kind has the type that tells its placeholder. */
-type ContentPartObject = { type: 'text'; text: string } | object
-
-function toNormalParts(parts: readonly unknown[]): string | ContentPartObject[] {
-  const normal = parts.flatMap(part =>
-    contentParts([part]).map(({ text, isText }) =>
-      isText ? { type: 'text', text: sanitizeText(text) } : (part as object),
-    ),
-  )
+export function readContent(body: Buffer, at: number): string | ContentPartObject[] {
+  if (kindAt(body, at) === 'string')
+    return sanitizeText(parseValue(body, at, valueEnd(body, at)) as string)
+  if (kindAt(body, at) === 'other') return ''
+  const normal = readParts(body, at)
+    .slice(0, partsMax)
+    .map(part => fieldsOf(body, part))
+    .flatMap(part =>
+      contentParts([part]).map(({ text, isText }) =>
+        isText ? { type: 'text', text: sanitizeText(text) } : (part as object),
+      ),
+    )
   const [only] = normal
   return normal.length === 1 && 'text' in only! ? (only.text as string) : normal
 }
 
-const readString = (body: Buffer, at: number): string =>
-  parseValue(body, at, valueEnd(body, at)) as string
-
-/** As `readContentParts`; a long text in steps. */
-export function* readContentInSteps(
-  body: Buffer,
-  at: number,
-): Steps<ReturnType<typeof readContentParts>> {
-  const end = kindAt(body, at) === 'string' ? valueEnd(body, at) : at
-  if (end - at <= textStepBytes) return readContentParts(body, at)
-  return sanitizeText(yield* parseTextInSteps(body, at, end))
-}
-
-/** A part with only the fields that determine its text or its type. */
-function readTextPart(body: Buffer, at: number): { part: unknown; end: number } {
-  const kind = kindAt(body, at)
-  if (kind === 'string') return { part: readString(body, at), end: valueEnd(body, at) }
-  if (kind !== 'object') return { part: null, end: valueEnd(body, at) }
-  const part = new Map<string, unknown>()
-  const end = forEachMember(body, at, (start, nameEnd, value) => {
-    const end = valueEnd(body, value)
-    const name = matchPartField(body, start, nameEnd)
-    if (name) part.set(name, readField(body, value, end))
+/** The part with only the fields that determine its text or its type. */
+function fieldsOf(body: Buffer, { start, end, first, fields }: ContentPart): unknown {
+  const kind = kindAt(body, start)
+  if (kind !== 'object') return kind === 'string' ? parseValue(body, start, end) : null
+  const { type, text, thought } = fields
+  return {
     // Gemini names the type of a part by its first field.
-    else if (part.size === 0 && nameEnd - start <= typeBytesMax) {
-      part.set(parseValue(body, start, nameEnd) as string, null)
-    }
-    return end
-  })
-  // Not by assignment: a field may be named __proto__.
-  return { part: Object.fromEntries(part), end }
+    ...(first !== undefined && { [first]: null }),
+    ...(type !== undefined && { type: readScalar(body, type) }),
+    ...(text !== undefined && { text: readScalar(body, text) }),
+    ...(thought !== undefined && { thought: readScalar(body, thought) }),
+  }
 }
 
-function readField(body: Buffer, at: number, end: number): unknown {
+/** A text, number or literal; null for anything else. */
+function readScalar(body: Buffer, at: number): unknown {
   const kind = kindAt(body, at)
-  return kind === 'string' || kind === 'other' ? parseValue(body, at, end) : null
+  return kind === 'object' || kind === 'array' ? null : parseValue(body, at, valueEnd(body, at))
 }
 
 const matchPartsField = createNameMatcher(['parts'])
 
-/** The system prompt outside the messages, Anthropic's or Gemini's, as a turn. */
+/** The system prompt outside the messages, as a turn: a text, a list of parts, or Gemini's object with parts. */
 export function systemTurns(body: Buffer, at: number | undefined): Message[] {
-  const content = at === undefined ? undefined : findContent(body, at)
-  return content === undefined ? [] : [{ role: 'system', content: readContentParts(body, content) }]
-}
-
-function findContent(body: Buffer, at: number): number | undefined {
-  if (kindAt(body, at) !== 'object') return kindAt(body, at) === 'other' ? undefined : at
-  let parts: number | undefined
-  forEachMember(body, at, (name, nameEnd, value) => {
-    if (matchPartsField(body, name, nameEnd)) parts = value
-    return valueEnd(body, value)
-  })
-  return parts
-}
-
-/** Bytes of a text that are decoded in one step: about two milliseconds. */
-export const textStepBytes = 1024 * 1024
-
-const backslash = 0x5c
-
-/** The text between two offsets, those of its quotes, decoded in steps: at once, 18 MB take 40 ms. */
-export function* parseTextInSteps(bytes: Buffer, start: number, end: number): Steps<string> {
-  const pieces: string[] = []
-  const textEnd = end - 1
-  for (let from = start + 1; from < textEnd;) {
-    const isLast = from + textStepBytes >= textEnd
-    const to = isLast ? textEnd : pieceEnd(bytes, from, from + textStepBytes)
-    pieces.push(JSON.parse(`"${bytes.toString('utf8', from, to)}"`) as string)
-    from = to
-    yield
+  if (at === undefined || kindAt(body, at) === 'other') return []
+  let content: number | undefined = at
+  if (kindAt(body, at) === 'object') {
+    content = undefined
+    forEachMember(body, at, (name, nameEnd, value) => {
+      if (matchPartsField(body, name, nameEnd)) content = value
+      return undefined
+    })
   }
-  return pieces.join('')
-}
-
-/** The last offset up to this one where neither an escape nor a character is cut. */
-function pieceEnd(body: Buffer, from: number, offset: number): number {
-  let at = offset
-  while ((body[at]! & 0xc0) === 0x80) at--
-  // An escape has six bytes at most.
-  const near = body.subarray(0, at).lastIndexOf(backslash)
-  if (near < at - 6) return at
-  let first = near
-  while (first > from && body[first - 1] === backslash) first--
-  // The first of several backslashes in a row begins an escape, and then every other one.
-  return first > from ? first : first + 2 * Math.floor((near - first) / 2)
+  return content === undefined ? [] : [{ role: 'system', content: readContent(body, content) }]
 }

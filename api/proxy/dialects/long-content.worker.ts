@@ -1,4 +1,4 @@
-import { readContentParts } from '#api/proxy/dialects/content.ts'
+import { readContent } from '#api/proxy/dialects/content.ts'
 import {
   beginningCharacters,
   type LongContent,
@@ -10,7 +10,7 @@ import { readMessageContent, sentMessageContent } from '#shared/domain/turn/conv
 
 /** The thread of `long-content.ts`. */
 serveThread(({ role, bytes, isVerbatim }: LongContent): LongContentReading => {
-  const content = readContentParts(Buffer.from(bytes.buffer), 0)
+  const content = readContent(Buffer.from(bytes.buffer), 0)
   const beginnings = textParts(content).map(text => text.slice(0, beginningCharacters))
   const sent = isVerbatim ? { sent: sentMessageContent(content) } : {}
   return { ...readMessageContent(role, content), beginnings, ...sent }

@@ -1,23 +1,17 @@
 import { ChatBody } from '#api/contract/contract.ts'
-import type { Dialect } from '#api/proxy/dialects/dialect.ts'
-import { openaiReplyFormat } from '#api/proxy/dialects/openai-reply.ts'
-import { createReplyParser } from '#api/proxy/dialects/reply-parser.ts'
-import { hasCacheControl, type PartFormat } from '#api/proxy/dialects/message-parts.ts'
-import { createRequestParsers } from '#api/proxy/dialects/request.ts'
-import { createTypedFieldReader } from '#api/proxy/dialects/typed-fields.ts'
-import { kindAt, createNameMatcher, valueEnd } from '#api/proxy/json/walk.ts'
-import type { RequestFormat } from '#api/proxy/dialects/format.ts'
-
-const partFormat: PartFormat = {
-  matchField: createNameMatcher(['cache_control']),
-  readField(body, part, _, value) {
-    part.hasCacheControl = kindAt(body, value) === 'object'
-  },
-  renderBlock: context => `{"role":"user","content":${JSON.stringify(context)}}`,
-  arrayWrappers: {},
-}
+import type { RequestPlaces } from '#api/proxy/dialects/places.ts'
+import {
+  isObject,
+  objectsIn,
+  toTokenCount,
+  type JsonObject,
+  type ReplyAccumulator,
+  type ReplyFormat,
+} from '#api/proxy/dialects/reply.ts'
 
 /**
+ * OpenAI's chat completions, and the many providers that speak them.
+ *
  * The context block is a user message of its own. A system message amid a conversation would weigh more
  * than recalled text should, and is not accepted everywhere: Mistral and the chat templates of many open
  * models refuse it, and the compatible endpoints of Anthropic and Google move it into the system prompt,
@@ -27,29 +21,57 @@ const partFormat: PartFormat = {
  * It precedes the user's message, or follows it when parts of that have a `cache_control`, which
  * aggregators pass on to Anthropic.
  */
-const requestFormat: RequestFormat = {
-  readTypedField: createTypedFieldReader('ChatBody'),
-  messagesField: 'messages',
-  contentField: 'content',
-  singleMessageAllowed: false,
-  modelRole: 'assistant',
-  defaultRole: undefined,
+export const openaiRequest: RequestPlaces = {
+  bodyShape: ChatBody,
+  messages: 'messages',
+  content: 'content',
   hasModelInBody: true,
-  hasRequestCacheControl: false,
-  isUserMessage: (_, { role }) => role === 'user',
-  findBlockIndex: (body, entry) => (hasCacheControl(body, entry, partFormat) ? 1 : 0),
-  isBlockLast: (_body, _entry, blockIndex) => blockIndex > 0,
-  insertBlock: (body, { start }, { context, blockIndex }) => [
-    blockIndex > 0
-      ? { at: valueEnd(body, start), text: `,${partFormat.renderBlock(context)}` }
-      : { at: start, text: `${partFormat.renderBlock(context)},` },
-  ],
+  modelRole: 'assistant',
+  cacheControl: 'parts',
+  block: {
+    as: 'message',
+    toJson: context => `{"role":"user","content":${JSON.stringify(context)}}`,
+  },
+  wrappers: {},
 }
 
-/** OpenAI's chat completions, and the many providers that speak them. */
-export const openai: Dialect = {
-  apiFormat: 'openai',
-  bodyShape: ChatBody,
-  ...createRequestParsers(requestFormat),
-  createReplyParser: answer => createReplyParser(answer, openaiReplyFormat),
+/** A complete completion with its `message`, or a chunk of one with its `delta`. */
+function parseEvent(event: JsonObject, reply: ReplyAccumulator): void {
+  const { error, x_groq, choices } = event
+  if (isObject(error) || typeof error === 'string') reply.failed = true
+  const usage = isObject(event.usage) ? event.usage : isObject(x_groq) ? x_groq.usage : {}
+  if (isObject(usage)) {
+    reply.setUsage({
+      input: toTokenCount(usage.prompt_tokens),
+      output: toTokenCount(usage.completion_tokens),
+    })
+  }
+  // Of several choices the first is stored: clients most likely continue with it.
+  const choice = objectsIn(choices).find(({ index = 0 }) => index === 0)
+  if (!choice) return
+  const message = isObject(choice.delta) ? choice.delta : choice.message
+  if (isObject(message)) parseMessage(message, reply)
+  if (choice.finish_reason === 'error' || isObject(choice.error)) reply.failed = true
+  if (typeof choice.finish_reason === 'string') reply.complete = true
+}
+
+/** A refusal and the transcript of audio count as text. */
+function parseMessage(message: JsonObject, reply: ReplyAccumulator): void {
+  const { content, refusal, audio, tool_calls, function_call } = message
+  if (objectsIn(tool_calls).length > 0 || isObject(function_call)) reply.isStep = true
+  for (const part of objectsIn(content)) {
+    if (typeof part.refusal === 'string') reply.addText(part.refusal)
+    else if (typeof part.text === 'string') reply.addText(part.text)
+    else reply.addPart(part)
+  }
+  reply.addText(content)
+  reply.addText(refusal)
+  if (isObject(audio)) reply.addText(audio.transcript)
+}
+
+export const openaiReply: ReplyFormat = {
+  parseEvent,
+  fieldNames:
+    'error usage prompt_tokens completion_tokens x_groq choices index message delta finish_reason ' +
+    'content type text refusal audio transcript tool_calls function_call',
 }

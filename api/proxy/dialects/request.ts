@@ -1,278 +1,283 @@
+import { insertBlock, type ContextBlock } from '#api/proxy/dialects/block.ts'
+import { systemTurns } from '#api/proxy/dialects/content.ts'
 import {
-  findNewUserMessages,
-  toStoredMessage,
-  systemRoles,
-} from '#api/proxy/dialects/conversation.ts'
-import type {
-  BodySwitches,
-  EarlierTurn,
-  ProxyRequest,
-  RequestChange,
-  RequestSplices,
-  UserTurn,
-} from '#api/proxy/dialects/dialect.ts'
-import { endOfPreviousRequest, findEarlierTurns } from '#api/proxy/dialects/earlier-turns.ts'
-import { createFingerprints, type Fingerprints } from '#api/proxy/dialects/fingerprint.ts'
-import { createMessageReader, type MessageReader } from '#api/proxy/dialects/message-reader.ts'
-import {
-  readLargeConversations,
+  readMaxTokens,
   readMembers,
+  type BodySwitches,
+  type ByteSpan,
+  type MemberNames,
   type RequestMembers,
-} from '#api/proxy/dialects/request-members.ts'
-import { createSwitchReader } from '#api/proxy/dialects/body-switches.ts'
-import { createUserTurn, readLeftOut } from '#api/proxy/dialects/user-turn.ts'
-import { validateSteps } from '#api/proxy/json/validate.ts'
+} from '#api/proxy/dialects/members.ts'
+import type { RequestMessage, RequestSource } from '#api/proxy/dialects/messages.ts'
+import type { RequestPlaces } from '#api/proxy/dialects/places.ts'
 import {
-  applySplices,
-  insertedSpans,
-  movedOffset,
-  type Insertion,
-  type Removals,
-} from '#api/proxy/json/splice.ts'
-import { kindAt, parseValue } from '#api/proxy/json/walk.ts'
+  afterModel,
+  Conversation,
+  endOfPreviousRequest,
+  leftOutSinceTurn,
+  newUserMessages,
+  type EarlierTurn,
+  type UserTurn,
+} from '#api/proxy/dialects/turns.ts'
+import { Splices, type Insertion } from '#api/proxy/json/splice.ts'
+import { validateSteps } from '#api/proxy/json/validate.ts'
+import { runInSlices, type Steps } from '#shared/core/event-loop.ts'
+import { kindAt, parseValue } from '#shared/core/json-walk.ts'
 import { notJsonObject } from '#shared/core/refusals.ts'
-import { runAtOnce, runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 import { type Message, textParts } from '#shared/domain/message-content.ts'
-import type { LeftOutPiece } from '#shared/domain/turn/text.ts'
-import type { ContextBlock, RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
 import { hasAsidePrompt, isAsideCall } from '#shared/domain/turn/marks.ts'
-import { systemTurns } from '#api/proxy/dialects/content.ts'
+import type { LeftOutPiece } from '#shared/domain/turn/text.ts'
 
-/** How requests of a format are read: see `Dialect`. */
-export const createRequestParsers = (format: RequestFormat) => ({
-  parseRequest: (body: Buffer): ProxyRequest => runAtOnce(parseSteps(body, format)),
-  parseInSlices: (body: Buffer): Promise<ProxyRequest> => runInSlices(parseSteps(body, format)),
-})
+/** What is changed in a request before it is forwarded. */
+export type RequestChange = {
+  model?: string | undefined
+  context?: string | undefined
+  blockIndex?: number | undefined
+  /** The blocks of earlier turns, which keep their places. */
+  earlier?: readonly { turn: EarlierTurn; context: string; blockIndex: number }[]
+}
 
-function* parseSteps(body: Buffer, format: RequestFormat): Steps<ProxyRequest> {
+/** What a request became on its way to the provider. */
+export type RequestSplices = {
+  /** In the order of the bytes that are sent, by their place in them. */
+  inserted: { what: 'block' | 'model' | 'cache_control'; at: number; bytes: number }[]
+  /** Start and end in the client's body, in turn. */
+  removed: number[]
+  receivedBytes: number
+}
+
+type NamedInsertion = Insertion & Pick<RequestSplices['inserted'][number], 'what'>
+
+/** Reads a request: see `Dialect.parseRequest`. */
+export function* parseSteps(
+  body: Buffer,
+  places: RequestPlaces,
+  names: MemberNames,
+): Steps<ProxyRequest> {
   const start = yield* validateSteps(body)
-  if (kindAt(body, start) !== 'object') {
-    throw notJsonObject()
-  }
-  const switches = createSwitchReader(body)
-  const removals: Removals = []
-  const conversations = yield* readLargeConversations(body, start, format)
-  const members = readMembers(body, start, format, switches.consume, { conversations, removals })
-  return new ParsedRequest({ body, format, members, removals, switches: switches.read() })
+  if (kindAt(body, start) !== 'object') throw notJsonObject()
+  const source: RequestSource = { body, places, isVerbatim: false }
+  return new ProxyRequest(source, yield* readMembers(source, start, names))
 }
 
-type RequestParts = {
-  body: Buffer
-  format: RequestFormat
-  members: RequestMembers
-  removals: Removals
-  switches: BodySwitches
-}
+const systemNames = new Set(['system', 'systemInstruction', 'system_instruction', 'instructions'])
+const conversationNames = new Set(['previous_response_id', 'conversation'])
 
-/** Getters compute at their first use: calls without memory do not decode the conversation. */
-class ParsedRequest implements ProxyRequest {
+/** A parsed model request; its bytes are kept and forwarded. Its texts are decoded at their first use. */
+export class ProxyRequest {
+  /** The body's `model`; undefined where it is no string, and for google, whose model is in the path. */
   readonly model: string | undefined
   readonly stream: boolean
   readonly switches: BodySwitches
+  /** The members that `Dialect.bodyShape` constrains, lists without their elements: what it checks. */
   readonly typedFields: Record<string, unknown>
-  readonly #parts: RequestParts
-  readonly #reader: MessageReader
-  #said: UserSaid | undefined
-  #turns: Message[] | undefined
-  #newMessages: Message[] | undefined
-  #aside: { kind: ProxyRequest['aside'] } | undefined
-  #earlierTurns: ReturnType<typeof findEarlierTurns> | undefined
+  /** Whether the request has no message of the model. */
+  readonly isFirst: boolean
+  readonly #source: RequestSource
+  readonly #members: RequestMembers
+  #aside: { kind: 'inside' | 'apart' | undefined } | undefined
+  #conversation: Conversation | undefined
 
-  constructor(parts: RequestParts) {
-    const { body, format, members, switches } = parts
-    const { model, stream, typedFields } = members
-    this.#parts = parts
-    this.#reader = createMessageReader(body, format)
-    this.model = model && sanitizeText(parseValue(body, model.at, model.end) as string)
-    this.stream = stream
+  constructor(source: RequestSource, members: RequestMembers) {
+    const { switches, typedFields, messages } = members
+    this.#source = source
+    this.#members = members
     this.switches = switches
     this.typedFields = typedFields
+    const [model, stream] = [this.#modelSpan, members.spans.get('stream')]
+    this.model = model && sanitizeText(parseValue(source.body, model.at, model.end) as string)
+    const isStream = stream !== undefined && source.body[stream.at] === 0x74
+    this.stream = source.places.hasModelInBody && isStream
+    this.isFirst = !messages.some(({ isModels }) => isModels)
   }
 
-  get #user(): UserSaid {
-    return (this.#said ??= readUserSaid(this.#parts, this.#reader))
-  }
-
-  get userTurn(): UserTurn | undefined {
-    return this.#user.turn
-  }
-
+  /** The conversation in order, with system turns and `memory: false`: the query of the recall. */
   get turns(): Message[] {
-    const { body, members } = this.#parts
-    return (this.#turns ??= [
-      ...systemTurns(body, members.system),
-      ...members.entries.map(this.#reader.message),
-    ])
+    return [
+      ...systemTurns(this.#source.body, this.#systemAt),
+      ...this.#members.messages.map(message => message.toMessage()),
+    ]
   }
 
+  /**
+   * The user's turns after the last model turn, which this exchange stores: without the marks of known programs,
+   * unless `storeVerbatim` was called. Empty when the last turn is a tool result, when all are `memory: false`, or
+   * when none has readable content.
+   */
   get newMessages(): Message[] {
-    const { body, format, members } = this.#parts
-    return (this.#newMessages ??= findNewUserMessages(
-      body,
-      members.entries,
-      format,
-      this.#reader,
-    ).flatMap(entry => toStoredMessage(entry, this.#reader) ?? []))
+    return newUserMessages(this.#members.messages)
   }
 
-  get aside(): ProxyRequest['aside'] {
-    return (this.#aside ??= { kind: asideKind(this.#parts, this.#reader) }).kind
+  /**
+   * A program makes the call for itself: a title, tags, a summary, a test of the quota. `inside` a conversation,
+   * whose prompt it goes on from, or `apart` from it with a prompt of its own.
+   */
+  get aside(): 'inside' | 'apart' | undefined {
+    return (this.#aside ??= { kind: this.#findAside() }).kind
   }
 
-  get isFirst(): boolean {
-    const { format, members } = this.#parts
-    return !members.entries.some(({ role }) => role === format.modelRole)
-  }
-
+  /** What known programs have written into the user's messages of this turn. */
   get leftOut(): readonly LeftOutPiece[] {
-    return readLeftOut(this.#parts.members.entries, this.#parts.format, this.#reader)
+    return leftOutSinceTurn(this.#members.messages)
   }
 
+  /** What of the user's last message is not left out; empty without one. */
   get words(): string {
-    return this.#user.message ? this.#reader.read(this.#user.message).words : ''
+    return this.userTurn?.message.reading.words ?? ''
   }
 
-  get earlierTurns(): ReturnType<typeof findEarlierTurns> {
-    const { body, format } = this.#parts
-    return (this.#earlierTurns ??= findEarlierTurns(
-      {
-        body,
-        entries: this.#user.entries,
-        reader: this.#reader,
-        fingerprints: this.#user.fingerprints,
-      },
-      format,
-    ))
+  /** The turn that gets the context block; without one there is no block. */
+  get userTurn(): UserTurn | undefined {
+    return this.#said.turn
   }
 
-  async readAhead(): Promise<void> {
-    await this.#reader.readLong(this.#parts.members.entries)
-    await runInSlices(this.#user.fingerprints.takeAll())
+  /** The turns of the user before that one which the model has answered, the first ones first. */
+  get earlierTurns(): readonly EarlierTurn[] {
+    return this.#said.earlier
   }
 
+  /** From now on the user's messages are stored as they were sent. Call it before anything is read. */
   storeVerbatim(): void {
-    this.#reader.storeVerbatim()
+    this.#source.isVerbatim = true
   }
 
+  /** Reads the conversation in slices of the event loop; without it the getters above read a large one at once. */
+  async readAhead(): Promise<void> {
+    const { messages } = this.#members
+    for (const message of messages) await message.readLong()
+    await runInSlices(readUsers(messages))
+    await runInSlices(this.#said.fingerprints.takeAsked())
+  }
+
+  /** Drops the texts of the conversation; the bytes stay, and the texts can be read again. */
   forgetTexts(): void {
-    this.#reader.forget()
-    this.#turns = undefined
-    this.#newMessages = undefined
+    for (const message of this.#members.messages) message.forget()
   }
 
+  /**
+   * The bytes for the provider: without switches and without `memory` in messages, with the given model
+   * and context blocks. Every other byte is the client's own: order, spacing, escapes, spelling of
+   * numbers, duplicate keys. Calls are independent of each other.
+   *
+   * @param change.blockIndex of an earlier call of the same turn; by default `userTurn.blockIndex`
+   */
   serialize(change: RequestChange): Buffer {
-    const { body, removals } = this.#parts
-    return applySplices(body, removals, this.#insertionsFor(change))
+    return this.#splices(change).apply(this.#source.body)
   }
 
+  /** What the same change puts into those bytes, and what is taken out of the client's. */
   splicesOf(change: RequestChange): RequestSplices {
-    const { body, removals } = this.#parts
-    const spans = insertedSpans(removals, this.#insertionsFor(change))
     return {
-      inserted: spans.map(({ insertion: { what }, at, bytes }) => ({ what, at, bytes })),
-      removed: removals,
-      receivedBytes: body.length,
+      inserted: this.#splices(change)
+        .insertedSpans()
+        .map(({ insertion: { what }, at, bytes }) => ({ what, at, bytes })),
+      removed: this.#members.removals,
+      receivedBytes: this.#source.body.length,
     }
   }
 
+  /**
+   * How many of those bytes, from the first, the request before this one had as well, when it was of the
+   * same conversation: all before the last answer of the model.
+   *
+   * @param lost the turn whose block is no longer as it was: bytes from it on are others
+   */
   reusableBytes(change: RequestChange, lost: EarlierTurn | UserTurn | undefined): number {
-    const { body, format, members, removals } = this.#parts
-    const end = lost === undefined ? endOfPreviousRequest(body, members.entries, format) : undefined
-    const at = end ?? (this.#messageOf(lost) ?? this.#user.message)?.start ?? 0
-    return movedOffset(removals, this.#insertionsFor(change), at)
+    const at = lost
+      ? lost.message.start
+      : endOfPreviousRequest(this.#source.body, this.#members.messages)
+    return this.#splices(change).movedOffset(at)
   }
 
-  #messageOf(turn: EarlierTurn | UserTurn | undefined): RawMessage | undefined {
-    return turn && this.earlierTurns.find(one => one === turn)?.message
+  /** A `model` that is a text, in formats that have it in the body. */
+  get #modelSpan(): ByteSpan | undefined {
+    const { body, places } = this.#source
+    const model = places.hasModelInBody ? this.#members.spans.get('model') : undefined
+    return model && kindAt(body, model.at) === 'string' ? model : undefined
   }
 
-  #insertionsFor({ model, context, blockIndex, earlier = [] }: RequestChange): NamedInsertion[] {
-    const { body, format, members } = this.#parts
-    const insertions = earlier.flatMap(({ turn, ...block }) => {
-      const message = this.#messageOf(turn)
-      return message ? named('block', format.insertBlock(body, message, block)) : []
+  /** Offset of the system prompt that is no message. */
+  get #systemAt(): number | undefined {
+    const last = [...this.#members.spans].findLast(([name]) => systemNames.has(name))
+    return last?.[1].at
+  }
+
+  /** The `cache_control` of the body, where it applies to the last part of the last message. */
+  get #cacheControl(): ByteSpan | undefined {
+    const { body, places } = this.#source
+    const span = this.#members.spans.get('cache_control')
+    if (places.cacheControl !== 'parts and body' || !span) return undefined
+    return kindAt(body, span.at) === 'object' ? span : undefined
+  }
+
+  get #said(): Conversation {
+    const { messages } = this.#members
+    return (this.#conversation ??= new Conversation(this.#source, messages, {
+      continued: this.#continued,
+      hasCacheControl: this.#cacheControl !== undefined,
+    }))
+  }
+
+  /** The bytes of what names the conversation that the provider keeps and this request continues. */
+  get #continued(): Buffer[] {
+    const { body } = this.#source
+    return [...this.#members.spans].flatMap(([name, { at, end }]) =>
+      conversationNames.has(name) && kindAt(body, at) !== 'other' ? [body.subarray(at, end)] : [],
+    )
+  }
+
+  /** Whether a program makes the call for itself, by the prompts of the request. */
+  #findAside(): ProxyRequest['aside'] {
+    const { body } = this.#source
+    const { messages } = this.#members
+    const begin = afterModel(messages)
+    const systemTexts = [
+      ...systemTurns(body, this.#systemAt).flatMap(({ content }) => textParts(content)),
+      ...messages.slice(0, 2).flatMap(one => (one.isSystem ? one.texts : [])),
+    ]
+    const isAside = isAsideCall({
+      maxTokens: readMaxTokens(body, this.#members),
+      systemTexts,
+      userTexts: messages.slice(begin).flatMap(one => (one.role === 'user' ? one.texts : [])),
     })
-    if (model !== undefined && members.model) {
-      insertions.push({ what: 'model', ...members.model, text: JSON.stringify(model) })
-    }
-    if (context === undefined) return insertions
-    const { message, turn } = this.#user
-    if (!message || !turn) return insertions
+    if (!isAside) return undefined
+    return begin === 0 || hasAsidePrompt('system', systemTexts) ? 'apart' : 'inside'
+  }
 
-    // After a tool continuation the block keeps its place, so the `cache_control` need not move.
-    const movedCacheControl = turn.isToolContinuation ? undefined : members.cacheControl
-    if (movedCacheControl) {
-      insertions.push({ what: 'cache_control', ...movedCacheControl, text: 'null' })
+  #splices({ model, context, blockIndex, earlier = [] }: RequestChange): Splices<NamedInsertion> {
+    const { body } = this.#source
+    const insertions: NamedInsertion[] = []
+    const insert = (what: NamedInsertion['what'], texts: Insertion[]): void => {
+      for (const text of texts) insertions.push({ what, ...text })
     }
-    const block: ContextBlock = {
-      context,
-      blockIndex: blockIndex ?? turn.blockIndex,
-      cacheControl:
-        movedCacheControl && body.toString('utf8', movedCacheControl.at, movedCacheControl.end),
+    const insertInto = ({ message }: EarlierTurn | UserTurn, block: ContextBlock): void =>
+      insert('block', insertBlock(this.#source, message, block))
+    for (const { turn, ...block } of earlier) insertInto(turn, block)
+    if (model !== undefined && this.#modelSpan)
+      insert('model', [{ ...this.#modelSpan, text: JSON.stringify(model) }])
+    const turn = context === undefined ? undefined : this.userTurn
+    if (context !== undefined && turn) {
+      // After a tool continuation the block keeps its place, so the `cache_control` need not move.
+      const moved = turn.isToolContinuation ? undefined : this.#cacheControl
+      if (moved) insert('cache_control', [{ ...moved, text: 'null' }])
+      const cacheControl = moved && body.toString('utf8', moved.at, moved.end)
+      insertInto(turn, { context, blockIndex: blockIndex ?? turn.blockIndex, cacheControl })
     }
-    insertions.push(...named('block', format.insertBlock(body, message, block)))
-    return insertions
+    return new Splices(this.#members.removals, insertions)
   }
 }
 
-type NamedInsertion = Insertion & { what: RequestSplices['inserted'][number]['what'] }
+/** Bytes of one step: about a millisecond. */
+const stepBytes = 512 * 1024
 
-const named = (what: NamedInsertion['what'], insertions: Insertion[]): NamedInsertion[] =>
-  insertions.map(one => ({ what, ...one }))
-
-/** What the user says last, and the conversation up to it. */
-type UserSaid = {
-  message: RawMessage | undefined
-  /** Including that message. */
-  entries: RawMessage[]
-  fingerprints: Fingerprints
-  turn: UserTurn | undefined
-}
-
-function readUserSaid({ body, format, members }: RequestParts, reader: MessageReader): UserSaid {
-  const { cacheControl, continued } = members
-  const last = members.entries.findLastIndex(reader.isUserMessage)
-  const message = members.entries[last]
-  const entries = members.entries.slice(0, last + 1)
-  const fingerprints = createFingerprints({
-    body,
-    entries,
-    reader,
-    modelRole: format.modelRole,
-    continued: continued.map(({ at, end }) => body.subarray(at, end)),
-  })
-  const turn =
-    message &&
-    createUserTurn(body, entries, format, {
-      reader,
-      following: members.entries.slice(last + 1),
-      fingerprints,
-      hasCacheControl: cacheControl !== undefined,
-    })
-  return { message, entries, fingerprints, turn }
-}
-
-/** Whether a program makes the call for itself, by the prompts of the request: see `ProxyRequest.aside`. */
-function asideKind(
-  {
-    body,
-    format,
-    members,
-  }: { body: Buffer; format: Pick<RequestFormat, 'modelRole'>; members: RequestMembers },
-  { texts: textsOf }: MessageReader,
-): ProxyRequest['aside'] {
-  const { entries, system, maxTokens } = members
-  const begin = entries.findLastIndex(({ role }) => role === format.modelRole) + 1
-  const systemTexts = [
-    ...systemTurns(body, system).flatMap(({ content }) => textParts(content)),
-    ...entries.slice(0, 2).flatMap(entry => (systemRoles.has(entry.role) ? textsOf(entry) : [])),
-  ]
-  const isAside = isAsideCall({
-    maxTokens,
-    systemTexts,
-    userTexts: entries.slice(begin).flatMap(entry => (entry.role === 'user' ? textsOf(entry) : [])),
-  })
-  if (!isAside) return undefined
-  return begin === 0 || hasAsidePrompt('system', systemTexts) ? 'apart' : 'inside'
+/** Reads which messages are the user's, in steps. */
+function* readUsers(messages: readonly RequestMessage[]): Steps<void> {
+  let stepEnd = stepBytes
+  for (const message of messages) {
+    void message.isUsers
+    if (message.end < stepEnd) continue
+    stepEnd = message.end + stepBytes
+    yield
+  }
 }

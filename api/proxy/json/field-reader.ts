@@ -1,3 +1,6 @@
+import { BodyBytes } from '#api/edge/body-stream.ts'
+import { endingQuote } from '#shared/core/json-walk.ts'
+
 /** Limits of one value: nesting, number of values in it, and bytes of a name or number. */
 const depthMax = 32
 const valuesMax = 100_000
@@ -5,6 +8,12 @@ const tokenBytesMax = 64
 
 /** An open array or object that is built, and in an object the wanted name that was read last. */
 type OpenContainer = { container: Record<string, unknown> | unknown[]; name: string | undefined }
+
+const quote = 0x22
+
+/** The bytes of numbers, `true`, `false` and `null`. */
+const literalByte = new Uint8Array(256)
+for (const byte of Buffer.from('+-.0123456789Eaeflnrstu')) literalByte[byte] = 1
 
 /**
  * Reads JSON as it arrives and builds only the members with the given names: an image of many megabytes
@@ -14,9 +23,14 @@ export class JsonFieldReader {
   readonly #names: ReadonlySet<string>
   readonly #textMax: number
   readonly #onValue: (value: Record<string, unknown>) => void
-  readonly #token = createTokenBuffer()
-  readonly #tokenize: (bytes: Uint8Array) => void
   readonly #levels: OpenContainer[] = []
+  /** The text or literal that is being read: its bytes so far, and how many more are taken. */
+  #reading: 'text' | 'literal' | undefined
+  #token = new BodyBytes()
+  #tokenBytesLeft = 0
+  #isTokenCut = false
+  /** How many bytes of the next chunk belong to an escape that has begun. */
+  #ahead = 0
   /** Number of open containers inside a value that is not wanted. */
   #skippedDepth = 0
   #expectsName = false
@@ -37,23 +51,93 @@ export class JsonFieldReader {
     this.#textMax = textMax
     this.#textLeft = textMax
     this.#onValue = onValue
-    this.#tokenize = createTokenizer({
-      token: this.#token,
-      bytesWanted: () => this.#bytesWanted(),
-      onPunctuation: byte => this.#handlePunctuation(byte),
-      onString: () => this.#endString(),
-      onLiteral: value => this.#append(value),
-    })
   }
 
   /** The next bytes, split anywhere. Never throws. */
   feed(bytes: Uint8Array): void {
-    this.#tokenize(bytes)
+    for (let at = 0; at < bytes.length;) {
+      if (this.#reading === 'text') at = this.#readText(bytes, at)
+      else if (literalByte[bytes[at]!] === 1) at = this.#readLiteral(bytes, at)
+      else {
+        if (this.#reading === 'literal') this.#append(this.#endLiteral())
+        const byte = bytes[at++]!
+        if (byte === quote) this.#begin('text', this.#textBytesWanted())
+        else this.#handlePunctuation(byte)
+      }
+    }
   }
 
   /** Whether a limit was reached: a wanted value is missing or incomplete. */
   isTruncated(): boolean {
     return this.#truncated
+  }
+
+  #readText(bytes: Uint8Array, start: number): number {
+    const end = endingQuote(bytes, start + this.#ahead)
+    this.#ahead = Math.max(0, end - bytes.length)
+    this.#take(bytes.subarray(start, end))
+    if (end >= bytes.length) return bytes.length
+    this.#endText()
+    return end + 1
+  }
+
+  #readLiteral(bytes: Uint8Array, start: number): number {
+    if (this.#reading === undefined) this.#begin('literal', tokenBytesMax)
+    let end = start
+    while (end < bytes.length && literalByte[bytes[end]!] === 1) end++
+    this.#take(bytes.subarray(start, end))
+    return end
+  }
+
+  #begin(reading: 'text' | 'literal', bytesMax: number): void {
+    this.#reading = reading
+    this.#token = new BodyBytes()
+    this.#tokenBytesLeft = bytesMax
+    this.#isTokenCut = false
+  }
+
+  #take(bytes: Uint8Array): void {
+    const taken = bytes.subarray(0, Math.max(0, this.#tokenBytesLeft))
+    this.#isTokenCut ||= taken.length < bytes.length
+    this.#tokenBytesLeft -= taken.length
+    // A copy: the chunk is reused, or far larger.
+    if (taken.length > 0) this.#token.push(Buffer.from(taken))
+  }
+
+  #endLiteral(): unknown {
+    this.#reading = undefined
+    try {
+      return JSON.parse(this.#token.toBuffer().toString('latin1')) as unknown
+    } catch {
+      return undefined
+    }
+  }
+
+  #endText(): void {
+    this.#reading = undefined
+    const level = this.#levels.at(-1)
+    if (this.#expectsName) {
+      const name = this.#tokenText()
+      if (level && this.#skippedDepth === 0) level.name = this.#names.has(name) ? name : undefined
+      this.#expectsName = false
+    } else if (this.#isWanted()) {
+      this.#textLeft = this.#tokenBytesLeft
+      this.#truncated ||= this.#isTokenCut
+      this.#append(this.#tokenText())
+    }
+  }
+
+  /** The text without its escapes; of one that was cut, up to the last whole character. */
+  #tokenText(): string {
+    const raw = this.#token.toBuffer().toString('utf8')
+    return decodeEscapes(this.#isTokenCut ? raw.replace(/\uFFFD$/, '') : raw)
+  }
+
+  /** How many bytes of the text that begins are to be taken. */
+  #textBytesWanted(): number {
+    if (this.#skippedDepth > 0) return 0
+    if (this.#expectsName) return tokenBytesMax
+    return this.#isWanted() ? this.#textLeft : 0
   }
 
   /** Whether the next value is built. */
@@ -107,147 +191,6 @@ export class JsonFieldReader {
       this.#expectsName =
         this.#skippedDepth === 0 && !Array.isArray(this.#levels.at(-1)?.container ?? [])
     else if (byte === 0x3a) this.#expectsName = false
-  }
-
-  #endString(): void {
-    const level = this.#levels.at(-1)
-    if (this.#expectsName) {
-      const name = this.#token.decodeString()
-      if (level && this.#skippedDepth === 0) level.name = this.#names.has(name) ? name : undefined
-      this.#expectsName = false
-    } else if (this.#isWanted()) {
-      this.#textLeft -= this.#token.length()
-      this.#truncated ||= this.#token.isTruncated()
-      this.#append(this.#token.decodeString())
-    }
-  }
-
-  /** How many bytes of the string that begins are to be buffered. */
-  #bytesWanted(): number {
-    if (this.#skippedDepth > 0) return 0
-    if (this.#expectsName) return tokenBytesMax
-    return this.#isWanted() ? this.#textLeft : 0
-  }
-}
-
-type TokenHandlers = {
-  token: TokenBuffer
-  /** How many bytes of the string that begins are to be buffered. */
-  bytesWanted(): number
-  onPunctuation(byte: number): void
-  onString(): void
-  onLiteral(value: unknown): void
-}
-
-const quote = 0x22
-const backslash = 0x5c
-
-/** The bytes of numbers, `true`, `false` and `null`. */
-const literalByte = new Uint8Array(256)
-for (const byte of Buffer.from('+-.0123456789Eaeflnrstu')) literalByte[byte] = 1
-
-/** Splits bytes into strings, literals and punctuation; chunks may end anywhere. */
-function createTokenizer(handlers: TokenHandlers): (bytes: Uint8Array) => void {
-  const { token } = handlers
-  let reading: 'string' | 'literal' | undefined
-  let escaped = false
-
-  const stringEnd = (bytes: Uint8Array, at: number): number => {
-    for (; at < bytes.length; at++) {
-      const byte = bytes[at]
-      if (escaped) escaped = false
-      else if (byte === backslash) escaped = true
-      else if (byte === quote) break
-    }
-    return at
-  }
-  const literalEnd = (bytes: Uint8Array, at: number): number => {
-    while (at < bytes.length && literalByte[bytes[at]!] === 1) at++
-    return at
-  }
-  return bytes => {
-    for (let at = 0; at < bytes.length;) {
-      if (reading === undefined) {
-        const byte = bytes[at]!
-        if (literalByte[byte] === 1) {
-          reading = 'literal'
-          token.reset(tokenBytesMax)
-          continue
-        }
-        at++
-        if (byte === quote) {
-          reading = 'string'
-          token.reset(handlers.bytesWanted())
-        } else handlers.onPunctuation(byte)
-        continue
-      }
-      const end = reading === 'string' ? stringEnd(bytes, at) : literalEnd(bytes, at)
-      token.append(bytes, at, end)
-      at = end
-      if (at === bytes.length) return
-      if (reading === 'string') {
-        at++
-        handlers.onString()
-      } else handlers.onLiteral(token.decodeLiteral())
-      reading = undefined
-    }
-  }
-}
-
-/** The raw bytes of one JSON string or literal while they arrive; reused for the next token. */
-export type TokenBuffer = {
-  /** Empties the buffer; it then takes up to `max` bytes and ignores the rest. */
-  reset(max: number): void
-  append(bytes: Uint8Array, start: number, end: number): void
-  length(): number
-  /** Whether more bytes came than the maximum. */
-  isTruncated(): boolean
-  /** The string, without its escapes, up to the maximum. */
-  decodeString(): string
-  /** The number, boolean or null; undefined for anything else. */
-  decodeLiteral(): unknown
-}
-
-/** A larger buffer is released after its token. */
-const reusableBytesMax = 64 * 1024
-
-function createTokenBuffer(): TokenBuffer {
-  let buffer = Buffer.allocUnsafe(256)
-  let length = 0
-  let max = 0
-  let truncated = false
-  return {
-    reset(bytesMax) {
-      if (buffer.length > reusableBytesMax) buffer = Buffer.allocUnsafe(256)
-      length = 0
-      max = bytesMax
-      truncated = false
-    },
-    append(bytes, start, end) {
-      const byteCount = Math.min(end - start, max - length)
-      if (byteCount < end - start) truncated = true
-      if (byteCount <= 0) return
-      if (length + byteCount > buffer.length) {
-        const larger = Buffer.allocUnsafe(Math.max(2 * buffer.length, length + byteCount))
-        buffer.copy(larger, 0, 0, length)
-        buffer = larger
-      }
-      buffer.set(bytes.subarray(start, start + byteCount), length)
-      length += byteCount
-    },
-    length: () => length,
-    isTruncated: () => truncated,
-    decodeString() {
-      const raw = buffer.toString('utf8', 0, length)
-      return decodeEscapes(truncated ? raw.replace(/\uFFFD$/, '') : raw)
-    },
-    decodeLiteral() {
-      try {
-        return JSON.parse(buffer.toString('latin1', 0, length)) as unknown
-      } catch {
-        return undefined
-      }
-    },
   }
 }
 

@@ -1,118 +1,99 @@
-import { forEachMember, valueEnd, type VisitMember } from '#api/proxy/json/walk.ts'
-
 /** Byte ranges to remove: start, end, start, end, in rising order. */
 export type Removals = number[]
 
 /** A text to insert at an offset, in place of the bytes up to `end`. */
 export type Insertion = { at: number; end?: number; text: string }
 
-/** Where an inserted text is in the bytes that came of it. */
-export type InsertedSpan<Inserted extends Insertion> = {
-  insertion: Inserted
-  at: number
-  bytes: number
-}
-
 /**
- * Visits the members of an object that are retained, and adds those for which `shouldRemove` is true to
- * `removals`, each with one comma: what remains is an object again, every other byte unchanged.
- *
- * @returns the object's end.
+ * Collects what removing members of one object takes out, each with one comma: what remains is an object again,
+ * every other byte unchanged. Every member is to be named, in order, then the end of the object.
  */
-export function forEachRetainedMember(
-  bytes: Buffer,
-  at: number,
-  removals: Removals,
-  shouldRemove: (name: number, nameEnd: number, value: number) => boolean,
-  visit: VisitMember,
-): number {
-  let runStart = -1
-  let retainedEnd = -1
-  let removedEnd = -1
-  const end = forEachMember(bytes, at, (name, nameEnd, value) => {
-    if (shouldRemove(name, nameEnd, value)) {
-      if (runStart < 0) runStart = name
-      removedEnd = valueEnd(bytes, value)
-      return removedEnd
+export class MemberRemovals {
+  readonly #removals: Removals
+  /** The run of removed members that has begun, and where the last retained member ended. */
+  #start = -1
+  #end = -1
+  #retainedEnd = -1
+
+  constructor(removals: Removals) {
+    this.#removals = removals
+  }
+
+  /** The member with the name at `name` and the value that ends at `end` is removed. */
+  remove(name: number, end: number): void {
+    if (this.#start < 0) this.#start = name
+    this.#end = end
+  }
+
+  /** This member is retained. What is removed of its value comes after this call: removals rise. */
+  retain(name: number, end: number): void {
+    if (this.#start >= 0) this.#removals.push(this.#start, name)
+    this.#start = -1
+    this.#retainedEnd = end
+  }
+
+  finish(): void {
+    if (this.#start < 0) return
+    this.#removals.push(this.#retainedEnd < 0 ? this.#start : this.#retainedEnd, this.#end)
+  }
+}
+
+/** A removal or an insertion, with the place of its text in the bytes that come of all of them. */
+type Splice<Inserted> = {
+  at: number
+  end: number
+  text: Buffer
+  movedTo: number
+  insertion?: Inserted
+}
+
+/** Removals and insertions of the same bytes, in the order of the bytes; insertions at one offset as they were given. */
+export class Splices<Inserted extends Insertion> {
+  readonly #splices: readonly Splice<Inserted>[]
+
+  constructor(removals: Removals, insertions: readonly Inserted[]) {
+    const splices: Splice<Inserted>[] = insertions.map(insertion => {
+      const { at, end = at, text } = insertion
+      return { at, end, text: Buffer.from(text), movedTo: at, insertion }
+    })
+    const nothing = Buffer.alloc(0)
+    for (let index = 0; index < removals.length; index += 2) {
+      const at = removals[index]!
+      splices.push({ at, end: removals[index + 1]!, text: nothing, movedTo: at })
     }
-    // Before the visit, which may add removals of its own: they must rise.
-    if (runStart >= 0) removals.push(runStart, name)
-    runStart = -1
-    retainedEnd = visit(name, nameEnd, value)
-    return retainedEnd
-  })
-  if (runStart >= 0) removals.push(retainedEnd < 0 ? runStart : retainedEnd, removedEnd)
-  return end
-}
-
-/** @returns the bytes without the removals and with the insertions; the same buffer when there are none. */
-export function applySplices(
-  bytes: Buffer,
-  removals: Removals,
-  insertions: readonly Insertion[],
-): Buffer {
-  if (removals.length === 0 && insertions.length === 0) return bytes
-  const sorted = insertions
-    .map(({ at, end = at, text }) => ({ at, end, inserted: Buffer.from(text) }))
-    .sort((one, other) => one.at - other.at)
-  const added = sorted.reduce((sum, { at, end, inserted }) => sum + inserted.length - (end - at), 0)
-  let removed = 0
-  for (let index = 0; index < removals.length; index += 2)
-    removed += removals[index + 1]! - removals[index]!
-
-  const out = Buffer.allocUnsafe(bytes.length + added - removed)
-  let written = 0
-  let read = 0
-  const copyTo = (position: number): void => {
-    written += bytes.copy(out, written, read, position)
-  }
-  let next = 0
-  const insertUpTo = (position: number): void => {
-    for (let splice = sorted[next]; splice && splice.at <= position; splice = sorted[++next]) {
-      copyTo(splice.at)
-      written += splice.inserted.copy(out, written)
-      read = splice.end
+    splices.sort((one, other) => one.at - other.at)
+    let moved = 0
+    for (const splice of splices) {
+      splice.movedTo += moved
+      moved += splice.text.length - (splice.end - splice.at)
     }
+    this.#splices = splices
   }
-  for (let index = 0; index < removals.length; index += 2) {
-    insertUpTo(removals[index]!)
-    copyTo(removals[index]!)
-    read = removals[index + 1]!
-  }
-  insertUpTo(bytes.length)
-  copyTo(bytes.length)
-  return out
-}
 
-/** Where a byte of the client's is after the same splices; those at its offset come after it. */
-export function movedOffset(
-  removals: Removals,
-  insertions: readonly Insertion[],
-  offset: number,
-): number {
-  let moved = offset
-  for (let index = 0; index < removals.length; index += 2) {
-    const [start, end] = [removals[index]!, removals[index + 1]!]
-    if (start < offset) moved -= Math.min(end, offset) - start
+  /** @returns the spliced bytes; the same buffer when there are no splices. */
+  apply(bytes: Buffer): Buffer {
+    if (this.#splices.length === 0) return bytes
+    let read = 0
+    const pieces = this.#splices.flatMap(({ at, end, text }) => {
+      const before = bytes.subarray(read, at)
+      read = end
+      return [before, text]
+    })
+    return Buffer.concat([...pieces, bytes.subarray(read)])
   }
-  for (const { at, end = at, text } of insertions) {
-    if (at < offset) moved += Buffer.byteLength(text) - (end - at)
-  }
-  return moved
-}
 
-/** Where the texts of the insertions are after the same splices, in the order of the bytes. */
-export function insertedSpans<Inserted extends Insertion>(
-  removals: Removals,
-  insertions: readonly Inserted[],
-): InsertedSpan<Inserted>[] {
-  const sorted = insertions.toSorted((one, other) => one.at - other.at)
-  let grown = 0
-  return sorted.map(insertion => {
-    const { at, end = at, text } = insertion
-    const bytes = Buffer.byteLength(text)
-    const span = { insertion, at: movedOffset(removals, [], at) + grown, bytes }
-    grown += bytes - (end - at)
-    return span
-  })
+  /** Where a byte of the client's is after the splices; those at its offset come after it. */
+  movedOffset(offset: number): number {
+    const last = this.#splices.findLast(({ at }) => at < offset)
+    if (!last) return offset
+    const { end, text, movedTo } = last
+    return movedTo + text.length + Math.max(0, offset - end)
+  }
+
+  /** Where the texts of the insertions are after the splices, in the order of the bytes. */
+  insertedSpans(): { insertion: Inserted; at: number; bytes: number }[] {
+    return this.#splices.flatMap(({ insertion, movedTo: at, text: { length: bytes } }) =>
+      insertion ? [{ insertion, at, bytes }] : [],
+    )
+  }
 }

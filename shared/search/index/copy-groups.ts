@@ -7,28 +7,33 @@ type Records = { textHash(slot: number): number; timeAt(slot: number): number }
 /** A copy that takes the place of its removed home. `settle` takes the new slot of the copy. */
 type Inheritance = { home: number; heir: number; settle(slot: number): void }
 
+/** The slots of a text that has several: how many, and the newest. */
+type Copies = { count: number; newest: number }
+
+/** The text of a removed slot: beyond every text. */
+const noText = 0xffffffff
+
 const key = new Uint32Array(2)
 
 /**
- * Groups the slots of a tier by their text. One slot of each text is its home: its words and vector are those of all
- * copies, so that 20,000 copies of a prompt cost a search as much as one.
+ * Groups the slots of a tier by their text. Texts are numbered in the order they were added. One slot of each text is its
+ * home: its words and vector are those of all copies, so that 20,000 copies of a prompt cost a search as much as one.
  */
 export class CopyGroups {
-  /** Texts by hash; the entry of a text has its home. */
+  /** Texts by hash. */
   #texts = new KeyTable(2)
   #homeOfText = new Uint32Array(0)
-  #homes = new Uint32Array(0)
-  /** The newest slot of each home that has copies. */
-  #newest = new Map<number, number>()
+  #textBySlot = new Uint32Array(0)
+  #copies = new Map<number, Copies>()
   #count = 0
 
   get bytes(): number {
-    return this.#texts.bytes + this.#homeOfText.byteLength + this.#homes.byteLength
+    return this.#texts.bytes + this.#homeOfText.byteLength + this.#textBySlot.byteLength
   }
 
   /** Whether any text has copies. */
   get isEmpty(): boolean {
-    return this.#newest.size === 0
+    return this.#copies.size === 0
   }
 
   /** Number of different texts. */
@@ -36,29 +41,46 @@ export class CopyGroups {
     return this.#texts.liveCount
   }
 
+  /** Above the numbers of all texts, removed ones included. */
+  get textsEnd(): number {
+    return this.#texts.count
+  }
+
+  /** The number of the text of each slot; beyond all texts for a removed slot. */
+  get textBySlot(): Uint32Array {
+    return this.#textBySlot
+  }
+
   home(slot: number): number {
-    return this.#homes[slot]!
+    return this.homeOfText(this.#textBySlot[slot]!)
+  }
+
+  homeOfText(text: number): number {
+    return this.#homeOfText[text]!
   }
 
   isCopy(slot: number): boolean {
-    return this.#homes[slot] !== slot
+    return this.home(slot) !== slot
   }
 
   /** The newest slot with the text of a slot; of equal times the last one stored. */
   newest(slot: number): number {
-    const home = this.#homes[slot]!
-    return this.#newest.get(home) ?? home
+    const text = this.#textBySlot[slot]!
+    return this.#copies.get(text)?.newest ?? this.homeOfText(text)
+  }
+
+  /** Number of slots with the text of a slot. */
+  countOf(slot: number): number {
+    return this.#copies.get(this.#textBySlot[slot]!)?.count ?? 1
   }
 
   /** Takes a new slot whose record is stored. @returns whether it is a copy */
   add(slot: number, records: Records): boolean {
-    this.#homes = ensureCapacity(this.#homes, slot + 1)
+    this.#textBySlot = ensureCapacity(this.#textBySlot, slot + 1)
     this.#count = slot + 1
     const text = this.#find(slot, records)
-    const home = text < 0 ? slot : this.#homeOfText[text]!
-    this.#homes[slot] = home
     if (text < 0) this.#addText(slot)
-    else this.#noteNewest(home, slot, records)
+    else this.#addCopy(text, slot, records)
     return text >= 0
   }
 
@@ -72,61 +94,54 @@ export class CopyGroups {
     records: Records,
     isLive: (slot: number) => boolean,
   ): Inheritance[] {
-    const changed = new Set<number>()
+    const members = new Map<number, number[]>()
     for (const slot of slots) {
-      const home = this.#homes[slot]!
-      if (this.#newest.has(home)) changed.add(home)
-      else this.#texts.drop(this.#find(slot, records))
+      const text = this.#textBySlot[slot]!
+      if (this.#copies.has(text)) members.set(text, [])
+      else this.#texts.drop(text)
     }
-    if (changed.size === 0) return []
-    const members = new Map<number, number[]>(Array.from(changed, home => [home, []]))
-    for (let slot = 0; slot < this.#count; slot++)
-      if (isLive(slot)) members.get(this.#homes[slot]!)?.push(slot)
+    if (members.size > 0)
+      for (let slot = 0; slot < this.#count; slot++)
+        if (isLive(slot)) members.get(this.#textBySlot[slot]!)?.push(slot)
     const inheritances: Inheritance[] = []
-    for (const [home, group] of members) {
-      this.#newest.delete(home)
+    for (const [text, group] of members) {
+      const home = this.homeOfText(text)
+      this.#copies.delete(text)
       if (isLive(home)) {
-        for (const slot of group) if (slot !== home) this.#noteNewest(home, slot, records)
+        for (const slot of group) if (slot !== home) this.#addCopy(text, slot, records)
         continue
       }
-      this.#texts.drop(this.#find(home, records))
+      this.#texts.drop(text)
       const heir = group.reduce(
         (one, other) => (isNewer(records, other, one) ? other : one),
         group[0] ?? -1,
       )
       if (heir < 0) continue
       const settle = (slot: number): void => {
-        for (const other of group) {
-          if (other === heir) continue
-          this.#homes[other] = slot
-          this.#noteNewest(slot, other, records)
-        }
+        for (const other of group)
+          if (other !== heir) this.#addCopy(this.#textBySlot[slot]!, other, records)
+        this.#textBySlot[heir] = noText
       }
       inheritances.push({ home, heir, settle })
     }
+    for (const slot of slots) this.#textBySlot[slot] = noText
     return inheritances
   }
 
   /** The groups of these slots only, all alive, numbered from 0; `records` are already those of the new numbers. */
   pick(slots: Uint32Array, records: Records): CopyGroups {
     const groups = new CopyGroups()
-    const numbers = new Uint32Array(this.#count)
-    // Homes first: a home may come after its copies.
-    groups.#homes = new Uint32Array(slots.length)
+    groups.#textBySlot = new Uint32Array(slots.length)
     groups.#count = slots.length
+    const texts = new Map<number, number>()
+    // Homes first: a home may come after its copies.
     for (const [number, slot] of slots.entries()) {
       if (this.isCopy(slot)) continue
-      numbers[slot] = number
-      groups.#homes[number] = number
       groups.#find(number, records)
-      groups.#addText(number)
+      texts.set(this.#textBySlot[slot]!, groups.#addText(number))
     }
-    for (const [number, slot] of slots.entries()) {
-      if (!this.isCopy(slot)) continue
-      const home = numbers[this.#homes[slot]!]!
-      groups.#homes[number] = home
-      groups.#noteNewest(home, number, records)
-    }
+    for (const [number, slot] of slots.entries())
+      if (this.isCopy(slot)) groups.#addCopy(texts.get(this.#textBySlot[slot]!)!, number, records)
     return groups
   }
 
@@ -134,10 +149,10 @@ export class CopyGroups {
   trim() {
     this.#texts.trim()
     this.#homeOfText = trimToLength(this.#homeOfText, this.#texts.count)
-    this.#homes = trimToLength(this.#homes, this.#count)
+    this.#textBySlot = trimToLength(this.#textBySlot, this.#count)
   }
 
-  /** The entry of the text of a slot, or -1; its hash is then in `key`. */
+  /** The text of a slot, or -1; its hash is then in `key`. */
   #find(slot: number, records: Records): number {
     const hash = records.textHash(slot)
     key[0] = hash >>> 0
@@ -146,15 +161,21 @@ export class CopyGroups {
   }
 
   /** Adds the text whose hash is in `key`. */
-  #addText(home: number) {
+  #addText(home: number): number {
     const text = this.#texts.add(key)
     this.#homeOfText = ensureCapacity(this.#homeOfText, text + 1)
     this.#homeOfText[text] = home
+    this.#textBySlot[home] = text
+    return text
   }
 
-  #noteNewest(home: number, slot: number, records: Records) {
-    const newest = this.#newest.get(home) ?? home
-    this.#newest.set(home, isNewer(records, slot, newest) ? slot : newest)
+  #addCopy(text: number, slot: number, records: Records) {
+    const { count, newest } = this.#copies.get(text) ?? { count: 1, newest: this.homeOfText(text) }
+    this.#textBySlot[slot] = text
+    this.#copies.set(text, {
+      count: count + 1,
+      newest: isNewer(records, slot, newest) ? slot : newest,
+    })
   }
 }
 

@@ -9,6 +9,9 @@ import { CopyGroups } from '#shared/search/index/copy-groups.ts'
 const compactDeadShare = 1 / 5
 const compactDeadMin = 256
 
+/** A test of texts; `number` is its own, from 0 to 15. */
+export type TextTest = { number: number; passes: (text: string) => boolean }
+
 /**
  * The memories of a tier without their vectors, in slots in the order of arrival. Inserts and removals renumber rows, not
  * slots, so they rewrite no texts or posting lists.
@@ -18,6 +21,8 @@ export class SlotStore {
   #ids = new UuidTable()
   #records = new MemoryColumns()
   #rows = new Uint32Array(0)
+  /** Tests of the text of each slot: bit `number` of those that were done, bit `16 + number` of those that it passed. */
+  #tests = new Uint32Array(0)
   #copies = new CopyGroups()
   #deadCount = 0
   readonly wordIndex: WordIndex
@@ -33,10 +38,8 @@ export class SlotStore {
   }
 
   get bytes(): number {
-    const { bytes } = this.#copies
-    return (
-      this.#ids.bytes + this.#records.bytes + this.wordIndex.bytes + this.#rows.byteLength + bytes
-    )
+    const slots = this.#rows.byteLength + this.#tests.byteLength + this.#copies.bytes
+    return this.#ids.bytes + this.#records.bytes + this.wordIndex.bytes + slots
   }
 
   get records(): Omit<MemoryColumns, 'add' | 'copyPiece' | 'pick' | 'trim' | 'bytes'> {
@@ -65,6 +68,7 @@ export class SlotStore {
     else this.wordIndex.add(slot, memory.text)
     this.#rows = ensureCapacity(this.#rows, slot + 1)
     this.#rows[slot] = row
+    if (this.#tests.length > 0) this.#tests = ensureCapacity(this.#tests, this.#rows.length)
     return slot
   }
 
@@ -108,6 +112,17 @@ export class SlotStore {
     this.#rows[slot] = row
   }
 
+  /** Whether the text of a slot passes a test, which is done once for each text. */
+  passes(slot: number, { number, passes }: TextTest): boolean {
+    if (this.#tests.length === 0) this.#tests = new Uint32Array(this.#rows.length)
+    const home = this.#copies.home(slot)
+    const known = this.#tests[home]!
+    if ((known >>> number) & 1) return ((known >>> (16 + number)) & 1) === 1
+    const isPassed = passes(this.#records.text(home))
+    this.#tests[home] = known | (1 << number) | ((isPassed ? 1 : 0) << (16 + number))
+    return isPassed
+  }
+
   /** Decodes the text. */
   readMemory(slot: number): Memory {
     const records = this.#records
@@ -142,6 +157,7 @@ export class SlotStore {
     this.wordIndex.pick(liveSlots)
     this.#copies = this.#copies.pick(liveSlots, this.#records)
     this.#rows = liveSlots.map(slot => rows[slot]!)
+    this.#tests = new Uint32Array(0)
     this.#deadCount = 0
     return true
   }
@@ -153,5 +169,6 @@ export class SlotStore {
     this.wordIndex.trim()
     this.#copies.trim()
     this.#rows = trimToLength(this.#rows, this.#records.count)
+    this.#tests = new Uint32Array(0)
   }
 }

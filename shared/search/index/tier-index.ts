@@ -10,7 +10,7 @@ import {
   trimToLength,
 } from '#shared/search/columns/column.ts'
 import type { MessagePiece } from '#shared/search/index/memory-columns.ts'
-import { SlotStore } from '#shared/search/index/slot-store.ts'
+import { SlotStore, type TextTest } from '#shared/search/index/slot-store.ts'
 import { VectorMatrix, type NearestRows } from '#shared/search/vectors/vector-matrix.ts'
 import type { ReadonlyWordIndex } from '#shared/search/words/word-index.ts'
 
@@ -129,6 +129,31 @@ export class TierIndex {
     return this.#slotStore.copies.textCount
   }
 
+  /** Above the numbers of all texts. */
+  get textsEnd(): number {
+    return this.#slotStore.copies.textsEnd
+  }
+
+  /** The number of the text of each slot, for `wordIndex.scoreRows`. */
+  get textBySlot(): Uint32Array {
+    return this.#slotStore.copies.textBySlot
+  }
+
+  /** The number of the text of a row: equal for equal texts. */
+  textOf(row: number): number {
+    return this.textBySlot[this.#slotByRow[row]!]!
+  }
+
+  /** The row that has the words of a text. */
+  homeOfText(text: number): number {
+    return this.#slotStore.row(this.#slotStore.copies.homeOfText(text))
+  }
+
+  /** Number of rows with the text of a row. */
+  copyCount(row: number): number {
+    return this.#slotStore.copies.countOf(this.#slotByRow[row]!)
+  }
+
   /** The row that has the words of a row's text. */
   homeRow(row: number): number {
     return this.#slotStore.row(this.#slotStore.copies.home(this.#slotByRow[row]!))
@@ -139,9 +164,18 @@ export class TierIndex {
     return this.#slotStore.row(this.#slotStore.copies.newest(this.#slotByRow[row]!))
   }
 
+  /** Whether the text of a row passes a test, which is done once for each text. */
+  passes(row: number, test: TextTest): boolean {
+    return this.#slotStore.passes(this.#slotByRow[row]!, test)
+  }
+
   /** Decodes the text; the accessors of single fields below do not. */
   memory(row: number): Memory {
     return this.#slotStore.readMemory(this.#slotByRow[row]!)
+  }
+
+  text(row: number): string {
+    return this.#slotStore.records.text(this.#slotByRow[row]!)
   }
 
   role(row: number): Role {

@@ -152,10 +152,21 @@ export const alternativesOf = (
     .flatMap(of => of[list] ?? [])
     .join('|')
 
-/** One pattern of a list of all languages, for folded text, or with the flag `i` for text in lower and upper case. */
+/**
+ * One pattern of a list of all languages, for folded text, or with the flag `i` for text in lower and upper case. The ends
+ * of words are looked for once for all alternatives: once for each took three times as long.
+ */
 export function patternOf(list: PatternList, flags = 'u'): RegExp {
-  const alternatives = [...languages.values()].flatMap(of =>
-    (of[list] ?? []).map(pattern => (of.boundaries ? wholeWords(pattern) : pattern)),
+  const [words = [], others = []] = [true, false].map(boundaries =>
+    [...languages.values()]
+      .filter(of => (of.boundaries ?? false) === boundaries)
+      .flatMap(of => of[list] ?? []),
   )
-  return new RegExp(alternatives.join('|'), flags)
+  const isAnchored = (pattern: string): boolean => /^\^|\$$/.test(pattern)
+  const whole = words.filter(pattern => !isAnchored(pattern)).join('|')
+  const anchored = words.filter(isAnchored).map(wholeWords)
+  return new RegExp(
+    [...(whole ? [wholeWords(whole)] : []), ...anchored, ...others].join('|'),
+    flags,
+  )
 }

@@ -2,6 +2,7 @@ import {
   alternativesOf,
   boundaryLetters,
   languages,
+  type Language,
   wholeWords,
 } from '#shared/search/languages/languages.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
@@ -65,12 +66,29 @@ const labelForms = [...languages.values()]
     after: new RegExp(after),
   }))
 
+/** What every question about an attribute has, in one pattern: most questions ask for none. */
+const mayAsk = wordStartPattern([...languages.values()].flatMap(questionParts))
+
+function questionParts({ attributes: parts = {}, labelForms: forms = [] }: Language): string[] {
+  const questions = Object.values(parts).flatMap(({ questions = [] }) => questions)
+  return [...questions, ...forms.map(({ before }) => before)]
+}
+
+/** One pattern of some that begin with a word, or with the text. */
+function wordStartPattern(patterns: readonly string[]): RegExp {
+  const [anchored = [], others = []] = [true, false].map(isAnchored =>
+    patterns.filter(pattern => pattern.startsWith('^') === isAnchored),
+  )
+  return new RegExp([...anchored, `(?<![${boundaryLetters}0-9_])(?:${others.join('|')})`].join('|'))
+}
+
 /** Before a label in a question: "my current job". */
 const adjectives = new RegExp(`^(?:${alternativesOf('labelAdjectives')}) `)
 
 /** Returns the labels of what a question asks of the person who asks; undefined when it asks for no attribute. */
 export function askedLabels(question: string): ReadonlySet<string> | undefined {
   const text = fold(question.slice(0, questionLengthMax)).trim()
+  if (!mayAsk.test(text)) return undefined
   const asked = [
     ...[...attributes.values()].filter(({ questions }) => questions.test(text)),
     ...labelForms.flatMap(form => attributesAfter(text, form)),

@@ -83,14 +83,24 @@ export const parseStatement = (text: string): ParsedQuery => {
 }
 
 function extractQueryTerms(text: string): QueryTerm[] {
-  const terms = new Set(termsOf(text))
-  return Array.from(terms, term => ({ term, weight: queryTermWeight(term) })).filter(
-    ({ term }) => !isMarkerTerm(term),
-  )
+  const terms: QueryTerm[] = []
+  for (const term of new Set(termsOf(text)))
+    if (!isMarkerTerm(term)) terms.push({ term, weight: queryTermWeight(term) })
+  return terms
 }
+
+/** Weights of terms of queries, nearly all of which repeat. */
+const weightCache = new Map<string, number>()
+const weightCacheMax = 20_000
 
 /** Common words weigh a little more in a query than in a text: every word was chosen. */
 function queryTermWeight(term: string): number {
-  if (isFunctionTerm(term)) return functionTermWeight
-  return termWeight(term) ** 0.75 * (genericQueryWords.has(term) ? genericWordWeight : 1)
+  const known = weightCache.get(term)
+  if (known !== undefined) return known
+  const weight = isFunctionTerm(term)
+    ? functionTermWeight
+    : termWeight(term) ** 0.75 * (genericQueryWords.has(term) ? genericWordWeight : 1)
+  if (weightCache.size >= weightCacheMax) weightCache.clear()
+  weightCache.set(term, weight)
+  return weight
 }

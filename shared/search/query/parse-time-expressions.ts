@@ -74,17 +74,32 @@ const countPattern =
 const unitPattern = '(day|week|month|year)s?'
 
 const hasUnit = (query: string): boolean => /day|week|month|year/i.test(query)
-const hasMonth = (query: string): boolean =>
-  Array.from(query.matchAll(/\p{L}+/gu)).some(
-    ([word]) => monthOf(word) !== undefined || word.toLowerCase() in seasons,
-  )
+const hasDigit = (query: string): boolean => /\d/.test(query)
+const hasYear = (query: string): boolean => /\d{4}/.test(query)
+
+/** The last query, and whether it names a month or a season: several patterns ask. */
+let lastQuery = ''
+let lastHasMonth = false
+function hasMonth(query: string): boolean {
+  if (query === lastQuery) return lastHasMonth
+  lastQuery = query
+  const words = query.match(/\p{L}{3,}/gu) ?? []
+  lastHasMonth = words.some(word => monthOf(word) !== undefined || word.toLowerCase() in seasons)
+  return lastHasMonth
+}
+const hasDayOfMonth = (query: string): boolean => hasDigit(query) && hasMonth(query)
 
 const timeParsers: readonly TimeParser[] = [
-  createTimeParser(`\\b${yearPattern}[-/.](\\d{1,2})[-/.](\\d{1,2})\\b`, ([, y, m, d]) =>
-    parseDay(y, Number(m) - 1, d),
+  createTimeParser(
+    `\\b${yearPattern}[-/.](\\d{1,2})[-/.](\\d{1,2})\\b`,
+    ([, y, m, d]) => parseDay(y, Number(m) - 1, d),
+    hasYear,
   ),
-  createTimeParser('(\\d{4})年(?:(\\d{1,2})月)?(?:(\\d{1,2})日)?', ([, y, m, d]) =>
-    d ? parseDay(y, Number(m) - 1, d) : m ? parseMonth(y, Number(m) - 1) : parseYear(y),
+  createTimeParser(
+    '(\\d{4})年(?:(\\d{1,2})月)?(?:(\\d{1,2})日)?',
+    ([, y, m, d]) =>
+      d ? parseDay(y, Number(m) - 1, d) : m ? parseMonth(y, Number(m) - 1) : parseYear(y),
+    hasYear,
   ),
   createTimeParser(
     `\\b${fromToPattern(`${dayPattern} (?:of )?${wordPattern}`)}(?!\\p{L})`,
@@ -142,13 +157,13 @@ const timeParsers: readonly TimeParser[] = [
     ([, m], now) => parseMonthOfRecentYears(m, now),
     hasMonth,
   ),
-  createTimeParser('\\b((?:19|20)\\d\\d)\\b(?![.,:/-]\\d)', ([, y]) => parseYear(y)),
+  createTimeParser('\\b((?:19|20)\\d\\d)\\b(?![.,:/-]\\d)', ([, y]) => parseYear(y), hasYear),
 ]
 
 function createTimeParser(
   pattern: string,
   parse: TimeParser['parse'],
-  isPossible: TimeParser['isPossible'] = query => /\d/.test(query),
+  isPossible: TimeParser['isPossible'] = hasDayOfMonth,
 ): TimeParser {
   // Boundaries for letters of any script; `\b` is for ASCII only.
   const source = pattern.replace(/^\\b/, '(?<![\\p{L}\\d])').replace(/\\b$/, '(?![\\p{L}\\d])')

@@ -1,16 +1,8 @@
-import {
-  isAsking,
-  isImpersonalRequest,
-  isPersonal,
-  isProfileNote,
-} from '#shared/search/query/sentence-kinds.ts'
+import { isPersonal } from '#shared/search/query/sentence-kinds.ts'
 import { namedSubjects, innerNames } from '#shared/search/query/named-subjects.ts'
-import {
-  asksOnlyTimeOrSpeaker,
-  type RankingQuery,
-  type ScoredRow,
-} from '#shared/search/ranking/scores.ts'
+import type { RankingQuery, ScoredRow } from '#shared/search/ranking/scores.ts'
 import { scoreFromCosine } from '#shared/search/ranking/ranges.ts'
+import { textTests } from '#shared/search/ranking/text-tests.ts'
 import { isMarkerTerm, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
 
 /**
@@ -57,7 +49,7 @@ export type AnswerEvidence = (scored: ScoredRow) => number
  */
 export function createEvidence(query: RankingQuery): AnswerEvidence | undefined {
   const { parsedQuery, concepts, text, vector, calibration } = query
-  if (!vector || asksOnlyTimeOrSpeaker(query)) return undefined
+  if (!vector || query.isOpen) return undefined
   const scoreByTerm = new Map(concepts.asked.map(({ term, weight }) => [term, weight]))
   const isUnknown = (term: string) => scoreByTerm.get(term) === 0
   const hasUnknownName =
@@ -95,14 +87,16 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
         : 0) +
       (hasUnknownName ? weights.unknownName : 0)
     if (evidence + sharedWeightMax < unlikelyEvidence) return evidence
-    const { text, role } = range.tierIndex.memory(row)
-    evidence += weights.shared * Math.min(sharedMax, sharedScore(text, scoreByTerm))
+    const { tierIndex } = range
+    evidence += weights.shared * Math.min(sharedMax, sharedScore(tierIndex.text(row), scoreByTerm))
     if (evidence < unlikelyEvidence) return evidence
-    if (role === 'user' && isImpersonalRequest(text)) evidence += weights.request
-    if (!asksOfPerson || range.tierIndex.isFact(row)) return evidence
-    const isOfPerson = role === 'user' && (isPersonal(text) || isProfileNote(text))
-    if (isOfPerson) return evidence
-    return evidence + (isAsking(text) ? weights.request : weights.impersonal)
+    const isOfUser = tierIndex.role(row) === 'user'
+    if (isOfUser && tierIndex.passes(row, textTests.isImpersonalRequest))
+      evidence += weights.request
+    if (!asksOfPerson || tierIndex.isFact(row)) return evidence
+    if (isOfUser && tierIndex.passes(row, textTests.tellsOfPerson)) return evidence
+    const asks = tierIndex.passes(row, textTests.isAsking)
+    return evidence + (asks ? weights.request : weights.impersonal)
   }
 
   return scored => {

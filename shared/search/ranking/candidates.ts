@@ -2,7 +2,7 @@ import type { Steps } from '#shared/core/event-loop.ts'
 import type { TimeSpan } from '#shared/search/query/calendar.ts'
 import type { AdjacentTurns } from '#shared/search/ranking/context.ts'
 import { partOf, type SearchRange } from '#shared/search/ranking/ranges.ts'
-import { positionsOf, type WordScores } from '#shared/search/ranking/score-words.ts'
+import { emptySums, positionsOf, type WordScores } from '#shared/search/ranking/score-words.ts'
 import { findStatements, statementCues } from '#shared/search/profile/find-statements.ts'
 import { hasLabel } from '#shared/search/query/attributes.ts'
 import type { QueryTerm } from '#shared/search/query/parse-query.ts'
@@ -312,8 +312,6 @@ const tokensMax = 200
 /** Weight of a label that begins a text. */
 const beginningWeight = 3
 
-let scratchSums = new Float32Array(0)
-
 /**
  * Finds the user's rows of a range that state an attribute, as a note with one of its labels ("Name: Ada") or as a
  * sentence ("Je m'appelle Ada"). In short steps; the rows must not change before the last.
@@ -351,11 +349,10 @@ export function* findAttributeRows(
  */
 function rowsWithTerms(range: SearchRange, terms: readonly QueryTerm[], count: number): number[] {
   const { tierIndex } = range
-  const { first, end, rowOf } = positionsOf(range)
-  if (scratchSums.length < end - first) scratchSums = new Float32Array(end - first)
-  const sums = scratchSums.fill(0, 0, end - first)
-  const matching = tierIndex.wordIndex.scoreRows(terms, first, end, sums)
-  const allowed = matching.filter(at => rowOf(at) >= 0)
+  const positions = positionsOf(range)
+  const { rowOf } = positions
+  const sums = emptySums(positions.count)
+  const allowed = positions.score(terms, sums).filter(at => rowOf(at) >= 0)
   for (const at of allowed) sums[at]! /= Math.sqrt(1 + tierIndex.tokens(rowOf(at)))
   return topRows(sums, allowed, count).map(rowOf)
 }

@@ -43,19 +43,29 @@ function arePieces(tierIndex: SearchRange['tierIndex'], row: number): boolean {
   return piece !== undefined && piece.message === next?.message && piece.number + 1 === next.number
 }
 
-/** Whether each row and the next are of one conversation: 0 unknown, 1 no, 2 yes. */
-let linkCache = new Uint8Array(0)
+/** Whether each row of an index and the next are of one conversation, 0 unknown, 1 no, 2 yes; at a version of the index. */
+type Links = { version: number; known: Uint8Array }
 
-/** Finds the context of rows of a range. The result is valid until the next call. */
+const linksByIndex = new WeakMap<SearchRange['tierIndex'], Links>()
+
+function linksOf(tierIndex: SearchRange['tierIndex']): Uint8Array {
+  const { version, count } = tierIndex
+  const links = linksByIndex.get(tierIndex)
+  if (links?.version === version) return links.known
+  const known = new Uint8Array(count)
+  linksByIndex.set(tierIndex, { version, known })
+  return known
+}
+
+/** Finds the context of rows of a range, while the index does not change. */
 export function findAdjacentTurns({ tierIndex, first, end }: SearchRange): AdjacentTurns {
-  if (linkCache.length < end - first) linkCache = new Uint8Array(end - first)
-  linkCache.fill(0, 0, end - first)
+  const links = linksOf(tierIndex)
 
   function isSameConversation(row: number): boolean {
-    const known = linkCache[row - first]!
+    const known = links[row]!
     if (known > 0) return known === 2
     const linked = isFollowedByTurn(tierIndex, row)
-    linkCache[row - first] = linked ? 2 : 1
+    links[row] = linked ? 2 : 1
     return linked
   }
 
@@ -83,8 +93,9 @@ export function findAdjacentTurns({ tierIndex, first, end }: SearchRange): Adjac
   }
 }
 
-/** Positions of the rows of one context. */
+/** Positions of the rows of one context, and their weights. */
 const nearPositions = new Uint32Array(rowsBeforeMax + 1 + rowsAfterMax)
+const nearWeights = new Float64Array(nearPositions.length)
 
 export type ContextScores = {
   /** Score of the words that a turn near a row has and the row lacks, discounted by distance. */
@@ -117,24 +128,35 @@ export function scoreContext(
 }
 
 function contextWordScore(
-  { byConcept, positionCount, positions, concepts }: WordScores,
+  { byConcept, found, positions, concepts }: WordScores,
   row: number,
   from: number,
   to: number,
 ): number {
+  const own = positions.of(row)
+  let ofOthers = 0
+  let near = 0
+  for (let contextRow = from; contextRow <= to; contextRow++) {
+    if (contextRow === row) continue
+    const position = positions.of(contextRow)
+    ofOthers |= found[position]!
+    nearPositions[near] = position
+    nearWeights[near++] = contextWeight(contextRow, row)
+  }
+  const { length } = concepts
+  const ofOwn = found[own]!
   let sum = 0
-  const { of } = positions
-  const own = of(row)
-  for (let near = from; near <= to; near++) nearPositions[near - from] = of(near)
-  for (let concept = 0; concept < concepts.length; concept++) {
-    const offset = concept * positionCount
+  for (let rest = ofOthers; rest !== 0; rest &= rest - 1) {
+    const concept = 31 - Math.clz32(rest & -rest)
+    const bit = 1 << concept
     const { maxScore } = concepts[concept]!
-    const ownScore = Math.min(maxScore, byConcept[offset + own]!)
+    const ownScore = ofOwn & bit ? Math.min(maxScore, byConcept[own * length + concept]!) : 0
     let best = ownScore
-    for (let contextRow = from; contextRow <= to; contextRow++) {
-      const score = byConcept[offset + nearPositions[contextRow - from]!]!
-      if (score > best)
-        best = Math.max(best, Math.min(maxScore, score) * contextWeight(contextRow, row))
+    for (let i = 0; i < near; i++) {
+      const position = nearPositions[i]!
+      if ((found[position]! & bit) === 0) continue
+      const score = Math.min(maxScore, byConcept[position * length + concept]!) * nearWeights[i]!
+      if (score > best) best = score
     }
     sum += best - ownScore
   }

@@ -7,6 +7,8 @@ import type { Tier } from '#shared/domain/memory.ts'
 /** The rows of a part of a message, best first; `toRanked` completes those that are chosen. */
 export type QuestionRanking = {
   rows: readonly ScoredRow[]
+  /** Of its relevances among those of other parts. */
+  weight: number
   toRanked: (row: ScoredRow) => RankedRow
 }
 
@@ -18,22 +20,42 @@ export type RankedRow = ScoredRow & {
   vector: Float32Array | null
 }
 
-/** Returns each row once, as ranked by the part that it fits best; best first. */
-export function fuseRankings(rankings: readonly QuestionRanking[]): RankedRow[] {
-  const ranked = rankings
-    .flatMap(({ rows, toRanked }) => rows.map(toRanked))
-    .filter(({ relevance }) => relevance > 0)
-  ranked.sort((a, b) => b.relevance - a.relevance || b.at - a.at)
+/** A row as it is compared with those of other parts. */
+export type FusedRow = Pick<ScoredRow, 'range' | 'row' | 'at' | 'relevance'> & {
+  scored: ScoredRow
+  ranking: QuestionRanking
+}
+
+/**
+ * Returns each row once, as ranked by the part that it fits best; best first.
+ *
+ * @param isAlone the message has one part, whose rows stay in their order
+ */
+export function fuseRankings(
+  rankings: readonly QuestionRanking[],
+  ranges: readonly SearchRange[],
+  isAlone: boolean,
+): FusedRow[] {
+  const fused: FusedRow[] = []
+  for (const ranking of rankings) {
+    for (const scored of ranking.rows) {
+      const { range, row, at } = scored
+      const relevance = scored.relevance * ranking.weight
+      if (isAlone || relevance > 0) fused.push({ range, row, at, relevance, scored, ranking })
+    }
+  }
+  if (isAlone) return fused
+  fused.sort((a, b) => b.relevance - a.relevance || b.at - a.at)
   // A row has the text of its other rankings, which are behind.
-  return uniqueTexts(ranked)
+  return uniqueTexts(fused, ranges)
 }
 
 /** Puts the rows whose text is the query first, with an infinite relevance. */
-export function sameTextFirst<Row extends ScoredRow>(ranked: readonly Row[], query: string): Row[] {
+export function sameTextFirst(ranked: readonly FusedRow[], query: string): readonly FusedRow[] {
   const hash = hashText(query)
-  const isSame = ({ range, row }: ScoredRow) => range.tierIndex.textHash(row) === hash
+  const isSame = ({ range, row }: FusedRow) => range.tierIndex.textHash(row) === hash
   const same = ranked.filter(isSame).map(row => ({ ...row, relevance: Infinity }))
-  return same.length === 0 ? [...ranked] : [...same, ...ranked.filter(row => !isSame(row))]
+  return same.length === 0 ? ranked : [...same, ...ranked.filter(row => !isSame(row))]
 }
 
 /** Counts the rows that match any part of a message, each once and all copies; does nothing without a listener. */
@@ -62,15 +84,20 @@ const stepRows = 8_192
 
 /** Counts the allowed rows of a range that have the text of one of the rows. */
 function* countCopies(
-  { tierIndex, first, end, allows }: SearchRange,
+  { tierIndex, first, end, allowsAll, allows }: SearchRange,
   rows: Iterable<number>,
 ): Steps<number> {
-  const matches = new Uint8Array(tierIndex.count)
-  for (const row of rows) matches[tierIndex.homeRow(row)] = 1
+  const texts = new Uint8Array(tierIndex.textsEnd)
+  const isWhole = allowsAll && end - first === tierIndex.count
   let count = 0
-  for (let row = first; row < end; row++) {
+  for (const row of rows) {
+    const text = tierIndex.textOf(row)
+    if (isWhole && texts[text] === 0) count += tierIndex.copyCount(row)
+    texts[text] = 1
+  }
+  for (let row = isWhole ? end : first; row < end; row++) {
     if (row % stepRows === stepRows - 1) yield
-    if (matches[tierIndex.homeRow(row)] === 1 && allows(row)) count++
+    if (texts[tierIndex.textOf(row)] === 1 && allows(row)) count++
   }
   return count
 }

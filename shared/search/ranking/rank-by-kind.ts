@@ -1,13 +1,5 @@
 import type { Steps } from '#shared/core/event-loop.ts'
-import {
-  statesPreference,
-  type QuestionKind,
-  isAsking,
-  isSmallTalk,
-  isImpersonalTask,
-  isPersonal,
-  isProfileNote,
-} from '#shared/search/query/sentence-kinds.ts'
+import type { QuestionKind } from '#shared/search/query/sentence-kinds.ts'
 import { nameLabels } from '#shared/search/query/attributes.ts'
 import { findAttributeRows } from '#shared/search/ranking/candidates.ts'
 import type { QuestionRanking } from '#shared/search/ranking/fusion.ts'
@@ -21,6 +13,7 @@ import {
 } from '#shared/search/ranking/scores.ts'
 import type { SearchRange } from '#shared/search/ranking/ranges.ts'
 import type { Signals } from '#shared/search/ranking/signals.ts'
+import { textTests } from '#shared/search/ranking/text-tests.ts'
 
 /** Factor of the relevance of every further row of one day, so that rows of many days are found. */
 const sameDayFactors: Partial<Record<QuestionKind, number>> = {
@@ -37,10 +30,10 @@ const DAY_MS = 86_400_000
 export function rankByKind<Row extends ScoredRow>(
   ranked: readonly Row[],
   kind: QuestionKind | undefined,
-): Row[] {
+): readonly Row[] {
   const sameDayFactor = (kind && sameDayFactors[kind]) ?? 1
   const wantsPreference = kind === 'preference'
-  if (sameDayFactor === 1 && !wantsPreference) return [...ranked]
+  if (sameDayFactor === 1 && !wantsPreference) return ranked
   const rowsOfDay = new Map<number, number>()
   const weighted = ranked.map(row => {
     const day = Math.floor(row.at / DAY_MS)
@@ -54,7 +47,7 @@ export function rankByKind<Row extends ScoredRow>(
 
 const isPreference = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
   (tierIndex.role(row) === 'user' || tierIndex.isFact(row)) &&
-  statesPreference(tierIndex.memory(row).text)
+  tierIndex.passes(row, textTests.statesPreference)
 
 /**
  * Ranks what is known of the person who asks.
@@ -68,11 +61,12 @@ export function* personRows(
   others: readonly ScoredRow[],
 ): Steps<QuestionRanking> {
   const found = yield* rowsOfPerson(ranges, { isIdentity: labels !== undefined })
-  const rows = uniqueTexts(found.filter(isNotExcluded(search)))
+  const rows = uniqueTexts(found.filter(isNotExcluded(search)), ranges)
   const least = rows.at(-1)?.relevance ?? Infinity
   const rest = others.map(row => ({ ...row, relevance: Math.min(row.relevance, least) }))
   return {
-    rows: uniqueTexts([...rows, ...rest]),
+    rows: uniqueTexts([...rows, ...rest], ranges),
+    weight: 1,
     toRanked: row => ({ ...row, strength: row.statesAttribute ? attributeStrength : 1, vector }),
   }
 }
@@ -144,10 +138,8 @@ const toNameRow = (range: SearchRange, row: number): ScoredRow => {
   return { ...found, signals: { ...found.signals, words: 1 }, statesAttribute: true }
 }
 
-const tellsOfPerson = ({ range: { tierIndex }, row }: ScoredRow): boolean => {
-  const { text } = tierIndex.memory(row)
-  return isPersonal(text) || isProfileNote(text)
-}
+const tellsOfPerson = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
+  tierIndex.passes(row, textTests.tellsOfPerson)
 
 /** Returns the newest rows of a range that are allowed. */
 function allowedRows(range: SearchRange): ScoredRow[] {
@@ -173,7 +165,7 @@ const statementTokensMin = 4
 /** Whether a row has a person's own words that neither ask nor give a task. */
 function isStatement({ tierIndex }: SearchRange, row: number): boolean {
   if (tierIndex.isFact(row) || tierIndex.role(row) !== 'user') return false
-  const { text } = tierIndex.memory(row)
-  if (tierIndex.tokens(row) < statementTokensMin && !isProfileNote(text)) return false
-  return !isAsking(text) && !isSmallTalk(text) && !isImpersonalTask(text)
+  const isShort = tierIndex.tokens(row) < statementTokensMin
+  if (isShort && !tierIndex.passes(row, textTests.isProfileNote)) return false
+  return tierIndex.passes(row, textTests.states)
 }

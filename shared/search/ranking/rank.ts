@@ -38,8 +38,10 @@ import {
   rowsThatName,
 } from '#shared/search/ranking/relevance-floor.ts'
 import {
+  asksOnlyTimeOrSpeaker,
   firstCandidateCount,
   rankRows,
+  type BestMatch,
   type RankingQuery,
   type RowLimits,
   type ScoredRow,
@@ -193,7 +195,9 @@ function* rankRanges(
     const concepts = buildConcepts(parsedQuery.terms, wordIndexes, weights, { few: !isScanned })
     const nearestRows = isScanned ? nearestOfAll : null
     const calibration = calibrationOf(vector)
-    const query = { text, vector, nearestRows, now, calibration, parsedQuery, concepts, weights }
+    const isOpen = asksOnlyTimeOrSpeaker(parsedQuery, concepts)
+    const read = { text, vector, nearestRows, now, calibration }
+    const query: RankingQuery = { ...read, parsedQuery, concepts, isOpen, weights }
     const asksOfItself = isScanned && kind !== 'name'
     const wantedKind = asksOfItself ? questionKind(text) : undefined
     if (wantedKind === 'self' && !search.everyRow) {
@@ -206,22 +210,25 @@ function* rankRanges(
     const evidenceOf = isWeighed ? createEvidence(query) : undefined
     const names = asksOfItself ? namedSubjects(text) : []
     const isNamed = asksOfNames(text, names, parsedQuery) ? rowsThatName(names) : undefined
-    const floor = floorOf(text, kind, asks)
+    const relevance = { floor: floorOf(text, kind, asks), evidenceOf, isNamed }
     const asksByWords = !isNamed && !parsedQuery.labels && parsedQuery.times.length === 0
-    if (search.floor && asksByWords && !canBeRelevant(query, floor)) return
-    const all = yield* rankRows(ranges, query, search)
+    const mayPass =
+      search.floor && asksByWords
+        ? (best?: BestMatch) => canBeRelevant(query, relevance, best)
+        : undefined
+    if (mayPass && !mayPass()) return
+    const all = yield* rankRows(ranges, query, { ...search, mayPass })
     const relevant = search.floor
-      ? withoutFiller(filterRelevant(all, query, { floor, evidenceOf, isNamed }), query)
+      ? withoutFiller(filterRelevant(all, query, relevance), query)
       : all.filter(row => search.everyRow === true || isRelated(row))
     const weight = kind === 'statement' && !asks ? 1 : kindWeights[kind]
     const toRanked = (row: ScoredRow): RankedRow => ({
       ...row,
-      relevance: row.relevance * weight,
       strength: relevanceStrength(row, query) * (kind === 'asking' ? 1 : weight),
       weigh: () => (isAlone ? evidenceOf?.(row) : undefined),
       vector,
     })
-    return { rows: rankByKind(relevant, wantedKind), toRanked }
+    return { rows: rankByKind(relevant, wantedKind), weight, toRanked }
   }
   const rankings: QuestionRanking[] = []
   for (const question of questions) {
@@ -231,16 +238,11 @@ function* rankRanges(
   }
   if (emptyTimes > 0) search.onEmptyTime?.()
   yield* matching.report()
-  const choose = <Row extends ScoredRow>(ranked: readonly Row[]): Row[] => {
-    const rows = search.query === undefined ? ranked : sameTextFirst(ranked, search.query)
-    return search.tiers ? rows.slice(0, limit) : blendTiers(rows, limit)
-  }
-  const [first] = rankings
-  // A search has some hundred rows, of which ten are returned.
-  const chosen =
-    first && questions.length === 1
-      ? choose(first.rows).map(first.toRanked)
-      : choose(fuseRankings(rankings))
+  const fused = fuseRankings(rankings, ranges, questions.length === 1)
+  const ranked = search.query === undefined ? fused : sameTextFirst(fused, search.query)
+  const chosen = (search.tiers ? ranked.slice(0, limit) : blendTiers(ranked, limit)).map(
+    ({ ranking, scored, relevance }) => ({ ...ranking.toRanked(scored), relevance }),
+  )
   const isCertain = chosen.length <= weighedMax && chosen.slice(0, certainMax).some(isCertainAnswer)
   const cosines = rescore(chosen, calibrationOf)
   return chosen.map(({ range, row, relevance, strength, weigh, signals }, i) => ({

@@ -1,18 +1,10 @@
-import {
-  asksOnlyTimeOrSpeaker,
-  type RankingQuery,
-  type ScoredRow,
-} from '#shared/search/ranking/scores.ts'
+import type { BestMatch, RankingQuery, ScoredRow } from '#shared/search/ranking/scores.ts'
 import type { AnswerEvidence } from '#shared/search/ranking/answer-evidence.ts'
 import { wordsOf } from '#shared/search/languages/languages.ts'
 import { isFollowedByTurn } from '#shared/search/ranking/context.ts'
-import {
-  isImpersonalRequest,
-  isPersonal,
-  isImpersonalTask,
-} from '#shared/search/query/sentence-kinds.ts'
+import { isImpersonalTask } from '#shared/search/query/sentence-kinds.ts'
 import type { NamedSubject } from '#shared/search/query/named-subjects.ts'
-import { parseSpeakerPrefix, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
+import { speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
 import { buildConcepts, type Concepts } from '#shared/search/query/concepts.ts'
 import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
 import type { Question } from '#shared/search/query/select-questions.ts'
@@ -21,6 +13,7 @@ import type { ReadonlyWordIndex } from '#shared/search/words/word-index.ts'
 import { runAtOnce } from '#shared/core/event-loop.ts'
 import { scoreWords } from '#shared/search/ranking/score-words.ts'
 import type { SearchRange } from '#shared/search/ranking/ranges.ts'
+import { textTests } from '#shared/search/ranking/text-tests.ts'
 
 /** Words and context by which alone a row is relevant. */
 const wordRelevanceFloor = 0.35
@@ -70,27 +63,31 @@ export function filterRelevant(
   { floor = 1, evidenceOf, isNamed }: RelevanceOptions = {},
 ): ScoredRow[] {
   const strengths = ranked.map(scored => relevanceStrength(scored, rankingQuery))
-  const best = Math.max(0, ...strengths)
-  const reasonFloor = evidenceOf && floor <= questionFloor ? wordedFloor : floor
+  const best = strengths.reduce((one, other) => Math.max(one, other), 0)
+  const reasonFloor = reasonFloorOf(floor, evidenceOf)
   const isReason = (scored: ScoredRow, i: number): boolean => {
     if (scored.statesAttribute) return strengths[i]! >= reasonFloor
     const strength = strengths[i]! * (evidenceOf ? 1 : wordTrust(scored))
     if (strength < reasonFloor || strength * requestTrust(scored) < reasonFloor) return false
     return !evidenceOf || (i < weighedMax && evidenceOf(scored) >= 0)
   }
-  if (!ranked.some(isReason)) return isNamed ? ranked.slice(0, namedRowsMax).filter(isNamed) : []
+  if (best < reasonFloor || !ranked.some(isReason))
+    return isNamed ? ranked.slice(0, namedRowsMax).filter(isNamed) : []
   const strengthMin = Math.max(companionFloor, best * companionShare)
   const ownStrengths = ranked.map(scored =>
     relevanceStrength(scored, rankingQuery, { withContext: false }),
   )
-  const relevantRows = Map.groupBy(
-    ranked.filter((_, i) => ownStrengths[i]! >= floor),
-    ({ range }) => range,
-  )
+  const relevantRows = new Map<SearchRange, Set<number>>()
+  for (const [i, { range, row }] of ranked.entries()) {
+    if (ownStrengths[i]! < floor) continue
+    const ofRange = relevantRows.get(range)
+    if (ofRange) ofRange.add(row)
+    else relevantRows.set(range, new Set([row]))
+  }
   const isReply = ({ range, row }: ScoredRow) =>
     row > range.first &&
-    isFollowedByTurn(range.tierIndex, row - 1) &&
-    relevantRows.get(range)?.some(relevantRow => relevantRow.row === row - 1)
+    relevantRows.get(range)?.has(row - 1) === true &&
+    isFollowedByTurn(range.tierIndex, row - 1)
   return ranked.filter((scored, i) => {
     if (strengths[i]! < strengthMin) return false
     const own = ownStrengths[i]!
@@ -115,21 +112,17 @@ const trustedSimilarity = 0.2
  */
 const requestTrust = ({ range: { tierIndex }, row }: ScoredRow): number => {
   if (tierIndex.role(row) !== 'user' || tierIndex.tokens(row) > requestTokensMax) return 1
-  const { text, speaker } = tierIndex.memory(row)
-  if (speaker !== undefined || parseSpeakerPrefix(text)) return 1
-  const isRequest = isImpersonalRequest(text) || (endsWithQuestion(text) && !isPersonal(text))
-  return isRequest ? impersonalRequestTrust : 1
+  if (tierIndex.speaker(row) !== undefined) return 1
+  return tierIndex.passes(row, textTests.asksOfWorld) ? impersonalRequestTrust : 1
 }
 const requestTokensMax = 28
 const impersonalRequestTrust = 0.35
-
-const endsWithQuestion = (text: string): boolean => /[?？؟][\p{P}\s]{0,5}$/u.test(text.slice(-6))
 
 const isAnswer = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
   tierIndex.role(row) === 'assistant' && !tierIndex.isFact(row)
 
 const isAfterQuestion = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
-  endsWithQuestion(tierIndex.memory(row - 1).text)
+  tierIndex.passes(row - 1, textTests.endsWithQuestion)
 
 /** Strength of a row of the named time, where a question asks for nothing else. */
 const timeStrength = 1.2
@@ -140,7 +133,7 @@ export const attributeStrength = 3
 /** Returns how well a row fits a question; from 1 on it is relevant by itself. */
 export function relevanceStrength(
   { signals, statesAttribute }: ScoredRow,
-  { calibration, parsedQuery, concepts }: RankingQuery,
+  { calibration, concepts, isOpen }: RankingQuery,
   { withContext }: { withContext: boolean } = { withContext: true },
 ): number {
   if (statesAttribute) return attributeStrength
@@ -149,25 +142,36 @@ export function relevanceStrength(
   const strength =
     substance *
     (similarity / calibration.floor + (words + (withContext ? context : 0)) / wordRelevanceFloor)
-  return asksOnlyTimeOrSpeaker({ parsedQuery, concepts })
-    ? strength + timeStrength * time
-    : strength
+  return isOpen ? strength + timeStrength * time : strength
 }
 
+/** The strength of the best row with which a question finds anything. */
+const reasonFloorOf = (floor: number, evidenceOf: AnswerEvidence | undefined): number =>
+  evidenceOf && floor <= questionFloor ? wordedFloor : floor
+
 /**
- * Returns whether some row may pass the floor, by the words of the question alone: of words that no memory has, or that all
- * texts have, nothing is relevant, however similar.
+ * Returns whether some row may pass the floor: of words that no memory has, or that all texts have, nothing is relevant,
+ * however similar.
+ *
+ * @param best what no row exceeds
  */
 export function canBeRelevant(
-  { concepts, calibration, weights, parsedQuery }: RankingQuery,
-  floor: number,
+  { concepts, calibration, weights, isOpen }: RankingQuery,
+  { floor = 1, evidenceOf }: RelevanceOptions,
+  best: BestMatch = { similarity: 1, words: 1 },
 ): boolean {
-  if (asksOnlyTimeOrSpeaker({ parsedQuery, concepts })) return true
+  if (isOpen) return true
   const substance = Math.min(1, concepts.maxTotal / substantialScore)
-  const context = weights.contextWords + weights.contextSimilarity
-  const strengthMax = substance * (1 / calibration.floor + (1 + context) / wordRelevanceFloor)
-  return strengthMax >= Math.min(floor, wordedFloor)
+  // The turns around a row add what they have and it lacks.
+  const { contextWords, contextSimilarity } = weights
+  const ofWords = (best.words * Math.max(1, contextWords)) / wordRelevanceFloor
+  const ofSimilarity = Math.max(1 / calibration.floor, contextSimilarity / wordRelevanceFloor)
+  const strengthMax = substance * (ofWords + best.similarity * ofSimilarity)
+  return strengthMax * (1 + roundingMax) >= reasonFloorOf(floor, evidenceOf)
 }
+
+/** Scores are 32-bit numbers. */
+const roundingMax = 1e-4
 
 /** Weight of a row that fits a part of a message, by the kind of the part. */
 export const kindWeights: Record<Question['kind'], number> = {

@@ -1,16 +1,22 @@
 import type { Steps } from '#shared/core/event-loop.ts'
 import type { Concept, Concepts } from '#shared/search/query/concepts.ts'
 import type { SearchRange } from '#shared/search/ranking/ranges.ts'
+import type { WeightedTerm } from '#shared/search/words/word-index.ts'
 
 export type WordScores = {
   /** Sum over all concepts, by position. */
   readonly totals: Float32Array
   /** Positions where `totals` is not 0, each once, in no order. */
   readonly matching: Uint32Array
-  /** Scores per concept, not capped by `maxScore`; position `i` of concept `c` is at `c * positionCount + i`. */
+  /** The concepts with a score, by position: bit `c` for concept `c`. */
+  readonly found: Uint32Array
+  /**
+   * Scores per concept, not capped by `maxScore`; concept `c` of position `i` is at `i * concepts.length + c`, and
+   * undefined where `found` does not have it.
+   */
   readonly byConcept: Float32Array
-  readonly positionCount: number
   readonly positions: Positions
+  /** At most 32. */
   readonly concepts: readonly Concept[]
   /** The score of a row with all concepts of the query. */
   readonly maxTotal: number
@@ -20,17 +26,18 @@ export type WordScores = {
 
 /** Where scores of the rows of a range stand: one position for each text. */
 export type Positions = {
-  /** The rows of the tier that have positions: those of the range, or all where texts have copies. */
-  first: number
-  end: number
+  count: number
   /** The position of a row. */
   of(row: number): number
   /** The newest allowed row of the range with the text of a position; -1 where the range has none. */
   rowOf(position: number): number
-  /** Whether every position has a row: `first` and the position. */
+  /** Whether every position has a row: the first of the range and the position. */
   hasAll: boolean
+  /** Adds the scores of terms to `sums`, by position; see `WordIndex.scoreRows`. */
+  score(terms: readonly WeightedTerm[], sums: Float32Array): Uint32Array
 }
 
+/** Positions are rows of the range, or the numbers of texts where texts have copies. */
 export function positionsOf({
   tierIndex,
   first,
@@ -38,13 +45,32 @@ export function positionsOf({
   allowsAll,
   newestOf,
 }: SearchRange): Positions {
+  const { wordIndex } = tierIndex
   if (tierIndex.hasCopies) {
-    const of = (row: number): number => tierIndex.homeRow(row)
-    return { first: 0, end: tierIndex.count, of, rowOf: newestOf, hasAll: false }
+    const { textsEnd: count, textBySlot } = tierIndex
+    return {
+      count,
+      of: row => tierIndex.textOf(row),
+      rowOf: text => newestOf(tierIndex.homeOfText(text)),
+      hasAll: false,
+      score: (terms, sums) => wordIndex.scoreRows(terms, 0, count, sums, textBySlot),
+    }
   }
-  const of = (row: number): number => row - first
-  const rowOf = (at: number): number => (allowsAll ? first + at : newestOf(first + at))
-  return { first, end, of, rowOf, hasAll: allowsAll }
+  return {
+    count: end - first,
+    of: row => row - first,
+    rowOf: at => (allowsAll ? first + at : newestOf(first + at)),
+    hasAll: allowsAll,
+    score: (terms, sums) => wordIndex.scoreRows(terms, first, end, sums),
+  }
+}
+
+let scratchSums = new Float32Array(0)
+
+/** Returns scratch for the sums of so many positions, all 0; the next call overwrites it. */
+export function emptySums(count: number): Float32Array {
+  if (scratchSums.length < count) scratchSums = new Float32Array(count)
+  return scratchSums.fill(0, 0, count)
 }
 
 /** The allowed rows with words of the query, one of each text, in no order. */
@@ -60,26 +86,25 @@ export function rowsWithWords({ matching, positions }: WordScores): Int32Array {
 }
 
 /** Memory for the scores of one search; concurrent searches have their own. */
-type Scratch = { totals: Float32Array; matching: Uint32Array; byConcept: Float32Array }
+type Scratch = Pick<WordScores, 'totals' | 'matching' | 'found' | 'byConcept'>
 
-const createScratch = (): Scratch => ({
-  totals: new Float32Array(0),
-  matching: new Uint32Array(0),
-  byConcept: new Float32Array(0),
+const createScratch = (count: number, conceptCount: number): Scratch => ({
+  totals: new Float32Array(count),
+  matching: new Uint32Array(count),
+  found: new Uint32Array(count),
+  byConcept: new Float32Array(count * conceptCount),
 })
 
 /** Memory of ended searches for the next ones: new memory would cost more than the scores. */
 const spares: Scratch[] = []
 const sparesMax = 3
 
-function reserve(scratch: Scratch, rowCount: number, conceptCount: number) {
-  if (scratch.totals.length < rowCount) {
-    scratch.totals = new Float32Array(rowCount)
-    scratch.matching = new Uint32Array(rowCount)
-  }
-  if (scratch.byConcept.length < rowCount * conceptCount) {
-    scratch.byConcept = new Float32Array(rowCount * conceptCount)
-  }
+function reserve(count: number, conceptCount: number): Scratch {
+  const spare = spares.pop()
+  const fits = spare && spare.totals.length >= count
+  return fits && spare.byConcept.length >= count * conceptCount
+    ? spare
+    : createScratch(count, conceptCount)
 }
 
 /**
@@ -90,33 +115,32 @@ export function* scoreWords(
   range: SearchRange,
   { matched: concepts, maxTotal }: Concepts,
 ): Steps<WordScores> {
-  const { tierIndex } = range
   const positions = positionsOf(range)
-  const { first, end } = positions
-  const rowCount = end - first
-  const scratch = spares.pop() ?? createScratch()
-  reserve(scratch, rowCount, concepts.length)
-  const { totals, matching, byConcept } = scratch
-  totals.fill(0, 0, rowCount)
-  let count = 0
-  for (let c = 0; c < concepts.length; c++) {
+  const { count } = positions
+  const scratch = reserve(count, concepts.length)
+  const { totals, matching, found, byConcept } = scratch
+  totals.fill(0, 0, count)
+  found.fill(0, 0, count)
+  let matchingCount = 0
+  for (const [c, { terms, maxScore }] of concepts.entries()) {
     if (c > 0) yield
-    const { terms, maxScore } = concepts[c]!
-    const scores = byConcept.subarray(c * rowCount, (c + 1) * rowCount).fill(0)
     if (maxScore <= 0) continue
-    const found = tierIndex.wordIndex.scoreRows(terms, first, end, scores)
-    for (let i = 0; i < found.length; i++) {
-      const row = found[i]!
-      const score = scores[row]!
-      if (totals[row] === 0) matching[count++] = row
+    const sums = emptySums(count)
+    const rows = positions.score(terms, sums)
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i]!
+      const score = sums[row]!
+      if (found[row] === 0) matching[matchingCount++] = row
+      found[row]! |= 1 << c
+      byConcept[row * concepts.length + c] = score
       totals[row]! += score < maxScore ? score : maxScore
     }
   }
   return {
-    totals: totals.subarray(0, rowCount),
-    matching: matching.subarray(0, count),
+    totals: totals.subarray(0, count),
+    matching: matching.subarray(0, matchingCount),
+    found,
     byConcept,
-    positionCount: rowCount,
     positions,
     concepts,
     maxTotal,

@@ -48,15 +48,16 @@ export type RankingQuery = {
   calibration: Calibration
   parsedQuery: ParsedQuery
   concepts: Concepts
+  /** See `asksOnlyTimeOrSpeaker`. */
+  isOpen: boolean
   weights: RankingWeights
 }
 
 /** Whether a question names nothing but times and people: "what happened in July". */
-export const asksOnlyTimeOrSpeaker = ({
-  parsedQuery,
-  concepts,
-}: Pick<RankingQuery, 'parsedQuery' | 'concepts'>): boolean =>
-  parsedQuery.nonTimeTerms.every(term => concepts.speakerMarkers.includes(speakerMarker + term))
+export const asksOnlyTimeOrSpeaker = (
+  { nonTimeTerms }: ParsedQuery,
+  { speakerMarkers }: Concepts,
+): boolean => nonTimeTerms.every(term => speakerMarkers.includes(speakerMarker + term))
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -73,23 +74,54 @@ type RangeScores = {
   complete: boolean
 }
 
-/** Scores the best rows of a range, in short steps; the rows must not change before the last. */
-function* scoreCandidates(
+/** What a search finds of a range before rows are scored. */
+type Scanned = Pick<CandidateQuery, 'scanned' | 'attributeRows' | 'wordScores' | 'candidateCount'>
+
+/** Finds what is near to the query in a range, in short steps; the rows must not change before the last. */
+function* scanForQuery(
   range: SearchRange,
-  query: RankingQuery,
+  { vector, nearestRows, parsedQuery: { times, labels } }: RankingQuery,
   { candidateCount, wordScores }: Pick<CandidateQuery, 'candidateCount' | 'wordScores'>,
-): Steps<RangeScores> {
-  const { vector, nearestRows, parsedQuery } = query
-  const { times } = parsedQuery
+): Steps<Scanned> {
   const scanned = yield* scanRange(range, { vector, nearestRows, times, candidateCount })
   yield
-  const { labels } = parsedQuery
   const attributeRows = labels ? yield* findAttributeRows(range, labels) : noRows
   yield
-  return scoreScanned(range, query, { scanned, attributeRows, wordScores, candidateCount })
+  return { scanned, attributeRows, wordScores, candidateCount }
 }
 
-type Scanned = Pick<CandidateQuery, 'scanned' | 'attributeRows' | 'wordScores' | 'candidateCount'>
+/** The best that any row of the ranges may have. */
+export type BestMatch = {
+  /** Similarity of the nearest row. */
+  similarity: number
+  /** Share of the words of the query that some row has. */
+  words: number
+}
+
+/** Approximate cosines, and what a prefilter may miss. */
+const similaritySlack = 0.05
+
+function bestMatch(
+  ranges: readonly SearchRange[],
+  { vector, nearestRows, calibration, concepts }: RankingQuery,
+  scans: readonly Scanned[],
+): BestMatch {
+  let similarity = vector && !nearestRows ? 1 : 0
+  let found = 0
+  for (const [i, { tierIndex }] of ranges.entries()) {
+    const { scanned, wordScores } = scans[i]!
+    for (const at of wordScores.matching) found |= wordScores.found[at]!
+    if (!vector || !scanned.byVector || scanned.byVector.length === 0) continue
+    const [cosine] = tierIndex.approximateCosines(vector, scanned.byVector.subarray(0, 1))
+    const nearest = scoreFromCosine(cosine!, calibration) + similaritySlack
+    similarity = Math.max(similarity, nearest)
+  }
+  const words = concepts.matched.reduce(
+    (sum, { maxScore }, concept) => sum + (found & (1 << concept) ? maxScore : 0),
+    0,
+  )
+  return { similarity, words: concepts.maxTotal > 0 ? words / concepts.maxTotal : 0 }
+}
 
 function scoreScanned(
   range: SearchRange,
@@ -210,6 +242,8 @@ export type RowLimits = {
   everyRow?: boolean
   /** Called with the rows of a range that match, beyond the limit too; a row may come again. */
   onMatching?: ((range: SearchRange, rows: Iterable<number>) => void) | undefined
+  /** Whether a row with the best of all may be wanted; where it is not, no row is scored. */
+  mayPass?: ((best: BestMatch) => boolean) | undefined
   /** Ignore rows with these texts. */
   excludeTexts?: { has(textHash: number, textOf: () => string): boolean } | undefined
 }
@@ -234,35 +268,46 @@ export const isNotExcluded =
 export function* rankRows(
   ranges: readonly SearchRange[],
   rankingQuery: RankingQuery,
-  { limit, excludeTexts, floor, everyRow, onMatching }: RowLimits & { floor: boolean },
+  { limit, excludeTexts, floor, everyRow, onMatching, mayPass }: RowLimits & { floor: boolean },
 ): Steps<ScoredRow[]> {
   const isWanted = isNotExcluded({ excludeTexts })
   const words: WordScores[] = []
   for (const range of ranges) words.push(yield* scoreWords(range, rankingQuery.concepts))
   yield
+  const release = (): void => words.forEach(scores => scores.release())
   for (let candidateCount = firstCandidateCount(limit); ; candidateCount *= candidateGrowth) {
-    const passes: RangeScores[] = []
+    const scans: Scanned[] = []
     for (const [i, range] of ranges.entries()) {
       const search = { candidateCount, wordScores: words[i]! }
-      const pass = yield* scoreCandidates(range, rankingQuery, search)
-      passes.push(pass)
+      scans.push(yield* scanForQuery(range, rankingQuery, search))
+    }
+    if (mayPass && !onMatching && !mayPass(bestMatch(ranges, rankingQuery, scans))) {
+      release()
+      return []
+    }
+    let isComplete = true
+    const scored: ScoredRow[] = []
+    for (const [i, range] of ranges.entries()) {
+      const pass = scoreScanned(range, rankingQuery, scans[i]!)
+      isComplete &&= pass.complete
+      for (const row of pass.scored) scored.push(row)
       onMatching?.(range, rowsWithWords(words[i]!))
-      const related = pass.scored.filter(isRelated)
+      const related = onMatching ? pass.scored.filter(isRelated) : []
       onMatching?.(
         range,
         related.map(({ row }) => row),
       )
       yield
     }
-    const scored = passes.flatMap(pass => pass.scored)
-    const wanted = scored.filter(isWanted)
+    const wanted = excludeTexts ? scored.filter(isWanted) : scored
+    const scoredCount = scored.length
     boostByTimeOrder(wanted, rankingQuery.parsedQuery.order)
     wanted.sort((a, b) => b.relevance - a.relevance || b.at - a.at)
-    const found = everyRow ? wanted : uniqueTexts(wanted)
+    const found = everyRow ? wanted : uniqueTexts(wanted, ranges)
     const unique = floor ? foldPieces(found) : found
-    const isSaturated = unique.length < limit && unique.length < scored.length
-    if (!isSaturated || passes.every(pass => pass.complete)) {
-      for (const scores of words) scores.release()
+    const isSaturated = unique.length < limit && unique.length < scoredCount
+    if (!isSaturated || isComplete) {
+      release()
       return unique
     }
   }
@@ -288,24 +333,34 @@ function boostByTimeOrder(rows: ScoredRow[], order: 'latest' | 'first' | undefin
  * Removes duplicates: of identical texts the newest row stays, with the relevance of the best. Argument and result
  * are in order of relevance.
  */
-export function uniqueTexts<Row extends ScoredRow>(ranked: readonly Row[]): Row[] {
+export function uniqueTexts<Row extends Pick<ScoredRow, 'range' | 'row' | 'at' | 'relevance'>>(
+  ranked: readonly Row[],
+  ranges: readonly SearchRange[],
+): Row[] {
+  // Within a tier texts have small numbers.
+  const keyOf =
+    ranges.length === 1
+      ? ({ range, row }: Row) => range.tierIndex.textOf(row)
+      : ({ range, row }: Row) => range.tierIndex.textHash(row)
   const positions = new Map<number, number>()
   const unique: Row[] = []
   for (const scored of ranked) {
-    const hash = scored.range.tierIndex.textHash(scored.row)
-    const index = positions.get(hash)
-    const known = index === undefined ? undefined : unique[index]
-    if (index === undefined || !known) {
-      positions.set(hash, unique.length)
+    const key = keyOf(scored)
+    const index = positions.get(key)
+    if (index === undefined) {
+      positions.set(key, unique.length)
       unique.push(scored)
-    } else if (isNewer(scored, known)) {
-      unique[index] = { ...scored, relevance: known.relevance }
+      continue
     }
+    const known = unique[index]!
+    if (isNewer(scored, known)) unique[index] = { ...scored, relevance: known.relevance }
   }
   return unique
 }
 
-function isNewer(one: ScoredRow, other: ScoredRow): boolean {
+type Dated = Pick<ScoredRow, 'at' | 'row'>
+
+function isNewer(one: Dated, other: Dated): boolean {
   return one.at > other.at || (one.at === other.at && one.row > other.row)
 }
 

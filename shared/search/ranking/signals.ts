@@ -1,10 +1,9 @@
 import type { ConceptWeights, Concepts } from '#shared/search/query/concepts.ts'
 import type { SearchRange } from '#shared/search/ranking/ranges.ts'
-import { positionsOf } from '#shared/search/ranking/score-words.ts'
+import { emptySums, positionsOf } from '#shared/search/ranking/score-words.ts'
 import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
-import { alternativesOf, wholeWords } from '#shared/search/languages/languages.ts'
 import { isFollowedByTurn } from '#shared/search/ranking/context.ts'
-import { splitSentences } from '#shared/search/query/split-sentences.ts'
+import { textTests } from '#shared/search/ranking/text-tests.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
 import { numberMarker, questionMarker, timeMarker } from '#shared/search/words/index-terms.ts'
 
@@ -133,12 +132,6 @@ const questionTokensMax = 28
 const isAnsweredByPerson = ({ tierIndex, end }: SearchRange, row: number): boolean =>
   row + 1 < end && isFollowedByTurn(tierIndex, row) && tierIndex.role(row + 1) === 'user'
 
-const actionRequest = new RegExp(`^${wholeWords(alternativesOf('actionRequests'))}`, 'i')
-
-/** Whether a text is one question and no request: requests ("Can you plan a trip?") state plans. */
-const onlyAsks = (text: string): boolean =>
-  splitSentences(text).length === 1 && !actionRequest.test(text)
-
 /** Returns for each row 1 for a short turn of the user that is one question. */
 export function questionHints(range: SearchRange, rows: Uint32Array): Float32Array {
   const { tierIndex } = range
@@ -149,7 +142,7 @@ export function questionHints(range: SearchRange, rows: Uint32Array): Float32Arr
     if (hints[i] === 0) continue
     const isShort = tierIndex.role(row) === 'user' && tierIndex.tokens(row) <= questionTokensMax
     const isQuestion =
-      isShort && !isAnsweredByPerson(range, row) && onlyAsks(tierIndex.memory(row).text)
+      isShort && !isAnsweredByPerson(range, row) && tierIndex.passes(row, textTests.onlyAsks)
     if (!isQuestion) hints[i] = 0
   }
   return hints
@@ -171,21 +164,18 @@ function createSpeakerMatcher(text: string): (speaker: string) => boolean {
   }
 }
 
-let scratchSums = new Float32Array(0)
-
 function applyMarkerHints(
   range: SearchRange,
   rows: Uint32Array,
   markers: readonly string[],
   hints: Float32Array,
 ) {
-  const { first, end, of } = positionsOf(range)
   if (markers.length === 0) return
+  const positions = positionsOf(range)
+  const sums = emptySums(positions.count)
   const terms = markers.map(term => ({ term, weight: 1 }))
-  if (scratchSums.length < end - first) scratchSums = new Float32Array(end - first)
-  scratchSums.fill(0, 0, end - first)
-  range.tierIndex.wordIndex.scoreRows(terms, first, end, scratchSums)
-  for (let i = 0; i < rows.length; i++) if (scratchSums[of(rows[i]!)]! > 0) hints[i] = 1
+  if (positions.score(terms, sums).length === 0) return
+  for (let i = 0; i < rows.length; i++) if (sums[positions.of(rows[i]!)]! > 0) hints[i] = 1
 }
 
 export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'reply'

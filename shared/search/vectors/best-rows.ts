@@ -4,7 +4,7 @@ import { emptyResult, scan, scanForAll, type ScanResult } from '#shared/search/v
 import { isPrefilterUseful } from '#shared/search/vectors/quantized-prefilter.ts'
 import {
   chunkRowsMax,
-  isFilled,
+  filledRows,
   prefilterSteps,
   type VectorChunk,
 } from '#shared/search/vectors/vector-chunk.ts'
@@ -42,7 +42,7 @@ export function* bestRowsForAll(
   queries: readonly EncodedQuery[],
   k: number,
 ): Steps<ScanResult[]> {
-  const ranges = given.filter(({ chunk }) => isFilled(chunk))
+  const ranges = given.filter(({ chunk }) => filledRows(chunk)?.length !== 0)
   if (ranges.length === 0) return queries.map(() => emptyResult)
   const total = ranges.reduce((sum, range) => sum + rowCountOf(range), 0)
   const byRange: ScanResult[][] = []
@@ -114,6 +114,9 @@ function* scanRows(
   limits: ScanLimits,
 ): Steps<ScanResult[]> {
   const { dimension } = codec
+  // Copies of a text have no vector: 4,000 rows may be one text.
+  const filled = filledRows(chunk)?.filter(row => row >= from && row < to)
+  if (filled) return queries.map(query => scanCandidates(codec, chunk, filled, query, limits))
   const prefilter = isPrefilterUseful(to - from, dimension)
     ? yield* prefilterSteps(codec, chunk)
     : null

@@ -13,8 +13,8 @@ export type VectorChunk = {
   capacity: number
   /** Null while the chunk is small, and where no memory could be allocated. */
   prefilter: QuantizedPrefilter | null
-  /** Whether some row is not of zeros alone; undefined until it is asked for after a change. */
-  isFilled: boolean | undefined
+  /** The rows that are not of zeros alone, ascending; undefined until they are asked for after a change. */
+  filled: Uint32Array | undefined
 }
 
 /**
@@ -34,7 +34,7 @@ export function createVectorChunk(codec: Codec, capacity: number): VectorChunk {
     count: 0,
     capacity,
     prefilter: null,
-    isFilled: undefined,
+    filled: undefined,
   }
 }
 
@@ -64,19 +64,22 @@ function ensurePrefilter(codec: Codec, chunk: VectorChunk): boolean {
   return true
 }
 
-/** Returns whether a scan of the chunk can find anything. */
-export function isFilled(chunk: VectorChunk): boolean {
+/** Returns the rows of a chunk that a scan can find; undefined where these are most of all. */
+export function filledRows(chunk: VectorChunk): Uint32Array | undefined {
   const { scales } = chunk.rows
   // Without scales it is not known.
-  return (chunk.isFilled ??=
-    scales.length === 0 || scales.subarray(0, chunk.count).some(scale => scale !== 0))
+  if (scales.length === 0) return undefined
+  chunk.filled ??= Uint32Array.from({ length: chunk.count }, (_, row) => row).filter(
+    row => scales[row] !== 0,
+  )
+  return chunk.filled.length > chunk.count / 2 ? undefined : chunk.filled
 }
 
 export function replaceRow(codec: Codec, chunk: VectorChunk, row: number, vector: Float32Array) {
   const { rows, prefilter } = chunk
   codec.encode(vector, rows, row)
   prefilter?.update(rows.values as Int8Array, row)
-  chunk.isFilled = undefined
+  chunk.filled = undefined
 }
 
 /** A row of a chunk. */
@@ -86,7 +89,7 @@ type ChunkRow = { chunk: VectorChunk; row: number }
 export function copyRow(codec: Codec, from: ChunkRow, to: ChunkRow) {
   copyRows(codec, from.chunk, from.row, from.row + 1, to.chunk, to.row)
   to.chunk.prefilter?.update(to.chunk.rows.values as Int8Array, to.row)
-  to.chunk.isFilled = undefined
+  to.chunk.filled = undefined
 }
 
 /**
@@ -114,7 +117,7 @@ function insertRows(
     end = position
   }
   chunk.count = count
-  chunk.isFilled = undefined
+  chunk.filled = undefined
   chunk.prefilter?.invalidateFrom(positions[0]!)
 }
 
@@ -128,7 +131,7 @@ export function removeRows(codec: Codec, chunk: VectorChunk, rows: readonly numb
     writeRow += to - from
   }
   chunk.count = writeRow
-  chunk.isFilled = undefined
+  chunk.filled = undefined
   chunk.prefilter?.invalidateFrom(rows[0]!)
   if (chunk.count < chunk.capacity / 2) {
     resizeChunk(codec, chunk, chunk.count)

@@ -26,6 +26,9 @@ export type WordIndexOptions = {
 
 const lengthMax = 0xffff
 
+/** The rows that are scored, and their sums. */
+type Scored = { first: number; end: number; sums: Float32Array; numberBySlot: Uint32Array }
+
 /** The row of a dead slot: beyond every row. */
 export const deadRow = 0xffffffff
 
@@ -95,6 +98,7 @@ export class WordIndex {
    * Writes for each row of [first, end) the sum over the terms of weight times BM25 saturation. Weights include the idf.
    *
    * @param sums by distance from the first row; all 0 before
+   * @param numberBySlot what counts as the row of a slot: texts in place of rows
    * @returns distances from the first row with a sum, each once, in no order; overwritten by the next call on any instance
    */
   scoreRows(
@@ -102,12 +106,13 @@ export class WordIndex {
     first: number,
     end: number,
     sums: Float32Array,
+    numberBySlot: Uint32Array = this.#rowBySlot(),
   ): Uint32Array {
     if (matchingOffsets.length < end - first) matchingOffsets = new Uint32Array(end - first)
     matchingCount = 0
     for (const { term, weight } of terms) {
       const number = weight > 0 ? this.#termNumber(term) : -1
-      if (number >= 0) this.#addScores(number, weight, first, end, sums)
+      if (number >= 0) this.#addScores(number, weight, { first, end, sums, numberBySlot })
     }
     return matchingOffsets.subarray(0, matchingCount)
   }
@@ -188,10 +193,9 @@ export class WordIndex {
     return this.#vocabulary.find(scratchHash)
   }
 
-  #addScores(term: number, weight: number, first: number, end: number, sums: Float32Array) {
+  #addScores(term: number, weight: number, { first, end, sums, numberBySlot }: Scored) {
     this.#lists.read(term, scratchPostings)
     const { slots, frequencies, count: postingCount } = scratchPostings
-    const rows = this.#rowBySlot()
     const lengths = this.#lengths
     const k1 = this.#k1
     const b = this.#b
@@ -201,7 +205,7 @@ export class WordIndex {
     const perTerm = this.#totalLength > 0 ? (k1 * b * this.#count) / this.#totalLength : 0
     for (let i = 0; i < postingCount; i++) {
       const slot = slots[i]!
-      const row = rows[slot]!
+      const row = numberBySlot[slot]!
       if (row < first || row >= end) continue
       const offset = row - first
       const sum = sums[offset]!

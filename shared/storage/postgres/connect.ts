@@ -21,7 +21,7 @@ export type Query = <Row extends pg.QueryResultRow = pg.QueryResultRow>(
 export type Transaction = { query: Query }
 
 /** A transaction that may end early. */
-type OpenTransaction = Transaction & {
+export type OpenTransaction = Transaction & {
   /** Sends the commit with the statements that have just been begun, instead of after their answers. Call it last. */
   commit(): void
 }

@@ -1,5 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
-import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
+import type { OpenTransaction, Postgres } from '#shared/storage/postgres/connect.ts'
 
 export type GroupCommit<Item, Result> = (item: Item) => Promise<Result>
 
@@ -15,7 +15,7 @@ export type GroupCommit<Item, Result> = (item: Item) => Promise<Result>
  */
 export function groupCommit<Item, Result>(
   postgres: Postgres,
-  run: (tx: Transaction, items: Item[]) => Promise<Result[]>,
+  run: (tx: OpenTransaction, items: Item[]) => Promise<Result[]>,
   { concurrency, batchMax }: { concurrency: number; batchMax: number },
 ): GroupCommit<Item, Result> {
   type Waiting = { item: Item; resolve: (result: Result) => void; reject: (error: unknown) => void }

@@ -16,6 +16,13 @@ const settings: Readonly<Record<string, string>> = {
 }
 
 /**
+ * Plans of prepared statements. Postgres keeps one until it counts the table again: planned for a table with few rows it
+ * reads all of it, dead rows included, of which a queue has thousands a minute. Every table has an index for what is
+ * asked of it. Servers before 18 add a large cost to a plan without an index, for which they would compile it.
+ */
+const servingSettings = { ...settings, enable_seqscan: 'off', jit: 'off' }
+
+/**
  * A release builds indexes, and one of several waits for the others: no deadline of a role ends it. For all else the
  * operator's deadlines stay.
  */
@@ -32,7 +39,7 @@ type PoolSettings = {
  */
 export const poolSettings = (connectionString: string): PoolSettings => ({
   connectionString,
-  onConnect: client => applySettings(client, settings),
+  onConnect: client => applySettings(client, servingSettings),
 })
 
 /** As `poolSettings`, for the release step. */

@@ -1,6 +1,6 @@
 import type { JobWithMetadata, PgBoss } from 'pg-boss'
 import { releaseStepMissing } from '#shared/core/refusals.ts'
-import { JsonBytes } from '#shared/core/canonical-json.ts'
+import { insertJsonBytes, JsonBytes } from '#shared/core/canonical-json.ts'
 import type { Log } from '#shared/core/log.ts'
 import { jobSeconds } from '#shared/core/metrics.ts'
 import { withSpan } from '#shared/core/trace.ts'
@@ -14,7 +14,8 @@ import {
 } from '#shared/domain/jobs.ts'
 import { HeldJobs } from '#shared/storage/queue/held-jobs.ts'
 import { defaultQueuePace, DueQueues, type QueuePace } from '#shared/storage/queue/due-queues.ts'
-import { toBossDatabase, toInsertDatabase } from '#shared/storage/queue/boss-database.ts'
+import { toBossDatabase } from '#shared/storage/queue/boss-database.ts'
+import { endedJobsSql, insertedJobsSql } from '#shared/storage/queue/job-sql.ts'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 import {
   hasFailed,
@@ -84,17 +85,15 @@ export class Queue {
     const written = newJobs.flatMap(({ data }) =>
       Object.values(data).filter(value => value instanceof JsonBytes),
     )
-    await this.#boss.insert(
-      name,
-      newJobs.map(({ id, data, priority, key, group, afterSeconds }) => ({
-        id,
-        data,
-        priority,
-        ...(key !== undefined && { singletonKey: key }),
-        ...(group !== undefined && { group: { id: group } }),
-        ...(afterSeconds !== undefined && { startAfter: afterSeconds }),
-      })),
-      { db: toInsertDatabase(tx, written) },
+    const jobs = newJobs.map(({ afterSeconds: after, ...job }) => ({ ...job, after }))
+    await tx.query(
+      `with job as (
+         select * from json_to_recordset($1::json) as job(
+           id uuid, data jsonb, priority int, key text, "group" text, after float8)
+       ), ${insertedJobsSql(name, 'job')}
+       select from notified`,
+      [insertJsonBytes(JSON.stringify(jobs), written)],
+      `queue.insert:${name}`,
     )
   }
 
@@ -176,18 +175,6 @@ export class Queue {
     await this.#boss.stop({ graceful: true, timeout: withinMs, close: true })
   }
 }
-
-/**
- * SQL that removes running jobs: they have ended when, and only when, the transaction commits. One that another
- * worker has taken since is left to it. A removed job costs a third of one that is kept for a minute.
- *
- * @param jobs a table of their ids and claims
- */
-export const endedJobsSql = (name: JobName, jobs: string): string =>
-  `delete from ${pgBossSchema}.job job using ${jobs} ended
-   where job.name = '${name}' and job.id = ended.id and job.state = 'active'
-     and job.retry_count = ended.claim
-   returning job.id`
 
 type JobRow<Name extends JobName> = JobWithMetadata<JobPayloads[Name]>
 

@@ -6,7 +6,7 @@ import {
   type WrittenDelivery,
 } from '#shared/operations/finished-deliveries.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
-import { endedJobsSql } from '#shared/storage/queue/queue.ts'
+import { endedJobsSql } from '#shared/storage/queue/job-sql.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import { settledChannel } from '#shared/operations/operations.postgres.ts'
 

@@ -1,7 +1,7 @@
 import { redactMetadata } from '#shared/privacy/apply-redaction.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { createSlices, runInSlices } from '#shared/core/event-loop.ts'
-import { toLargeJson, type JsonBytes } from '#shared/core/canonical-json.ts'
+import { toLargeJson } from '#shared/core/canonical-json.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { Message } from '#shared/domain/message-content.ts'
@@ -19,22 +19,17 @@ import {
   type ExtractionInput,
 } from '#shared/vault/ingest/turn-extraction.ts'
 import {
+  acceptExchanges,
   type CloseOutcome,
-  type Exchange,
-  closeOpenExchanges,
-} from '#shared/vault/ingest/open-exchanges.postgres.ts'
+  type ExchangeWork,
+} from '#shared/vault/ingest/accept-exchanges.postgres.ts'
+import type { Exchange } from '#shared/vault/ingest/open-exchanges.postgres.ts'
 import { chunkMessagesAside } from '#shared/vault/ingest/text-thread.ts'
 import type { ChunkedTurn } from '#shared/vault/base/text-chunks.ts'
 import type { NewOperation } from '#shared/operations/operations.postgres.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
-import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
+import type { OpenTransaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import { groupCommit } from '#shared/storage/postgres/group-commit.ts'
-import {
-  acceptOperations,
-  lockForAcceptance,
-  type NewWork,
-} from '#shared/operations/accept-operations.ts'
-import type { IngestJob } from '#shared/domain/job-payloads.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
 /** An exchange to store. */
@@ -260,14 +255,7 @@ async function requireKnownModel(
   return (await embedders.get(requestedModel)).model
 }
 
-/** An exchange to accept: its operation, and what its job carries besides. */
-type ExchangeWork = {
-  operation: NewOperation
-  payload: Pick<IngestJob, 'model' | 'retentionDays'> & { memories: Memory[] | JsonBytes }
-  /** The exchange was opened under the same operation; it is accepted only when that is still open. */
-  closesExchange: boolean
-  /** A turn whose tool loop it ends. */
-  answeredTurn?: Buffer | undefined
+type MemberExchangeWork = ExchangeWork & {
   /** Text of a member's exchange that may add something to the memory of their organization. */
   extractionInput?: ExtractionInput | undefined
 }
@@ -281,7 +269,7 @@ export class IngestWriter {
   readonly #queue: Queue
   readonly #gatherSeconds: number
   /** @returns of one that closes an open exchange the state of that; only an `open` one was accepted. */
-  readonly accept: (exchange: ExchangeWork) => Promise<CloseOutcome | undefined>
+  readonly accept: (exchange: MemberExchangeWork) => Promise<CloseOutcome | null>
 
   /** @param gatherSeconds how long a member's exchange waits for others before it is extracted */
   constructor(postgres: Postgres, queue: Queue, gatherSeconds: number) {
@@ -292,54 +280,20 @@ export class IngestWriter {
   }
 
   async #acceptAll(
-    tx: Transaction,
-    exchanges: readonly ExchangeWork[],
-  ): Promise<(CloseOutcome | undefined)[]> {
-    const outcomes = await lockAndClose(tx, exchanges)
-    const outcomeOf = ({ closesExchange, operation }: ExchangeWork) =>
-      closesExchange ? outcomes.get(operation.id) : undefined
-    const due = exchanges.filter(one => !one.closesExchange || outcomeOf(one) === 'open')
-    const areLocked = outcomes.size > 0
-    const accepted = await acceptOperations(tx, this.#queue, due.map(toWork), { areLocked })
+    tx: OpenTransaction,
+    exchanges: readonly MemberExchangeWork[],
+  ): Promise<(CloseOutcome | null)[]> {
+    const accepting = acceptExchanges(tx, exchanges)
+    if (exchanges.every(({ extractionInput }) => extractionInput === undefined)) tx.commit()
+    const accepted = await accepting
     // The text of members goes to extraction for their organizations.
-    const inputs = due.flatMap(({ operation, extractionInput }, index) => {
+    const inputs = exchanges.flatMap(({ operation, extractionInput }, index) => {
       const { epoch, sessionEpoch, fresh } = accepted[index]!
       if (!extractionInput || !fresh) return []
       const { id: turn, vault, keyHash } = operation
       return [{ ...extractionInput, turn, vault, keyHash, epoch, sessionEpoch }]
     })
     if (inputs.length > 0) await acceptTurns(tx, this.#queue, inputs, this.#gatherSeconds)
-    return exchanges.map(outcomeOf)
+    return accepted.map(({ closing }) => closing)
   }
 }
-
-/** Closes the open ones of the exchanges, with the locks of all; without such, nothing is locked yet. */
-async function lockAndClose(
-  tx: Transaction,
-  exchanges: readonly ExchangeWork[],
-): Promise<Map<string, CloseOutcome>> {
-  const closing = exchanges.filter(({ closesExchange }) => closesExchange)
-  if (closing.length === 0) return new Map()
-  const locked = lockForAcceptance(
-    tx,
-    exchanges.map(({ operation }) => operation),
-  )
-  const closed = closeOpenExchanges(
-    tx,
-    closing.map(({ operation }) => operation.id),
-    closing.flatMap(({ operation: { vault }, answeredTurn: turn }) =>
-      turn ? [{ vault, turn }] : [],
-    ),
-  )
-  const [, outcomes] = await Promise.all([locked, closed])
-  return outcomes
-}
-
-const toWork = ({ operation, payload }: ExchangeWork): NewWork<'ingest'> => ({
-  operation,
-  queueName: 'ingest',
-  jobs({ epoch, sessionEpoch }) {
-    const { id, vault, session = null } = operation
-    return [{ id, data: { operation: id, vault, epoch, session, sessionEpoch, ...payload } }]
-  },
-})

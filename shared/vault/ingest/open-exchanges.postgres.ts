@@ -1,7 +1,7 @@
 import { insertJsonBytes, JsonBytes } from '#shared/core/canonical-json.ts'
 import type { Metadata } from '#shared/domain/metadata.ts'
 import type { Turn } from '#shared/domain/message-content.ts'
-import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
 import { padArray } from '#shared/storage/postgres/padded-array.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
 
@@ -75,15 +75,15 @@ export async function insertOpenExchanges(
   const { rows: inserted } = await query<{ operation: string; empty: boolean }>(
     `with asked as (
        select i.operation, i.account, i.vault, decode(i.key_hash, 'hex') as key_hash, i.session,
-              v.epoch, coalesce(s.epoch, 0) as session_epoch, i.embeddings, i.model, i."userTurns" as user_turn, i.expires_at, i.shares, i.metadata,
+              v.epoch, coalesce((select s.epoch from sessions s where s.vault = i.vault
+                                 and s.session = i.session), 0) as session_epoch, i.embeddings, i.model, i."userTurns" as user_turn, i.expires_at, i.shares, i.metadata,
               decode(i.turn, 'hex') as turn, decode(i.words, 'hex') as words,
               coalesce(i."isContinuation", false) as continues,
               row_number() over (partition by i.vault, i.turn order by i.operation) as nth
        from json_to_recordset($1::json) as i(
          operation uuid, account uuid, vault uuid, key_hash text, session text, embeddings text, model text, "userTurns" jsonb,
          turn text, words text, "isContinuation" boolean, expires_at timestamptz, shares boolean, metadata jsonb)
-       join vaults v on v.id = i.vault
-       left join sessions s on s.vault = i.vault and s.session = i.session
+       join vaults v on v.id = i.vault and v.id = any($4::uuid[])
      ), held as (
        select u.vault, u.turn, u.epoch, u.session_epoch, u.ended_at, u.answered
        from unanswered_turns u join asked a on a.vault = u.vault and a.turn = u.turn and a.nth = 1
@@ -99,8 +99,8 @@ export async function insertOpenExchanges(
        select a.operation from asked a where a.nth > 1 and a.turn is not null
        union
        select a.operation from asked a
-       where a.continues and (a.words is null or exists (
-         select from unanswered_turns u where u.vault = a.vault and u.turn = a.words))
+       where a.continues and (a.words is null or
+         (select true from unanswered_turns u where u.vault = a.vault and u.turn = a.words))
        union
        select a.operation from asked a
        join held h using (vault, turn, epoch, session_epoch)
@@ -110,7 +110,8 @@ export async function insertOpenExchanges(
        union
        select a.operation from asked a
        join open_exchanges o using (vault, turn, epoch, session_epoch)
-       where o.operation <> a.operation and o.operation <> all($3::uuid[]) and not o.step
+       where o.vault = any($4::uuid[]) and o.turn = any($5::bytea[])
+         and o.operation <> a.operation and o.operation <> all($3::uuid[]) and not o.step
      )
      insert into open_exchanges (operation, account, vault, key_hash, session, epoch, session_epoch,
                                  embeddings, model, user_turn, turn, expires_at, shares, metadata)
@@ -120,7 +121,14 @@ export async function insertOpenExchanges(
      from asked a left join written w using (operation)
      on conflict (operation) do update set renewed_at = now()
      returning operation, user_turn = '[]' as empty`,
-    [insertJsonBytes(JSON.stringify(items), written), unansweredSeconds, answered],
+    [
+      insertJsonBytes(JSON.stringify(items), written),
+      unansweredSeconds,
+      answered,
+      // Postgres takes the rows for a hundred: for so many it would read whole tables.
+      padArray(rows.map(({ vault }) => vault)),
+      padArray(rows.flatMap(({ turn }) => turn ?? [])),
+    ],
     'open-exchanges.insert',
   )
   const empty = new Map(inserted.map(row => [row.operation, row.empty]))
@@ -149,63 +157,6 @@ export async function dropOpenExchanges(query: Query, operations: string[]): Pro
     [operations],
     'open-exchanges.drop',
   )
-}
-
-/**
- * The state of an exchange when it was closed. `open`: it was open, and is closed now; `void`: its vault or
- * session was cleared; `swept`: a sweep has accepted the user's turns alone; `kept`: it was accepted before,
- * with its answer.
- */
-export type CloseOutcome = 'open' | 'void' | 'swept' | 'kept'
-
-/**
- * Closes exchanges in the transaction that accepts them. The caller has locked their vaults.
- *
- * @param answered turns that now have their final answer: their kept steps are deleted
- */
-export async function closeOpenExchanges(
-  { query }: Transaction,
-  operations: readonly string[],
-  answered: readonly { vault: string; turn: Buffer }[] = [],
-): Promise<Map<string, CloseOutcome>> {
-  const { rows } = await query<{ operation: string; closing: CloseOutcome }>(
-    `with ended as (
-       delete from open_exchanges o using unnest($1::uuid[]) as asked(operation)
-       where o.operation = asked.operation
-       returning o.operation, o.vault, o.session, o.epoch, o.session_epoch, o.turn, o.step
-     ), dropped as (
-       delete from open_exchanges o using unnest($2::uuid[], $3::bytea[]) as t(vault, turn)
-       where o.vault = t.vault and o.turn = t.turn and o.step and not exists (
-         select from unnest($1::uuid[]) as asked(operation) where asked.operation = o.operation)
-     ), answered as (
-       insert into unanswered_turns (vault, turn, epoch, session_epoch, answered)
-       select distinct on (vault, turn) vault, turn, epoch, session_epoch, true from ended
-       where turn is not null and not step
-       order by vault, turn, operation desc
-       on conflict (vault, turn) do nothing
-     )
-     select asked.operation,
-            case when e.operation is not null
-                   then case when e.epoch is distinct from v.epoch
-                                  or e.session_epoch <> coalesce(s.epoch, 0) then 'void'
-                             when o.id is null then 'open'
-                             -- A request sent again after a crash has opened it again.
-                             else 'swept' end
-                 when o.id is null then 'void'
-                 -- Only an answer has output tokens: a sweep bills none.
-                 when exists (select from usage_events u where u.id = o.id and u.output_tokens > 0)
-                   then 'kept'
-                 else 'swept' end as closing
-     from unnest($1::uuid[]) as asked(operation)
-     left join ended e on e.operation = asked.operation
-     left join operations o on o.id = asked.operation
-     left join vaults v on v.id = e.vault
-     left join sessions s on s.vault = e.vault and s.session = e.session
-     where asked.operation is not null`,
-    [padArray(operations), answered.map(({ vault }) => vault), answered.map(({ turn }) => turn)],
-    'open-exchanges.close',
-  )
-  return new Map(rows.map(({ operation, closing }) => [operation, closing]))
 }
 
 /** Exchanges not renewed for `seconds`, oldest first. */

@@ -86,9 +86,7 @@ async function tripsSoon(key: string, messages: readonly object[], more: object 
 const promise = [
   'postgres begin isolation level',
   'postgres vaults.lock-all',
-  'postgres open-exchanges.close',
-  'postgres operations.insert',
-  'postgres queue.insert',
+  'postgres exchanges.accept',
   'postgres commit',
 ]
 

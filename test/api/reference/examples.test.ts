@@ -197,7 +197,8 @@ t.test('every answer that the reference shows is of these examples', async t => 
   ][]) {
     const shown = answers[operation]
     t.equal(shown?.status, status, operation)
-    if (typeof body === 'object') t.same(fieldsOf(shown?.body), fieldsOf(body), operation)
+    if (typeof body === 'object' && !Array.isArray(body))
+      t.same(fieldsOf(shown?.body), fieldsOf(body), operation)
   }
 })
 

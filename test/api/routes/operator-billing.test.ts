@@ -49,7 +49,7 @@ t.test('200: a used-up balance is lifted, and a card put on file', async t => {
 
   const upload = () => client.send('POST', '/v1/memory/upload', line)
   t.match(await change({ payment_method: null }), { body: { payment_method: false } })
-  t.match(await upload(), { status: 402, body: { hint: /ask the operator/ } })
+  t.match(await upload(), { status: 402, body: { hint: /page Tenants/ } })
   t.match(await change({ payment_method: 'visa' }), { body: { payment_method: true } })
   t.equal((await upload()).status, 202)
 })

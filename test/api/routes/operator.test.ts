@@ -129,6 +129,13 @@ t.test('200: work of all accounts, by state, kind and account', async t => {
     )
   t.same(await idsOf('limit=3'), [cancelled, failed, first])
   t.same(await idsOf('state=failed'), [failed])
+  const errorAfter = async (reason: string) => {
+    const outcome = { kind: 'failed', reason, error: 'The words of it', hint: '' }
+    await setOperation(backend, failed, { state: 'failed', outcome })
+    return (await operator.get('/v1/operator/operations?state=failed')).body.items[0].error
+  }
+  t.equal(await errorAfter('upstream'), 'The words of it')
+  t.equal(await errorAfter('invalid'), null, 'what a tenant sent may be in it')
   t.same(await idsOf('state=cancelled'), [cancelled])
   t.same(await idsOf('kind=upload'), [])
   t.same(await idsOf(`account_id=${await accountOf(email)}`), [cancelled, first])

@@ -59,7 +59,8 @@ export function Members({ org }: OrgProps): View {
             about: member,
             title: `Remove ${member}?`,
             message:
-              'Their keys stop working and their private vault is deleted. What they brought into the shared memory stays.',
+              'Their private vault is deleted, with everything in it, and cannot be brought back. Their keys stop working. What they brought into the shared memory stays.',
+            confirmationText: 'delete',
             act: () =>
               call('DELETE /v1/orgs/:orgId/users/:userId', {
                 params: { orgId: org, userId: user.user_id },

@@ -26,11 +26,14 @@ type Props = {
   memory: SharedMemory
   onChanged: (memory: SharedMemory) => void
   onDeleted: (id: string) => void
+  /** After a deletion was taken back. */
+  onRestored: () => void
 }
 
 /** A shared memory with the actions of an admin. */
-export function sharedCard({ org, memory, onChanged, onDeleted }: Props): View {
+export function sharedCard({ org, memory, onChanged, onDeleted, onRestored }: Props): View {
   const { mem_id: id, text, confidence } = memory
+  const params = { orgId: org, memId: id }
   const excerpt = text.slice(0, 60)
   const action = { kind: 'plain', about: excerpt } as const
   return html`<article class="memory stack-tight">
@@ -67,10 +70,13 @@ export function sharedCard({ org, memory, onChanged, onDeleted }: Props): View {
         title: 'Delete this shared memory?',
         message: html`<blockquote class="quote">${excerpt}${text.length > 60 && ' …'}</blockquote>
           <p>Members no longer see it. For 30 days the audit can bring it back.</p>`,
-        act: () =>
-          call('DELETE /v1/orgs/:orgId/memories/:memId', { params: { orgId: org, memId: id } }),
+        act: () => call('DELETE /v1/orgs/:orgId/memories/:memId', { params }),
         onDone: () => onDeleted(id),
         done: 'The memory is deleted.',
+        undo: async () => {
+          await call('POST /v1/orgs/:orgId/memories/:memId/restore', { params, body: {} })
+          onRestored()
+        },
       })}
     </footer>
   </article>`

@@ -60,6 +60,7 @@ export function SharedMemories({ org }: OrgProps): View {
                       all.map(one => (one.mem_id === changed.mem_id ? changed : one)),
                     ),
                   onDeleted: id => updateItems(all => all.filter(one => one.mem_id !== id)),
+                  onRestored: list.refetch,
                 })}
               </li>`,
           )}

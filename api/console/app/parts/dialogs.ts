@@ -12,10 +12,12 @@ type DialogProps = {
   children?: Children
   /** Uses more of the window. */
   wide?: boolean
+  /** Closes by its own buttons alone: neither Escape nor a cross. */
+  sticky?: boolean
 }
 
 /** The browser keeps the focus in the dialog; the dialog gives it back when it closes. */
-function Dialog({ title, onClose, children, wide = false }: DialogProps): View {
+function Dialog({ title, onClose, children, wide = false, sticky = false }: DialogProps): View {
   const element = useRef<HTMLDialogElement>(null)
   const heading = useId()
   // In a layout effect: the next key belongs to the dialog.
@@ -36,14 +38,26 @@ function Dialog({ title, onClose, children, wide = false }: DialogProps): View {
     aria-labelledby=${heading}
     onCancel=${(event: Event) => {
       event.preventDefault()
-      onClose()
+      if (!sticky) onClose()
+    }}
+    onKeyDown=${(event: KeyboardEvent) => {
+      // A browser closes a dialog by the second Escape, whatever the first was answered.
+      if (sticky && event.key === 'Escape') event.preventDefault()
     }}
   >
     <header class="section-head dialog-head">
       <h2 id=${heading}>${title}</h2>
-      <button type="button" class="button button-plain" aria-label="Close" onClick=${onClose}>
-        <span aria-hidden="true">✕</span>
-      </button>
+      ${
+        !sticky &&
+        html`<button
+          type="button"
+          class="button button-plain"
+          aria-label="Close"
+          onClick=${onClose}
+        >
+          <span aria-hidden="true">✕</span>
+        </button>`
+      }
     </header>
     <div class="dialog-body">${children}</div>
   </dialog>`
@@ -157,12 +171,13 @@ function SecretDialog({ title, explanation, secret, onClose }: Required<SecretPr
   return dialog({
     title,
     onClose,
+    sticky: true,
     children: html`<div class="stack">
       <p>${explanation}</p>
       <code class="secret">${secret}</code>
       <div class="actions">
         ${'clipboard' in navigator && button(isCopied ? 'Copied' : 'Copy', copy)}
-        ${button('I have kept it', onClose, { kind: 'main' })}
+        ${button('I have copied it', onClose, { kind: 'main' })}
       </div>
     </div>`,
   })

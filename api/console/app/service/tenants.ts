@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { hrefTo } from '#api/console/app/address.ts'
-import { filled } from '#api/console/app/api-call.ts'
+import { call, filled } from '#api/console/app/api-call.ts'
 import {
   formatCompact,
   formatCount,
@@ -9,11 +9,12 @@ import {
   pluralize,
   formatDateTime,
 } from '#api/console/app/format.ts'
-import { html, type View } from '#api/console/app/html.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { button, buttonLink } from '#api/console/app/parts/buttons.ts'
 import { daysField } from '#api/console/app/parts/chart.ts'
 import { chip, stateChip, timeView } from '#api/console/app/parts/chips.ts'
-import { filters, textField, useFields } from '#api/console/app/parts/fields.ts'
+import { checkboxField, filters, textField, useFields } from '#api/console/app/parts/fields.ts'
+import { dialogButton, dialogForm } from '#api/console/app/parts/dialogs.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { editableList, queryView } from '#api/console/app/parts/notes.ts'
 import { useDebounced, usePages, useCall } from '#api/console/app/queries.ts'
@@ -43,8 +44,16 @@ export function Tenants(): View {
       empty: ['No tenants', q ? 'No email has this in it.' : '“npm run create-account” makes one.'],
       key: ({ account_id }) => account_id,
       main: tenantView,
-      actions: ({ account_id, email }) =>
-        buttonLink('Operations', hrefTo('service', 'operations', account_id), { about: email }),
+      actions: tenant => [
+        dialogButton(
+          'Billing',
+          onClose => renderComponent(BillingForm, { tenant, onClose, onSaved: list.refetch }),
+          { about: tenant.email },
+        ),
+        buttonLink('Operations', hrefTo('service', 'operations', tenant.account_id), {
+          about: tenant.email,
+        }),
+      ],
     })}`,
   })
 }
@@ -61,6 +70,46 @@ const tenantView = (tenant: Tenant): View => {
       in 30 days
     </p>
     <p class="quiet">${tenantStatus(tenant)}</p>`
+}
+
+type BillingProps = { tenant: Tenant; onClose: () => void; onSaved: () => void }
+
+/** The card on file and the balance of a tenant. */
+function BillingForm({ tenant, onClose, onSaved }: BillingProps): View {
+  const { email, account_id: accountId, payment_method, balance } = tenant
+  const { fields, of } = useFields({
+    uploads: payment_method,
+    balance: balance === null ? '' : String(balance),
+  })
+  return dialogForm({
+    title: `Billing of ${email}`,
+    verb: 'Save',
+    onClose,
+    act: () =>
+      call('PATCH /v1/operator/tenants/:accountId', {
+        params: { accountId },
+        body: {
+          ...(fields.uploads !== payment_method && {
+            payment_method: fields.uploads ? 'self-hosted' : null,
+          }),
+          balance: fields.balance === '' ? null : Number(fields.balance),
+        },
+      }),
+    done: `Billing of ${email} is saved.`,
+    onDone: onSaved,
+    fields: html`${checkboxField({
+      label: 'May upload and import files',
+      ...of('uploads'),
+      hint: 'A card is on file, or none is asked for.',
+    })}
+    ${textField({
+      label: 'Tokens left',
+      type: 'number',
+      min: 0,
+      ...of('balance'),
+      hint: 'Empty: unlimited.',
+    })}`,
+  })
 }
 
 function tenantStatus(tenant: Tenant): string {
@@ -113,7 +162,16 @@ export function ServiceOperations({ id }: { id: string | undefined }): View {
 }
 
 function operationView(operation: ServiceOperation): View {
-  const { kind, state, status, email, created_at, finished_at: finished, progress } = operation
+  const {
+    kind,
+    state,
+    status,
+    email,
+    created_at,
+    finished_at: finished,
+    progress,
+    error,
+  } = operation
   const { done, total } = progress
   return html`<p class="row-title">
       ${kind} ${stateChip(state)} ${status !== null && status >= 400 && chip(status, 'bad')}
@@ -123,7 +181,8 @@ function operationView(operation: ServiceOperation): View {
       ${timeView(created_at)}${finished && `, finished ${formatDateTime(finished)}`}${
         state === 'running' && total > 0 && `, ${formatCount(done)} of ${formatCount(total)}`
       }
-    </p>`
+    </p>
+    ${error !== null && html`<p class="fault-words">${error}</p>`}`
 }
 
 /** The usage of all tenants by day. */

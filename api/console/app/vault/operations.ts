@@ -83,7 +83,7 @@ function OperationView({ operation, changed }: ViewProps): View {
   return html`<p class="row-title">${kind} ${stateChip(state)}</p>
     <p class="quiet">${timeView(created_at)}${session_id && `, session ${session_id}`}</p>
     ${unfinished.has(state) && progressBar(`Progress of ${kind}`, { ...progress, words })}
-    ${outcome && state === 'failed' && html`<p class="fault-words">${errorMessage(outcome.body)}</p>`}
+    ${state === 'failed' && html`<p class="fault-words">${errorMessage(outcome?.body)}</p>`}
     ${
       outcome &&
       html`<details>
@@ -93,5 +93,7 @@ function OperationView({ operation, changed }: ViewProps): View {
     }`
 }
 
-const errorMessage = (body: object): string =>
-  'error' in body && typeof body.error === 'string' ? body.error : 'It failed'
+const errorMessage = (body: object | undefined): string =>
+  body && 'error' in body && typeof body.error === 'string'
+    ? body.error
+    : 'All tries failed. The operator of the service finds the error among the dead jobs of its queue.'

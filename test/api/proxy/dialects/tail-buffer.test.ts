@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { dialects } from '#api/proxy/dialects/index.ts'
-import { createTailBuffer } from '#api/proxy/dialects/reply-parser.ts'
+import { TailBuffer } from '#api/proxy/dialects/reply.ts'
 
 t.test('the tail of any bytes in any pieces is their end, and at least as long as asked', t => {
   const pieces = fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 30 })
   fc.assert(
     fc.property(pieces, fc.integer({ min: 1, max: 50 }), (pieces, size) => {
-      const tail = createTailBuffer(size)
+      const tail = new TailBuffer(size)
       for (const piece of pieces) tail.push(piece)
       const all = Buffer.concat(pieces)
-      const { bytes, isComplete } = tail.read()
+      const { bytes, isComplete } = tail
       return (
         Buffer.from(bytes).equals(all.subarray(all.length - bytes.length)) &&
         bytes.length >= Math.min(size, all.length) &&

@@ -5,6 +5,8 @@ import {
   scoreFromCosine,
   buildSearchRanges,
 } from '#shared/search/ranking/ranges.ts'
+import { scoreWords } from '#shared/search/ranking/score-words.ts'
+import { runAtOnce } from '#shared/core/event-loop.ts'
 import { indexOf } from '#test/support/ranked.ts'
 
 const calibration = { unrelated: 0.1, same: 0.8, floor: 0.3 }
@@ -55,3 +57,19 @@ t.test(
     t.same(scaleOf(copies), measured, 'copies count once')
   },
 )
+
+t.test('words are scored once for each text, however many copies it has', async t => {
+  const copies = Array.from({ length: 300 }, () => ({ text: 'Ada plays the cello' }))
+  const index = indexOf([...copies, { text: 'Bo plays chess' }, ...copies.slice(0, 9)])
+  const [range] = buildSearchRanges([index], {})
+  const concept = { terms: [{ term: 'cello', weight: 2 }], maxScore: 2 }
+  const concepts = { matched: [concept], maxTotal: 2, speakerMarkers: [], asked: [] }
+  const { totals, matching, positions } = runAtOnce(scoreWords(range!, concepts))
+  t.equal(totals.length, 2)
+  t.same(Array.from(matching, positions.rowOf), [309], 'the newest of its copies')
+  t.equal(positions.of(0), positions.of(309))
+  index.remove([index.byTier[1].memory(0).id])
+  const [changed] = buildSearchRanges([index], {})
+  const again = runAtOnce(scoreWords(changed!, concepts))
+  t.same(Array.from(again.matching, again.positions.rowOf), [308], 'another row has the words')
+})

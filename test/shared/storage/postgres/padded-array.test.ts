@@ -5,7 +5,6 @@ import { findKeys } from '#shared/access/key-row.postgres.ts'
 import { lockVaultsOf } from '#shared/operations/vault-locks.postgres.ts'
 import { padArray } from '#shared/storage/postgres/padded-array.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
-import { closeOpenExchanges } from '#shared/vault/ingest/open-exchanges.postgres.ts'
 import { findRecalledTurns } from '#shared/vault/read/traces/recalled-turns.postgres.ts'
 import { buildKey } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
@@ -39,8 +38,6 @@ t.test('statements of hot paths are planned once', async t => {
     'recalled-turns.read': tx =>
       findRecalledTurns(tx.query, [{ vault: scope.vault, turn: randomBytes(32) }]),
     'vaults.lock-of-operations': tx => lockVaultsOf(tx, [operation]),
-    'open-exchanges.close': async tx =>
-      t.same([...(await closeOpenExchanges(tx, [operation]))], [[operation, 'void']]),
   }
   for (const [name, execute] of Object.entries(statements)) {
     const [plans] = await transaction(async tx => {

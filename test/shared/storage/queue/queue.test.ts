@@ -1,6 +1,7 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { holdFor, type JobOutcome } from '#shared/storage/queue/job-outcome.ts'
+import { sendJob } from '#shared/storage/queue/job-admin.ts'
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
 import type { Job } from '#shared/storage/queue/queue.ts'
 import { makeJobsDue } from '#test/support/alter-jobs.ts'
@@ -51,6 +52,36 @@ const rowsOf = async (delivery: string): Promise<JobRow[]> =>
       [delivery],
     )
   ).rows
+
+t.test('a sent job is as pg-boss would have inserted it', async t => {
+  const id = mintId()
+  const others = {
+    id: mintId(),
+    data: { delivery: id },
+    priority: -3,
+    key: 'key',
+    group: 'group',
+    afterSeconds: 60,
+  }
+  await queue.send(postgres, 'upload', [{ id, data: {} as never, priority: 0 }, others as never])
+  const byBoss = await sendJob(backend.config.databaseUrl, 'upload', {})
+  const { rows } = await query<{ id: string; job: object }>(
+    `select id, to_jsonb(j) - '{id,created_on,start_after,keep_until}'::text[]
+       || jsonb_build_object('kept', keep_until - start_after, 'after', start_after - created_on) as job
+     from pgboss.job j where name = 'upload'`,
+  )
+  const jobOf = (asked: string | null) => rows.find(row => row.id === asked)!.job
+  t.same(jobOf(id), jobOf(byBoss))
+  t.same(jobOf(others.id), {
+    ...jobOf(id),
+    data: others.data,
+    priority: -3,
+    singleton_key: 'key',
+    group_id: 'group',
+    after: '00:01:00',
+  })
+  await t.rejects(queue.send(postgres, 'nowhere' as never, [{ ...others, id: mintId() } as never]))
+})
 
 t.test('a job that can never succeed is tried once and becomes a dead letter', async t => {
   const { id, tries } = await send({ status: 'cancel', error: 'No such vault' })

@@ -1469,6 +1469,8 @@ class ServiceOperation(TypedDict):
     finished_at: Union[str, None]
     # of its answer; null where it has none
     status: Union[int, None]
+    # why it failed, where a model, a database or the service is at fault, in its words
+    error: Union[str, None]
 
 
 # GET /v1/operator/tenants

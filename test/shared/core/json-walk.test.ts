@@ -1,15 +1,16 @@
 import t from 'tap'
 import fc from 'fast-check'
 import { validateJson } from '#api/proxy/json/validate.ts'
-import { forEachRetainedMember, applySplices, type Removals } from '#api/proxy/json/splice.ts'
+import { MemberRemovals, Splices, type Removals } from '#api/proxy/json/splice.ts'
 import {
+  endingQuote,
   forEachElement,
   forEachMember,
   kindAt,
   createNameMatcher,
   parseValue,
   valueEnd,
-} from '#api/proxy/json/walk.ts'
+} from '#shared/core/json-walk.ts'
 import { chance, written } from '#test/api/proxy/json/written.ts'
 
 /** Built up by walking alone, so that every place a visitor is shown must be right. */
@@ -61,6 +62,34 @@ t.test('a string ends at its own quote, near or far, behind any run of backslash
   }
 })
 
+t.test(
+  'the end of a text is found in chunks as in the whole, and what breaks off ends',
+  async t => {
+    const text = fc.string({
+      unit: fc.constantFrom('a', '"', '\\', 'long '.repeat(9)),
+      maxLength: 12,
+    })
+    const holds = fc.property(text, fc.integer({ min: 1, max: 60 }), (inside, size) => {
+      const bytes = Buffer.from(`${JSON.stringify(inside)}, "next"`)
+      let ahead = 1
+      for (let start = 0; ; start += size) {
+        const chunk = bytes.subarray(start, start + size)
+        const at = endingQuote(chunk, ahead)
+        ahead = at - chunk.length
+        if (ahead >= 0) continue
+        return parseValue(bytes, 0, start + at + 1) === inside
+      }
+    })
+    fc.assert(holds, { numRuns: 2_000 })
+    const whole = Buffer.from('{"a":[1,{"b":"c\\"d"}],"e":2}')
+    for (let length = 0; length < whole.length; length++) {
+      const part = whole.subarray(0, length)
+      t.ok(valueEnd(part, 0) >= length)
+      t.ok(forEachMember(part, 0, () => undefined) > length)
+    }
+  },
+)
+
 t.test('a name is known however it is escaped, and no other is taken for it', async t => {
   const names = createNameMatcher(['memory', 'model', '__proto__'])
   const known = (text: string): string | undefined => {
@@ -92,15 +121,16 @@ t.test('a dropped member takes one comma with it, and nothing else', async t => 
   }
   for (const [text, expected] of Object.entries(cases)) {
     const bytes = Buffer.from(text)
-    const cuts: Removals = []
-    const end = forEachRetainedMember(
-      bytes,
-      0,
-      cuts,
-      (name, nameEnd) => drop(bytes, name, nameEnd) !== undefined,
-      (_, __, value) => valueEnd(bytes, value),
-    )
-    t.equal(applySplices(bytes, cuts, []).toString(), expected)
+    const removals: Removals = []
+    const cuts = new MemberRemovals(removals)
+    const end = forEachMember(bytes, 0, (name, nameEnd, value) => {
+      const memberEnd = valueEnd(bytes, value)
+      if (drop(bytes, name, nameEnd)) cuts.remove(name, memberEnd)
+      else cuts.retain(name, memberEnd)
+      return memberEnd
+    })
+    cuts.finish()
+    t.equal(new Splices(removals, []).apply(bytes).toString(), expected)
     t.equal(end, bytes.length)
   }
 })
@@ -112,7 +142,20 @@ t.test('cuts and inserts are made at their places, in any order and side by side
     { at: 0, text: '<' },
     { at: 4, text: 'ü' },
   ]
-  t.equal(applySplices(bytes, [1, 3, 4, 6], inserts).toString(), '<03ü678nine')
-  t.equal(applySplices(bytes, [], [{ at: 10, text: '>' }]).toString(), '0123456789>')
-  t.equal(applySplices(bytes, [], []), bytes)
+  const splices = new Splices([1, 3, 4, 6], inserts)
+  t.equal(splices.apply(bytes).toString(), '<03ü678nine')
+  t.same(
+    splices.insertedSpans().map(({ insertion, at, bytes }) => [insertion.text, at, bytes]),
+    [
+      ['<', 0, 1],
+      ['ü', 3, 2],
+      ['nine', 8, 4],
+    ],
+  )
+  t.same(
+    [0, 1, 4, 5, 6, 9, 10].map(offset => splices.movedOffset(offset)),
+    [0, 2, 3, 5, 5, 8, 12],
+  )
+  t.equal(new Splices([], [{ at: 10, text: '>' }]).apply(bytes).toString(), '0123456789>')
+  t.equal(new Splices([], []).apply(bytes), bytes)
 })
