@@ -25,7 +25,11 @@ import {
   type FoundContext,
   type PreparedContext,
 } from '#shared/vault/read/prepare/prepare.ts'
-import type { StoredTurn, TurnKey } from '#shared/vault/read/traces/recalled-turns.postgres.ts'
+import type {
+  RecalledTurn,
+  StoredTurn,
+  TurnKey,
+} from '#shared/vault/read/traces/recalled-turns.postgres.ts'
 
 /** What a call reads of memory. */
 export type RecallUse = {
@@ -109,41 +113,38 @@ export async function recallForCall(
 ): Promise<RecallResult> {
   const { retrieves, aside } = use
   // Before `turns` and `earlierTurns`, which read every message: a call without memory pays for neither.
-  if (!retrieves || !request.userTurn)
-    return { ...emptyRecall, status: aside ? 'aside' : retrieves ? 'none' : 'off' }
-  const query = toQuery(caller, request, request.userTurn, use)
-  const { turn } = query
+  const turn = retrieves ? request.userTurn : undefined
+  if (!turn) return { ...emptyRecall, status: aside ? 'aside' : retrieves ? 'none' : 'off' }
   // Expired memories could not be removed in time.
   if (caller.keyRow.hasExpired)
-    return { ...emptyRecall, status: aside ? 'aside' : 'degraded', lost: firstTurn(query) }
-  const steps = timedSteps(backend, caller, query)
-  const blocks = findBlocks(backend, caller, query, steps)
-  const find = (): Promise<FoundContext | void> => findFirst(backend, caller, query, steps)
+    return {
+      ...emptyRecall,
+      status: aside ? 'aside' : 'degraded',
+      lost: firstTurn({ request, turn }),
+    }
+  const recall = beginRecall(backend, caller, request, use, turn)
+  const finding = findBlocks(recall)
   // At the same time: only a turn that goes on may have a block already.
-  const finding = aside || turn.isToolContinuation ? undefined : find()
-  const known = await blocks
-  const { earlier, isUnknown, stored } = known
-  if (stored) {
-    const again = await recallAgain(backend, caller, query, { ...known, stored, steps })
+  const isFirstCall = !aside && !turn.isToolContinuation
+  const first = isFirstCall ? findFirst(recall) : undefined
+  const blocks = await finding
+  if (blocks.stored) {
+    const again = await recallAgain(recall, blocks, blocks.stored)
     return aside ? { ...again, status: 'aside' } : again
   }
+  const { earlier, isUnknown } = blocks
   if (aside) return withEarlier({ ...emptyRecall, status: 'aside' }, earlier, undefined)
 
-  const found = await (finding ?? find())
-  const prepared = found && (await steps.orUndefined(render(backend, caller, found, earlier.ids)))
+  const found = await (first ?? findFirst(recall))
+  const prepared = found && (await recall.orUndefined(render(backend, caller, found, earlier.ids)))
   const { blockIndex } = turn
-  const recalled = toRecalledTurn(
-    prepared ? prepared.at : backend.now(),
-    blockIndex,
-    prepared || undefined,
-  )
-  const persisted = saveTurn(backend, caller, query.keyOf(turn), {
-    ...recalled,
-    isPartial: isUnknown,
-  })
-  const { confidence, abstained = null } = prepared || {}
-  const judged = confidence === undefined ? {} : { confidence, abstained }
-  const result = { ...toRecallResult(prepared, blockIndex), ...judged, persisted }
+  const recalled = prepared
+    ? toRecalledTurn(prepared.at, blockIndex, prepared)
+    : toRecalledTurn(backend.now(), blockIndex)
+  const { confidence, abstained } = prepared || {}
+  const judged = confidence !== undefined && { confidence, abstained: abstained ?? null }
+  const result = { ...toRecallResult(prepared, blockIndex), ...judged }
+  result.persisted = recall.save(turn, { ...recalled, isPartial: isUnknown })
   return withEarlier(result, earlier, turn.isToolContinuation ? turn : undefined)
 }
 
@@ -159,7 +160,7 @@ export function dropBlocks(
   { status, context, blockIndex, earlier, lost, persisted }: RecallResult,
 ): RecallResult {
   const { userTurn, earlierTurns } = request
-  const dropped: { turn: EarlierTurn | UserTurn; blockIndex: number }[] = [...earlier]
+  const dropped: { turn: AnyTurn; blockIndex: number }[] = [...earlier]
   if (context !== null && userTurn) dropped.push({ turn: userTurn, blockIndex })
   const keyOf = turnKeys(caller, use)
   const save = ({ turn, blockIndex: place }: (typeof dropped)[number]): Promise<void> =>
@@ -174,29 +175,52 @@ export function dropBlocks(
   }
 }
 
-type RecallQuery = Pick<RecallUse, 'space' | 'asOf' | 'filter' | 'aside'> & {
-  turns: ProxyRequest['turns']
+/** A recall under way. */
+type Recall = {
+  backend: RecallBackend
+  caller: Caller
+  request: ProxyRequest
+  use: RecallUse
   turn: UserTurn
-  earlierTurns: readonly EarlierTurn[]
-  keyOf(turn: EarlierTurn | UserTurn): TurnKey
   partition: Partition
-  bounds: ContextBounds
+  keyOf(turn: AnyTurn): TurnKey
+  save(turn: AnyTurn, recalled: RecalledTurn): Promise<void>
+  /** Waits for a step of the recall; the breakers learn of one that takes too long. */
+  orUndefined<Result>(work: Promise<Result>): Promise<Result | void>
 }
 
-const toQuery = (
+type AnyTurn = EarlierTurn | UserTurn
+
+function beginRecall(
+  backend: RecallBackend,
   caller: Caller,
-  { turns, earlierTurns }: ProxyRequest,
-  turn: UserTurn,
+  request: ProxyRequest,
   use: RecallUse,
-): RecallQuery => ({
-  ...use,
-  turns,
-  turn,
-  earlierTurns,
-  keyOf: turnKeys(caller, use),
-  partition: { session: use.session, embeddings: use.space.model },
-  bounds: use.contextBounds,
-})
+  turn: UserTurn,
+): Recall {
+  const { log, embedders, storeBreaker } = backend
+  const { session, space } = use
+  const keyOf = turnKeys(caller, use)
+  // Which of the two was late is what their probes find out.
+  const noteTimeout = (): void => {
+    embedders.breakerOf(space.model)?.failed()
+    storeBreaker.failed()
+  }
+  return {
+    backend,
+    caller,
+    request,
+    use,
+    turn,
+    partition: { session, embeddings: space.model },
+    keyOf,
+    save: (one, recalled) => saveTurn(backend, caller, keyOf(one), recalled),
+    orUndefined: work =>
+      withRecallTimeout(backend, work, noteTimeout).catch((error: unknown) =>
+        log.warn({ err: error, account: caller.account }, 'proxy.recall-failed'),
+      ),
+  }
+}
 
 /**
  * Where the recall of a turn is saved. Blocks of another moment or filter are of another recall: an earlier turn may
@@ -205,7 +229,7 @@ const toQuery = (
 function turnKeys(
   { scope: { vault } }: Caller,
   { toTurnId, asOf, filter }: RecallUse,
-): RecallQuery['keyOf'] {
+): Recall['keyOf'] {
   return ({ fingerprint }) => {
     const turn = toTurnId(fingerprint)
     if (asOf === undefined && !filter) return { vault, turn }
@@ -213,26 +237,6 @@ function turnKeys(
     if (asOf !== undefined) hash.update(`as of ${asOf}`)
     if (filter) hash.update(`filter ${JSON.stringify(filter)}`)
     return { vault, turn: hash.digest() }
-  }
-}
-
-type TimedSteps = ReturnType<typeof timedSteps>
-
-/** The steps of a recall: each has its time, and notes at the breakers when it takes longer. */
-function timedSteps(backend: RecallBackend, { account }: Caller, { space }: RecallQuery) {
-  const { log, embedders, storeBreaker } = backend
-  const breaker = embedders.breakerOf(space.model)
-  // Which of the two was late is what their probes find out.
-  const noteTimeout = (): void => {
-    breaker?.failed()
-    storeBreaker.failed()
-  }
-  return {
-    breaker,
-    orUndefined: <Result>(work: Promise<Result>): Promise<Result | void> =>
-      withRecallTimeout(backend, work, noteTimeout).catch((error: unknown) =>
-        log.warn({ err: error, account }, 'proxy.recall-failed'),
-      ),
   }
 }
 
@@ -255,22 +259,17 @@ type FoundBlocks = {
   stored: StoredTurn | undefined
 }
 
-async function findBlocks(
-  backend: RecallBackend,
-  caller: Caller,
-  query: RecallQuery,
-  { orUndefined }: TimedSteps,
-): Promise<FoundBlocks> {
-  const { turn, earlierTurns, keyOf } = query
+async function findBlocks(recall: Recall): Promise<FoundBlocks> {
+  const { backend, caller, request, use, turn, partition, keyOf, orUndefined } = recall
   const { isToolContinuation } = turn
+  const { earlierTurns } = request
   // The words of an aside may belong to the turn under way, which had a block.
-  const keepsLast = query.aside !== undefined
-  const asked = { ...query, isToolContinuation, keepsLast }
+  const keepsLast = use.aside !== undefined
+  const asked = { earlierTurns, keyOf, isToolContinuation, keepsLast, partition }
+  const mayBeStored = isToolContinuation || keepsLast
   const [earlier, stored] = await Promise.all([
     orUndefined(recallEarlierTurns(backend, caller, asked)),
-    isToolContinuation || keepsLast
-      ? orUndefined(backend.recalledTurns.find(keyOf(turn)))
-      : undefined,
+    mayBeStored ? orUndefined(backend.recalledTurns.find(keyOf(turn))) : undefined,
   ])
   return {
     earlier: earlier ?? { ...noEarlierBlocks, lost: earlierTurns[0] },
@@ -281,48 +280,54 @@ async function findBlocks(
 
 /** The block of the turn as its first call had it, with those of earlier turns. */
 async function recallAgain(
-  backend: RecallBackend,
-  caller: Caller,
-  query: RecallQuery,
-  { earlier, isUnknown, stored, steps }: FoundBlocks & { stored: StoredTurn; steps: TimedSteps },
+  recall: Recall,
+  { earlier, isUnknown }: FoundBlocks,
+  stored: StoredTurn,
 ): Promise<RecallResult> {
-  const { turn, partition } = query
+  const { backend, caller, turn, partition, orUndefined } = recall
   const hasBlock = stored.memories !== null
   const rebuilt = hasBlock
-    ? await steps.orUndefined(rebuildBlock(backend, caller, stored, partition))
+    ? await orUndefined(rebuildBlock(backend, caller, stored, partition))
     : undefined
   const isMissing = hasBlock && !rebuilt
   const isPartial = isUnknown || isMissing
   const isChanged = isMissing || rebuilt?.isWhole === false
-  const isSaved = !isChanged && !stored.isAging && isPartial === stored.isPartial
-  const result = toRecallResult(rebuilt?.prepared, stored.place)
-  if (!isSaved) {
-    const now = { ...(rebuilt?.recalled ?? stored), isPartial }
-    result.persisted = saveTurn(backend, caller, query.keyOf(turn), now)
-  }
+  const {
+    confidence: _,
+    abstained: __,
+    ...result
+  } = toRecallResult(rebuilt?.prepared, stored.place)
+  if (isChanged || stored.isAging || isPartial !== stored.isPartial)
+    result.persisted = recall.save(turn, { ...(rebuilt?.recalled ?? stored), isPartial })
   const lost = stored.isPartial
-    ? firstTurn(query)
+    ? firstTurn(recall)
     : (earlier.lost ?? (isChanged ? turn : undefined))
   return withEarlier(result, { ...earlier, lost }, undefined)
 }
 
 /** The first turn that may have had a block in a request before this one. */
-const firstTurn = ({ earlierTurns, turn }: RecallQuery): RecallResult['lost'] =>
-  earlierTurns[0] ?? (turn.isToolContinuation ? turn : undefined)
+const firstTurn = ({ request, turn }: Pick<Recall, 'request' | 'turn'>): RecallResult['lost'] =>
+  request.earlierTurns[0] ?? (turn.isToolContinuation ? turn : undefined)
 
 /** Resolves to undefined, too, where it is known that an embedding model or MongoDB does not answer. */
-async function findFirst(
-  backend: RecallBackend,
-  caller: Caller,
-  { turns, partition, space, bounds: { density, limit }, asOf, filter }: RecallQuery,
-  { breaker, orUndefined }: TimedSteps,
-): Promise<FoundContext | void> {
-  if (!space.ready || (breaker?.state ?? 'closed') !== 'closed') return undefined
-  const search = { messages: turns, ...partition, density, limit, asOf, metadata: filter }
+async function findFirst({
+  backend,
+  caller,
+  request,
+  use: { space, contextBounds, asOf, filter },
+  partition,
+  orUndefined,
+}: Recall): Promise<FoundContext | void> {
+  const state = backend.embedders.breakerOf(space.model)?.state ?? 'closed'
+  if (!space.ready || state !== 'closed') return undefined
   const finding = findContext(backend, caller, {
-    ...search,
+    messages: request.turns,
+    ...partition,
+    ...contextBounds,
     tiers: undefined,
     importance: undefined,
+    asOf,
+    metadata: filter,
   })
   return orUndefined(finding)
 }
@@ -334,10 +339,16 @@ const render = async (...parameters: Parameters<typeof renderContext>): Promise<
 function toRecallResult(prepared: PreparedContext | void, blockIndex: number): RecallResult {
   if (!prepared) return { ...emptyRecall, status: 'degraded', blockIndex }
   const { recalledTokens, contextTokens, tags } = prepared
-  const context = prepared.context && inPlace(prepared.context, blockIndex)
-  const status = prepared.context === null ? 'none' : 'ok'
-  const found = { status, context, prepared, blockIndex, recalledTokens, contextTokens, tags }
-  return { ...emptyRecall, ...found } as RecallResult
+  return {
+    ...emptyRecall,
+    status: prepared.context === null ? 'none' : 'ok',
+    context: prepared.context && inPlace(prepared.context, blockIndex),
+    prepared,
+    blockIndex,
+    recalledTokens,
+    contextTokens,
+    tags,
+  }
 }
 
 /** @param lost the last turn, when its block may be another than before */
