@@ -151,6 +151,23 @@ const cutOff = (page: Page): Promise<string[]> =>
       .map(element => `${element.tagName} ${element.textContent?.trim().slice(0, 60)}`),
   )
 
+/** Selects that are narrower than the words of their choice: a line each. */
+const cutSelects = (page: Page): Promise<string[]> =>
+  page.evaluate(() => {
+    const pen = document.createElement('canvas').getContext('2d')!
+    return [...document.querySelectorAll('main select')]
+      .filter(select => select.checkVisibility())
+      .flatMap(select => {
+        const { font, paddingLeft, paddingRight } = getComputedStyle(select)
+        pen.font = font
+        const words = (select as HTMLSelectElement).selectedOptions[0]?.textContent?.trim() ?? ''
+        const arrow = 20
+        const needed =
+          pen.measureText(words).width + parseFloat(paddingLeft) + parseFloat(paddingRight) + arrow
+        return needed > select.clientWidth ? [`${words}: ${select.clientWidth} of ${needed}`] : []
+      })
+  })
+
 /** Texts of a page that touch the word before or after them without a space: a line each. */
 const gluedWords = (page: Page): Promise<string[]> =>
   page.evaluate(() => {
@@ -191,6 +208,7 @@ export async function look(t: Test, page: Page, name: string): Promise<void> {
     await settled(page)
     t.same(await barriersOf(page), [], of)
     t.same(await gluedWords(page), [], `${of}: words have spaces between them`)
+    t.same(await cutSelects(page), [], `${of}: selects show their choice`)
     await picture(page, of)
     await page.setViewportSize(phone)
     t.equal(await overflowOf(page), 0, `${of} on a phone`)

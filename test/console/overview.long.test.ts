@@ -21,6 +21,55 @@ test('overview: an empty vault says how to fill it', async (t, { open }) => {
   )
 })
 
+test('overview: the page of an empty vault shows the first memory when it arrives', async (t, {
+  open,
+}) => {
+  const own = await buildKey(backend)
+  const page = await open(own)
+  await page.getByText('Nothing is remembered yet').waitFor()
+  await look(t, page, 'first-steps')
+  const messages = [{ role: 'user', content: 'The first word.' }]
+  await createTestClient(api.base, own).post('/v1/memory/ingest?wait=true', { messages })
+  await page.getByText('The first word.').waitFor()
+})
+
+test('a memory is added by hand', async (_, { open }) => {
+  const page = await open(await buildKey(backend), 'timeline')
+  await press(page, 'Add a memory')
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Text').fill('My cat is called Ada.')
+  await press(dialog, 'Store')
+  await page.locator('article').getByText('My cat is called Ada.').waitFor()
+})
+
+test('playground: what was said is recalled in a new conversation, without and with a model', async (t, {
+  open,
+}) => {
+  const own = await buildKey(backend)
+  const client = createTestClient(api.base, own)
+  await client.send('PUT', '/v1/account/provider-keys/openai', { body: { key: 'sk-of-mine' } })
+  const page = await open(own, 'playground')
+  const say = async (text: string): Promise<void> => {
+    await page.getByLabel('Message').fill(text)
+    await press(page, 'Send')
+    await page.locator('.memory-text').getByText(text, { exact: true }).waitFor()
+  }
+  await say('My cat is called Ada and she hates thunder.')
+  await page.getByText('Nothing was recalled').waitFor()
+  await press(page, 'New conversation')
+  await say('What is my cat called?')
+  await page.getByText(/Recalled: 1 memory/).waitFor()
+  t.match(await page.locator('details li').innerText(), /called Ada/)
+  await look(t, page, 'playground')
+  await press(page, 'New conversation')
+  const model = page.getByLabel('Model')
+  await model.selectOption({ index: 1 })
+  await say('Does my cat like thunder?')
+  await page.getByText(/Recalled: \d memor/).waitFor()
+  await page.getByRole('link', { name: 'Its trace' }).click()
+  await page.getByText('Which memories were used').waitFor()
+})
+
 test('overview: memories over time, the latest ones and the use of today', async (t, { open }) => {
   const said = [
     ['2026-01-05T10:00:00Z', 'user', 'We planted the pear tree.'],

@@ -58,6 +58,7 @@ function lazyPage<Name extends string, Props extends object>(
 export const Receipt = lazyPage('Receipt', () => import('#api/console/app/vault/receipt.ts'))
 const Orgs = lazyPage('Orgs', () => import('#api/console/app/org/orgs.ts'))
 const Connect = lazyPage('Connect', () => import('#api/console/app/vault/connect/connect.ts'))
+const Playground = lazyPage('Playground', () => import('#api/console/app/vault/playground.ts'))
 const Copy = lazyPage('Copy', () => import('#api/console/app/vault/copy.ts'))
 const People = lazyPage('People', () => import('#api/console/app/vault/people.ts'))
 const Webhooks = lazyPage('Webhooks', () => import('#api/console/app/vault/webhooks.ts'))
@@ -71,6 +72,7 @@ const vaultPages: Record<string, readonly Page<IdProps>[]> = {
   Memory: [
     ['overview', 'Overview', Overview],
     ['search', 'Search', Search],
+    ['playground', 'Playground', Playground],
     ['traces', 'Answers', Traces],
     ['profile', 'Profile', Profile],
     ['timeline', 'Timeline', Timeline],

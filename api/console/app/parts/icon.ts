@@ -7,6 +7,7 @@ const outlines: Record<string, string> = {
   profile: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4.5 20a7.5 7.5 0 0 1 15 0',
   timeline: 'M12 4v16M12 7h6M12 12H6M12 17h6',
   reflections: 'M12 3v4M6 11h12M6 11v4M18 11v4M12 7v4M4 15h4v5H4zM16 15h4v5h-4z',
+  playground: 'M4 5h16v11H10l-5 4v-4H4zM8 9h8M8 12h5',
   sessions: 'M4 6h12v9H8l-4 3zM16 9h4v11l-3-2h-7v-3',
   shared:
     'M6 14a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM18 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM18 21a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM8.2 10.3l7.6-3.6M8.2 12.7l7.6 4.6',

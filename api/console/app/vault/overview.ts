@@ -1,3 +1,4 @@
+import { useEffect } from 'preact/hooks'
 import { hrefTo } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
 import {
@@ -14,6 +15,7 @@ import { avatar, tierChip, timeView } from '#api/console/app/parts/chips.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView } from '#api/console/app/parts/notes.ts'
 import { useCall, useQuery } from '#api/console/app/queries.ts'
+import { addMemoryButton } from '#api/console/app/vault/add-memory.ts'
 import { debtSection } from '#api/console/app/vault/reflections.ts'
 import { historyChart } from '#api/console/app/vault/history-chart.ts'
 import { readOnce } from '#api/console/app/vault/read-once.ts'
@@ -23,25 +25,58 @@ const latestShown = 5
 
 /** What a vault holds: over time, last of all, today, and what waits for reflection. */
 export function Overview(): View {
-  const stats = useCall('GET /v1/memory/stats', { query: { by_day: true } })
+  const queried = useCall('GET /v1/memory/stats', { query: { by_day: true } })
   return page({
     title: 'Overview',
     description: 'What the vault of this key holds.',
-    children: html`${queryView(stats, 'the vault', stats =>
-      stats.memories === 0 ? emptyVault() : renderComponent(FilledVault, { stats }),
+    children: html`${queryView(queried, 'the vault', stats =>
+      stats.memories === 0
+        ? renderComponent(FirstSteps, { refetch: queried.refetch })
+        : renderComponent(FilledVault, { stats }),
     )}`,
   })
 }
 
-const emptyVault = (): View =>
-  emptyNote(
-    'Nothing is remembered yet',
-    'What your product or your AI client says appears here from the first exchange on.',
-    html`<div class="actions">
-      ${buttonLink('Connect a client', hrefTo('connect'), { kind: 'main' })}
-      ${buttonLink('Upload a file', hrefTo('files'))}
-    </div>`,
-  )
+const firstLookMs = 2_000
+
+/** What to do with an empty vault. It gives way to the overview when the first memory arrives. */
+function FirstSteps({ refetch }: { refetch: () => void }): View {
+  useEffect(() => {
+    const timer = setInterval(refetch, firstLookMs)
+    return () => clearInterval(timer)
+  }, [])
+  const keys = useCall('GET /v1/account/provider-keys', {})
+  const providers = keys.answer?.provider_keys.map(({ provider }) => provider) ?? []
+  return html`<section class="panel stack">
+    <h2>Nothing is remembered yet</h2>
+    <ol class="steps stack">
+      <li class="done">
+        <b>Your key</b>
+        <p class="quiet">You are signed in with it: it opens this vault.</p>
+      </li>
+      <li class=${providers.length > 0 ? 'done' : ''}>
+        <b>A model</b>
+        <p class="quiet">
+          ${
+            providers.length > 0
+              ? `Keys are kept for ${providers.join(', ')}.`
+              : html`A provider’s key on the page <a href=${hrefTo('keys')}>Keys</a> lets this
+                  service call its models. Without one, memory works around calls of your own.`
+          }
+        </p>
+      </li>
+      <li>
+        <b>The first memory</b>
+        <p class="quiet">This page shows it when it arrives, from wherever it comes.</p>
+        <div class="actions">
+          ${buttonLink('Try it here', hrefTo('playground'), { kind: 'main' })}
+          ${buttonLink('Connect a client', hrefTo('connect'))} ${addMemoryButton(refetch)}
+          ${buttonLink('Upload a file', hrefTo('files'))}
+        </div>
+      </li>
+    </ol>
+  </section>`
+}
 
 function FilledVault({ stats }: { stats: VaultStats }): View {
   // The last of the core vault are billed as retrieval.

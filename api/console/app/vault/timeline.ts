@@ -7,6 +7,7 @@ import { bindFields, filters, selectField, textField } from '#api/console/app/pa
 import { page } from '#api/console/app/parts/frame.ts'
 import { listView } from '#api/console/app/parts/notes.ts'
 import { useDebounced, usePagedList, type PagedList } from '#api/console/app/queries.ts'
+import { addMemoryButton } from '#api/console/app/vault/add-memory.ts'
 import { fromListed, type DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { memoryCards } from '#api/console/app/vault/memory-card.ts'
 import { importances } from '#api/console/app/vault/search.ts'
@@ -46,6 +47,7 @@ export function Timeline(): View {
   return page({
     title: 'Timeline',
     description: describeList(counts, isFiltered),
+    actions: addMemoryButton(list.refetch),
     children: html`${filterFields(form, changed => setForm({ ...form, ...changed, pages: '1' }))}
     ${listView(list, {
       what: 'memories',

@@ -124,7 +124,7 @@ const stateWords: Record<TracedMemory['state'], string> = {
   gone: 'Deleted since, or not to be seen with this key',
 }
 
-const reasonWords: Record<NonNullable<TracedMemory['why']>[number], string> = {
+export const reasonWords: Record<NonNullable<TracedMemory['why']>[number], string> = {
   words: 'the same words',
   similarity: 'the same meaning',
   name: 'the name',
