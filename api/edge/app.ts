@@ -48,10 +48,11 @@ function logRequests(log: Log): Middleware {
   return async (ctx, next) => {
     const startedAt = performance.now()
     ctx.state.requestId = mintId()
-    ctx.set('X-Request-Id', ctx.state.requestId)
-    ctx.set('X-Content-Type-Options', 'nosniff')
+    const { res } = ctx
+    res.setHeader('X-Request-Id', ctx.state.requestId as string)
+    res.setHeader('X-Content-Type-Options', 'nosniff')
     // Memories and keys must not be cached; responses that may be set their own header.
-    ctx.set('Cache-Control', 'no-store')
+    res.setHeader('Cache-Control', 'no-store')
     await withRequestSpan(ctx.headers, { 'http.request.method': ctx.method }, async span => {
       await next()
       const pattern = routePattern(ctx)

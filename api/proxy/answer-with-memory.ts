@@ -6,10 +6,9 @@ import { authenticateProxyCaller } from '#api/proxy/credentials.ts'
 import { createDecodingParser } from '#api/proxy/decoding-parser.ts'
 import {
   closeExchange,
-  noReply,
   openExchange,
-  toReplyOutcome,
-  type ReplyOutcome,
+  toExchangeResult,
+  type RelayedReply,
 } from '#api/proxy/exchange.ts'
 import { ResponseCopy, type StoredResponse } from '#api/proxy/idempotency.ts'
 import { readProxyCall, type ProxyCall, type ProxyEndpoint } from '#api/proxy/proxy-call.ts'
@@ -169,9 +168,9 @@ async function postToProvider(run: CallRun, memory: CallMemory): Promise<Upstrea
   )
 }
 
-/** How a call ended: what is stored of the reply, and what is kept for the Idempotency-Key. */
+/** How a call ended: what came of the provider's answer, and what is kept of it for the Idempotency-Key. */
 type CallResult = {
-  reply: ReplyOutcome
+  answered?: RelayedReply
   toStore: StoredResponse | 'nothing'
   /** Why there is no response; thrown after the call is recorded. */
   error?: unknown
@@ -200,27 +199,27 @@ async function relayAnswer(
   const isOpen = call.unread !== undefined || retrieves
   const end = storesFirst ? 'held' : isOpen ? 'open' : 'ended'
   const relayed = await answer.relay(upstream, { onBytes, clientTimeoutMs, end })
-  const reply = toReplyOutcome(call.memoryUse, upstream, await replyParser.end(), relayed)
+  const reply = await replyParser.end()
   const isReplayable = relayed === 'complete' && status < 300
-  return { reply, toStore: copy && isReplayable ? copy.toStoredResponse() : 'nothing' }
+  const toStore = copy && isReplayable ? copy.toStoredResponse() : 'nothing'
+  return { answered: { status, reply, relayed }, toStore }
 }
 
 /** An error after the client has closed the connection has no receiver. */
 function toFailedResult({ answer }: CallRun, error: unknown): CallResult {
-  if (!answer.signal.aborted) return { reply: noReply, toStore: 'nothing', error }
+  if (!answer.signal.aborted) return { toStore: 'nothing', error }
   answer.abandon()
-  return { reply: noReply, toStore: 'nothing' }
+  return { toStore: 'nothing' }
 }
 
 async function record(
   { backend, call }: CallRun,
   { recalled, traced }: CallMemory,
   exchange: OpenExchange | undefined,
-  { reply, toStore }: CallResult,
+  { answered, toStore }: CallResult,
 ): Promise<void> {
-  const { recalledTokens, tags: inheritedTags } = recalled
-  const outcome = { ...reply, recalledTokens, inheritedTags }
-  await Promise.all([closeExchange(backend, call, exchange, outcome), recalled.persisted, traced])
+  const result = toExchangeResult(call.memoryUse, recalled, answered)
+  await Promise.all([closeExchange(backend, call, exchange, result), recalled.persisted, traced])
   await finishIdempotentCall(backend, call, toStore)
 }
 

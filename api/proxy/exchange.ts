@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { MemoryUse, ProxyCall } from '#api/proxy/proxy-call.ts'
 import type { Reply } from '#api/proxy/dialects/dialect.ts'
+import type { RecallResult } from '#api/proxy/recall.ts'
 import type { RelayOutcome } from '#api/proxy/relay.ts'
 import { recordModelCall } from '#shared/billing/meter.ts'
 import type { Backend } from '#shared/backend.ts'
 import type { ExchangeResult } from '#shared/vault/ingest/ingest.ts'
 import type { OpenExchange } from '#shared/vault/ingest/open-exchanges.ts'
 import { prefixedName } from '#shared/models/resolve-model.ts'
-import type { UpstreamResponse } from '#shared/models/upstream.ts'
 
 /**
  * Writes down what the user says in a call.
@@ -65,34 +65,36 @@ function wordsKey(
   return createHash('sha256').update(JSON.stringify(parts)).digest()
 }
 
-/** What of a reply is stored and billed. */
-export type ReplyOutcome = Omit<ExchangeResult, 'recalledTokens' | 'inheritedTags'>
+const noReply: Reply = { text: '', truncated: false, complete: false, failed: false }
 
-/** Nothing is stored of an error; of an answer that was interrupted, the text up to there. */
-export function toReplyOutcome(
+/** How the answer of a provider came to the client. */
+export type RelayedReply = { status: number; reply: Reply; relayed: RelayOutcome }
+
+/**
+ * What is stored and billed of a call. Nothing is stored of an error; of an answer that was interrupted, the text up to
+ * there.
+ *
+ * @param answer undefined where there was none
+ */
+export function toExchangeResult(
   { memoryAccess, verbatim }: MemoryUse,
-  { status }: UpstreamResponse,
-  { text, complete, failed, isStep = false, inputTokens = 0, outputTokens = 0 }: Reply,
-  relayed: RelayOutcome,
-): ReplyOutcome {
-  const answered = status < 400 && !failed && (complete || text !== '')
+  { recalledTokens, tags: inheritedTags }: Pick<RecallResult, 'recalledTokens' | 'tags'>,
+  answer: RelayedReply | undefined,
+): ExchangeResult {
+  const { text, complete, failed, ...reply } = answer?.reply ?? noReply
+  const answered =
+    answer !== undefined && answer.status < 400 && !failed && (complete || text !== '')
   return {
     text: answered && memoryAccess.storeReply && text !== '' ? text : null,
     // Clients may leave once they have the provider's mark of the end.
-    interrupted: relayed === 'interrupted' || failed || !complete,
+    interrupted: answer?.relayed === 'interrupted' || failed || !complete,
     unanswered: !answered,
-    isStep: isStep && !verbatim,
-    inputTokens,
-    outputTokens,
+    isStep: reply.isStep === true && !verbatim,
+    inputTokens: reply.inputTokens ?? 0,
+    outputTokens: reply.outputTokens ?? 0,
+    recalledTokens,
+    inheritedTags,
   }
-}
-
-export const noReply: ReplyOutcome = {
-  text: null,
-  interrupted: true,
-  unanswered: true,
-  inputTokens: 0,
-  outputTokens: 0,
 }
 
 /**

@@ -2,7 +2,12 @@ import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Context } from 'koa'
 import type { StoredResponse } from '#api/proxy/idempotency.ts'
-import { ownHeaders, relayedHeaders, type AnswerFacts } from '#api/proxy/response-headers.ts'
+import {
+  isRelayedHeader,
+  namesIn,
+  ownHeaders,
+  type AnswerFacts,
+} from '#api/proxy/response-headers.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
 
 /** How a relayed answer ended: at its last byte, closed by the client, or cut off by the provider. */
@@ -70,7 +75,11 @@ export class ClientAnswer {
     if (!upstream) return
     this.#ctx.status = upstream.status
     this.#ctx.respond = false
-    for (const [name, value] of relayedHeaders(upstream)) res.setHeader(name, value)
+    const { headers } = upstream
+    const ofConnection = namesIn(headers.connection)
+    for (const [name, value] of Object.entries(headers))
+      if (value !== undefined && isRelayedHeader(name) && !ofConnection.includes(name))
+        res.setHeader(name, value)
   }
 
   /**

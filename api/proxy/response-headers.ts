@@ -2,7 +2,6 @@ import { presentDebtHeader } from '#api/present/debt.ts'
 import type { RecallResult } from '#api/proxy/recall.ts'
 import type { KeyRow } from '#shared/access/key-row.postgres.ts'
 import { totalLeftOut, type LeftOutPiece } from '#shared/domain/turn/text.ts'
-import type { UpstreamResponse } from '#shared/models/upstream.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
 /** What the headers of an answer state: each step of a call fills in what it has found out. */
@@ -104,20 +103,13 @@ const strippedHeaders = new Set(
 const ownHeaderPattern =
   /^(?:x-memory-|x-svc-|x-provider-response-ms$|x-total-ms$|x-session-id$|ratelimit-|access-control-)/
 
-/** The headers of a provider that the client gets, by their names in lower case. */
-export function relayedHeaders({
-  headers,
-}: Pick<UpstreamResponse, 'headers'>): [name: string, value: string | string[]][] {
-  const ofConnection = namesIn(headers.connection)
-  return Object.entries(headers).flatMap(([name, value]) => {
-    const isDropped = strippedHeaders.has(name) || ownHeaderPattern.test(name)
-    return value === undefined || isDropped || ofConnection.includes(name) ? [] : [[name, value]]
-  })
-}
+/** Whether the client gets a header of a provider's answer, by its name in lower case. */
+export const isRelayedHeader = (name: string): boolean =>
+  !strippedHeaders.has(name) && !ownHeaderPattern.test(name)
 
 /** The names that a header `Connection` lists: such headers are of the connection (RFC 9110, 7.6.1). */
 export const namesIn = (connection: string | string[] | undefined): string[] =>
-  connection === undefined
+  connection === undefined || connection === 'keep-alive'
     ? []
     : String(connection)
         .split(',')
