@@ -53,10 +53,9 @@ export type RequestMembers = {
   removals: Removals
 }
 
-/** Members that are read in every format, beside those that its shape constrains. */
+/** Members that are read in every format, in addition to those that its shape constrains. */
 const readNames = [
   'model',
-  'stream',
   'cache_control',
   'system',
   'systemInstruction',

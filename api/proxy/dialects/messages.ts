@@ -47,6 +47,7 @@ export class RequestMessage {
   role: string | undefined
   /** Offset of its content. A text in place of the array of messages is its own content. */
   contentAt: number | undefined
+  contentBytes = 0
   memory: boolean | undefined
   name: string | undefined
   readonly #source: RequestSource
@@ -169,11 +170,10 @@ export class RequestMessage {
   /** Reads a long content of the user or the model in a thread. If that fails, it is read at its first use. */
   async readLong(): Promise<void> {
     const { body, isVerbatim } = this.#source
-    const { role, contentAt: at } = this
-    if (at === undefined || this.end - this.start < longContentBytesMin) return
+    const { role, contentAt: at, contentBytes } = this
+    if (at === undefined || contentBytes < longContentBytesMin) return
     if (role !== 'user' && !this.isModels) return
-    const json = body.subarray(at, valueEnd(body, at))
-    if (json.length < longContentBytesMin) return
+    const json = body.subarray(at, at + contentBytes)
     this.#long = await readLongContent(role!, json, isVerbatim).catch(() => undefined)
   }
 
@@ -253,6 +253,7 @@ function readMessage(
     message.role = 'user'
     message.contentAt = start
     message.end = valueEnd(body, start)
+    message.contentBytes = message.end - start
     return message
   }
   const cuts = new MemberRemovals(removals)
@@ -267,8 +268,10 @@ function readMessage(
       cuts.remove(name, end)
     } else {
       cuts.retain(name, end)
-      if (field === places.content) message.contentAt = valueAt
-      else if (field === 'role') message.role = readShortText(body, valueAt, roleBytesMax)
+      if (field === places.content) {
+        message.contentAt = valueAt
+        message.contentBytes = end - valueAt
+      } else if (field === 'role') message.role = readShortText(body, valueAt, roleBytesMax)
       else if (field === 'type') type = readShortText(body, valueAt)
       else if (field === 'name') message.name = readSpeakerName(body, valueAt)
     }
@@ -280,6 +283,7 @@ function readMessage(
     message.role = places.roleOfItem(type)
     // The content of reasoning is no part of the reply.
     message.contentAt = undefined
+    message.contentBytes = 0
   }
   return message
 }

@@ -11,7 +11,7 @@ export type RequestPlaces = {
   content: 'content' | 'parts'
   /** What the provider accepts in place of an array of messages: one of them, or the text of one. */
   singleMessage?: 'object' | 'string'
-  /** Whether `model` and `stream` are members of the body; otherwise they are in the path. */
+  /** Whether `model` is a member of the body; otherwise it is in the path. */
   hasModelInBody: boolean
   /** Whether a member with the name of a switch but another type is the provider's. */
   hasOddSwitches?: boolean

@@ -31,7 +31,7 @@ export class ReplyAccumulator {
   complete = false
   /** The provider reported an error: the text is dropped. */
   failed = false
-  /** A part was too long to be parsed. */
+  /** The text limit is reached, or a part was too long to be parsed. */
   truncated = false
   /** The model calls a tool of the client. */
   isStep = false
@@ -41,7 +41,6 @@ export class ReplyAccumulator {
   #chunks: string[] = []
   #length = 0
   #needsLineBreak = false
-  #isFull = false
 
   /** Appends to the text, without a separator; anything but a string is ignored. */
   addText(text: unknown): void {
@@ -53,7 +52,8 @@ export class ReplyAccumulator {
 
   #append(chunk: string): void {
     const left = replyTextMax - this.#length
-    this.#isFull ||= chunk.length > left
+    this.truncated ||= chunk.length > left
+    if (left === 0) return
     const taken = chunk.slice(0, left)
     this.#length += taken.length
     if (this.#chunks.push(taken) < chunksMax) return
@@ -84,16 +84,11 @@ export class ReplyAccumulator {
     return this.#needsLineBreak || this.isEmpty
   }
 
-  /** Whether the text limit is reached. */
-  get isFull(): boolean {
-    return this.#isFull
-  }
-
   end(): Reply {
-    const { failed, isFull } = this
+    const { failed, truncated } = this
     return {
       text: failed ? '' : sanitizeText([...this.#blocks, ...this.#chunks].join('')),
-      truncated: this.truncated || isFull,
+      truncated,
       complete: this.complete && !failed,
       ...(this.#input !== undefined && { inputTokens: this.#input }),
       ...(this.#output !== undefined && { outputTokens: this.#output }),
@@ -213,9 +208,6 @@ function createJsonReader(
 /** A longer event (an image, mostly) is skipped. */
 const eventBytesMax = 4 * 1024 * 1024
 
-/** After the text limit, the last events are still parsed for the ending and the token counts. */
-const tailBytes = 64 * 1024
-
 function createEventStreamReader(
   onObject: (value: unknown) => void,
   reply: ReplyAccumulator,
@@ -241,22 +233,10 @@ function createEventStreamReader(
     reply.truncated = true
     parser.reset()
   }
-  let tail: TailBuffer | undefined
   return {
-    feed(bytes) {
-      if (reply.isFull) tail ??= new TailBuffer(tailBytes)
-      if (tail) tail.push(bytes)
-      else feed(decoder.decode(bytes, { stream: true }))
-    },
-    end() {
-      if (tail && !tail.isComplete) {
-        parser.reset()
-        const text = new TextDecoder().decode(tail.bytes)
-        feed(text.slice(text.search(/\r?\n\r?\n/) + 1))
-      } else feed(decoder.decode(tail?.bytes, { stream: true }))
-      // The blank line that ends an event is often missing after the last one.
-      feed(`${decoder.decode()}\n\n`)
-    },
+    feed: bytes => feed(decoder.decode(bytes, { stream: true })),
+    // The blank line that ends an event is often missing after the last one.
+    end: () => feed(`${decoder.decode()}\n\n`),
   }
 }
 
@@ -265,39 +245,5 @@ function parseEventData(data: string): unknown {
     return JSON.parse(data) as unknown
   } catch {
     return undefined
-  }
-}
-
-/** Keeps the last bytes of a stream of any length, in a fixed amount of memory. */
-export class TailBuffer {
-  readonly #size: number
-  readonly #buffer: Uint8Array
-  #used = 0
-  /** Whether no bytes were dropped. */
-  isComplete = true
-
-  /** @param size bytes that are held at least; at most twice as many */
-  constructor(size: number) {
-    this.#size = size
-    this.#buffer = new Uint8Array(2 * size)
-  }
-
-  /** Copies the bytes; older bytes beyond the size are dropped. */
-  push(bytes: Uint8Array): void {
-    const { length } = this.#buffer
-    if (this.#used + bytes.length > length) {
-      this.isComplete = false
-      const retained = Math.min(this.#used, Math.max(0, this.#size - bytes.length))
-      this.#buffer.copyWithin(0, this.#used - retained, this.#used)
-      this.#used = retained
-    }
-    const last = bytes.subarray(Math.max(0, bytes.length - (length - this.#used)))
-    this.#buffer.set(last, this.#used)
-    this.#used += last.length
-  }
-
-  /** The bytes that are still held. */
-  get bytes(): Uint8Array {
-    return this.#buffer.subarray(0, this.#used)
   }
 }

@@ -14,7 +14,6 @@ import {
   afterModel,
   Conversation,
   endOfPreviousRequest,
-  leftOutSinceTurn,
   newUserMessages,
   type EarlierTurn,
   type UserTurn,
@@ -68,7 +67,6 @@ const conversationNames = new Set(['previous_response_id', 'conversation'])
 export class ProxyRequest {
   /** The body's `model`; undefined where it is no string, and for google, whose model is in the path. */
   readonly model: string | undefined
-  readonly stream: boolean
   readonly switches: BodySwitches
   /** The members that `Dialect.bodyShape` constrains, lists without their elements: what it checks. */
   readonly typedFields: Record<string, unknown>
@@ -77,7 +75,8 @@ export class ProxyRequest {
   readonly #source: RequestSource
   readonly #members: RequestMembers
   #aside: { kind: 'inside' | 'apart' | undefined } | undefined
-  #conversation: Conversation | undefined
+  #readConversation: Conversation | undefined
+  #lastSplices: { change: RequestChange; splices: Splices<NamedInsertion> } | undefined
 
   constructor(source: RequestSource, members: RequestMembers) {
     const { switches, typedFields, messages } = members
@@ -85,10 +84,8 @@ export class ProxyRequest {
     this.#members = members
     this.switches = switches
     this.typedFields = typedFields
-    const [model, stream] = [this.#modelSpan, members.spans.get('stream')]
+    const model = this.#modelSpan
     this.model = model && sanitizeText(parseValue(source.body, model.at, model.end) as string)
-    const isStream = stream !== undefined && source.body[stream.at] === 0x74
-    this.stream = source.places.hasModelInBody && isStream
     this.isFirst = !messages.some(({ isModels }) => isModels)
   }
 
@@ -119,7 +116,7 @@ export class ProxyRequest {
 
   /** What known programs have written into the user's messages of this turn. */
   get leftOut(): readonly LeftOutPiece[] {
-    return leftOutSinceTurn(this.#members.messages)
+    return this.#conversation.leftOut
   }
 
   /** What of the user's last message is not left out; empty without one. */
@@ -129,12 +126,12 @@ export class ProxyRequest {
 
   /** The turn that gets the context block; without one there is no block. */
   get userTurn(): UserTurn | undefined {
-    return this.#said.turn
+    return this.#conversation.turn
   }
 
   /** The turns of the user before that one which the model has answered, the first ones first. */
   get earlierTurns(): readonly EarlierTurn[] {
-    return this.#said.earlier
+    return this.#conversation.earlier
   }
 
   /** From now on the user's messages are stored as they were sent. Call it before anything is read. */
@@ -147,7 +144,7 @@ export class ProxyRequest {
     const { messages } = this.#members
     for (const message of messages) await message.readLong()
     await runInSlices(readUsers(messages))
-    await runInSlices(this.#said.fingerprints.takeAsked())
+    await runInSlices(this.#conversation.fingerprints.takeAsked())
   }
 
   /** Drops the texts of the conversation; the bytes stay, and the texts can be read again. */
@@ -211,9 +208,9 @@ export class ProxyRequest {
     return kindAt(body, span.at) === 'object' ? span : undefined
   }
 
-  get #said(): Conversation {
+  get #conversation(): Conversation {
     const { messages } = this.#members
-    return (this.#conversation ??= new Conversation(this.#source, messages, {
+    return (this.#readConversation ??= new Conversation(this.#source, messages, {
       continued: this.#continued,
       hasCacheControl: this.#cacheControl !== undefined,
     }))
@@ -245,7 +242,14 @@ export class ProxyRequest {
     return begin === 0 || hasAsidePrompt('system', systemTexts) ? 'apart' : 'inside'
   }
 
-  #splices({ model, context, blockIndex, earlier = [] }: RequestChange): Splices<NamedInsertion> {
+  /** A call asks for the same change three times. */
+  #splices(change: RequestChange): Splices<NamedInsertion> {
+    if (this.#lastSplices?.change !== change)
+      this.#lastSplices = { change, splices: this.#spliceFor(change) }
+    return this.#lastSplices.splices
+  }
+
+  #spliceFor({ model, context, blockIndex, earlier = [] }: RequestChange): Splices<NamedInsertion> {
     const { body } = this.#source
     const insertions: NamedInsertion[] = []
     const insert = (what: NamedInsertion['what'], texts: Insertion[]): void => {

@@ -1,7 +1,7 @@
 import { findBlockIndex, isBlockLast } from '#api/proxy/dialects/block.ts'
 import { Fingerprints } from '#api/proxy/dialects/fingerprint.ts'
 import type { RequestMessage, RequestSource } from '#api/proxy/dialects/messages.ts'
-import { kindAt, valueEnd } from '#shared/core/json-walk.ts'
+import { kindAt } from '#shared/core/json-walk.ts'
 import type { Message } from '#shared/domain/message-content.ts'
 import type { LeftOutPiece } from '#shared/domain/turn/text.ts'
 
@@ -30,13 +30,6 @@ export function newUserMessages(messages: readonly RequestMessage[]): Message[] 
 
 const storedOf = (messages: readonly RequestMessage[]): Message[] =>
   messages.flatMap(({ stored }) => stored ?? [])
-
-/** What known programs have written into the messages from the user's last turn on. */
-export function leftOutSinceTurn(messages: readonly RequestMessage[]): LeftOutPiece[] {
-  const last = messages.findLastIndex(({ isUsers }) => isUsers)
-  const since = messages.slice(afterModel(messages, last))
-  return since.flatMap(one => (one.role === 'user' ? one.reading.leftOut : []))
-}
 
 /** A turn of the user that another one follows without a final reply between them. */
 type UnansweredTurn = {
@@ -86,18 +79,17 @@ export class UserTurn extends Turn {
 
   /** The messages of the turn that are the user's to store, private ones among them. */
   get #entries(): RequestMessage[] {
-    const { said } = this.conversation
-    return said.slice(afterModel(said)).filter(({ isStored }) => isStored)
+    return this.conversation.sinceModel.filter(({ isStored }) => isStored)
   }
 
   /** The turns before it that got no final reply, oldest first: this call ends them. */
   get unansweredBefore(): readonly UnansweredTurn[] {
-    const { said, fingerprints, unanswered } = this.conversation
-    let at = afterModel(said)
+    const { sinceModel, fingerprints, unanswered } = this.conversation
+    let at = 0
     let messages = 0
     return unanswered.map(message => {
-      for (const end = said.indexOf(message, at) + 1; at < end; at++)
-        if (said[at]!.isStored && said[at]!.stored) messages++
+      for (const end = sinceModel.indexOf(message, at) + 1; at < end; at++)
+        if (sinceModel[at]!.isStored && sinceModel[at]!.stored) messages++
       return { fingerprint: fingerprints.of(message), messages }
     })
   }
@@ -105,11 +97,6 @@ export class UserTurn extends Turn {
 
 /** A message of so many bytes is read again at full price when its block vanishes from before it. */
 const longMessageBytes = 8 * 1024
-
-const isLong = ({ body }: RequestSource, { start, end, contentAt }: RequestMessage): boolean =>
-  contentAt !== undefined &&
-  end - start > longMessageBytes &&
-  valueEnd(body, contentAt) - contentAt > longMessageBytes
 
 /** A turn of the user before the last one. */
 export class EarlierTurn extends Turn {
@@ -134,7 +121,7 @@ const turnsMax = 500
 export class Conversation {
   readonly source: RequestSource
   /** The messages up to and including the user's last one, and those after it. */
-  readonly said: readonly RequestMessage[]
+  readonly messages: readonly RequestMessage[]
   readonly following: readonly RequestMessage[]
   /** Whether a `cache_control` of the body applies to the last message. */
   readonly hasCacheControl: boolean
@@ -151,14 +138,26 @@ export class Conversation {
   ) {
     const last = messages.findLastIndex(({ isUsers }) => isUsers)
     this.source = source
-    this.said = messages.slice(0, last + 1)
+    this.messages = messages.slice(0, last + 1)
     this.following = messages.slice(last + 1)
     this.hasCacheControl = hasCacheControl
     this.turn = last < 0 ? undefined : new UserTurn(this, messages[last]!)
     let asked: ReadonlySet<RequestMessage> | undefined
-    this.fingerprints = new Fingerprints({ ...source, messages: this.said, continued }, message =>
-      (asked ??= this.#findAsked()).has(message),
+    this.fingerprints = new Fingerprints(
+      { ...source, messages: this.messages, continued },
+      message => (asked ??= this.#findAsked()).has(message),
     )
+  }
+
+  /** The messages since the last one of the model before them, up to the user's last one. */
+  get sinceModel(): readonly RequestMessage[] {
+    return this.messages.slice(afterModel(this.messages))
+  }
+
+  /** What known programs have written into the messages from the last turn on. */
+  get leftOut(): LeftOutPiece[] {
+    const messages = [...this.sinceModel, ...this.following]
+    return messages.flatMap(one => (one.role === 'user' ? one.reading.leftOut : []))
   }
 
   /** The messages whose fingerprints calls ask for: of turns with a block, and of those that end with this call. */
@@ -167,7 +166,7 @@ export class Conversation {
       ({ isKept }, index, { length }) => isKept || index === length - 1,
     )
     const messages = turns.map(({ message }) => message)
-    return new Set([...messages, ...this.unanswered, ...this.said.slice(-1)])
+    return new Set([...messages, ...this.unanswered, ...this.messages.slice(-1)])
   }
 
   /**
@@ -179,13 +178,14 @@ export class Conversation {
   }
 
   #findEarlier(): EarlierTurn[] {
-    const users = this.said.flatMap(({ isUsers }, index) => (isUsers ? [index] : []))
+    const users = this.messages.flatMap(({ isUsers }, index) => (isUsers ? [index] : []))
     const turns = users.slice(0, -1).flatMap((at, position) => {
-      const answer = this.said.slice(at + 1, users[position + 1])
+      const answer = this.messages.slice(at + 1, users[position + 1])
       if (!answer.some(({ isModels }) => isModels)) return []
-      const message = this.said[at]!
+      const message = this.messages[at]!
       const hasToolSteps = answer.some(({ continuesTurn }) => continuesTurn)
-      return new EarlierTurn(this, message, hasToolSteps || isLong(this.source, message))
+      const isLong = message.contentBytes > longMessageBytes
+      return new EarlierTurn(this, message, hasToolSteps || isLong)
     })
     // The block of the last one vanishes with this request, if it is not among those.
     const last = turns.slice(turnsMax).slice(-1)
@@ -200,10 +200,10 @@ export class Conversation {
    * the message before this turn is no reply, or the user writes in the message with the results.
    */
   get unanswered(): readonly RequestMessage[] {
-    const messages = this.said.slice(afterModel(this.said)).filter(({ isUsers }) => isUsers)
+    const messages = this.sinceModel.filter(({ isUsers }) => isUsers)
     const [first] = messages
     if (!first) return []
-    const before = this.said.slice(0, this.said.indexOf(first))
+    const before = this.messages.slice(0, this.messages.indexOf(first))
     const previous = before.findLast(({ isSystem }) => !isSystem)
     const isUnended = previous !== undefined && (!previous.isModels || first.hasToolResult)
     const unended = isUnended ? before.findLast(({ isUsers }) => isUsers) : undefined

@@ -81,13 +81,22 @@ t.test('an answer that never came is neither complete nor failed', async t => {
 })
 
 t.test('of an endless answer two mebibytes are kept, and its end is still heard', async t => {
-  const listener = dialects.openai.createReplyParser(ok)
-  const chunk = sse(says('é'.repeat(32 * 1024)))
-  for (let count = 0; count < 200; count++) listener.feed(chunk)
-  listener.feed(sse({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }))
-  const { text, ...rest } = listener.end()
-  t.equal(text, 'é'.repeat(2 * 1024 * 1024))
-  t.same(rest, { truncated: true, complete: true, failed: false })
+  const endless = Array.from({ length: 100 }, () => says('é猫'.repeat(32 * 1024)))
+  const stop = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }
+  const usage = { choices: [], usage: { prompt_tokens: 7, completion_tokens: 99 } }
+  const bytes = sse(...endless, stop, usage)
+  for (const size of [1_000, 65_536, bytes.length]) {
+    const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+      bytes.subarray(index * size, (index + 1) * size),
+    )
+    const { text, ...rest } = heard('openai', pieces)
+    t.equal(text, 'é猫'.repeat(1024 * 1024), `in pieces of ${size}`)
+    const tokens = { inputTokens: 7, outputTokens: 99 }
+    t.same(rest, { truncated: true, complete: true, failed: false, ...tokens })
+  }
+  const error = { error: { message: 'overloaded' } }
+  t.match(heard('openai', [sse(...endless)]), { truncated: true, complete: false, failed: false })
+  t.match(heard('openai', [sse(...endless, error)]), { failed: true, text: '' })
 })
 
 t.test('a great many small words take no more memory than the text', async t => {
