@@ -1,5 +1,13 @@
 import type { VaultClient } from '../client.ts'
-import { byteLength, deleteRows, listRows, toLines, toTexts, uploadLines } from './long-texts.ts'
+import {
+  byteLength,
+  createQueue,
+  deleteRows,
+  listRows,
+  toLines,
+  toTexts,
+  uploadLines,
+} from './long-texts.ts'
 import type { LongText, TextRow } from './long-texts.ts'
 import { CommandFault, isBelow, isRoot, listDirectory, readPath } from './memory-paths.ts'
 
@@ -179,15 +187,19 @@ const texts: Record<keyof VaultMemoryHandlers, string[]> = {
   rename: ['old_path', 'new_path'],
 }
 
-/** The handlers, answering what they find wrong with a command. */
+/**
+ * The handlers, answering what they find wrong with a command. One command runs at a time: the SDK runs calls of one
+ * answer together, and two edits of a file are both to stay.
+ */
 function answering(handlers: VaultMemoryHandlers): VaultMemoryHandlers {
+  const inTurn = createQueue()
   const wrapped = Object.entries(texts).map(([name, fields]) => [
     name,
     async (command: Record<string, unknown>) => {
       const missing = fields.find(field => typeof command[field] !== 'string')
       if (missing) return `Error: ${name} needs the text \`${missing}\``
       try {
-        return await handlers[name as 'view'](command as View)
+        return await inTurn(() => handlers[name as 'view'](command as View))
       } catch (error) {
         if (error instanceof CommandFault) return error.message
         throw error

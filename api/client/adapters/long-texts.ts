@@ -101,19 +101,31 @@ export async function listRows(vault: VaultClient, metadata: Fields): Promise<Te
  * Stores lines. Needs a card on file, as every upload does.
  *
  * @param session a session in place of the core of the vault
+ * @returns how many the vault had already: the same text of the same millisecond
  * @throws Error when not all of them are there after the 25 seconds that an upload may take
  */
 export async function uploadLines(
   vault: VaultClient,
   lines: readonly string[],
   session?: string,
-): Promise<void> {
+): Promise<number> {
   const answer = await vault.call('POST /v1/memory/upload', {
     body: lines.map(line => `${line}\n`).join(''),
     ...(session !== undefined && { headers: { 'x-session-id': session } }),
   })
   if (!('stats' in answer) || answer.status !== 'complete') {
     throw new Error(`It was not stored: ${JSON.stringify(answer)}`)
+  }
+  return answer.stats.skipped
+}
+
+/** Runs tasks one after another, in the order of their calls. */
+export function createQueue(): <Result>(task: () => Promise<Result>) => Promise<Result> {
+  let last: Promise<unknown> = Promise.resolve()
+  return task => {
+    const next = last.then(task, task)
+    last = next
+    return next
   }
 }
 

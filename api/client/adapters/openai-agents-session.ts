@@ -3,8 +3,8 @@ import { SessionItems } from './session-items.ts'
 
 /**
  * A session of the OpenAI Agents SDK (`run(agent, input, { session })`) in a session of the vault: its history is
- * read back as it was added, and `prepare` and `search` with the same session id find what it says. One program
- * at a time writes to a session. Storing needs a card on file, as uploads do.
+ * read back as it was added, and `prepare` and `search` with the same session id find what it says. Storing
+ * needs a card on file, as uploads do.
  */
 export class VaultSession<Item extends object = object> {
   readonly #sessionId: string

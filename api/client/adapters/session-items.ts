@@ -1,5 +1,5 @@
 import type { VaultClient } from '../client.ts'
-import { deleteRows, splitText, uploadLines, type Fields } from './long-texts.ts'
+import { createQueue, deleteRows, splitText, uploadLines, type Fields } from './long-texts.ts'
 
 /** An item of a conversation and the memories that it is. */
 export type StoredItem = { item: Fields; at: number; rows: { id: string }[] }
@@ -19,6 +19,7 @@ export class SessionItems {
   readonly #vault: VaultClient
   readonly #session: string
   readonly #kind: string
+  readonly #inTurn = createQueue()
   #last = 0
 
   constructor(vault: VaultClient, session: string, kind: string) {
@@ -27,13 +28,20 @@ export class SessionItems {
     this.#kind = kind
   }
 
+  /** Adds items after what is there, also beside another writer. */
   async add(items: readonly Fields[]): Promise<void> {
-    if (items.length === 0) return
+    if (items.length > 0) await this.#inTurn(() => this.#add(items))
+  }
+
+  async #add(items: readonly Fields[]): Promise<void> {
     // After what is there, also where clocks of machines differ.
     const [newest] = await this.read(1)
-    let at = Math.max(Date.now(), this.#last + 1, (newest?.at ?? 0) + 1)
+    let at = Math.max(Date.now(), this.#last + 1, Math.trunc(newest?.at ?? 0) + 1)
+    const added = new Set<number>()
     const lines = items.flatMap(item => {
-      const first = at
+      // With a fraction: another process may begin in the same millisecond.
+      const first = at + Math.random()
+      added.add(first)
       const { role, parts, rest } = toParts(item)
       return parts.map((content, part) =>
         JSON.stringify({
@@ -51,28 +59,36 @@ export class SessionItems {
         }),
       )
     })
-    await uploadLines(this.#vault, lines, this.#session)
     this.#last = at
+    if ((await uploadLines(this.#vault, lines, this.#session)) === 0) return
+    // Another writer has stored the same words in the same millisecond: once more, after them.
+    const rows = await this.#rows()
+    const own = rows.filter(({ metadata }) => added.has(Number(metadata.item_at)))
+    await this.#add(items)
+    await deleteRows(this.#vault, own)
   }
 
   /** The items whose parts are all there, oldest first; with a limit the newest of them. */
   async read(limit = Infinity): Promise<StoredItem[]> {
-    const parts = new Map<number, { id: string; content: string; metadata: Fields }[]>()
-    const isWhole = (rows: { metadata: Fields }[]) => rows.length === rows[0]?.metadata.item_parts
-    let to: string | undefined = '9999-12-31'
-    while (to !== undefined && [...parts.values()].filter(isWhole).length < limit) {
-      const page = await this.#page(to, Math.min(200_000, limit * 500))
-      for (const { id, content, metadata = {} } of page.memories) {
-        const at = Number(metadata.item_at)
-        parts.set(at, [...(parts.get(at) ?? []), { id, content, metadata }])
-      }
-      to = page.truncated ? page.returned.from : undefined
-    }
-    return [...parts]
-      .filter(([, rows]) => isWhole(rows))
+    const whole = [...groupByItem(await this.#rows(limit))].filter(([, rows]) => isWhole(rows))
+    return whole
       .sort(([a], [b]) => a - b)
       .slice(limit === Infinity ? 0 : -limit)
       .map(([at, rows]) => ({ item: toItem(rows), at, rows }))
+  }
+
+  /** The memories of all items, or of so many of the newest and a few more. */
+  async #rows(limit = Infinity): Promise<ItemRow[]> {
+    const rows: ItemRow[] = []
+    let to: string | undefined = '9999-12-31'
+    while (to !== undefined && [...groupByItem(rows).values()].filter(isWhole).length < limit) {
+      const page = await this.#page(to, Math.min(200_000, limit * 500))
+      for (const { id, content, metadata = {} } of page.memories) {
+        rows.push({ id, content, metadata })
+      }
+      to = page.truncated ? page.returned.from : undefined
+    }
+    return rows
   }
 
   async remove(items: readonly StoredItem[]): Promise<void> {
@@ -100,6 +116,19 @@ export class SessionItems {
   }
 }
 
+type ItemRow = { id: string; content: string; metadata: Fields }
+
+const groupByItem = (rows: readonly ItemRow[]): Map<number, ItemRow[]> => {
+  const items = new Map<number, ItemRow[]>()
+  for (const row of rows) {
+    const at = Number(row.metadata.item_at)
+    items.set(at, [...(items.get(at) ?? []), row])
+  }
+  return items
+}
+
+const isWhole = (rows: readonly ItemRow[]): boolean => rows.length === rows[0]?.metadata.item_parts
+
 type Parts = { role: 'user' | 'assistant'; parts: string[]; rest?: string }
 
 /** The words of an item that has nothing else of any length, or its JSON in brackets. */
@@ -125,7 +154,7 @@ function readWords(item: Fields): { text: string; rest: Fields } | undefined {
   return { text: part.text, rest: { ...item, content: [{ ...part, text: null }] } }
 }
 
-function toItem(rows: { content: string; metadata: Fields }[]): Fields {
+function toItem(rows: readonly ItemRow[]): Fields {
   const ordered = [...rows].sort((a, b) => a.metadata.item_part - b.metadata.item_part)
   const rest = ordered[0]!.metadata.item_rest as string | undefined
   if (rest === undefined) {

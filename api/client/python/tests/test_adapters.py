@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 import os
@@ -165,6 +166,10 @@ class Adapters(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(await session.get_items(), items[:-1])
         await session.clear_session()
         self.assertEqual(await session.get_items(), [])
+        other = adapter("openai_agents").VaultSession(self.vault, "chat-1")
+        with mock.patch.object(adapter("core"), "_now", lambda: 2_000_000_000_000):
+            await asyncio.gather(*(one.add_items(items[:3]) for one in (session, other, session)))
+        self.assertEqual(len(await session.get_items()), 9)
 
     async def test_a_memory_service_of_google_adk(self) -> None:
         with service.vault() as owner:

@@ -64,6 +64,16 @@ t.test('a file: created, viewed, edited, and found by what it says', async t => 
   t.equal((await vault.call('GET /v1/memory/stats')).memories, 1, 'what was replaced is gone')
 })
 
+t.test('edits that come together are all made', async t => {
+  const { run, view, create } = await startTool()
+  const path = '/memories/notes.md'
+  await create(path, '1\n2\n3')
+  const edit = (digit: string) =>
+    run('str_replace', { path, old_str: digit, new_str: digit.repeat(2) })
+  await Promise.all(['1', '2', '3'].map(edit))
+  t.match(await view(path), / 1\t11\n {5}2\t22\n {5}3\t33$/)
+})
+
 t.test('directories: two levels with sizes, moved and deleted whole', async t => {
   const { run, view, create } = await startTool()
   const head = (path: string) =>

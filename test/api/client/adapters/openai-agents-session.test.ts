@@ -73,6 +73,22 @@ t.test('items come back as they were added, in order, whatever they are', async 
   t.same(await session.getItems(), items.slice(0, 1))
 })
 
+t.test('writers that add the same words in the same millisecond lose none', async t => {
+  const { vault, session } = await startSession()
+  const other = new VaultSession<AgentInputItem>(vault, 'chat-1')
+  const { now } = Date
+  const moment = now()
+  Date.now = () => moment
+  t.teardown(() => void (Date.now = now))
+  const words = [user('yes'), user('a '.repeat(500))]
+  await Promise.all([session, other, session, other].map(one => one.addItems(words)))
+  Date.now = now
+  const items = await session.getItems()
+  t.equal(items.length, 8)
+  t.same(new Set(items.map(item => JSON.stringify(item))).size, 2)
+  t.equal((await vault.call('GET /v1/memory/stats')).memories, 4 + 4 * 3, 'and leave nothing else')
+})
+
 t.test('an agent goes on where its session ended', async t => {
   const { vault, session } = await startSession()
   const asked: ModelRequest['input'][] = []

@@ -9,6 +9,7 @@ import json
 import math
 import random
 import re
+import threading
 import time
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
@@ -49,11 +50,15 @@ def store(vault: Vault, messages: Sequence[Mapping[str, str]], **options: Any) -
         vault.ingest(messages=said, **options)
 
 
-def upload(vault: Vault, lines: Iterable[Fields], session: Optional[str] = None) -> None:
-    """Stores lines; needs a card on file. Raises RuntimeError when not all are there in time."""
+def upload(vault: Vault, lines: Iterable[Fields], session: Optional[str] = None) -> int:
+    """Stores lines; needs a card on file. Raises RuntimeError when not all are there in time.
+
+    :returns: how many the vault had already: the same text of the same millisecond
+    """
     answer: Any = vault.upload(list(lines), session_id=session)
     if answer.get("status") != "complete":
         raise RuntimeError(f"it was not stored: {answer}")
+    return int(answer["stats"]["skipped"])
 
 
 def list_rows(vault: Vault, metadata: Fields) -> List[Fields]:
@@ -133,16 +138,24 @@ class SessionItems:
         self._session = session
         self._kind = kind
         self._last = 0
+        self._lock = threading.Lock()
 
     def add(self, items: Sequence[Fields]) -> None:
-        if not items:
-            return
+        """Adds items after what is there, also beside another writer."""
+        if items:
+            with self._lock:
+                self._add(items)
+
+    def _add(self, items: Sequence[Fields]) -> None:
         # After what is there, also where clocks of machines differ.
         newest = self.read(1)
-        at = max(_now(), self._last + 1, newest[0]["at"] + 1 if newest else 0)
+        at = max(_now(), self._last + 1, int(newest[0]["at"]) + 1 if newest else 0)
         lines: List[Fields] = []
+        added = set()
         for item in items:
-            first = at
+            # With a fraction: another process may begin in the same millisecond.
+            first = at + random.random()
+            added.add(first)
             role, parts, rest = _to_parts(item)
             for part, content in enumerate(parts):
                 metadata = {
@@ -155,18 +168,28 @@ class SessionItems:
                 # A millisecond for each part: equal texts are apart, and the order is that of time.
                 lines.append({"content": content, "role": role, "timestamp": at, "metadata": metadata})
                 at += 1
-        upload(self._vault, lines, self._session)
         self._last = at
+        if upload(self._vault, lines, self._session) == 0:
+            return
+        # Another writer has stored the same words in the same millisecond: once more, after them.
+        own = [row for row in self._rows() if row["metadata"]["item_at"] in added]
+        self._add(items)
+        delete_rows(self._vault, own)
 
     def read(self, limit: Optional[int] = None) -> List[Fields]:
         """The items whose parts are all there, oldest first; with a limit the newest: `item`, `at`, `rows`."""
-        parts: Dict[int, List[Fields]] = {}
+        parts = _whole(self._rows(limit))
+        found = sorted(parts)
+        return [
+            {"item": _to_item(parts[at]), "at": at, "rows": parts[at]}
+            for at in (found if limit is None else found[-limit:] if limit > 0 else [])
+        ]
+
+    def _rows(self, limit: Optional[int] = None) -> List[Fields]:
+        """The memories of all items, or of so many of the newest and a few more."""
+        rows: List[Fields] = []
         to: Optional[str] = "9999-12-31"
-
-        def whole() -> List[int]:
-            return sorted(at for at, rows in parts.items() if len(rows) == rows[0]["metadata"]["item_parts"])
-
-        while to is not None and (limit is None or len(whole()) < limit):
+        while to is not None and (limit is None or len(_whole(rows)) < limit):
             page = self._vault.date_search(
                 from_="0001-01-01",
                 to=to,
@@ -175,15 +198,10 @@ class SessionItems:
                 max_tokens=200_000 if limit is None else min(200_000, limit * 500),
             )
             for row in page["memories"]:
-                metadata: Fields = dict(row.get("metadata", {}))
-                fields = {"id": row["id"], "content": row["content"], "metadata": metadata}
-                parts.setdefault(metadata["item_at"], []).append(fields)
+                fields = {"id": row["id"], "content": row["content"], "metadata": dict(row.get("metadata", {}))}
+                rows.append(fields)
             to = page["returned"]["from"] if page["truncated"] else None
-        found = whole()
-        return [
-            {"item": _to_item(parts[at]), "at": at, "rows": parts[at]}
-            for at in (found if limit is None else found[-limit:] if limit > 0 else [])
-        ]
+        return rows
 
     def remove(self, items: Sequence[Fields]) -> None:
         delete_rows(self._vault, [row for item in items for row in item["rows"]])
@@ -191,6 +209,14 @@ class SessionItems:
     def clear(self) -> None:
         """Empties the session of the vault."""
         self._vault.clear_memory(session_id=self._session)
+
+
+def _whole(rows: Sequence[Fields]) -> Dict[float, List[Fields]]:
+    """The memories of the items whose parts are all there, by the time of the item."""
+    items: Dict[float, List[Fields]] = {}
+    for row in rows:
+        items.setdefault(row["metadata"]["item_at"], []).append(row)
+    return {at: rows for at, rows in items.items() if len(rows) == rows[0]["metadata"]["item_parts"]}
 
 
 def _to_parts(item: Fields) -> Tuple[str, List[str], Optional[str]]:

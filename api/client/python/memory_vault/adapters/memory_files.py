@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..generated.vault import Vault
@@ -40,6 +41,7 @@ class MemoryFiles:
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
+        self._lock = threading.Lock()
 
     def run(self, command: Mapping[str, Any]) -> str:
         """The answer to the input of a `memory` tool call, in the words of the tool's documentation.
@@ -53,7 +55,9 @@ class MemoryFiles:
             if not isinstance(command.get(field), str):
                 return f"Error: {name} needs the text `{field}`"
         try:
-            answer: str = getattr(self, "_" + name)(command)
+            # One at a time: two edits of a file that come together are both to stay.
+            with self._lock:
+                answer: str = getattr(self, "_" + name)(command)
             return answer
         except CommandFault as fault:
             return str(fault)

@@ -13,7 +13,7 @@ class VaultSession:
     """The history of a conversation in a session of the vault, in the shape of the SDK's `Session` protocol.
 
     Items come back as they were added; `prepare` and `search` with the same session id find their
-    words. One program at a time writes to a session.
+    words.
     """
 
     session_settings: Any = None
