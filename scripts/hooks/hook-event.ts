@@ -1,5 +1,3 @@
-import { readLastAnswer } from './transcript.ts'
-
 /** What a program says by a hook, whatever it calls it. */
 export type HookEvent = {
   kind: 'begin' | 'prompt' | 'answer' | 'end' | 'other'
@@ -11,6 +9,10 @@ export type HookEvent = {
   folder: string
   prompt: string
   answer: string
+  /** The file that has the answer, of a program that does not give it, or gives all texts of the turn. */
+  transcript: string | undefined
+  /** All texts of the turn. */
+  texts: string
 }
 
 /**
@@ -48,23 +50,10 @@ export function readHookEvent(input: Readonly<Record<string, unknown>>): HookEve
     turn: text('prompt_id', 'turn_id', 'generation_id'),
     folder: text('cwd') ?? (Array.isArray(roots) ? String(roots[0] ?? '') : ''),
     prompt: text('prompt') ?? '',
-    answer: readAnswer(text, kind),
+    answer: text('last_assistant_message', 'text') ?? '',
+    transcript: text('transcript_path'),
+    texts: text('prompt_response') ?? '',
   }
-}
-
-/** A program that gives all texts of a turn, or none, has the last one in its transcript. */
-function readAnswer(
-  text: (...names: string[]) => string | undefined,
-  kind: HookEvent['kind'],
-): string {
-  if (kind !== 'end' && kind !== 'answer') return ''
-  const path = text('transcript_path')
-  return (
-    text('last_assistant_message', 'text') ??
-    (path === undefined ? undefined : readLastAnswer(path)) ??
-    text('prompt_response') ??
-    ''
-  )
 }
 
 /**
@@ -85,6 +74,8 @@ export function writeHookAnswer(
   }
   if (context === undefined) return ''
   return JSON.stringify({
+    // Copilot CLI reads the same file of hooks as VS Code, and takes the context from here.
+    ...(client === 'vscode' && { additionalContext: context }),
     hookSpecificOutput: { hookEventName: name, additionalContext: context },
   })
 }

@@ -17,7 +17,7 @@ export async function recallForPrompt(
   const before = last
     ? [
         ...last.prompts.map(content => ({ role: 'user', content })),
-        { role: 'assistant', content: last.answer },
+        ...(last.answer === '' ? [] : [{ role: 'assistant', content: last.answer }]),
       ]
     : []
   const { body } = await callService(connection, {

@@ -71,10 +71,11 @@ function storeTurn(client: string, event: HookEvent): void {
     body: {
       messages: [
         ...turn.prompts.map(content => ({ role: 'user', content, timestamp })),
-        { role: 'assistant', content: turn.answer, timestamp },
+        ...(turn.answer === '' ? [] : [{ role: 'assistant', content: turn.answer, timestamp }]),
       ],
       metadata: { repository, agent_id: client, run_id: session.slice(0, 256) },
     },
+    ...(turn.answer === '' && { answerIn: { transcript: event.transcript!, texts: event.texts } }),
   })
   const program = fileURLToPath(new URL(import.meta.url)).replace(/run(\.[jt]s)$/, 'main$1')
   spawn(process.execPath, [program, 'send'], {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { readConnection, readJson, stateFolder, writeJson } from './files.ts'
 import { record } from './journal.ts'
 import { callService, describeFailure, describeRefusal } from './service.ts'
+import { readAnswer, waitUntilWritten } from './transcript.ts'
 
 /** An exchange that is to be stored, as it waits in a file of its own. */
 export type Waiting = {
@@ -11,8 +12,12 @@ export type Waiting = {
   key: string
   repository: string
   session: string
-  body: { messages: { role: string; content: string; timestamp: number }[]; metadata: object }
+  body: { messages: SpokenMessage[]; metadata: object }
+  /** Where the answer is to be read, and what stands for it if it is not there. */
+  answerIn?: { transcript: string; texts: string }
 }
+
+type SpokenMessage = { role: string; content: string; timestamp: number }
 
 const spoolFolder = (): string => join(stateFolder(), 'waiting')
 const pathOf = (key: string): string => join(spoolFolder(), `${key}.json`)
@@ -28,6 +33,19 @@ export const listWaiting = (): string[] => {
   }
 }
 
+/** Reads the answer of a turn that ended without it, once its transcript is written. */
+async function withAnswer(waiting: Waiting): Promise<Waiting> {
+  const { answerIn, ...whole } = waiting
+  if (!answerIn) return waiting
+  await waitUntilWritten(answerIn.transcript)
+  const { messages } = whole.body
+  const { content, timestamp } = messages.at(-1)!
+  const answer = readAnswer(answerIn.transcript, content) ?? answerIn.texts
+  if (answer !== '') messages.push({ role: 'assistant', content: answer, timestamp })
+  keep(whole)
+  return whole
+}
+
 /** Refusals of an exchange itself: it would be refused again. All else is tried again. */
 const finalStatuses = new Set([400, 413, 415, 422])
 const sendMs = 15_000
@@ -40,11 +58,11 @@ const sendMs = 15_000
 export async function sendWaiting(): Promise<number> {
   for (const name of listWaiting()) {
     const path = join(spoolFolder(), name)
-    const waiting = readJson(path) as Waiting | undefined
-    const connection = waiting && readConnection(waiting.client)
+    const found = readJson(path) as Waiting | undefined
+    const connection = found && readConnection(found.client)
     // Another process has sent it, or its program is not connected now.
     if (!connection) continue
-    const { client, key, repository, session, body } = waiting
+    const { client, key, repository, session, body } = await withAnswer(found)
     const about = { client, repository, session }
     try {
       const answer = await callService(connection, {

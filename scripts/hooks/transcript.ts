@@ -1,22 +1,36 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 
 /** Bytes at the end of a transcript that hold the last answer. */
 const tailBytes = 1024 * 1024
 
 /**
- * Reads the last text of the assistant in the transcript of a session, as long as it follows the last prompt.
- * The lines are those of Gemini CLI (`type: gemini`), of Copilot and VS Code (`assistant.message` with `data`), of
- * Claude Code and of Cursor (`message.content`); others are passed over.
+ * Reads the last text of the assistant after a prompt, in the transcript of a session. The lines are those of Gemini
+ * CLI (`type: gemini`), of Copilot and VS Code (`assistant.message` with `data`), of Claude Code and of Cursor
+ * (`message.content`); others are passed over.
  *
- * @returns undefined where there is none.
+ * @returns undefined where there is none; where the prompt is in none of the lines, the last text of all.
  */
-export function readLastAnswer(path: string): string | undefined {
-  for (const line of readTail(path).split('\n').reverse()) {
-    const said = readLine(line)
-    if (said?.role === 'user') return undefined
-    if (said !== undefined) return said.text
+export function readAnswer(path: string, prompt: string): string | undefined {
+  const said = readTail(path)
+    .split('\n')
+    .flatMap(line => readLine(line) ?? [])
+  const at = said.findLastIndex(({ role, text }) => role === 'user' && text === prompt.trim())
+  const after = said.slice(at + 1)
+  const next = at < 0 ? -1 : after.findIndex(({ role }) => role === 'user')
+  return after.slice(0, next < 0 ? undefined : next).findLast(({ role }) => role === 'assistant')
+    ?.text
+}
+
+/** Milliseconds without a change after which a transcript is whole, and the longest wait for it. */
+const [quietMs, waitMs] = [1500, 10_000]
+
+/** Waits for a program to write its transcript: Copilot CLI does it after the hook of its turn's end. */
+export async function waitUntilWritten(path: string): Promise<void> {
+  for (const end = Date.now() + waitMs; Date.now() < end; await delay(100)) {
+    const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: 0 }
+    if (Date.now() - mtimeMs > quietMs) return
   }
-  return undefined
 }
 
 type Part = { type?: string; text?: unknown; content?: unknown }

@@ -15,7 +15,7 @@ type TurnState = {
   last?: Exchange
 }
 
-/** What a person said and what was answered. */
+/** What a person said and what was answered; empty where the answer is in a transcript. */
 export type Exchange = { prompts: string[]; answer: string }
 
 /** A turn that is over. @property key is the same whenever it is told again */
@@ -53,7 +53,7 @@ export function noteAnswer({ session, answer }: HookEvent): void {
  *
  * @returns null where no prompt is noted, or nothing was answered: the prompt then goes with the next answer.
  */
-export function endTurn({ session, answer: given }: HookEvent): FinishedTurn | null {
+export function endTurn({ session, answer: given, transcript }: HookEvent): FinishedTurn | null {
   const path = pathOf(session)
   const taken = `${path}.${process.pid}`
   try {
@@ -65,7 +65,7 @@ export function endTurn({ session, answer: given }: HookEvent): FinishedTurn | n
   rmSync(taken, { force: true })
   if (!state) return null
   const answer = given || (state.answer ?? '')
-  if (state.prompts.length === 0 || answer === '') {
+  if (state.prompts.length === 0 || (answer === '' && transcript === undefined)) {
     writeJson(path, state)
     return null
   }

@@ -86,6 +86,19 @@ const table: Program[] = [
       }),
     ],
   },
+  {
+    client: 'vscode',
+    program: 'copilot',
+    ask: said => ['-p', said, '--allow-all-tools'],
+    goOn: said => ['--continue', '-p', said, '--allow-all-tools'],
+    env: origin => ({
+      COPILOT_OFFLINE: 'true',
+      COPILOT_PROVIDER_BASE_URL: providerUrl(origin, 'openai'),
+      COPILOT_PROVIDER_API_KEY: providerKey('openai'),
+      COPILOT_PROVIDER_WIRE_API: 'responses',
+      COPILOT_MODEL: 'gpt-5.4',
+    }),
+  },
 ]
 const installed = table.filter(({ program }) => programs && existsSync(join(programs, program)))
 
@@ -98,7 +111,7 @@ const clone = (name: string) => ({
 })
 
 if (installed.length === 0) {
-  t.pass('skipped: AGENT_PROGRAMS names no folder with claude, codex, gemini or opencode')
+  t.pass('skipped: AGENT_PROGRAMS names no folder with claude, codex, gemini, opencode or copilot')
 } else {
   const { backend, provider, base, newKey } = await startProxyFixture(t)
   await startJobWorkers(backend)
@@ -169,6 +182,7 @@ if (installed.length === 0) {
       t.match(rows[0]!.metadata, { repository: 'h.org/acme/api', agent_id: client })
       t.match(await sentBy(ask(question), 'again'), /memory_context[^]*heron-42/)
       t.notMatch(await sentBy(ask(question), 'elsewhere'), 'heron-42')
+      await stored(8)
       const status = await run(process.execPath, [hooks, 'status'])
       t.match(status, /stored: \d+ times[^]*h\.org\/acme\/web assistant: All done/)
       t.notMatch(status, key)

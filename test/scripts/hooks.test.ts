@@ -176,6 +176,11 @@ t.test('each program is answered in its own form', async t => {
   await vscode.hook('UserPromptSubmit', { prompt: 'The gate is white.' })
   await vscode.hook('Stop', { transcript_path: transcript })
   t.match(await vscode.stored(2), [{ text: 'A white gate.' }, {}])
+  const gate = await vscode.hook('UserPromptSubmit', {
+    prompt: 'Which colour has the gate?',
+    session_id: 's-2',
+  })
+  t.match(JSON.parse(gate.out), { additionalContext: /white/, hookSpecificOutput: {} })
 })
 
 t.test('opencode 2 is told with each call of a turn, and its turn is stored', async t => {
