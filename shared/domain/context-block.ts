@@ -129,6 +129,7 @@ function escapeLine(text: string): string {
 }
 
 function escapeTags(text: string): string {
+  if (!contextTagPattern.test(text)) return text
   let escaped = ''
   let from = 0
   for (const { indices } of text.matchAll(new RegExp(contextTagPattern, 'dgi'))) {

@@ -24,7 +24,7 @@ const tests = {
   statesPreference,
   /** One question and no request: requests ("Can you plan a trip?") state plans. */
   onlyAsks: (text: string) => splitSentences(text).length === 1 && !actionRequest.test(text),
-  /** A question about the world or a task, of nobody with a name. */
+  /** A question about the world, or a task, without the name of a speaker. */
   asksOfWorld: (text: string) =>
     !parseSpeakerPrefix(text) &&
     (isImpersonalRequest(text) || (endsWithQuestion(text) && !isPersonal(text))),

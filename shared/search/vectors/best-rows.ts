@@ -143,7 +143,7 @@ function scanCandidates(
 ): ScanResult {
   const gathered = scratchFor(values, candidates.length * dimension)
   for (let i = 0; i < candidates.length; i++)
-    copyRow(values, candidates[i]!, gathered, i, dimension)
+    copyRows(values, candidates[i]!, 1, { to: gathered, row: i, dimension })
   const { rows, dots } = scan(gathered, candidates.length, query.values, limit)
   return { rows: rows.map(position => candidates[position]!), dots }
 }
@@ -166,35 +166,41 @@ function scanEveryRow(
   }))
 }
 
-/** Returns the dot products of some rows, in their order; `rowAt` maps an index to a chunk and its row. */
+/** Returns the dot products of some rows, in their order; `placeOf` finds the chunk of a row, and its first row. */
 export function dotProducts(
   { dimension }: Codec,
-  count: number,
-  rowAt: (index: number) => { chunk: VectorChunk; row: number },
+  rows: ArrayLike<number>,
+  placeOf: (row: number) => { chunk: VectorChunk; start: number },
   query: EncodedQuery,
 ): Float32Array {
+  const count = rows.length
   const products = new Float32Array(count)
   const gathered = scratchFor(query.values, Math.min(count, chunkRowsMax) * dimension)
   for (let done = 0; done < count; done += chunkRowsMax) {
-    const part = Math.min(chunkRowsMax, count - done)
-    for (let i = 0; i < part; i++) {
-      const { chunk, row } = rowAt(done + i)
-      copyRow(chunk.rows.values, row, gathered, i, dimension)
+    const end = Math.min(count, done + chunkRowsMax)
+    for (let i = done; i < end;) {
+      const { chunk, start } = placeOf(rows[i]!)
+      const first = rows[i]! - start
+      // Neighbours are copied at once: candidates come with the turns around them.
+      let length = 1
+      while (i + length < end && rows[i + length] === rows[i]! + length) length++
+      length = Math.min(length, chunk.count - first)
+      copyRows(chunk.rows.values, first, length, { to: gathered, row: i - done, dimension })
+      i += length
     }
-    const { rows, dots } = scan(gathered, part, query.values, part)
-    for (let i = 0; i < part; i++) products[done + rows[i]!] = dots[i]!
+    const { rows: order, dots } = scan(gathered, end - done, query.values, end - done)
+    for (let i = 0; i < order.length; i++) products[done + order[i]!] = dots[i]!
   }
   return products
 }
 
-function copyRow(
+function copyRows(
   from: Int8Array | Float32Array,
-  row: number,
-  to: Int8Array | Float32Array,
-  targetRow: number,
-  dimension: number,
+  first: number,
+  length: number,
+  { to, row, dimension }: { to: Int8Array | Float32Array; row: number; dimension: number },
 ) {
-  to.set(from.subarray(row * dimension, (row + 1) * dimension), targetRow * dimension)
+  to.set(from.subarray(first * dimension, (first + length) * dimension), row * dimension)
 }
 
 /** Scratch of at most one chunk: a new megabyte per query costs more than the scan itself. */

@@ -24,7 +24,7 @@ import {
   readConversationQuestion,
   type ConversationQuestion,
 } from '#shared/vault/read/prepare/conversation-question.ts'
-import { selectQuestions } from '#shared/search/query/select-questions.ts'
+import { selectQuestions, type Question } from '#shared/search/query/select-questions.ts'
 import { answerConfidence } from '#shared/search/ranking/signals.ts'
 import { countTokensByLine } from '#shared/core/tokens.ts'
 import { recordPrepared, type RetrievalTrail } from '#shared/vault/read/search/retrieval-trail.ts'
@@ -106,6 +106,7 @@ export async function findContext(
   let isTimeEmpty = false
   const recalled = await recallForConversation(backend, caller, preparation, {
     ...asked,
+    parts: questions,
     limit: bounds.limit,
     onEmptyTime: () => (isTimeEmpty = true),
   })
@@ -193,6 +194,7 @@ export const sessionsToRecall = (session: string | null): (string | null)[] =>
   session === null ? [null] : [null, session]
 
 type ConversationQuery = ConversationQuestion & {
+  parts: readonly Question[]
   limit: number
   onEmptyTime: () => void
 }
@@ -202,29 +204,35 @@ async function recallForConversation(
   backend: Parameters<typeof recallReranked>[0],
   caller: Caller,
   preparation: PrepareRequest,
-  { question, background, excludedTexts, limit, onEmptyTime: reportEmptyTime }: ConversationQuery,
+  {
+    question,
+    parts,
+    background,
+    excludedTexts,
+    limit,
+    onEmptyTime: reportEmptyTime,
+  }: ConversationQuery,
 ): Promise<RecalledMemory[]> {
   const recallText = (
     text: string,
     max: number,
-    { undivided, onEmptyTime }: Pick<RecallQuestion, 'undivided' | 'onEmptyTime'>,
+    way: Pick<RecallQuestion, 'undivided' | 'parts' | 'onEmptyTime'>,
   ): Promise<RecalledMemory[]> =>
     text === '' || max === 0
       ? Promise.resolve([])
       : recallReranked(backend, caller, {
           text,
-          undivided,
+          ...way,
           limit: max,
           sessions: sessionsToRecall(preparation.session),
           embeddings: preparation.embeddings,
           ...filtersOf(preparation),
           relevantOnly: true,
           excludedTexts,
-          onEmptyTime,
         })
   let isTimeEmpty = false
   const direct = await recallText(question, limit, {
-    undivided: false,
+    parts,
     onEmptyTime: () => (isTimeEmpty = true),
   })
   if (isTimeEmpty && direct.length === 0) {

@@ -30,6 +30,8 @@ export type RecallQuestion = MemoryFilter & {
   text: string
   /** Rank for the text as a whole, not for its sentences. */
   undivided?: boolean | undefined
+  /** The parts of the text to rank for, where they were selected before. */
+  parts?: readonly Question[] | undefined
   limit: number
   /** Sessions to search; null is the core vault. */
   sessions: (string | null)[]
@@ -156,9 +158,9 @@ async function rankIn(
 async function embedQuestions(
   { queryVectors }: RecallBackend,
   embedder: Embedder,
-  { text, undivided, relevantOnly }: RecallQuestion,
+  { text, undivided, parts, relevantOnly }: RecallQuestion,
 ): Promise<EmbeddedQuestion[]> {
-  const selected = undivided ? [{ text, kind: 'whole' } as const] : selectQuestions(text)
+  const selected = undivided ? [{ text, kind: 'whole' } as const] : (parts ?? selectQuestions(text))
   const questions: readonly Question[] =
     selected.length > 0 || relevantOnly ? selected : [{ text, kind: 'whole' }]
   const embedded = questions.filter(({ kind }) => kind !== 'name')
