@@ -120,10 +120,10 @@ t.test('what is read can be stored: no NUL, no lone surrogates', async t => {
   t.equal(request.serialize({}).toString(), body)
 })
 
-t.test('model and stream are told where the body names them', async t => {
-  t.match(read('openai', { model: 'm', stream: true }), { model: 'm', stream: true })
-  t.match(read('anthropic', { model: 'm', stream: false }), { model: 'm', stream: false })
-  t.match(read('google', { model: 'm', stream: true }), { model: undefined, stream: false })
+t.test('the model is read where the body names it', async t => {
+  t.equal(read('openai', { model: 'm' }).model, 'm')
+  t.equal(read('anthropic', { model: 'm' }).model, 'm')
+  t.equal(read('google', { model: 'm' }).model, undefined)
   for (const model of [null, 7, ['m'], { a: 'm' }]) {
     t.equal(read('openai', { model }).model, undefined)
     const body = Buffer.from(JSON.stringify({ model }))
@@ -135,7 +135,7 @@ t.test('model and stream are told where the body names them', async t => {
   const twice = dialects.openai.parseRequest(
     Buffer.from('{"model":"a","stream":true,"model":"b","stream":0}'),
   )
-  t.match(twice, { model: 'b', stream: false })
+  t.equal(twice.model, 'b')
   t.equal(
     twice.serialize({ model: 'c' }).toString(),
     '{"model":"a","stream":true,"model":"c","stream":0}',
