@@ -8,6 +8,7 @@ import {
   isOperatorCredential,
   operatorAuthChallenge,
 } from '#shared/access/admin.ts'
+import { countFaultyPipelines } from '#shared/org/base/pipeline-state.postgres.ts'
 import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
 import { createReadinessCheck, presentReadiness } from '#shared/operations/readiness.ts'
 
@@ -67,7 +68,7 @@ type HealthRoute = (request: IncomingMessage) => Promise<HealthResponse> | Healt
 type HealthRoutes = Record<string, HealthRoute>
 
 function createHealthRoutes(backend: Backend, isDraining: () => boolean): HealthRoutes {
-  const collectMetrics = createMetricsCollector(backend)
+  const collectMetrics = createMetricsCollector(backend, countFaultyPipelines)
   const checkReadiness = createReadinessCheck(backend)
   return {
     '/health/live': () => jsonResponse(200, { status: 'ok' }),

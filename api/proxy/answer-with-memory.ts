@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { blockTokens, recalls } from '#shared/core/metrics.ts'
 import { saveCallTrace } from '#api/proxy/call-trace.ts'
 import { readContextError } from '#api/proxy/context-error.ts'
 import { authenticateProxyCaller } from '#api/proxy/credentials.ts'
@@ -103,6 +104,8 @@ async function recall({ backend, call, answer: { facts } }: CallRun): Promise<Ca
     },
   )
   facts.recall = recalled
+  recalls.inc({ way: 'proxy', status: recalled.status })
+  if (recalled.context !== null) blockTokens.observe({ way: 'proxy' }, recalled.contextTokens)
   facts.isCoreSession = memoryUse.conversation !== memoryUse.session
   return { recalled, opening }
 }

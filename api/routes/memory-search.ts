@@ -1,4 +1,5 @@
 import type { Router } from '@koa/router'
+import { blockTokens, recalls } from '#shared/core/metrics.ts'
 import { parseMetadataFilter } from '#shared/domain/metadata.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
@@ -18,7 +19,11 @@ import {
 } from '#api/edge/request.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
-import { requireReadableVault, requireRetrievePermission } from '#shared/access/caller.ts'
+import {
+  requireReadableVault,
+  requireRetrievePermission,
+  type Caller,
+} from '#shared/access/caller.ts'
 import { parseAsOf, momentOf } from '#shared/vault/read/search/as-of.ts'
 import { withContent } from '#shared/domain/message-content.ts'
 import { prepareContext } from '#shared/vault/read/prepare/prepare.ts'
@@ -29,6 +34,9 @@ import { searchDates } from '#shared/vault/read/lists/date-search.ts'
 import { tiers as allTiers } from '#shared/domain/memory.ts'
 import { parseTimeWindow, windowAsOf } from '#shared/vault/read/lists/time-window.ts'
 import { warmUp } from '#shared/vault/read/search/warmup.ts'
+
+const countRecall = (way: string, { permissions }: Caller, isFound: boolean): void =>
+  recalls.inc({ way, status: permissions.retrieve ? (isFound ? 'ok' : 'none') : 'off' })
 
 /** The endpoints of `contract/memory.md` that search. */
 export function memorySearch(router: Router, backend: ApiBackend): void {
@@ -56,6 +64,8 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
             })
           : nothingPrepared
       recordRead(backend, caller, { kind: 'prepare', tokens: recalledTokens, session })
+      countRecall('prepare', caller, context !== null)
+      if (context !== null) blockTokens.observe({ way: 'prepare' }, contextTokens)
 
       ctx.body = {
         context,
@@ -109,6 +119,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
       const now = momentOf(backend, asOf)
       const { windows, tiers: tierBreakdown, tokens } = breakDownResults(results, now)
       recordRead(backend, caller, { kind: 'search', tokens, session })
+      countRecall('search', caller, results.length > 0)
 
       ctx.body = {
         query,

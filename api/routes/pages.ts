@@ -9,6 +9,7 @@ import { consolePolicy } from '#api/console/page.ts'
 import { requireOperator } from '#api/operators/operator-auth.ts'
 import { queuePages } from '#api/operators/queues/routes.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { countFaultyPipelines } from '#shared/org/base/pipeline-state.postgres.ts'
 import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
 
 /** Pages for people, and what the operator scrapes; they are not in the contract. */
@@ -62,7 +63,7 @@ export function pages(router: Router, backend: ApiBackend): void {
   })
 
   // Metrics and the pages over the queues, for the operator.
-  const page = createMetricsCollector(backend)
+  const page = createMetricsCollector(backend, countFaultyPipelines)
   router.get('/metrics', async ctx => {
     await requireOperator(ctx, backend)
     const { type, text } = await page()

@@ -46,6 +46,26 @@ export const recallSeconds = createHistogram(
   ['stage'],
 )
 
+/** Model calls, prepares and searches; what MCP tools ask counts as what they ask it by. */
+export const recalls = createCounter(
+  'vault_recalls_total',
+  'Calls that may recall, by what they came to: ok, none, off, degraded (went on without memory), aside',
+  'way',
+  'status',
+)
+
+export const blockTokens = createHistogram(
+  'vault_block_tokens',
+  'Tokens of a block of memories, where there is one',
+  ['way'],
+  [50, 100, 200, 400, 800, 1_500, 3_000, 6_000],
+)
+
+export const memoriesStored = createCounter(
+  'vault_memories_stored_total',
+  'Memories that this process has stored from exchanges',
+)
+
 export const providerSeconds = createHistogram(
   'vault_provider_seconds',
   'Time until a model provider answered, by status; 0 when it never did',
@@ -82,6 +102,10 @@ export const gauges = {
   ),
   deadJobs: createGauge('vault_queue_dead_jobs', 'Jobs given up, waiting for an operator', 'queue'),
   operations: createGauge('vault_operations', 'Operations that are not over, by state', 'state'),
+  faultyOrganizations: createGauge(
+    'vault_organizations_faulty',
+    'Organizations whose provider refuses or does not answer, so that nothing becomes shared memory',
+  ),
   connections: createGauge(
     'vault_postgres_connections',
     'Connections of the pool, by state',

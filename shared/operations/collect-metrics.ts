@@ -1,6 +1,6 @@
 import type { Log } from '#shared/core/log.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Postgres, Query } from '#shared/storage/postgres/connect.ts'
 import { countUnfinishedOperations } from '#shared/operations/operation-rows.postgres.ts'
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
 import { gauges, indexEvents, registry } from '#shared/core/metrics.ts'
@@ -13,16 +13,19 @@ const databaseIntervalMs = 5_000
 /**
  * The text of a scrape: counters since the start, and current values. When a database is out of
  * reach its gauges are missing; the process's own metrics are always there.
+ *
+ * @param countFaulty counts the organizations whose pipeline is faulty
  */
 export function createMetricsCollector(
   backend: Observed,
+  countFaulty: (query: Query) => Promise<number>,
 ): () => Promise<{ type: string; text: string }> {
   let sampledAt = 0
   return async () => {
     sampleProcess(backend)
     if (Date.now() - sampledAt > databaseIntervalMs) {
       sampledAt = Date.now()
-      await sampleDatabase(backend).catch((error: unknown) => {
+      await sampleDatabase(backend, countFaulty).catch((error: unknown) => {
         sampledAt = 0
         for (const name of databaseGauges) gauges[name].reset()
         backend.log.warn({ err: error }, 'metrics.database-unseen')
@@ -32,7 +35,13 @@ export function createMetricsCollector(
   }
 }
 
-const databaseGauges = ['queueJobs', 'queueOldest', 'deadJobs', 'operations'] as const
+const databaseGauges = [
+  'queueJobs',
+  'queueOldest',
+  'deadJobs',
+  'operations',
+  'faultyOrganizations',
+] as const
 
 function sampleProcess({ vaultIndexes, postgres }: Observed): void {
   gauges.indexBytes.set(vaultIndexes.bytes)
@@ -50,11 +59,16 @@ function sampleProcess({ vaultIndexes, postgres }: Observed): void {
   }
 }
 
-async function sampleDatabase({ postgres }: Observed): Promise<void> {
-  const [queues, operations] = await Promise.all([
+async function sampleDatabase(
+  { postgres }: Observed,
+  countFaulty: (query: Query) => Promise<number>,
+): Promise<void> {
+  const [queues, operations, faulty] = await Promise.all([
     readQueueStats(postgres.query),
     countUnfinishedOperations(postgres.query),
+    countFaulty(postgres.query),
   ])
+  gauges.faultyOrganizations.set(faulty)
   for (const { name: queue, waiting, held, retrying, active, dead, oldestSeconds } of queues) {
     gauges.queueJobs.set({ queue, state: 'waiting' }, waiting + retrying - held)
     gauges.queueJobs.set({ queue, state: 'held' }, held)

@@ -80,7 +80,7 @@ t.test('two hours without an embedding model: all is stored, the others go on', 
     await untilHeld(150 + n + 1)
   }
   t.ok(away.calls.length - asked < 50, 'only probes ask the model')
-  const { text } = await createMetricsCollector(backend)()
+  const { text } = await createMetricsCollector(backend, async () => 0)()
   t.match(text, `vault_dependency_state{dependency="${model}"} 2`)
   t.match(text, 'vault_queue_jobs{queue="ingest",state="held"} 165')
   const operation = `/v1/operations/${waiting.operations[0]}`

@@ -30,6 +30,16 @@ export async function findPipelineGate(
   return rows[0]
 }
 
+/** Counts the organizations of all accounts whose pipeline is faulty. */
+export async function countFaultyPipelines(query: Query): Promise<number> {
+  const { rows } = await query<{ count: number }>(
+    'select count(*)::int as count from org_pipelines where fault is not null',
+    [],
+    'pipeline.count-faulty',
+  )
+  return rows[0]!.count
+}
+
 /** Claims a due probe of a faulty pipeline for one caller. */
 export async function claimProbe(query: Query, org: string): Promise<boolean> {
   const { rowCount } = await query(

@@ -1,3 +1,4 @@
+import { memoriesStored } from '#shared/core/metrics.ts'
 import { embedToStore, forgetWrongEmbedder } from '#shared/vault/base/embed-to-store.ts'
 import { changeRetention, withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
 import type { Memory } from '#shared/domain/memory.ts'
@@ -91,6 +92,7 @@ async function finalizeJobs(
     tx.commit()
     return result
   })
+  memoriesStored.inc(stored.reduce((sum, { ids }) => sum + ids.length, 0))
   // The messages are committed; the sweep sends their jobs where this process ends before it does.
   await sendDeliveryJobs(postgres, queue, deliveries)
   for (const job of accepted.filter(({ operation }) => clearedOperations.includes(operation))) {

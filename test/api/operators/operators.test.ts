@@ -55,6 +55,9 @@ t.test('200: metrics tell of requests, queues and indexes, and of no tenant', as
     page,
     /vault_request_seconds_count\{method="POST",route="\/v1\/memory\/search",status="200"\} 1/,
   )
+  t.match(page, /vault_recalls_total\{way="search",status="ok"\} 1/)
+  t.match(page, /vault_memories_stored_total 1/)
+  t.match(page, /vault_organizations_faulty 0/)
   t.match(page, /route="\/v1\/memory\/:key\/stats"/)
   t.match(page, /vault_queue_dead_jobs\{queue="upload"\} 0/)
   t.match(page, /vault_indexes 1/)
