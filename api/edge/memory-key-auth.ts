@@ -5,7 +5,6 @@ import { openTicket } from '#api/edge/ticket.ts'
 import {
   authenticateKeyHash,
   extractMemoryKey,
-  limitSubjectOf,
   mayNameUsers,
   toUserCaller,
   type Caller,
@@ -52,7 +51,7 @@ export async function authenticateCaller(
   }
   rateLimiter.rejectIfLimited(ctx, presented.keyHash)
   const caller = await authenticateKey()
-  await rateLimiter.consumeKeyQuota(ctx, limitSubjectOf(caller), caller.account)
+  await rateLimiter.consumeCallerQuota(ctx, caller)
   return afterPurge(backend, authenticateKey, purgeTimeoutMs, caller)
 }
 
@@ -229,7 +228,7 @@ export async function openUser(
 
 /** Counts a request once, however often it is called. */
 const countRequest = (ctx: Context, { rateLimiter }: UserBackend, caller: Caller): Promise<void> =>
-  rateLimiter.consumeKeyQuota(ctx, limitSubjectOf(caller), caller.account)
+  rateLimiter.consumeCallerQuota(ctx, caller)
 
 async function createUser(
   backend: UserBackend,

@@ -4,7 +4,9 @@ import { setBodyTenant } from '#api/edge/body-budget.ts'
 import { ticketHeader } from '#api/edge/ticket.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { limitSubjectOf, type Caller } from '#shared/access/caller.ts'
 import { hashKey } from '#shared/access/key.ts'
+import { toSubject, type Budgets } from '#shared/access/budgets.ts'
 import { rateLimitSubnet } from '#shared/access/rate-limit/subnet.ts'
 import {
   createLimiter,
@@ -58,16 +60,20 @@ export class RateLimiter {
   readonly #inFlight = new Map<string, number>()
   /** Requests with a valid key: they count against the key and not against the address. */
   readonly #authenticated = new WeakSet<IncomingMessage>()
+  readonly #budgets: Budgets
+  /** Subjects whose budgets have counted a request. */
+  readonly #budgeted = new WeakMap<IncomingMessage, Set<string>>()
   /** Requests with an unknown admin credential. */
   readonly #guessing = new WeakSet<IncomingMessage>()
 
   /** @param quotas null switches all limits off */
   constructor(
-    { postgres, config, log }: Pick<Backend, 'postgres' | 'config' | 'log'>,
+    { postgres, config, log, budgets }: Pick<Backend, 'postgres' | 'config' | 'log' | 'budgets'>,
     quotas: Quotas | null = config.rateLimits ? defaultQuotas : null,
   ) {
     this.#keyPepper = config.keyPepper
     this.#log = log
+    this.#budgets = budgets
     this.#maxConcurrent = quotas?.maxConcurrent ?? defaultMaxConcurrent
     const createQuotaLimiter = (
       name: 'key' | 'address' | 'guess',
@@ -118,7 +124,7 @@ export class RateLimiter {
 
   #addressSubject({ req }: Context): string {
     const subnet = rateLimitSubnet(req.socket.remoteAddress ?? '')
-    return subjectOfHash(hashKey(this.#keyPepper, subnet))
+    return toSubject(hashKey(this.#keyPepper, subnet))
   }
 
   /** Counts an unknown admin credential against the address, also of a request with a valid Memory Key. */
@@ -145,7 +151,7 @@ export class RateLimiter {
    */
   rejectIfLimited(ctx: Context, keyHash: Buffer): void {
     if (this.#authenticated.has(ctx.req)) return
-    const refusal = this.#limiters?.key.knownRefusal(subjectOfHash(keyHash))
+    const refusal = this.#limiters?.key.knownRefusal(toSubject(keyHash))
     if (!refusal) return
     this.#authenticated.add(ctx.req)
     this.#apply(ctx, refusal, 'key.limited')
@@ -160,9 +166,44 @@ export class RateLimiter {
     setBodyTenant(ctx, account)
     if (!this.#limiters || this.#authenticated.has(ctx.req)) return
     this.#authenticated.add(ctx.req)
-    const subject = subjectOfHash(keyHash)
+    const subject = toSubject(keyHash)
     this.#apply(ctx, await this.#limiters.key.consume(subject, account), 'key.limited')
     this.#limitConcurrency(ctx, subject)
+  }
+
+  /**
+   * Counts a request of a Memory Key as `consumeKeyQuota`, and once against each of the caller's budgets.
+   *
+   * @throws Refusal `limited`.
+   */
+  async consumeCallerQuota(ctx: Context, caller: Caller): Promise<void> {
+    const { account, budgets } = caller
+    await this.consumeKeyQuota(ctx, limitSubjectOf(caller), account)
+    const counted = this.#budgeted.get(ctx.req) ?? new Set()
+    this.#budgeted.set(ctx.req, counted)
+    for (const budget of budgets) {
+      if (counted.has(budget.subject)) continue
+      counted.add(budget.subject)
+      const result = await this.#budgets.consume(budget, account)
+      if (!result.allowed) this.#refuseBudget(ctx, result)
+    }
+  }
+
+  #refuseBudget(ctx: Context, { quota, resetInMs, refusedCount, owner }: RateLimitResult): never {
+    const seconds = Math.max(1, Math.ceil(resetInMs / 1000))
+    const what = quota.postpaid ? 'tokens' : 'requests'
+    ctx.set('Retry-After', String(seconds))
+    if (isLoggedRefusal(refusedCount)) {
+      const { requestId: request } = ctx.state as { requestId?: string }
+      const limit = quota.points
+      this.#log.warn({ request, account: owner, limit, what, refused: refusedCount }, 'budget.used')
+    }
+    const until = new Date(Date.now() + seconds * 1000).toISOString()
+    throw new Refusal(
+      'limited',
+      `The budget of ${quota.points} ${what} in 24 hours is used up`,
+      `It begins again at ${until}, as Retry-After says; who has the key of the account can raise it`,
+    )
   }
 
   /** Counts a request until its response is closed. @throws Refusal `limited`. */
@@ -235,5 +276,3 @@ const credentialHeaders = [
 
 const hasCredential = (ctx: Context): boolean =>
   credentialHeaders.some(name => ctx.get(name) !== '')
-
-const subjectOfHash = (hash: Buffer): string => hash.toString('base64url')

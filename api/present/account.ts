@@ -42,6 +42,7 @@ export const presentPolicy = ({ redaction, decidedBy }: EffectivePolicy) => ({
 export const presentAccountPolicy = ({
   retentionDays,
   createUsers,
+  userLimits,
   traces,
   storage,
   ...policy
@@ -49,6 +50,8 @@ export const presentAccountPolicy = ({
   ...presentPolicy(policy),
   retention_days: retentionDays,
   create_users: createUsers,
+  user_daily_requests: userLimits.requests,
+  user_daily_tokens: userLimits.tokens,
   traces: traces.mode,
   trace_days: traces.days,
   verbatim: storage.verbatim,

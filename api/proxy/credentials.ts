@@ -10,7 +10,7 @@ import {
   toPresentedKey,
   type MemoryKeyBackend,
 } from '#api/edge/memory-key-auth.ts'
-import { callerOf, limitSubjectOf, type Caller, type PresentedKey } from '#shared/access/caller.ts'
+import { callerOf, type Caller, type PresentedKey } from '#shared/access/caller.ts'
 import { containsKey, looksLikeKey, type KeyMode } from '#shared/access/key.ts'
 import { parseExternalId } from '#shared/access/user-keys.ts'
 import type { Backend } from '#shared/backend.ts'
@@ -56,7 +56,7 @@ export async function authenticateProxyCaller(
   }
   backend.rateLimiter.rejectIfLimited(ctx, keyHash)
   const caller = callerOf(fresh, key)
-  await backend.rateLimiter.consumeKeyQuota(ctx, limitSubjectOf(caller), caller.account)
+  await backend.rateLimiter.consumeCallerQuota(ctx, caller)
   const verify = async (): Promise<Caller> => (await lookUpCaller(ctx, backend, presented)).caller
   return { caller, isUnverified: false, verify }
 }
@@ -87,7 +87,7 @@ async function lookUpCaller(
   } catch (error) {
     if (!(error instanceof Refusal) || error.reason !== 'unavailable') throw error
     const caller = callerOf({ ...row, hasExpired: false }, key)
-    await backend.rateLimiter.consumeKeyQuota(ctx, limitSubjectOf(caller), caller.account)
+    await backend.rateLimiter.consumeCallerQuota(ctx, caller)
     return { caller, isUnverified: true }
   }
 }

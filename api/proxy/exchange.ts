@@ -110,6 +110,7 @@ export async function closeExchange(
   exchange: OpenExchange | undefined,
   outcome: ExchangeResult,
 ): Promise<void> {
+  backend.budgets.spend(caller.budgets, outcome.inputTokens + outcome.outputTokens)
   const withinMs = Math.max(storeTimeoutMs, backend.config.recallTimeoutMs)
   if (exchange) return backend.exchanges.close(exchange, outcome, withinMs)
   const { inputTokens, outputTokens, recalledTokens } = outcome

@@ -111,6 +111,7 @@ export const examples: Partial<Record<string, Example>> = {
   listKeys: { query: { active: true } },
   remintKey: { path: { memoryKeyId: ids.memoryKey } },
   disconnectApplication: { path: { applicationId: ids.operation } },
+  changeKey: { path: { memoryKeyId: ids.memoryKey }, body: { daily_requests: 500 } },
   revokeKey: { path: { memoryKeyId: ids.memoryKey } },
   usage: { query: { start: '2026-01-01' } },
   putProviderKey: { path: { provider: 'openai' }, body: { key: 'sk-proj-0123456789abcdef' } },

@@ -13,6 +13,9 @@ import {
   storeProviderKey,
 } from '#shared/access/provider-key.ts'
 import { pickDefaultModel, reachableProviders } from '#shared/models/model-catalog.ts'
+import { presentBudgets } from '#api/present/budget.ts'
+import { budgetsOf } from '#shared/access/budgets.ts'
+import { limitSubjectOf } from '#shared/access/caller.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { reversedSpan, unknownProvider } from '#shared/core/refusals.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
@@ -81,9 +84,10 @@ export function account(router: Router, backend: ApiBackend): void {
       const period = { start: new Date(start), end: new Date(end) }
       // A day, or a moment, given as `end` is part of the period.
       const last = new Date(query.end === undefined ? end : end - 1)
-      const [sums, days] = await Promise.all([
+      const [sums, days, [budget]] = await Promise.all([
         usageByModel(backend.postgres.query, caller.scope.vault, period),
         query.by_day ? usageByDay(backend.postgres.query, caller.scope.vault, period) : null,
+        presentBudgets(backend, [budgetsOf(caller.keyRow, limitSubjectOf(caller))[0]]),
       ])
       const total = (field: Exclude<keyof UsageByModel, 'model'>): number =>
         sums.reduce((sum, row) => sum + row[field], 0)
@@ -94,6 +98,7 @@ export function account(router: Router, backend: ApiBackend): void {
         total_input_tokens: total('inputTokens'),
         total_output_tokens: total('outputTokens'),
         total_memory_tokens: total('memoryTokens'),
+        budget: budget!,
         by_model: Object.fromEntries(
           sums
             .filter(({ model }) => model !== '')

@@ -7,6 +7,7 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import { readMemoryKey } from '#api/edge/memory-key-auth.ts'
 import { RequestIdempotency } from '#api/edge/request-idempotency.ts'
 import { RotateKeyBody } from '#api/contract/contract.ts'
+import { presentBudgets } from '#api/present/budget.ts'
 import { presentPage } from '#api/present/page.ts'
 import { parseStart, type Moment } from '#shared/core/dates.ts'
 import { isUuid } from '#shared/core/ids.ts'
@@ -21,9 +22,12 @@ import {
   requireOwner,
   type Caller,
 } from '#shared/access/caller.ts'
+import { countUsers } from '#shared/access/accounts.postgres.ts'
+import { budgetsOf } from '#shared/access/budgets.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { parseExternalId, ensureUserKey } from '#shared/access/user-keys.ts'
 import {
+  changeKeyBudget,
   mintClientKey,
   remintKey,
   revokeAccountKey,
@@ -35,9 +39,12 @@ import {
   findAccountKey,
   isRotatedKey,
   listAccountKeys,
+  listUsers,
   type AccountKey,
+  type KeyLimits,
+  type ListedUser,
 } from '#shared/access/memory-keys.postgres.ts'
-import type { MemoryKey } from '#api/contract/generated/types.ts'
+import type { AccountUser, Budget, MemoryKey } from '#api/contract/generated/types.ts'
 
 /** The Memory Keys of an account: minted with a vault of their own, rotated, listed, revoked. */
 export function keys(router: Router, backend: ApiBackend): void {
@@ -143,7 +150,44 @@ function accountKeyRoutes(router: Router, backend: ApiBackend): void {
           }),
         row => row.id,
       )
-      ctx.body = presentPage(page, row => presentAccountKey(row, keyHash))
+      const budgets = await presentBudgets(backend, page.rows.map(toBudget))
+      ctx.body = presentPage(page, (row, n) => presentAccountKey(row, keyHash, budgets[n]!))
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'PATCH /v1/keys/:memoryKeyId',
+    auth: owner(requireNotRotated),
+    async handle({ account, actor, keyHash, params, body }, ctx) {
+      const { memoryKeyId: id } = params
+      const change = { requests: body.daily_requests, tokens: body.daily_tokens }
+      await backend.postgres.transaction(tx => changeKeyBudget(tx, { account, actor }, id, change))
+      const one = { id, active: undefined, externalId: undefined, after: undefined, limit: 1 }
+      const [row] = await listAccountKeys(backend.postgres.query, account, one)
+      const [budget] = await presentBudgets(backend, [toBudget(row!)])
+      ctx.body = presentAccountKey(row!, keyHash, budget!)
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'GET /v1/account/users',
+    auth: owner(),
+    async handle({ account, query }, ctx) {
+      const { q, limit, cursor } = query
+      await backend.usage.flush()
+      const [page, { users, usersMax }] = await Promise.all([
+        readPage(
+          backend.cursors,
+          { limit, cursor, bound: ['GET /v1/account/users', account, q ?? null] },
+          (after: string | undefined, count) =>
+            listUsers(backend.postgres.query, account, { search: q, after, limit: count }),
+          row => row.vault,
+        ),
+        countUsers(backend.postgres.query, account, backend.config.usersMax),
+      ])
+      const budgets = await presentBudgets(backend, page.rows.map(toBudget))
+      const items = presentPage(page, (row, n) => presentUser(row, budgets[n]!))
+      ctx.body = { users, users_max: usersMax, ...items }
     },
   })
 
@@ -280,7 +324,11 @@ const presentMintedKey = (
  *
  * @param requesterHash the hash of the credential that asks
  */
-const presentAccountKey = (key: AccountKey, requesterHash: Buffer | undefined): MemoryKey => ({
+const presentAccountKey = (
+  key: AccountKey,
+  requesterHash: Buffer | undefined,
+  budget: Budget | null,
+): MemoryKey => ({
   id: key.id,
   masked_key: key.masked,
   name: key.name,
@@ -293,6 +341,19 @@ const presentAccountKey = (key: AccountKey, requesterHash: Buffer | undefined): 
   revoked_at: toIsoOrNull(key.revokedAt),
   rotated_at: toIsoOrNull(key.rotatedAt),
   last_used_at: toIsoOrNull(key.lastUsedAt),
+  budget,
 })
+
+const presentUser = (user: ListedUser, budget: Budget | null): AccountUser => ({
+  external_id: user.externalId,
+  key_id: user.keyId,
+  name: user.name,
+  active: user.active,
+  created_at: user.createdAt.toISOString(),
+  last_used_at: toIsoOrNull(user.lastUsedAt),
+  budget,
+})
+
+const toBudget = (row: KeyLimits) => budgetsOf(row, row.subject)[0]
 
 const toIsoOrNull = (date: Date | null): string | null => date?.toISOString() ?? null

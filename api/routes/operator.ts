@@ -44,6 +44,7 @@ export function operatorRoutes(router: Router, backend: ApiBackend): void {
         paymentMethod: body.payment_method,
         balance: body.balance,
         addBalance: body.add_balance,
+        usersMax: body.users_max,
       }
       ctx.body = await backend.postgres.transaction(async tx => {
         await changeBilling(tx, account, change, actor)
@@ -105,6 +106,8 @@ const presentTenant = ({ used, ...tenant }: Tenant) => ({
   keys: tenant.keys,
   member_keys: tenant.memberKeys,
   vaults: tenant.vaults,
+  users: tenant.users,
+  users_max: tenant.usersMax,
   organizations: tenant.organizations,
   pending: tenant.pending,
   unconsolidated: tenant.unconsolidated,

@@ -52,6 +52,7 @@ export function safekeeping(router: Router, backend: ApiBackend): void {
           redaction,
           retentionDays,
           createUsers,
+          userLimits: { requests: body.user_daily_requests, tokens: body.user_daily_tokens },
           traces: { mode: body.traces, days: body.trace_days },
           storage: { verbatim, responseWithInput: stored && stored === 'with_input' },
         },

@@ -4,6 +4,9 @@ import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 export type AccountBilling = { paymentMethod: string | null; balance: number | null }
 
+/** What the operator sets of an account; users: null for the number of the service. */
+export type AccountTerms = AccountBilling & { usersMax: number | null }
+
 /** The account of an email; creates it when there is none. An existing account is not changed. */
 export async function upsertAccount(
   tx: Pick<Transaction, 'query'>,
@@ -82,6 +85,27 @@ export async function lockUserPolicy(
   return rows[0]?.createUsers
 }
 
+/**
+ * Users that an account has, and may have.
+ *
+ * @param usersMaxOfService for an account without a number of its own
+ */
+export async function countUsers(
+  query: Query,
+  account: string,
+  usersMaxOfService: number,
+): Promise<{ users: number; usersMax: number }> {
+  const { rows } = await query<{ users: number; usersMax: number }>(
+    `select coalesce(a.users_max, $2) as "usersMax",
+            (select count(*) from vaults v
+             where v.account = a.id and v.external_id is not null) as users
+     from accounts a where a.id = $1`,
+    [account, usersMaxOfService],
+    'accounts.count-users',
+  )
+  return rows[0]!
+}
+
 /** Tokens an account has left; null when unlimited. */
 export async function findBalance(query: Query, account: string): Promise<number | null> {
   const { rows } = await query<Pick<AccountBilling, 'balance'>>(
@@ -108,9 +132,9 @@ export async function findAccountByEmail(query: Query, email: string): Promise<s
 export async function findBillingForUpdate(
   { query }: Transaction,
   account: string,
-): Promise<AccountBilling | undefined> {
-  const { rows } = await query<AccountBilling>(
-    `select payment_method as "paymentMethod", balance from accounts
+): Promise<AccountTerms | undefined> {
+  const { rows } = await query<AccountTerms>(
+    `select payment_method as "paymentMethod", balance, users_max as "usersMax" from accounts
      where id = $1 and not exists (select from account_erasures gone where gone.account = $1)
      for no key update`,
     [account],
@@ -122,11 +146,11 @@ export async function findBillingForUpdate(
 export async function updateBilling(
   { query }: Transaction,
   account: string,
-  { paymentMethod, balance }: AccountBilling,
+  { paymentMethod, balance, usersMax }: AccountTerms,
 ): Promise<void> {
   await query(
-    'update accounts set payment_method = $2, balance = $3 where id = $1',
-    [account, paymentMethod, balance],
+    'update accounts set payment_method = $2, balance = $3, users_max = $4 where id = $1',
+    [account, paymentMethod, balance, usersMax],
     'accounts.update-billing',
   )
 }

@@ -10,6 +10,7 @@ import {
   type KeyMode,
   type Permissions,
 } from '#shared/access/key.ts'
+import { budgetsOf, type Budget } from '#shared/access/budgets.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { isOrganizationKey, type MemberScope } from '#shared/domain/member-scope.ts'
 import type { MemoryKeyKind, KeyRow, UserKeyRow } from '#shared/access/key-row.postgres.ts'
@@ -30,6 +31,8 @@ export type Caller = {
   memberScope: MemberScope | null
   /** The owner key, masked, that opened the vault of one of its users by X-Memory-User; else null. */
   ownerKey: string | null
+  /** Of the key; and with X-Memory-User of the key that names the user, then of the user. */
+  budgets: readonly Budget[]
   /** The vault, its debt and its account, as they were when the request was authenticated. */
   keyRow: KeyRow
 }
@@ -106,6 +109,7 @@ export function callerOf(row: KeyRow, { keyHash, maskedKey, mode }: PresentedKey
     scope: { vault, epoch, revision },
     memberScope,
     ownerKey: null,
+    budgets: budgetsOf(row, row.limitedAs ?? keyHash),
     keyRow: row,
   }
 }
@@ -126,6 +130,7 @@ export const toUserCaller = (owner: Caller, row: UserKeyRow): Caller => ({
   scope: { vault: row.vault, epoch: row.epoch, revision: row.revision },
   memberScope: null,
   ownerKey: owner.maskedKey,
+  budgets: [...owner.budgets, ...budgetsOf(row, row.limitedAs ?? row.hash)],
   keyRow: row,
 })
 

@@ -7,6 +7,7 @@ import {
   type UserKeyRow,
 } from '#shared/access/key-row.postgres.ts'
 import { recordKeyUse } from '#shared/access/member-keys.postgres.ts'
+import { Budgets } from '#shared/access/budgets.ts'
 import { openProviderKey } from '#shared/access/provider-key.ts'
 import { batchLoader } from '#shared/core/batch-loader.ts'
 import type { Log } from '#shared/core/log.ts'
@@ -22,6 +23,7 @@ export type KeyAccess = {
   verifiedKeys: RecentReads<KeyRow>
   providerKeys: RecentProviderKeys
   lastUsed: LastUseTracker
+  budgets: Budgets
 }
 
 /** Opens what looks keys up and counts their use. */
@@ -47,7 +49,8 @@ export function createKeyAccess(
     batchMax: 200,
   })
   const providerKeys = new RecentProviderKeys({ postgres, seal })
-  return { findKey, findUserKey, verifiedKeys, providerKeys, lastUsed }
+  const budgets = new Budgets(postgres.query, log)
+  return { findKey, findUserKey, verifiedKeys, providerKeys, lastUsed, budgets }
 }
 
 /** About 1 KB each. */

@@ -26,6 +26,9 @@ export type KeyRow = {
   isOwnerVault: boolean
   /** Hash of the key whose rate limits it shares; null: limits of its own. */
   limitedAs: Buffer | null
+  /** Requests, and tokens of model calls, that it may use in 24 hours; null: no limit. */
+  dailyRequests: number | null
+  dailyTokens: number | null
   /** Of a member key: what it may see of the shared memory. */
   memberScope: MemberScope | null
   /** Another key replaced it: it works until the end of its grace period. */
@@ -82,9 +85,14 @@ const memberScopeSql = `
                  unnest(t.former) f(label)) as tags) visible
   where o.id = k.org`
 
+/** SQL of a limit of the key `k`: its own, else for a user's vault that of the account. */
+export const dailyLimitSql = (kind: 'requests' | 'tokens'): string =>
+  `coalesce(k.daily_${kind}, case when v.external_id is not null then a.user_daily_${kind} end)`
+
 /** Selects a `KeyRow` of the key `k`, its vault `v` and its account `a`. Only members cost a lookup. */
 const keyRowColumns = `k.vault, k.account, k.kind, k.rights, v.owner as "isOwnerVault",
-  k.limited_as as "limitedAs", case when k.kind = 'member' then (${memberScopeSql}) end as "memberScope",
+  k.limited_as as "limitedAs", ${dailyLimitSql('requests')} as "dailyRequests",
+  ${dailyLimitSql('tokens')} as "dailyTokens", case when k.kind = 'member' then (${memberScopeSql}) end as "memberScope",
   k.rotated_at is not null as "isRotated", v.epoch, v.revision, v.embeddings as "embeddingModel",
   a.payment_method as "paymentMethod", a.balance, v.pending,
   (select policy from (select case when k.org is null then a.redaction else
@@ -144,7 +152,7 @@ export type UserKeyRow = KeyRow & {
 }
 
 /** Of the vault `v`, the user's own key in use: an active one before others, then the newest. */
-const keyInUseSql = `select k.*, ${activeSql} as "isActive" from memory_keys k
+export const keyInUseSql = `select k.*, ${activeSql} as "isActive" from memory_keys k
   where k.vault = v.id and k.kind = 'vault' and k.rights = 'all'
   order by ${activeSql} desc, rotated_at is null desc, created_at desc, id desc limit 1`
 

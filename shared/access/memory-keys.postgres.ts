@@ -1,5 +1,7 @@
 import {
   activeSql,
+  dailyLimitSql,
+  keyInUseSql,
   unexpiredSql,
   type KeyRights,
   type MemoryKeyKind,
@@ -34,12 +36,14 @@ export type NewKey = {
   shares?: boolean
 }
 
-/** @returns when it was created. */
+/** Inserts a key, with the budget of the key whose limits it shares. @returns when it was created. */
 export async function insertKey({ query }: Transaction, key: NewKey): Promise<Date> {
   const { rows } = await query<{ createdAt: Date }>(
     `insert into memory_keys (hash, vault, account, kind, name, masked, expires_at, limited_as, id,
-                              sealed, org, org_user, shares, rights)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+                              sealed, org, org_user, shares, rights, daily_requests, daily_tokens)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+             (select daily_requests from memory_keys where hash = $8),
+             (select daily_tokens from memory_keys where hash = $8))
      returning created_at as "createdAt"`,
     [
       key.hash,
@@ -78,7 +82,19 @@ export type AccountKey = {
   rotatedAt: Date | null
   /** When it was last used to read, store or call a model. */
   lastUsedAt: Date | null
+} & KeyLimits
+
+/** What a key may use in 24 hours; null: no limit. */
+export type KeyLimits = {
+  dailyRequests: number | null
+  dailyTokens: number | null
+  /** Hash of the key that counts it. */
+  subject: Buffer
 }
+
+/** SQL of the `KeyLimits` of the key `k`, with its vault `v` and its account `a`. */
+const limitColumns = `coalesce(k.limited_as, k.hash) as subject,
+  ${dailyLimitSql('requests')} as "dailyRequests", ${dailyLimitSql('tokens')} as "dailyTokens"`
 
 /** Keys of an account itself, newest first, without members' keys. */
 export async function listAccountKeys(
@@ -88,6 +104,8 @@ export async function listAccountKeys(
     active: boolean | undefined
     /** Of one user only. */
     externalId: string | undefined
+    /** One key only. */
+    id?: string
     /** The id of the last key of the page before. */
     after: string | undefined
     limit: number
@@ -98,17 +116,97 @@ export async function listAccountKeys(
     `select k.id, k.hash, k.masked, k.name, k.rights, v.external_id as "externalId",
             ${activeSql} as active, k.created_at as "createdAt",
             k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.rotated_at as "rotatedAt",
-            (select max(e.at) from usage_events e where e.key_hash = k.hash) as "lastUsedAt"
-     from memory_keys k join vaults v on v.id = k.vault
+            (select max(e.at) from usage_events e where e.key_hash = k.hash) as "lastUsedAt",
+            ${limitColumns}
+     from memory_keys k join vaults v on v.id = k.vault join accounts a on a.id = k.account
      where k.account = $1 and k.kind = 'vault' and ($5::text is null or v.external_id = $5)
-       and ($2::boolean is null or ${activeSql} = $2)
+       and ($2::boolean is null or ${activeSql} = $2) and ($6::uuid is null or k.id = $6)
        and ($3::uuid is null
             or (k.created_at, k.id) < (select created_at, id from memory_keys where id = $3))
      order by k.created_at desc, k.id desc limit $4`,
-    [account, active ?? null, after ?? null, limit, externalId ?? null],
+    [account, active ?? null, after ?? null, limit, externalId ?? null, filter.id ?? null],
     'account-keys.list',
   )
   return rows
+}
+
+/** A user of an account, with the key that counts what they use. */
+export type ListedUser = {
+  vault: string
+  externalId: string
+  keyId: string
+  name: string
+  active: boolean
+  createdAt: Date
+  lastUsedAt: Date | null
+} & KeyLimits
+
+/** Users of an account, newest first. */
+export async function listUsers(
+  query: Query,
+  account: string,
+  filter: {
+    /** A part of the id, in any case. */
+    search: string | undefined
+    /** The vault of the last user of the page before. */
+    after: string | undefined
+    limit: number
+  },
+): Promise<ListedUser[]> {
+  const { search, after, limit } = filter
+  const { rows } = await query<ListedUser>(
+    `with page as (
+       select id, account, external_id, created_at from vaults
+       where account = $1 and external_id is not null and ($3::uuid is null or id < $3)
+         and ($2::text is null or position(lower($2) in lower(external_id)) > 0)
+       order by id desc limit $4
+     )
+     select v.id as vault, v.external_id as "externalId", v.created_at as "createdAt",
+            k.id as "keyId", k.name, k."isActive" as active, ${limitColumns},
+            (select max(e.at) from usage_events e where e.key_hash = k.hash) as "lastUsedAt"
+     from page v join accounts a on a.id = v.account join lateral (${keyInUseSql}) k on true
+     order by v.id desc`,
+    [account, search ?? null, after ?? null, limit],
+    'account-users.list',
+  )
+  return rows
+}
+
+/** The values that a budget has; undefined: as it is. */
+type BudgetChange = { requests: number | null | undefined; tokens: number | null | undefined }
+
+/**
+ * Sets the budget of a key, and of those that share its limits.
+ *
+ * @returns its mask, and its budget before; undefined when the account has no such key.
+ */
+export async function updateKeyBudget(
+  { query }: Transaction,
+  account: string,
+  id: string,
+  { requests, tokens }: BudgetChange,
+) {
+  const { rows } = await query<{
+    masked: string
+    before: { requests: number | null; tokens: number | null }
+    after: { requests: number | null; tokens: number | null }
+  }>(
+    `with named as (
+       select k.id, k.masked, coalesce(k.limited_as, k.hash) as subject,
+              json_build_object('requests', k.daily_requests, 'tokens', k.daily_tokens) as before
+       from memory_keys k where k.id = $2 and k.account = $1 and k.kind = 'vault' for update
+     ), changed as (
+       update memory_keys k
+       set daily_requests = case when $3 then $4 else k.daily_requests end,
+           daily_tokens = case when $5 then $6 else k.daily_tokens end
+       from named where k.account = $1 and (k.hash = named.subject or k.limited_as = named.subject)
+       returning k.id, json_build_object('requests', k.daily_requests, 'tokens', k.daily_tokens) as after
+     )
+     select named.masked, named.before, changed.after from named join changed using (id)`,
+    [account, id, requests !== undefined, requests ?? null, tokens !== undefined, tokens ?? null],
+    'account-keys.update-budget',
+  )
+  return rows[0]
 }
 
 /** One key of an account itself, or undefined. */

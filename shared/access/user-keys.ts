@@ -1,5 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
-import { insertUserVault, lockUserPolicy } from '#shared/access/accounts.postgres.ts'
+import { countUsers, insertUserVault, lockUserPolicy } from '#shared/access/accounts.postgres.ts'
 import { mintKey } from '#shared/access/key.ts'
 import {
   findStoredUserKey,
@@ -48,7 +48,7 @@ const refusal = (message: string): Refusal =>
     'Send the id that your product has for the user, 1 to 256 characters',
   )
 
-type SealBackend = { config: Pick<Config, 'keyPepper'>; seal: Seal }
+type SealBackend = { config: Pick<Config, 'keyPepper' | 'usersMax'>; seal: Seal }
 
 export type NewUser = AccountUser & {
   /** Who creates it, as the account's events name them. */
@@ -71,7 +71,8 @@ export type UserKey = {
  * The key of a user, created with an empty vault when the account has no user of that id. Of requests that
  * run at once one creates it and the others get the same key. The name and the expiry of an existing key stay.
  *
- * @throws Refusal `conflict` when the key was revoked, has expired, or cannot be shown any more.
+ * @throws Refusal `conflict` when the key was revoked, has expired, or cannot be shown any more; `forbidden` when the
+ *   account has as many users as it may.
  */
 export async function ensureUserKey(
   tx: Transaction,
@@ -96,6 +97,7 @@ export async function ensureUserKey(
  * Creates a user that a request names, when the policy of the account lets requests do so.
  *
  * @returns false when the policy does not.
+ * @throws Refusal `forbidden` when the account has as many users as it may.
  */
 export async function createNamedUser(
   tx: Transaction,
@@ -119,9 +121,19 @@ async function createUserKey(
   const row = { ...minted, vault, account, kind: 'vault', name, expiresAt } as const
   const event = { actor, action: 'key.minted' } as const
   const createdAt = await storeKey(tx, backend.config.keyPepper, { ...row, ...event })
+  // The event holds its account until the transaction ends: of requests at once each counts those before it.
+  const { users, usersMax } = await countUsers(tx.query, account, backend.config.usersMax)
+  if (users > usersMax) throw tooManyUsers(usersMax)
   const { id, key } = minted
   return { id, key, name, createdAt, expiresAt, isNew: true }
 }
+
+const tooManyUsers = (usersMax: number): Refusal =>
+  new Refusal(
+    'forbidden',
+    `This account has its ${usersMax} users, and this id would be one more`,
+    'The operator of the service raises users_max (PATCH /v1/operator/tenants/:accountId, or USERS_MAX); DELETE /v1/keys/:id?erase=true erases a user. Ids that change with each request make a user each',
+  )
 
 /** A new raw key of a user, and its sealed form, which opens with its id. */
 export function mintSealedKey({ seal }: Pick<SealBackend, 'seal'>) {

@@ -1,3 +1,4 @@
+import { budgetKeysSql } from '#shared/access/rate-limit/rate-limit-store.postgres.ts'
 import { deleteDeliveries, switchOffWebhooks } from '#shared/events/webhooks/webhooks.postgres.ts'
 import { usageSlices } from '#shared/billing/usage-sums.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
@@ -174,6 +175,9 @@ export async function anonymizeAccount(
     [account],
   )
   await query('delete from usage_accounts where account = $1', [account])
+  await query(`delete from budget_points where key in (${budgetKeysSql('account = $1')})`, [
+    account,
+  ])
   const webhooks = await switchOffWebhooks(query, { account })
   // Before the members: the cascade of their rows would delete keys that are not counted.
   const keys = await count('delete from memory_keys where account = $1')

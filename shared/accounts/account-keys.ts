@@ -7,6 +7,7 @@ import {
   revokeVaultKeys,
   hasActiveKey,
   revokeKey,
+  updateKeyBudget,
   type ReplaceableKey,
 } from '#shared/access/memory-keys.postgres.ts'
 import { storeKey, type MintedKey } from '#shared/access/mint.ts'
@@ -190,6 +191,30 @@ async function lockReplaceableKey(
   }
   return key
 }
+
+/**
+ * Sets the budget of a key; undefined leaves a value as it is.
+ *
+ * @throws Refusal `missing` when the account has no such key.
+ */
+export async function changeKeyBudget(
+  tx: Transaction,
+  { account, actor }: { account: string; actor: string },
+  keyId: string,
+  change: { requests: number | null | undefined; tokens: number | null | undefined },
+): Promise<void> {
+  const changed = isUuid(keyId) ? await updateKeyBudget(tx, account, keyId, change) : undefined
+  if (!changed) throw noSuchKey()
+  const { masked: subject, before, after } = changed
+  if (before.requests === after.requests && before.tokens === after.tokens) return
+  const event = { account, actor, action: 'key.changed', subject } as const
+  await recordAccountEvent(tx, { ...event, change: [toFields(before), toFields(after)] })
+}
+
+const toFields = ({ requests, tokens }: { requests: number | null; tokens: number | null }) => ({
+  daily_requests: requests,
+  daily_tokens: tokens,
+})
 
 export type Revocation = {
   /** Of the key. */

@@ -1,7 +1,7 @@
 import {
   findBillingForUpdate,
   updateBilling,
-  type AccountBilling,
+  type AccountTerms,
 } from '#shared/access/accounts.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { noSuchAccount } from '#shared/core/refusals.ts'
@@ -22,10 +22,12 @@ export type BillingChange = {
   balance?: number | null | undefined
   /** Tokens added to what is left. */
   addBalance?: number | undefined
+  /** Users that it may have; null: as many as the service lets every account have. */
+  usersMax?: number | null | undefined
 }
 
 /**
- * Changes card and balance of an account and records what changed as events of the account.
+ * Changes card, balance and most users of an account and records what changed as events of the account.
  *
  * @param actor who changes it, as the account's events name them
  * @throws Refusal `invalid` for a change of nothing, of the balance in two ways, or beyond the largest
@@ -37,12 +39,12 @@ export async function changeBilling(
   account: string,
   change: BillingChange,
   actor: string,
-): Promise<AccountBilling> {
+): Promise<AccountTerms> {
   requireOneChange(change)
   const before = await findBillingForUpdate(tx, account)
   if (!before) throw noSuchAccount()
-  const { paymentMethod = before.paymentMethod } = change
-  const after = { paymentMethod, balance: changedBalance(before.balance, change) }
+  const { paymentMethod = before.paymentMethod, usersMax = before.usersMax } = change
+  const after = { paymentMethod, balance: changedBalance(before.balance, change), usersMax }
   await updateBilling(tx, account, after)
   await recordAccountEvents(
     tx,
@@ -51,18 +53,19 @@ export async function changeBilling(
   return after
 }
 
-function requireOneChange({ paymentMethod, balance, addBalance }: BillingChange): void {
+function requireOneChange(change: BillingChange): void {
+  const { paymentMethod, balance, addBalance, usersMax } = change
   if (balance !== undefined && addBalance !== undefined)
     throw new Refusal(
       'invalid',
       'balance and add_balance are given together',
       'Send balance to replace what is left, or add_balance to add to it',
     )
-  if (paymentMethod === undefined && balance === undefined && addBalance === undefined)
+  if ([paymentMethod, balance, addBalance, usersMax].every(value => value === undefined))
     throw new Refusal(
       'invalid',
       'Nothing to change',
-      'Send payment_method, balance, or add_balance',
+      'Send payment_method, balance, add_balance, or users_max',
     )
 }
 
@@ -81,12 +84,13 @@ function changedBalance(before: number | null, { balance, addBalance }: BillingC
 
 function billingEvents(
   common: Pick<NewAccountEvent, 'account' | 'actor' | 'subject'>,
-  before: AccountBilling,
-  after: AccountBilling,
+  before: AccountTerms,
+  after: AccountTerms,
 ): NewAccountEvent[] {
   const fields = [
     ['payment_method.changed', 'paymentMethod'],
     ['balance.changed', 'balance'],
+    ['users_max.changed', 'usersMax'],
   ] as const
   return fields
     .filter(([, field]) => before[field] !== after[field])

@@ -7,6 +7,9 @@ import type {
 import type { StoredRedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
+/** Requests and tokens in 24 hours. */
+export type UserLimits = { requests: number | null; tokens: number | null }
+
 /** The policy of an account, as it is stored. */
 export type StoredAccountPolicy = {
   /** Null when the account has decided none. */
@@ -15,6 +18,8 @@ export type StoredAccountPolicy = {
   retentionDays: number | null
   /** Whether a request that names an unknown user creates them. */
   createUsers: boolean
+  /** Budget of each user whose key has none of its own; null: none. */
+  userLimits: UserLimits
   traces: TracePolicy
   storage: StoragePolicy
 }
@@ -26,6 +31,7 @@ export async function findAccountPolicy(
 ): Promise<StoredAccountPolicy> {
   const { rows } = await query<StoredAccountPolicy>(
     `select redaction, retention_days as "retentionDays", create_users as "createUsers",
+            json_build_object('requests', user_daily_requests, 'tokens', user_daily_tokens) as "userLimits",
             json_build_object('mode', traces, 'days', trace_days) as traces,
             json_build_object('verbatim', verbatim, 'responseWithInput', response_with_input) as storage
      from accounts where id = $1`,
@@ -39,6 +45,7 @@ export async function findAccountPolicy(
 export type StoredPolicyChange = {
   redaction: StoredRedactionPolicy | undefined
   createUsers: boolean | undefined
+  userLimits: { [Name in keyof UserLimits]: UserLimits[Name] | undefined }
   traces: TracePolicyChange
   storage: StoragePolicyChange
 }
@@ -52,23 +59,29 @@ export type StoredPolicyChange = {
 export async function putAccountPolicy(
   query: Query,
   account: string,
-  { redaction, createUsers, traces, storage }: StoredPolicyChange,
+  { redaction, createUsers, userLimits, traces, storage }: StoredPolicyChange,
 ): Promise<boolean> {
   const { rowCount } = await query(
-    `update accounts a set (redaction, create_users, verbatim, response_with_input, traces, trace_days) =
-       (p.redaction, p.create_users, p.verbatim, p.response_with_input, p.traces, p.trace_days),
+    `update accounts a set (redaction, create_users, verbatim, response_with_input, traces, trace_days,
+                           user_daily_requests, user_daily_tokens) =
+       (p.redaction, p.create_users, p.verbatim, p.response_with_input, p.traces, p.trace_days,
+        p.user_daily_requests, p.user_daily_tokens),
        traces_shortened_at = case
          when (p.traces = 'off' and a.traces <> 'off') or p.trace_days < a.trace_days
          then clock_timestamp() else a.traces_shortened_at end
      from (select id, coalesce($2::jsonb, redaction) as redaction,
                   coalesce($3, create_users) as create_users, coalesce($4, verbatim) as verbatim,
                   coalesce($5, response_with_input) as response_with_input,
-                  coalesce($6, traces) as traces, coalesce($7, trace_days) as trace_days
+                  coalesce($6, traces) as traces, coalesce($7, trace_days) as trace_days,
+                  case when $8 then $9 else user_daily_requests end as user_daily_requests,
+                  case when $10 then $11 else user_daily_tokens end as user_daily_tokens
            from accounts where id = $1) p
      where a.id = p.id
-       and (a.redaction, a.create_users, a.verbatim, a.response_with_input, a.traces, a.trace_days)
+       and (a.redaction, a.create_users, a.verbatim, a.response_with_input, a.traces, a.trace_days,
+            a.user_daily_requests, a.user_daily_tokens)
            is distinct from
-           (p.redaction, p.create_users, p.verbatim, p.response_with_input, p.traces, p.trace_days)`,
+           (p.redaction, p.create_users, p.verbatim, p.response_with_input, p.traces, p.trace_days,
+            p.user_daily_requests, p.user_daily_tokens)`,
     [
       account,
       redaction && JSON.stringify(redaction),
@@ -77,6 +90,10 @@ export async function putAccountPolicy(
       storage.responseWithInput,
       traces.mode,
       traces.days,
+      userLimits.requests !== undefined,
+      userLimits.requests ?? null,
+      userLimits.tokens !== undefined,
+      userLimits.tokens ?? null,
     ],
     'accounts.put-policy',
   )

@@ -14,6 +14,9 @@ export type Tenant = {
   keys: number
   memberKeys: number
   vaults: number
+  users: number
+  /** Null: as many as the service lets every account have. */
+  usersMax: number | null
   organizations: number
   /** Accepted operations that have not ended. */
   pending: number
@@ -41,7 +44,7 @@ export async function listTenants(
 ): Promise<Tenant[]> {
   const { rows } = await query<Tenant>(
     `with page as (
-       select id, email, created_at, balance, payment_method from accounts
+       select id, email, created_at, balance, payment_method, users_max from accounts
        where ($1::text is null or position(lower($1) in email) > 0 or id::text = lower($1))
          and ($2::uuid is null or id < $2)
          and not exists (select from account_erasures gone where gone.account = accounts.id)
@@ -55,7 +58,7 @@ export async function listTenants(
        from used group by account
      )
      select p.id, p.email, p.created_at as "createdAt", p.balance,
-            p.payment_method is not null as "hasPaymentMethod",
+            p.payment_method is not null as "hasPaymentMethod", p.users_max as "usersMax", v.users,
             k.own as keys, k.members as "memberKeys", v.n as vaults, v.pending, v.raw as unconsolidated,
             (select count(*) from orgs where account = p.id) as organizations,
             json_build_object('requests', coalesce(s.requests, 0), 'inputTokens', coalesce(s.input, 0),
@@ -71,7 +74,7 @@ export async function listTenants(
        from memory_keys k where k.account = p.id and ${activeSql}
      ) k
      cross join lateral (
-       select count(*) as n, coalesce(sum(pending), 0)::int as pending,
+       select count(*) as n, count(external_id) as users, coalesce(sum(pending), 0)::int as pending,
               coalesce(sum(greatest(raw_units, 0)), 0)::int as raw
        from vaults where account = p.id
      ) v

@@ -77,6 +77,8 @@ export function readConfig(env: Environment) {
     publicUrl: read<string | null>('PUBLIC_URL', parsePublicUrl, null),
     logLevel: read('LOG_LEVEL', choiceParser('silent', 'error', 'warn', 'info', 'debug'), 'info'),
     rateLimits: read('RATE_LIMITS', choiceParser('on', 'off'), 'on') === 'on',
+    /** Users that an account may have, where the operator has set no number for it. */
+    usersMax: read('USERS_MAX', wholeNumberParser(0, 100_000_000), 100_000),
     /** Connections of one address without a whole request head; null for no bound. */
     pendingPerAddress:
       read('PENDING_CONNECTIONS_PER_ADDRESS', wholeNumberParser(0, 2_000), 256) || null,

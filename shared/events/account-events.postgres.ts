@@ -2,7 +2,7 @@ import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 /** As the contract lists them. */
 const actionsBySubject = {
-  key: ['minted', 'rotated', 'reminted', 'revoked', 'revealed'],
+  key: ['minted', 'rotated', 'reminted', 'changed', 'revoked', 'revealed'],
   admin_key: ['issued', 'revoked'],
   provider_key: ['stored', 'deleted'],
   policy: ['changed'],
@@ -18,6 +18,7 @@ const actionsBySubject = {
   account: ['exported'],
   balance: ['changed'],
   payment_method: ['changed'],
+  users_max: ['changed'],
 } as const
 
 type Actions = typeof actionsBySubject

@@ -28,6 +28,8 @@ export const operations = {
   rotateKey: {"route":"POST /v1/keys/rotate","body":"json","takesKey":true,"writes":true},
   remintKey: {"route":"POST /v1/keys/:memoryKeyId/remint","body":"json","takesKey":true,"writes":true},
   listKeys: {"route":"GET /v1/keys","query":["active","external_id","limit","cursor"]},
+  changeKey: {"route":"PATCH /v1/keys/:memoryKeyId","body":"json","writes":true},
+  listAccountUsers: {"route":"GET /v1/account/users","query":["q","limit","cursor"]},
   revokeKey: {"route":"DELETE /v1/keys/:memoryKeyId","query":["erase"],"takesKey":true,"writes":true},
   prepare: {"route":"POST /v1/memory/prepare","query":["sessions"],"headers":{"memory_sessions":"x-memory-sessions","memory_share":"x-memory-share"},"body":"json","takesKey":true},
   ingest: {"route":"POST /v1/memory/ingest","query":["wait","sessions"],"headers":{"memory_sessions":"x-memory-sessions","memory_share":"x-memory-share"},"body":"json","takesKey":true,"writes":true},
@@ -185,6 +187,10 @@ export interface Methods {
   remintKey: Method<'POST /v1/keys/:memoryKeyId/remint'>
   /** Lists the keys of the account, newest first, ended ones too; not those of members of its organizations. */
   listKeys: Method<'GET /v1/keys'>
+  /** Sets the budget of a key, and of the keys that share its limits: those that it replaced, and those that it made for clients. It applies from the next request on; what was used under a budget stays used. */
+  changeKey: Method<'PATCH /v1/keys/:memoryKeyId'>
+  /** The users of the account, newest first, and how many it has and may have. A first request that would make one more than `users_max` is a 403, as is `POST /v1/keys` then. */
+  listAccountUsers: Method<'GET /v1/account/users'>
   /** Revokes a key of the account, from the next request on (a model call without memory, in other processes of the service: within a second); revoked again it stays as it is. A key does not revoke itself (409): rotate it, or use another; only one with fewer rights, made for a client, may end itself and nothing else. With a user's key those end that it made for clients. Its vault stays, in the account's export too, unless `erase` is asked for: then nothing of it can be seen any more, and it is removed from both stores in the background. */
   revokeKey: Method<'DELETE /v1/keys/:memoryKeyId'>
   /** Finds what matters to a conversation and answers it as one block of text to put before the model. The question is made of the latest turns, system turns excepted. Core and session memories are recalled together; what the messages say themselves is left out. Bills retrieval. */
@@ -225,7 +231,7 @@ export interface Methods {
   cancelOperation: Method<'DELETE /v1/operations/:id'>
   /** Lists the accounts of the service, newest first, with what they have and use. */
   listTenants: Method<'GET /v1/operator/tenants'>
-  /** Changes the card on file and the token balance of an account. What changes is recorded as an event of the account, with the values before and after. */
+  /** Changes the card on file, the token balance and the most users of an account. What changes is recorded as an event of the account, with the values before and after. */
   changeTenant: Method<'PATCH /v1/operator/tenants/:accountId'>
   /** The usage of all accounts together, day by day. */
   serviceUsage: Method<'GET /v1/operator/usage'>

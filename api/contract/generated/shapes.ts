@@ -30,6 +30,11 @@ export const CreateKeyBody = shapeOf<Types.CreateKeyBody>('CreateKeyBody', 'body
 export const RotateKeyBody = shapeOf<Types.RotateKeyBody>('RotateKeyBody', 'body')
 export const RemintKeyBody = shapeOf<Types.RemintKeyBody>('RemintKeyBody', 'body')
 export const ListKeysQuery = shapeOf<Types.ListKeysQuery>('ListKeysQuery', 'query')
+export const ChangeKeyBody = shapeOf<Types.ChangeKeyBody>('ChangeKeyBody', 'body')
+export const ListAccountUsersQuery = shapeOf<Types.ListAccountUsersQuery>(
+  'ListAccountUsersQuery',
+  'query',
+)
 export const RevokeKeyQuery = shapeOf<Types.RevokeKeyQuery>('RevokeKeyQuery', 'query')
 export const ConversationQuery = shapeOf<Types.ConversationQuery>('ConversationQuery', 'query')
 export const PrepareBody = shapeOf<Types.PrepareBody>('PrepareBody', 'body')

@@ -2,6 +2,10 @@
 
 /** A time that comes in, in any of three forms: a day such as `2026-11-20`, ISO 8601 such as `2026-11-20T15:15:00Z` (its seconds may be left out; `2026-11-20 16:15:00+01`, as PostgreSQL writes it, is the same time), or milliseconds since 1970, whose fraction is cut off. A time without a zone is UTC. A day is its beginning at 00:00 UTC, and where it ends a span it counts whole. A number above 0 and below 10^11 is plainly seconds and is refused. */
 export type Moment = string | number
+/** Requests in 24 hours. null: no limit of its own. */
+export type DailyRequests = number | null
+/** Input and output tokens of model calls in 24 hours, as their providers count them; those of a call are known once it has ended, so the last calls may pass the limit. null: no limit of its own. */
+export type DailyTokens = number | null
 /** A model provider of this service: openai, anthropic, google, openrouter, xai, deepseek, mistral, groq, cerebras, together, fireworks, ollama, vllm, or one that its operator has named. `GET /v1/account/provider-keys` lists them. */
 export type Provider = string
 export type MetadataValue = string | number | boolean
@@ -56,6 +60,7 @@ export type AccountAction =
   | 'key.minted'
   | 'key.rotated'
   | 'key.reminted'
+  | 'key.changed'
   | 'key.revoked'
   | 'key.revealed'
   | 'admin_key.issued'
@@ -90,6 +95,7 @@ export type AccountAction =
   | 'account.exported'
   | 'balance.changed'
   | 'payment_method.changed'
+  | 'users_max.changed'
 export type Tags = string[]
 /** What has become of a turn: its passes go on or wait, are done, or were given up after the last try, until `POST /v1/orgs/:orgId/pipeline/redrive`. */
 export type TurnState = 'waiting' | 'done' | 'given_up'
@@ -179,8 +185,21 @@ export interface UsageAnswer {
   by_model: {
     [k: string]: ModelUsage
   }
+  /** of the key, and what is used of it; null: no limit */
+  budget: Budget | null
   /** where it was asked for: days with use, oldest first */
   by_day?: DayUsage[]
+}
+/** What a key may use in 24 hours, and has used. Each process of the service reports its use in small portions. */
+export interface Budget {
+  requests: DailyRequests
+  tokens: DailyTokens
+  /** 0 without a limit */
+  used_requests: number
+  /** 0 without a limit */
+  used_tokens: number
+  /** when the 24 hours end; null before the first request */
+  resets_at: string | null
 }
 export interface ProviderKey {
   provider: Provider
@@ -877,6 +896,8 @@ export interface MemoryKey {
   rotated_at: string | null
   /** when it last read or stored something, or called a model */
   last_used_at: string | null
+  /** null: no limit */
+  budget: Budget | null
 }
 /** GET /v1/keys */
 export interface ListKeysQuery {
@@ -890,6 +911,42 @@ export interface ListKeysQuery {
 /** GET /v1/keys */
 export interface ListKeysAnswer {
   items: MemoryKey[]
+  has_more: boolean
+  next_cursor: string | null
+}
+/** PATCH /v1/keys/:memoryKeyId */
+export interface ChangeKeyBody {
+  daily_requests?: DailyRequests
+  daily_tokens?: DailyTokens
+}
+export interface AccountUser {
+  external_id: string
+  /** of the key that counts their requests */
+  key_id: string
+  /** of that key */
+  name: string
+  /** false: the key was revoked or has expired */
+  active: boolean
+  created_at: string
+  last_used_at: string | null
+  /** null: no limit */
+  budget: Budget | null
+}
+/** GET /v1/account/users */
+export interface ListAccountUsersQuery {
+  /** a part of the id, in any case */
+  q?: string
+  limit: number
+  /** `next_cursor` of the page before */
+  cursor?: string
+}
+/** GET /v1/account/users */
+export interface ListAccountUsersAnswer {
+  /** all of them, whatever `q` says */
+  users: number
+  /** set by the operator: of this account, or `USERS_MAX` */
+  users_max: number
+  items: AccountUser[]
   has_more: boolean
   next_cursor: string | null
 }
@@ -1441,6 +1498,10 @@ export interface Tenant {
   /** of members of its organizations, that are valid now */
   member_keys: number
   vaults: number
+  /** named by ids of a product */
+  users: number
+  /** users that it may have; null: `USERS_MAX` */
+  users_max: number | null
   organizations: number
   /** pieces of work that are promised and not done */
   pending: number
@@ -1502,6 +1563,8 @@ export interface ChangeTenantBody {
   payment_method?: string | null
   /** tokens left; null: unlimited */
   balance?: number | null
+  /** users that it may have; those that it has stay; null: `USERS_MAX` */
+  users_max?: number | null
   /** tokens added to what is left, in place of `balance`; 409 where the balance is unlimited */
   add_balance?: number
 }
@@ -2510,6 +2573,8 @@ export interface AccountPolicy {
   retention_days: RetentionDays
   /** whether `X-Memory-User` with an id that the account does not know makes the user */
   create_users: boolean
+  user_daily_requests: DailyRequests
+  user_daily_tokens: DailyTokens
   traces: TraceMode
   /** days that a trace is kept; 7 until it is changed */
   trace_days: number
@@ -2525,6 +2590,8 @@ export interface PutAccountPolicyBody {
   retention_days?: RetentionDays
   /** true until it is changed; left as it is when missing */
   create_users?: boolean
+  user_daily_requests?: DailyRequests
+  user_daily_tokens?: DailyTokens
   traces?: TraceMode
   /** left as it is when missing; fewer days end traces that are there, too */
   trace_days?: number
@@ -2581,7 +2648,7 @@ export interface AccountEvent {
   created_at: string
   /** over this event and the one before, as `GET /v1/account/export` says */
   hash: string
-  /** of `balance.changed` (null: unlimited) and `payment_method.changed` (null: none): the value before; of an organization's settings, instructions, roles, tags, users and keys: its name and the fields that differ, null when it is new; words are counted and digested, never recorded */
+  /** of `balance.changed` (null: unlimited), `payment_method.changed` (null: none), `users_max.changed` (null: that of the service) and `key.changed`: the value before; of an organization's settings, instructions, roles, tags, users and keys: its name and the fields that differ, null when it is new; words are counted and digested, never recorded */
   before?: string | number | {} | null
   /** the value after; null when it is gone */
   after?: string | number | {} | null
@@ -3440,6 +3507,18 @@ export interface Endpoints {
     defaults: 'limit'
     answers: { 200: ListKeysAnswer }
   }
+  /** Sets the budget of a key, and of the keys that share its limits: those that it replaced, and those that it made for clients. */
+  'PATCH /v1/keys/:memoryKeyId': {
+    params: Pick<PathParameters, 'memoryKeyId'>
+    body: ChangeKeyBody
+    answers: { 200: MemoryKey }
+  }
+  /** The users of the account, newest first, and how many it has and may have. */
+  'GET /v1/account/users': {
+    query: ListAccountUsersQuery
+    defaults: 'limit'
+    answers: { 200: ListAccountUsersAnswer }
+  }
   /** Revokes a key of the account, from the next request on (a model call without memory, in other processes of the service: within a second); revoked again it stays as it is. */
   'DELETE /v1/keys/:memoryKeyId': {
     params: Pick<PathParameters, 'memoryKeyId'>
@@ -3567,7 +3646,7 @@ export interface Endpoints {
     defaults: 'limit'
     answers: { 200: ListTenantsAnswer }
   }
-  /** Changes the card on file and the token balance of an account. */
+  /** Changes the card on file, the token balance and the most users of an account. */
   'PATCH /v1/operator/tenants/:accountId': {
     params: Pick<PathParameters, 'accountId'>
     headers: Pick<RequestHeaders, 'idempotency-key'>

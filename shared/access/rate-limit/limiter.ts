@@ -2,7 +2,12 @@ import { LRUCache } from 'lru-cache'
 import { withTimeout } from '#shared/core/with-timeout.ts'
 
 /** A number of points within a window of seconds; the window starts with the first point. */
-export type Quota = { points: number; seconds: number }
+export type Quota = {
+  points: number
+  seconds: number
+  /** Its points are told once they are used: a request takes none, and is refused when none is left. */
+  postpaid?: boolean
+}
 
 /** The use of a quota by all processes. */
 type QuotaUsage = {
@@ -27,7 +32,7 @@ export type PointStore = {
 
 /** A subject's window as one process knows it, with the points it may spend without asking. */
 type QuotaLease = {
-  readonly quota: Quota
+  quota: Quota
   readonly store: PointStore
   readonly subject: string
   /** When the window ends, in epoch milliseconds. */
@@ -88,15 +93,20 @@ const isExhausted = (lease: QuotaLease): boolean =>
   lease.leasedPoints === 0 && pointsLeft(lease) === 0
 
 /** Whether the next point must be leased from the store. */
-const needsRefill = ({ isSynced, leasedPoints, unreportedPoints, quota }: QuotaLease): boolean =>
-  leasedPoints === 0 &&
-  (isSynced || unreportedPoints >= Math.max(1, Math.floor(quota.points * localShare)))
+const needsRefill = ({ isSynced, leasedPoints, unreportedPoints, quota }: QuotaLease): boolean => {
+  if (quota.postpaid) return !isSynced && quota.points !== Infinity
+  return (
+    leasedPoints === 0 &&
+    (isSynced || unreportedPoints >= Math.max(1, Math.floor(quota.points * localShare)))
+  )
+}
 
 /**
  * Spends a point, unreported when none is leased. A lease that was refilled before is refilled
  * early.
  */
 function consumePoint(lease: QuotaLease): void {
+  if (lease.quota.postpaid || lease.quota.points === Infinity) return
   lease.spentPoints++
   if (lease.leasedPoints > 0) lease.leasedPoints--
   else lease.unreportedPoints++
@@ -121,11 +131,19 @@ function refillOnce(lease: QuotaLease): Promise<boolean> {
   return lease.pendingRefill
 }
 
+/** Reports what was spent, also what is spent while an earlier report is under way. */
+async function reportAll(lease: QuotaLease): Promise<void> {
+  let isReported = true
+  while (isReported && lease.unreportedPoints > 0) isReported = await refillOnce(lease)
+}
+
 /** Reports the unreported points, and leases as many as were spent so far or are waited for. */
 async function refill(lease: QuotaLease): Promise<boolean> {
   const { quota, store, subject, resetsAt, unreportedPoints: reported } = lease
   const share = Math.floor((quota.points - lease.takenPoints) * leaseShare)
-  const wanted = Math.max(1, lease.waitingRequests, Math.min(lease.spentPoints, share))
+  const wanted = quota.postpaid
+    ? 0
+    : Math.max(1, lease.waitingRequests, Math.min(lease.spentPoints, share))
   try {
     const { taken, resetInMs } = await store.take(subject, reported + wanted)
     // A window that started after the request has its own count.
@@ -157,8 +175,16 @@ export type RateLimitResult = {
 
 /** Counts the requests of subjects against all of its quotas. */
 export type Limiter = {
-  /** Takes a point of every quota, or none when one is used up. */
-  consume(subject: string, owner?: string): Promise<RateLimitResult>
+  /**
+   * Takes a point of every quota, or none when one is used up.
+   *
+   * @param points of the subject, in the order of the quotas, where they are not those of all; Infinity: no limit
+   */
+  consume(subject: string, owner?: string, points?: readonly number[]): Promise<RateLimitResult>
+  /** Counts points of the postpaid quotas that the subject has used; nothing waits for the store. */
+  spend(subject: string, points: number): void
+  /** Points that this process has used and not reported, less those that it holds, in the order of the quotas. */
+  pendingPoints(subject: string): number[]
   /**
    * The refusal of a subject that this process knows to have used up a quota; never asks a store.
    */
@@ -189,9 +215,10 @@ export function createLimiter(
   }
 
   return {
-    async consume(name, owner) {
+    async consume(name, owner, points) {
       const subject = subjectOf(name)
       const { leases } = subject
+      points?.forEach((limit, n) => (leases[n]!.quota = { ...quotas[n]!, points: limit }))
       if (owner !== undefined) subject.owner = owner
       for (let isStoreAway = false; ;) {
         leases.forEach(rollWindow)
@@ -206,6 +233,20 @@ export function createLimiter(
       leases.forEach(consumePoint)
       const tightest = leases.toSorted((one, other) => pointsLeft(one) - pointsLeft(other))[0]!
       return toResult(tightest, subject.owner)
+    },
+
+    spend(name, points) {
+      for (const lease of subjectOf(name).leases.filter(({ quota }) => quota.postpaid)) {
+        rollWindow(lease)
+        lease.unreportedPoints += points
+        void reportAll(lease)
+      }
+    },
+
+    pendingPoints(name) {
+      const { leases } = subjects.peek(name) ?? { leases: [] }
+      leases.forEach(rollWindow)
+      return leases.map(({ unreportedPoints, leasedPoints }) => unreportedPoints - leasedPoints)
     },
 
     knownRefusal(name) {

@@ -7,11 +7,17 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
  * window.
  *
  * @param name distinguishes quotas of the same length
+ * @param table of the counters; `rate_points`, when missing
  * @param onError called with every error of the database
  */
 export function createPointStore(
   query: Query,
-  { name, quota, onError }: { name: string; quota: Quota; onError: (error: unknown) => void },
+  {
+    name,
+    quota,
+    table = 'rate_points',
+    onError,
+  }: { name: string; quota: Quota; table?: string; onError: (error: unknown) => void },
 ): PointStore {
   const { points, seconds: duration } = quota
   const limiter = new RateLimiterPostgres({
@@ -20,7 +26,7 @@ export function createPointStore(
     keyPrefix: `${name}:${duration}`,
     storeType: 'client',
     storeClient: { query: (q: Statement) => query(q.text, q.values, q.name) },
-    tableName: 'rate_points',
+    tableName: table,
     tableCreated: true,
   })
 
@@ -35,5 +41,28 @@ export function createPointStore(
     },
   }
 }
+
+/** A counter; `expire` is the end of its window, in epoch milliseconds. */
+export type Points = { points: number; expire: number }
+
+/** Reads counters by their keys, in this order; undefined for one whose window has not begun or has ended. */
+export async function readPoints(
+  query: Query,
+  table: 'budget_points',
+  keys: readonly string[],
+): Promise<(Points | undefined)[]> {
+  const { rows } = await query<Points & { key: string }>(
+    `select key, points, expire from ${table} where key = any($1) and expire > $2`,
+    [keys, Date.now()],
+    `${table}.read`,
+  )
+  const byKey = new Map(rows.map(row => [row.key, row]))
+  return keys.map(key => byKey.get(key))
+}
+
+/** SQL of the keys in `budget_points` of the keys that `whose` selects. */
+export const budgetKeysSql = (whose: string): string =>
+  `select counted || ':86400:' || translate(encode(hash, 'base64'), '+/=', '-_')
+   from memory_keys, unnest(array['requests', 'tokens']) counted where ${whose}`
 
 type Statement = { text: string; values: unknown[]; name?: string }

@@ -1,3 +1,4 @@
+import { budgetKeysSql } from '#shared/access/rate-limit/rate-limit-store.postgres.ts'
 import { copyIdOf } from '#shared/core/ids.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { acceptOperations } from '#shared/operations/accept-operations.ts'
@@ -147,6 +148,10 @@ export async function deleteVaultUse(
      )
      delete from idempotency
      where key_hash in (select hash from memory_keys where vault = any($1::uuid[]))`,
+    [vaults],
+  )
+  await query(
+    `delete from budget_points where key in (${budgetKeysSql('vault = any($1::uuid[])')})`,
     [vaults],
   )
 }

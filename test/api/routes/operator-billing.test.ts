@@ -75,6 +75,7 @@ t.test('each change is an event with both values, in the chain and in the export
   await change({ payment_method: 'visa "x"', balance: 7 })
   await change({ payment_method: 'visa "x"', balance: 7 })
   await change({ payment_method: null, add_balance: 1 })
+  t.match(await change({ users_max: 1 }), { status: 200, body: { users: 0, users_max: 1 } })
   const { body } = await client.get('/v1/account/events')
   const actor = operatorEmail(backend.config)
   t.match(body.items.filter(({ after }: { after?: unknown }) => after !== undefined).toReversed(), [
@@ -82,6 +83,7 @@ t.test('each change is an event with both values, in the chain and in the export
     { action: 'balance.changed', actor, before: null, after: 7 },
     { action: 'payment_method.changed', actor, before: 'visa "x"', after: null },
     { action: 'balance.changed', actor, before: 7, after: 8 },
+    { action: 'users_max.changed', actor, before: null, after: 1 },
   ])
   const verified = await verifyAccountEvents(backend.postgres.query, account)
   t.match(verified, { position: body.items.length, broken: null })

@@ -13,6 +13,7 @@ const actions: Record<AccountAction, [label: string, kind: string]> = {
   'key.minted': ['Key created', 'good'],
   'key.rotated': ['Key rotated', 'good'],
   'key.reminted': ['Key replaced', 'good'],
+  'key.changed': ['Budget of key changed', 'busy'],
   'key.revoked': ['Key revoked', 'bad'],
   'key.revealed': ['Key read', 'busy'],
   'admin_key.issued': ['Credential issued', 'good'],
@@ -46,6 +47,7 @@ const actions: Record<AccountAction, [label: string, kind: string]> = {
   'vault.cleared': ['Vault emptied', 'bad'],
   'account.exported': ['Account exported', 'plain'],
   'balance.changed': ['Balance changed', 'busy'],
+  'users_max.changed': ['Most users changed', 'busy'],
   'payment_method.changed': ['Payment method changed', 'busy'],
 }
 

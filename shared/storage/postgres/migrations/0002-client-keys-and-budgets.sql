@@ -8,6 +8,17 @@ alter table memory_keys
   add column daily_requests integer check (daily_requests > 0),
   add column daily_tokens   bigint  check (daily_tokens > 0);
 
+-- Use of these limits by all processes, for 24 hours from the first request. Logged, other than rate_points: a
+-- restart of the server gives no budget back.
+create table budget_points (
+  -- `requests` or `tokens`, the seconds, and a hash of the key, in base64url.
+  key    text    primary key,
+  -- Used, or reserved by one of the processes.
+  points bigint  not null default 0,
+  -- When the 24 hours end, in epoch milliseconds.
+  expire bigint
+) with (fillfactor = 70);
+
 alter table accounts
   -- Users that the account may have; null: USERS_MAX of the environment.
   add column users_max           integer check (users_max >= 0),

@@ -582,6 +582,44 @@ class AsyncVault(AsyncVaultBase):
             query={"active": active, "external_id": external_id, "limit": limit, "cursor": cursor},
         )
 
+    async def change_key(
+        self,
+        memory_key_id: str,
+        *,
+        daily_requests: Union[types.DailyRequests, Unset] = UNSET,
+        daily_tokens: Union[types.DailyTokens, Unset] = UNSET,
+    ) -> types.MemoryKey:
+        """Sets the budget of a key, and of the keys that share its limits: those that it replaced,
+        and those that it made for clients. It applies from the next request on; what was used under
+        a budget stays used.
+
+        `PATCH /v1/keys/:memoryKeyId`
+
+        :param memory_key_id: the `id` of a key of the account
+        :param daily_requests: left as it is when missing
+        :param daily_tokens: left as it is when missing
+        """
+        return await self._call(
+            OPERATIONS["change_key"],
+            path={"memoryKeyId": memory_key_id},
+            body={"daily_requests": daily_requests, "daily_tokens": daily_tokens},
+        )
+
+    async def list_account_users(
+        self, *, q: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None
+    ) -> types.ListAccountUsersAnswer:
+        """The users of the account, newest first, and how many it has and may have. A first request
+        that would make one more than `users_max` is a 403, as is `POST /v1/keys` then.
+
+        `GET /v1/account/users`
+
+        :param q: a part of the id, in any case
+        :param cursor: `next_cursor` of the page before
+        """
+        return await self._call(
+            OPERATIONS["list_account_users"], query={"q": q, "limit": limit, "cursor": cursor}
+        )
+
     async def revoke_key(
         self,
         memory_key_id: str,
@@ -1096,11 +1134,12 @@ class AsyncVault(AsyncVaultBase):
         *,
         payment_method: Union[Union[str, None], Unset] = UNSET,
         balance: Union[Union[int, None], Unset] = UNSET,
+        users_max: Union[Union[int, None], Unset] = UNSET,
         add_balance: Optional[int] = None,
         idempotency_key: Optional[str] = None,
     ) -> types.Tenant:
-        """Changes the card on file and the token balance of an account. What changes is recorded as
-        an event of the account, with the values before and after.
+        """Changes the card on file, the token balance and the most users of an account. What
+        changes is recorded as an event of the account, with the values before and after.
 
         `PATCH /v1/operator/tenants/:accountId`
 
@@ -1108,13 +1147,19 @@ class AsyncVault(AsyncVaultBase):
         :param payment_method: a card, by its name in your billing; null: none, and uploads are
             refused
         :param balance: tokens left; null: unlimited
+        :param users_max: users that it may have; those that it has stay; null: `USERS_MAX`
         :param add_balance: tokens added to what is left, in place of `balance`; 409 where the
             balance is unlimited
         """
         return await self._call(
             OPERATIONS["change_tenant"],
             path={"accountId": account_id},
-            body={"payment_method": payment_method, "balance": balance, "add_balance": add_balance},
+            body={
+                "payment_method": payment_method,
+                "balance": balance,
+                "users_max": users_max,
+                "add_balance": add_balance,
+            },
             idempotency_key=idempotency_key,
         )
 
@@ -2534,6 +2579,8 @@ class AsyncVault(AsyncVaultBase):
         redaction: Optional[types.NewRedaction] = None,
         retention_days: Union[types.RetentionDays, Unset] = UNSET,
         create_users: Optional[bool] = None,
+        user_daily_requests: Union[types.DailyRequests, Unset] = UNSET,
+        user_daily_tokens: Union[types.DailyTokens, Unset] = UNSET,
         traces: Optional[types.TraceMode] = None,
         trace_days: Optional[int] = None,
         verbatim: Optional[bool] = None,
@@ -2553,6 +2600,8 @@ class AsyncVault(AsyncVaultBase):
         :param redaction: left as it is when missing
         :param retention_days: left as it is when missing
         :param create_users: true until it is changed; left as it is when missing
+        :param user_daily_requests: left as it is when missing
+        :param user_daily_tokens: left as it is when missing
         :param traces: `texts` until it is changed; left as it is when missing
         :param trace_days: left as it is when missing; fewer days end traces that are there, too
         :param verbatim: false until it is changed; left as it is when missing
@@ -2564,6 +2613,8 @@ class AsyncVault(AsyncVaultBase):
                 "redaction": redaction,
                 "retention_days": retention_days,
                 "create_users": create_users,
+                "user_daily_requests": user_daily_requests,
+                "user_daily_tokens": user_daily_tokens,
                 "traces": traces,
                 "trace_days": trace_days,
                 "verbatim": verbatim,

@@ -94,6 +94,15 @@ OPERATIONS: Dict[str, Operation] = {
         writes=True,
     ),
     "list_keys": Operation("list_keys", "GET", "/v1/keys"),
+    "change_key": Operation(
+        "change_key",
+        "PATCH",
+        "/v1/keys/:memoryKeyId",
+        body="json",
+        writes=True,
+        nullable=frozenset({"daily_requests", "daily_tokens"}),
+    ),
+    "list_account_users": Operation("list_account_users", "GET", "/v1/account/users"),
     "revoke_key": Operation(
         "revoke_key", "DELETE", "/v1/keys/:memoryKeyId", takes_key=True, writes=True
     ),
@@ -137,7 +146,7 @@ OPERATIONS: Dict[str, Operation] = {
         body="json",
         takes_key=True,
         writes=True,
-        nullable=frozenset({"payment_method", "balance"}),
+        nullable=frozenset({"payment_method", "balance", "users_max"}),
     ),
     "service_usage": Operation("service_usage", "GET", "/v1/operator/usage"),
     "list_service_operations": Operation(
@@ -326,7 +335,7 @@ OPERATIONS: Dict[str, Operation] = {
         "/v1/account/policy",
         body="json",
         writes=True,
-        nullable=frozenset({"retention_days"}),
+        nullable=frozenset({"retention_days", "user_daily_requests", "user_daily_tokens"}),
     ),
     "org_policy": Operation("org_policy", "GET", "/v1/orgs/:orgId/policy"),
     "put_org_policy": Operation(

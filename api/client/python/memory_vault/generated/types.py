@@ -70,6 +70,8 @@ class _UsageAnswerRequired(TypedDict):
     total_memory_tokens: int
     # by provider-prefixed name
     by_model: Dict[str, ModelUsage]
+    # of the key, and what is used of it; null: no limit
+    budget: Union[Budget, None]
 
 
 # GET /v1/account/usage
@@ -811,6 +813,19 @@ class RemintKeyAnswer(_RemintKeyAnswerRequired, total=False):
     expires_at: str
 
 
+# What a key may use in 24 hours, and has used. Each process of the service reports its use in small
+# portions.
+class Budget(TypedDict):
+    requests: DailyRequests
+    tokens: DailyTokens
+    # 0 without a limit
+    used_requests: int
+    # 0 without a limit
+    used_tokens: int
+    # when the 24 hours end; null before the first request
+    resets_at: Union[str, None]
+
+
 class MemoryKey(TypedDict):
     id: str
     # truncated
@@ -832,11 +847,46 @@ class MemoryKey(TypedDict):
     rotated_at: Union[str, None]
     # when it last read or stored something, or called a model
     last_used_at: Union[str, None]
+    # null: no limit
+    budget: Union[Budget, None]
 
 
 # GET /v1/keys
 class ListKeysAnswer(TypedDict):
     items: List[MemoryKey]
+    has_more: bool
+    next_cursor: Union[str, None]
+
+
+# PATCH /v1/keys/:memoryKeyId
+class ChangeKeyBody(TypedDict, total=False):
+    # left as it is when missing
+    daily_requests: DailyRequests
+    # left as it is when missing
+    daily_tokens: DailyTokens
+
+
+class AccountUser(TypedDict):
+    external_id: str
+    # of the key that counts their requests
+    key_id: str
+    # of that key
+    name: str
+    # false: the key was revoked or has expired
+    active: bool
+    created_at: str
+    last_used_at: Union[str, None]
+    # null: no limit
+    budget: Union[Budget, None]
+
+
+# GET /v1/account/users
+class ListAccountUsersAnswer(TypedDict):
+    # all of them, whatever `q` says
+    users: int
+    # set by the operator: of this account, or `USERS_MAX`
+    users_max: int
+    items: List[AccountUser]
     has_more: bool
     next_cursor: Union[str, None]
 
@@ -1426,6 +1476,10 @@ class Tenant(TypedDict):
     # of members of its organizations, that are valid now
     member_keys: int
     vaults: int
+    # named by ids of a product
+    users: int
+    # users that it may have; null: `USERS_MAX`
+    users_max: Union[int, None]
     organizations: int
     # pieces of work that are promised and not done
     pending: int
@@ -1486,6 +1540,8 @@ class ChangeTenantBody(TypedDict, total=False):
     payment_method: Union[str, None]
     # tokens left; null: unlimited
     balance: Union[int, None]
+    # users that it may have; those that it has stay; null: `USERS_MAX`
+    users_max: Union[int, None]
     # tokens added to what is left, in place of `balance`; 409 where the balance is unlimited
     add_balance: int
 
@@ -2533,6 +2589,10 @@ class _AccountPolicyRequired(TypedDict):
     retention_days: RetentionDays
     # whether `X-Memory-User` with an id that the account does not know makes the user
     create_users: bool
+    # budget of each user whose key has none of its own
+    user_daily_requests: DailyRequests
+    # likewise
+    user_daily_tokens: DailyTokens
     traces: TraceMode
     # days that a trace is kept; 7 until it is changed
     trace_days: int
@@ -2556,6 +2616,10 @@ class PutAccountPolicyBody(TypedDict, total=False):
     retention_days: RetentionDays
     # true until it is changed; left as it is when missing
     create_users: bool
+    # left as it is when missing
+    user_daily_requests: DailyRequests
+    # left as it is when missing
+    user_daily_tokens: DailyTokens
     # `texts` until it is changed; left as it is when missing
     traces: TraceMode
     # left as it is when missing; fewer days end traces that are there, too
@@ -2624,9 +2688,10 @@ class _AccountEventRequired(TypedDict):
 class AccountEvent(_AccountEventRequired, total=False):
     # the user whose key the subject is, as long as their vault is there
     external_id: str
-    # of `balance.changed` (null: unlimited) and `payment_method.changed` (null: none): the value
-    # before; of an organization's settings, instructions, roles, tags, users and keys: its name and
-    # the fields that differ, null when it is new; words are counted and digested, never recorded
+    # of `balance.changed` (null: unlimited), `payment_method.changed` (null: none),
+    # `users_max.changed` (null: that of the service) and `key.changed`: the value before; of an
+    # organization's settings, instructions, roles, tags, users and keys: its name and the fields
+    # that differ, null when it is new; words are counted and digested, never recorded
     before: Union[str, float, Dict[str, Any], None]
     # the value after; null when it is gone
     after: Union[str, float, Dict[str, Any], None]
@@ -3357,6 +3422,13 @@ TransferAnswer = Union[TransferDone, TransferPreview]
 # POST /v1/memory/graft
 GraftAnswer = Union[GraftDone, GraftPreview]
 
+# Requests in 24 hours. null: no limit of its own.
+DailyRequests = Union[int, None]
+
+# Input and output tokens of model calls in 24 hours, as their providers count them; those of a call
+# are known once it has ended, so the last calls may pass the limit. null: no limit of its own.
+DailyTokens = Union[int, None]
+
 MetadataValue = Union[str, float, bool]
 
 # Fields that a client gives to what it stores, such as `agent_id`, `run_id`, `source`: at most 16,
@@ -3467,7 +3539,7 @@ StoreResponse = Literal["always", "with_input"]
 # of the end of its key there is no event of its own. `key.reminted`: the owner put it in the place
 # of a lost one. `key.revealed`: an admin read a member key, or the owner that of a user.
 # `role.assigned`: a user has other roles.
-AccountAction = Literal["key.minted", "key.rotated", "key.reminted", "key.revoked", "key.revealed", "admin_key.issued", "admin_key.revoked", "provider_key.stored", "provider_key.deleted", "policy.changed", "webhook.created", "webhook.changed", "webhook.deleted", "organization.created", "organization.changed", "organization.deleted", "organization.exported", "instructions.changed", "role.created", "role.changed", "role.deleted", "role.assigned", "tag.created", "tag.changed", "tag.deleted", "tag.applied", "user.created", "user.changed", "user.deleted", "reviewer.created", "reviewer.deleted", "application.connected", "application.disconnected", "vault.cleared", "account.exported", "balance.changed", "payment_method.changed"]
+AccountAction = Literal["key.minted", "key.rotated", "key.reminted", "key.changed", "key.revoked", "key.revealed", "admin_key.issued", "admin_key.revoked", "provider_key.stored", "provider_key.deleted", "policy.changed", "webhook.created", "webhook.changed", "webhook.deleted", "organization.created", "organization.changed", "organization.deleted", "organization.exported", "instructions.changed", "role.created", "role.changed", "role.deleted", "role.assigned", "tag.created", "tag.changed", "tag.deleted", "tag.applied", "user.created", "user.changed", "user.deleted", "reviewer.created", "reviewer.deleted", "application.connected", "application.disconnected", "vault.cleared", "account.exported", "balance.changed", "payment_method.changed", "users_max.changed"]
 
 Tags = List[str]
 
