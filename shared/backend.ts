@@ -114,7 +114,7 @@ export async function openBackend(
   const now = Date.now
   const { embedders } = models
   queue.held.away = () => [...embedders.away(), ...(reads.storeBreaker.isAway ? ['mongodb'] : [])]
-  const exchanges = new OpenExchanges({ postgres, ingest, embedders, usage, now, log })
+  const exchanges = new OpenExchanges({ postgres, ingest, usage, now, log })
   const webhookSender = new WebhookSender({ allowLoopback: config.allowLoopbackWebhooks })
   const { clearSubscription, ...searched } = reads
 

@@ -19,7 +19,7 @@ import { isAnyAllowed } from '#api/proxy/switches.ts'
 import { requireNothingExpired, type Caller } from '#shared/access/caller.ts'
 import { answerNotKept } from '#shared/core/refusals.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
-import type { OpenExchange } from '#shared/vault/ingest/open-exchanges.ts'
+import type { OpenExchange } from '#shared/vault/ingest/exchange.ts'
 
 /**
  * Calls a model with memory around it, in six steps: authorize, read, recall, forward, relay, record. The first two

@@ -5,8 +5,7 @@ import type { RecallResult } from '#api/proxy/recall.ts'
 import type { RelayOutcome } from '#api/proxy/relay.ts'
 import { recordModelCall } from '#shared/billing/meter.ts'
 import type { Backend } from '#shared/backend.ts'
-import type { ExchangeResult } from '#shared/vault/ingest/ingest.ts'
-import type { OpenExchange } from '#shared/vault/ingest/open-exchanges.ts'
+import type { ExchangeResult, OpenExchange } from '#shared/vault/ingest/exchange.ts'
 import { prefixedName } from '#shared/models/resolve-model.ts'
 
 /**

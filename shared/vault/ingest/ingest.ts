@@ -3,7 +3,6 @@ import { Refusal } from '#shared/core/errors.ts'
 import { createSlices, runInSlices } from '#shared/core/event-loop.ts'
 import { toLargeJson } from '#shared/core/canonical-json.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
-import type { Caller } from '#shared/access/caller.ts'
 import type { Message } from '#shared/domain/message-content.ts'
 import {
   bothHalves,
@@ -23,62 +22,23 @@ import {
   type CloseOutcome,
   type ExchangeWork,
 } from '#shared/vault/ingest/accept-exchanges.postgres.ts'
-import type { Exchange } from '#shared/vault/ingest/open-exchanges.postgres.ts'
+import type { Exchange, ExchangeOwner, ExchangeResult } from '#shared/vault/ingest/exchange.ts'
 import { chunkMessagesAside } from '#shared/vault/ingest/text-thread.ts'
 import type { ChunkedTurn } from '#shared/vault/base/text-chunks.ts'
-import type { NewOperation } from '#shared/operations/operations.postgres.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { OpenTransaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import { groupCommit } from '#shared/storage/postgres/group-commit.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
-/** An exchange to store. */
-type ExchangeToStore = Exchange & {
-  /** Of a proxied call they were read before. */
+/** A finished exchange to store. */
+type ExchangeToStore = Omit<Exchange, 'owner' | 'embeddings'> & {
   messages: readonly Message[]
   /** Embedding model that names the vault space. */
   embeddings: string | undefined
   /** The request will wait until the exchange can be searched. */
   awaited: boolean
-  /** Both, when missing. Of a proxied call that was decided before. */
+  /** Both, when missing. */
   stores?: StoredHalves | undefined
-  /** Of a proxied model call: see `open-exchanges.ts`. */
-  proxied?: Omit<ExchangeResult, 'text' | 'interrupted' | 'unanswered' | 'isStep'> & {
-    /** It closes the open exchange of its operation. */
-    closes: boolean
-    /** The turn whose tool loop it ends. */
-    answeredTurn?: Buffer | undefined
-    /** The embedding model of its vectors. */
-    space: string
-  }
-}
-
-/** How a model call ended. */
-export type ExchangeResult = {
-  /** The text of the answer to store; null when there is none. */
-  text: string | null
-  /** The answer ended early. */
-  interrupted: boolean
-  /** No answer came: the client will send the turn again. */
-  unanswered: boolean
-  /** The model calls tools: its text is stored only if the turn never ends. */
-  isStep?: boolean
-  /** As counted by the provider; 0 where it reports none. */
-  inputTokens: number
-  outputTokens: number
-  /** Tokens of the memories recalled for the call, billed with it as one request. */
-  recalledTokens: number
-  /** Tags of the shared memories in the prompt. */
-  inheritedTags?: readonly string[]
-}
-
-/** Owner of an exchange; a `Caller` is one. */
-export type ExchangeOwner = Pick<Caller, 'account' | 'keyHash'> & {
-  scope: Pick<Caller['scope'], 'vault'>
-  /** Left out where it is unknown whether the key is a member's. */
-  memberScope?: Caller['memberScope']
-  /** Redaction and retention; left out where they are unknown. */
-  keyRow?: Pick<Caller['keyRow'], 'redaction' | 'retentionDays'>
 }
 
 type AcceptedExchange = {
@@ -89,9 +49,9 @@ type AcceptedExchange = {
   memories: number
   /** Messages that are not stored, by reason. */
   leftOut: SentMessages['leftOut']
-  /** Of one that closes an exchange which was no longer open: its state. Nothing was accepted then. */
-  closing?: CloseOutcome
 }
+
+type IngestBackend = { ingest: IngestWriter; now: () => number }
 
 /**
  * The first half of ingest, in the request: turns a finished exchange into memories, and writes operation,
@@ -99,22 +59,20 @@ type AcceptedExchange = {
  * billed. The second half is `storeAccepted`, in the job: it embeds and stores the memories, once per
  * operation.
  *
- * @returns no memories for a proxied call without a turn to store: nothing was accepted or closed then.
  * @throws Refusal `invalid` when it holds no user or assistant turn to store, when the policy of the key
  *   blocks one, or `embeddings` names no known model; `upstream` when that model's provider does not answer.
  */
 export async function acceptExchange(
-  { ingest, embedders, now }: { ingest: IngestWriter; embedders: Embedders; now: () => number },
-  caller: ExchangeOwner,
-  exchange: ExchangeToStore,
+  backend: IngestBackend & { embedders: Embedders },
+  owner: ExchangeOwner,
+  { messages: sent, stores = bothHalves, awaited, ...given }: ExchangeToStore,
 ): Promise<AcceptedExchange> {
-  const { proxied } = exchange
-  const { messages, memories, leftOut } = await readMemories(caller, exchange, now)
-  // No client waits for a refusal of a proxied exchange: without memories, nothing is accepted.
-  if (memories.length === 0 && proxied)
-    return { userTokens: 0, assistantTokens: 0, memories: 0, leftOut }
+  const redaction = owner.keyRow?.redaction ?? null
+  const { messages: spoken, leftOut } = await runInSlices(readSentMessageSteps(sent, stores))
+  const { messages, turns } = await chunkMessagesAside(redaction, spoken)
+  const metadata = redactMetadata(redaction, given.metadata)
   const reasons = Object.keys(leftOut)
-  if (memories.length === 0 && reasons.every(reason => reason === 'unreadable')) {
+  if (isEmpty(turns) && reasons.every(reason => reason === 'unreadable')) {
     throw new Refusal(
       'invalid',
       'messages holds no user or assistant turn to store',
@@ -123,96 +81,108 @@ export async function acceptExchange(
         : 'Turns of system and tools are not stored',
     )
   }
-  // Of a proxied call the model was resolved at the start; its provider may be unreachable by now.
-  const model = proxied?.space ?? (await requireKnownModel(embedders, exchange.embeddings))
-  const days = caller.keyRow?.retentionDays ?? null
-  const textLength = memories.reduce((sum, { text }) => sum + text.length, 0)
-  const counts = {
-    userTokens: sumTokens(memories, 'user'),
-    assistantTokens: sumTokens(memories, 'assistant'),
-  }
-  const closing = await ingest.accept({
-    operation: toOperation(caller, exchange, counts),
-    payload: {
-      model,
-      ...(days !== null && { retentionDays: days }),
-      memories: await toLargeJson(memories, textLength),
-    },
-    closesExchange: proxied?.closes ?? false,
-    answeredTurn: proxied?.answeredTurn,
-    extractionInput: isShared(exchange)
-      ? toExtractionInput(caller, {
-          ...exchange,
-          messages,
-          saidAt: now(),
-          inheritedTags: proxied?.inheritedTags ?? [],
-        })
-      : undefined,
-  })
-  return {
-    ...counts,
-    memories: memories.length,
-    leftOut,
-    ...(closing && closing !== 'open' && { closing }),
-  }
+  const embeddings = await requireKnownModel(backend.embedders, given.embeddings)
+  const exchange = { ...given, owner, embeddings, metadata }
+  const { closing: _, ...counts } = await accept(backend, exchange, { messages, turns, awaited })
+  return { ...counts, leftOut }
 }
 
-/** Text that expires is not sent to extraction, since shared memories do not expire with it. */
-const isShared = ({ expiresAt, shares }: ExchangeToStore): boolean =>
-  expiresAt === undefined && shares !== false
-
-const sumTokens = (memories: readonly Memory[], ofRole: Memory['role']): number =>
-  memories.reduce((sum, { role, tokens }) => sum + (role === ofRole ? tokens : 0), 0)
-
-const toOperation = (
-  { account, keyHash, scope }: ExchangeOwner,
-  { operation, session, awaited, model, proxied }: ExchangeToStore,
-  { userTokens, assistantTokens }: Pick<AcceptedExchange, 'userTokens' | 'assistantTokens'>,
-): NewOperation => ({
-  id: operation,
-  account,
-  vault: scope.vault,
-  keyHash,
-  kind: proxied ? 'proxy' : 'ingest',
-  awaited,
-  session,
-  billing: {
-    model,
-    inputTokens: proxied?.inputTokens || userTokens,
-    outputTokens: proxied?.outputTokens || assistantTokens,
-    memoryTokens: userTokens + assistantTokens + (proxied?.recalledTokens ?? 0),
-  },
-})
-
-type ExchangeMemories = {
+/** What is stored of a model call. */
+type FinishedCall = {
+  /** Read and redacted before, since it is too late to refuse them. */
   messages: readonly Message[]
-  memories: Memory[]
-  leftOut: SentMessages['leftOut']
+  result: Omit<ExchangeResult, 'text' | 'interrupted' | 'unanswered' | 'isStep'>
+  /** It closes the open exchange of its operation. */
+  closes: boolean
+  /** The turn whose tool loop it ends. */
+  answeredTurn?: Buffer | undefined
 }
 
-/** The turns of an exchange, redacted as the key's policy wants it, and the memories of them. */
-async function readMemories(
-  { keyRow }: ExchangeOwner,
-  { operation, messages: given, proxied, expiresAt, metadata: fields, stores }: ExchangeToStore,
-  now: () => number,
-): Promise<ExchangeMemories> {
-  // Of a proxied call the user's turns were redacted when it was opened; it is too late to refuse it.
-  const redaction = proxied ? null : (keyRow?.redaction ?? null)
-  // Of a proxied call everything was read before.
-  const { messages: spoken, leftOut } = proxied
-    ? { messages: given, leftOut: {} }
-    : await runInSlices(readSentMessageSteps(given, stores ?? bothHalves))
-  const { messages, turns } = await chunkMessagesAside(redaction, spoken)
-  const metadata = redactMetadata(redaction, fields)
+/**
+ * As `acceptExchange`, of a model call.
+ *
+ * @returns the state of the open exchange that it was to close, null where there was none to close; undefined without a
+ *   turn to store: nothing was accepted or closed then.
+ */
+export async function acceptCall(
+  backend: IngestBackend,
+  exchange: Exchange,
+  call: FinishedCall,
+): Promise<CloseOutcome | null | undefined> {
+  const { messages, turns } = await chunkMessagesAside(null, call.messages)
+  if (isEmpty(turns)) return undefined
+  const { closing } = await accept(backend, exchange, { messages, turns, awaited: false, call })
+  return closing
+}
+
+const isEmpty = (turns: readonly ChunkedTurn[]): boolean =>
+  turns.every(({ chunks }) => chunks.length === 0)
+
+type ReadExchange = {
+  messages: readonly Message[]
+  turns: readonly ChunkedTurn[]
+  awaited: boolean
+  call?: FinishedCall
+}
+
+async function accept(
+  { ingest, now }: IngestBackend,
+  exchange: Exchange,
+  { messages, turns, awaited, call }: ReadExchange,
+): Promise<Omit<AcceptedExchange, 'leftOut'> & { closing: CloseOutcome | null }> {
+  const { operation, owner, session, model, embeddings, metadata } = exchange
+  const { account, keyHash, scope, keyRow } = owner
   const days = keyRow?.retentionDays ?? null
-  const expiry = expiryFor({ requested: expiresAt, days, storedAt: now() })
+  const expiry = expiryFor({ requested: exchange.expiresAt, days, storedAt: now() })
   const memories = (await toMemories(operation, turns, now())).map(memory => ({
     ...memory,
     ...expiry,
     ...(metadata && { metadata }),
   }))
-  return { messages, memories, leftOut }
+  const textLength = memories.reduce((sum, { text }) => sum + text.length, 0)
+  const userTokens = sumTokens(memories, 'user')
+  const assistantTokens = sumTokens(memories, 'assistant')
+  const closing = await ingest.accept({
+    operation: {
+      id: operation,
+      account,
+      vault: scope.vault,
+      keyHash,
+      kind: call ? 'proxy' : 'ingest',
+      awaited,
+      session,
+      billing: {
+        model,
+        inputTokens: call?.result.inputTokens || userTokens,
+        outputTokens: call?.result.outputTokens || assistantTokens,
+        memoryTokens: userTokens + assistantTokens + (call?.result.recalledTokens ?? 0),
+      },
+    },
+    payload: {
+      model: embeddings,
+      ...(days !== null && { retentionDays: days }),
+      memories: await toLargeJson(memories, textLength),
+    },
+    closesExchange: call?.closes ?? false,
+    answeredTurn: call?.answeredTurn,
+    extractionInput: isShared(exchange)
+      ? toExtractionInput(owner, {
+          session,
+          messages,
+          saidAt: now(),
+          inheritedTags: call?.result.inheritedTags ?? [],
+        })
+      : undefined,
+  })
+  return { userTokens, assistantTokens, memories: memories.length, closing }
 }
+
+/** Text that expires is not sent to extraction, since shared memories do not expire with it. */
+const isShared = ({ expiresAt, shares }: Exchange): boolean =>
+  expiresAt === undefined && shares !== false
+
+const sumTokens = (memories: readonly Memory[], ofRole: Memory['role']): number =>
+  memories.reduce((sum, { role, tokens }) => sum + (role === ofRole ? tokens : 0), 0)
 
 /**
  * One memory per turn, several for a long turn. Turns without a time of their own get the time of arrival, a

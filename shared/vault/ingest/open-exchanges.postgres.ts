@@ -1,46 +1,19 @@
 import { insertJsonBytes, JsonBytes } from '#shared/core/canonical-json.ts'
-import type { Metadata } from '#shared/domain/metadata.ts'
 import type { Turn } from '#shared/domain/message-content.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { padArray } from '#shared/storage/postgres/padded-array.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
-
-/** What every form of an exchange has. */
-export type Exchange = {
-  /** The UUIDv7 it is accepted under. */
-  operation: string
-  session: string | null
-  /** Provider-prefixed; usage metadata only. */
-  model: string | null
-  /** When its memories expire, in epoch milliseconds. */
-  expiresAt?: number | undefined
-  /** False: it is kept from the member's organization; true, when missing. */
-  shares?: boolean | undefined
-  /** Fields of every memory of it. */
-  metadata?: Metadata | undefined
-}
+import type { OpenExchange } from '#shared/vault/ingest/exchange.ts'
 
 /** A row of `open_exchanges`: a model call under way. */
-type ExchangeRow = Exchange & {
+export type ExchangeRow = Omit<OpenExchange, 'owner' | 'userTurns' | 'storesReply' | 'verbatim'> & {
   account: string
   vault: string
   keyHash: Buffer
-  model: string
-  /** The embedding model it will be stored with. */
-  embeddings: string
-  /** The user's turns, stored with or without an answer. */
-  userTurns: Turn[]
-}
-
-export type NewExchangeRow = Omit<ExchangeRow, 'userTurns'> & {
-  /** Large turns were written as JSON before. */
+  /** The user's turns, stored with or without an answer. Large ones were written as JSON before. */
   userTurns: Turn[] | JsonBytes
-  /** Hash of the user's turn, see `unanswered_turns`; left out without a user turn. */
-  turn?: Buffer | undefined
   /** Hash of the words of the turn, whatever the history; left out for turns without words. */
   words?: Buffer | undefined
-  /** The call brings results of tools: an earlier call has stored the turn, if one came here. */
-  isContinuation?: boolean
 }
 
 /** An unanswered turn that is sent again later than this counts as a new turn. */
@@ -58,7 +31,7 @@ const unansweredSeconds = 600
  */
 export async function insertOpenExchanges(
   query: Query,
-  rows: readonly NewExchangeRow[],
+  rows: readonly ExchangeRow[],
   answered: readonly string[] = [],
 ): Promise<boolean[]> {
   const items = rows.map(({ keyHash, turn, words, expiresAt, shares = true, ...row }) => ({
@@ -163,8 +136,8 @@ export async function dropOpenExchanges(query: Query, operations: string[]): Pro
 export async function listAbandonedExchanges(
   query: Query,
   { seconds, limit }: { seconds: number; limit: number },
-): Promise<ExchangeRow[]> {
-  type Row = ExchangeRow & { end: Date | null }
+): Promise<(ExchangeRow & { userTurns: Turn[] })[]> {
+  type Row = ExchangeRow & { userTurns: Turn[]; end: Date | null }
   const { rows } = await query<Row>(
     `select operation, account, vault, key_hash as "keyHash", session, embeddings, model, user_turn as "userTurns",
             expires_at as "end", shares, metadata

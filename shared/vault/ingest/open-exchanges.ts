@@ -6,8 +6,7 @@ import type { Message, Turn } from '#shared/domain/message-content.ts'
 import {
   insertOpenExchanges,
   renewOpenExchanges,
-  type Exchange,
-  type NewExchangeRow,
+  type ExchangeRow,
   endTurns,
   listAbandonedExchanges,
   dropOpenExchanges,
@@ -19,16 +18,11 @@ import { redactOrSkipTurnsAside } from '#shared/vault/ingest/text-thread.ts'
 import { recordModelCall } from '#shared/billing/meter.ts'
 import { copyIdOf } from '#shared/core/ids.ts'
 import { parseTurns, sentMessageContent, toReadTurns } from '#shared/domain/turn/conversation.ts'
-import {
-  acceptExchange,
-  type ExchangeOwner,
-  type ExchangeResult,
-  type IngestWriter,
-} from '#shared/vault/ingest/ingest.ts'
+import type { ExchangeResult, OpenExchange } from '#shared/vault/ingest/exchange.ts'
+import { acceptCall, type IngestWriter } from '#shared/vault/ingest/ingest.ts'
 import { toMessage, redactOrSkipTurns } from '#shared/privacy/apply-redaction.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 import type { Postgres, Query } from '#shared/storage/postgres/connect.ts'
-import type { Embedders } from '#shared/models/embedders.ts'
 import type { Log } from '#shared/core/log.ts'
 import type { UsageWriter } from '#shared/billing/usage-writer.ts'
 
@@ -63,14 +57,14 @@ export class OpenExchanges {
   /** Of these, the answered ones: they are being stored. */
   readonly #answered = new Set<string>()
   readonly #closing = new Set<Promise<void>>()
-  readonly #insert: (row: NewExchangeRow) => Promise<boolean>
+  readonly #insert: (row: ExchangeRow) => Promise<boolean>
   #renewTimer: NodeJS.Timeout | undefined
 
   constructor(backend: ExchangeBackend) {
     this.#backend = backend
     const { query } = backend.postgres
     this.#insert = batchLoader(
-      (rows: NewExchangeRow[]) => insertOpenExchanges(query, rows, [...this.#answered]),
+      (rows: ExchangeRow[]) => insertOpenExchanges(query, rows, [...this.#answered]),
       { concurrency: 2, batchMax: 100 },
     )
   }
@@ -191,28 +185,9 @@ export class OpenExchanges {
   }
 }
 
-/** A model call whose user turns are stored and whose answer is still to come. */
-export type OpenExchange = Exchange & {
-  owner: ExchangeOwner
-  model: string
-  /** The embedding model it will be stored with. */
-  embeddings: string
-  /** The user's turns; empty when an earlier call for the same turn has stored them. */
-  userTurns: readonly Turn[]
-  /** False where the answer is stored only with its input, and nothing of that is. */
-  storesReply?: boolean
-  /** The answer is stored as it came, with its marks of thoughts and calls of tools. */
-  verbatim?: boolean
-  /** The call brings results of tools: the text of earlier steps is no answer. */
-  isContinuation?: boolean
-  /** 32-byte hash of the user's turn: sent again before its answer has ended, it is stored once. */
-  turn?: Buffer | undefined
-}
-
 type ExchangeBackend = {
   postgres: Postgres
   ingest: IngestWriter
-  embedders: Embedders
   usage: UsageWriter
   now: () => number
   log: Log
@@ -224,49 +199,35 @@ async function storeExchange(
   exchange: OpenExchange,
   completion: ExchangeResult,
 ): Promise<void> {
-  const { operation, owner, session, model, embeddings: space } = exchange
-  if (completion.unanswered) await saveUnansweredTurns(backend.postgres.query, [operation])
+  const { operation, owner, session, model } = exchange
+  const { query } = backend.postgres
+  if (completion.unanswered) await saveUnansweredTurns(query, [operation])
   const reply = redactOrSkipTurns(
     owner.keyRow?.redaction ?? null,
     exchange.storesReply === false ? [] : parseAnswerTurns(exchange, completion, backend.now()),
   )
   const isStep = completion.isStep === true && exchange.turn !== undefined
-  if (isStep && reply.length > 0) await keepStep(backend.postgres.query, exchange, reply)
+  if (isStep && reply.length > 0) await keepStep(query, exchange, reply)
   const answer = isStep ? [] : reply.map(toMessage)
-  const messages = [...exchange.userTurns.map(toMessage), ...answer]
-  const { inputTokens, outputTokens, recalledTokens, inheritedTags = [] } = completion
-  const usage = { inputTokens, outputTokens, recalledTokens }
   const endsLoop = exchange.isContinuation && !isStep && !completion.unanswered
   const answeredTurn = endsLoop ? exchange.turn : undefined
-  const { expiresAt, shares, metadata } = exchange
-  const common = {
-    session,
-    model,
-    embeddings: undefined,
-    awaited: false,
-    expiresAt,
-    shares,
-    metadata,
-  }
-  const { memories, closing } = await acceptExchange(backend, owner, {
-    ...common,
-    operation,
-    messages,
-    proxied: { ...usage, space, closes: true, answeredTurn, inheritedTags },
+  const closing = await acceptCall(backend, exchange, {
+    messages: [...exchange.userTurns.map(toMessage), ...answer],
+    result: completion,
+    closes: true,
+    answeredTurn,
   })
-  if (memories === 0) {
+  if (closing === undefined) {
+    const { inputTokens, outputTokens, recalledTokens } = completion
+    const usage = { inputTokens, outputTokens, recalledTokens }
     recordModelCall(backend, owner, { id: operation, kind: 'proxy', model, session, ...usage })
-    if (answeredTurn) await dropSteps(backend.postgres.query, owner.scope.vault, answeredTurn)
-    return dropOpenExchanges(backend.postgres.query, [operation])
+    if (answeredTurn) await dropSteps(query, owner.scope.vault, answeredTurn)
+    return dropOpenExchanges(query, [operation])
   }
   // This process stalled for minutes; a sweep has stored the user's turns without the answer.
   if (closing !== 'swept' || answer.length === 0) return
-  await acceptExchange(backend, owner, {
-    ...common,
-    operation: copyIdOf(operation, 0, 'answer'),
-    messages: answer,
-    proxied: { ...usage, space, closes: false, inheritedTags },
-  })
+  const late = { ...exchange, operation: copyIdOf(operation, 0, 'answer') }
+  await acceptCall(backend, late, { messages: answer, result: completion, closes: false })
 }
 
 /** Keeps the text of a step in case no other call of its turn follows. */
