@@ -23,6 +23,7 @@ const owners: Record<string, (string | RegExp)[]> = {
   'koa-body': ['api/edge/body.ts'],
   '@modelcontextprotocol/server': ['api/mcp/', 'api/routes/mcp.ts'],
   '@hono/node-server': ['api/routes/mcp.ts'],
+  'openid-client': ['api/login/'],
   'oidc-provider': ['api/oauth/', 'api/routes/oauth.ts'],
   'swagger-ui-dist': ['api/reference/'],
   'eventsource-parser': ['api/proxy/dialects/'],

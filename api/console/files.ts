@@ -31,7 +31,7 @@ const style = 'text/css; charset=utf-8'
  * The files of the console by path: its page, its modules without types, its style sheets and its
  * libraries. There is no build step and no external file. Takes 250 ms, once.
  */
-export async function consoleFiles(): Promise<Record<string, Asset>> {
+export async function consoleFiles(login: string | null = null): Promise<Record<string, Asset>> {
   const own = globSync('api/console/app/**/*.ts', { cwd: fileURLToPath(root) }).sort()
   const sources = [...own, ...sharedSources]
   const stripped = await stripTypes(sources.map(file => new URL(file, root).href))
@@ -50,7 +50,7 @@ export async function consoleFiles(): Promise<Record<string, Asset>> {
   // Without preloading, a browser would load the modules one level of imports after the other.
   const preloadPaths = [...importedBy('/console/app/main.ts', texts)]
   return {
-    '/console': createAsset('text/html; charset=utf-8', consolePage(preloadPaths)),
+    '/console': createAsset('text/html; charset=utf-8', consolePage(preloadPaths, login)),
     '/console/style.css': createAsset(style, sheets.join('\n')),
     ...Object.fromEntries([...texts].map(([path, text]) => [path, createAsset(script, text)])),
   }

@@ -1,3 +1,5 @@
+import { html } from '#api/edge/html.ts'
+
 /**
  * The console may load its own files only: no inline script or style, no form that is submitted, and no
  * text that becomes markup, since `require-trusted-types-for` makes `innerHTML` throw.
@@ -12,14 +14,22 @@ export const favicon = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect x="1" y="1" width="22" height="22" rx="6" fill="#0b6b70"/><g fill="none" stroke="#fff" stroke-width="2"><circle cx="12" cy="12" r="6"/><path d="M12 3.5v4M12 16.5v4M3.5 12h4M16.5 12h4"/></g><circle cx="12" cy="12" r="2" fill="#fff"/></svg>',
 )}`
 
-/** @param preloadPaths modules that the first view needs, by path */
-export const consolePage = (preloadPaths: readonly string[]): string => `<!doctype html>
+/**
+ * @param preloadPaths modules that the first view needs, by path
+ * @param login the name of the login provider; null for none
+ */
+export const consolePage = (
+  preloadPaths: readonly string[],
+  login: string | null,
+): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>Memory Vault</title>
+<title>Memory Vault</title>${
+  login === null ? '' : html` <meta name="login" content="${login}" />`.text
+}
 <link rel="icon" href="${favicon}">
 <link rel="stylesheet" href="/console/style.css">
 ${preloadPaths.map(path => `<link rel="modulepreload" href="${path}">`).join('\n')}

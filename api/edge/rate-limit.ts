@@ -260,7 +260,7 @@ export class RateLimiter {
  */
 const isExempt = ({ method, path }: Context): boolean =>
   (method === 'GET' || method === 'HEAD') &&
-  /^\/(?:health(?:\/live|\/ready)?|console(?:\/.*)?|docs(?:\/[^/]*)?|guides(?:\/[^/]*)?|llms\.txt|openapi\.json)\/?$/.test(
+  /^\/(?:health(?:\/live|\/ready)?|console(?!\/login)(?:\/.*)?|docs(?:\/[^/]*)?|guides(?:\/[^/]*)?|llms\.txt|openapi\.json)\/?$/.test(
     path,
   )
 

@@ -32,11 +32,14 @@ const frame = (title: string, body: Html): string =>
       </body>
     </html> `.text
 
-export const errorPage = (message: string): string =>
+export const errorPage = (
+  message: string,
+  advice = 'Start again in the application that sent you here.',
+): string =>
   frame(
     'This did not work',
     html`<p class="fault" role="alert">${message}</p>
-      <p>Start again in the application that sent you here.</p>`,
+      <p>${advice}</p>`,
   )
 
 /** What each right lets an application do. */

@@ -75,7 +75,9 @@ export function createOAuthStore(
     async consume(id) {
       if (!(await consumeOAuthRecord(query, { model, id: idOf(id) }))) throw alreadyUsed()
     },
-    destroy: id => deleteOAuthRecord(query, { model, id: idOf(id) }),
+    async destroy(id) {
+      await deleteOAuthRecord(query, { model, id: idOf(id) })
+    },
     revokeByGrantId: grantId =>
       deleteOAuthRecordsOfGrant(query, model, oauthRecordId(backend.config, 'Grant', grantId)),
     // Of device codes and sessions, which there are none of.

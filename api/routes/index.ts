@@ -7,6 +7,7 @@ import { bulk } from '#api/routes/bulk.ts'
 import { consolidation } from '#api/routes/consolidation.ts'
 import { copies } from '#api/routes/copies.ts'
 import { keys } from '#api/routes/keys.ts'
+import { login } from '#api/routes/login.ts'
 import { mcp } from '#api/routes/mcp.ts'
 import { memorySearch } from '#api/routes/memory-search.ts'
 import { memory } from '#api/routes/memory.ts'
@@ -37,6 +38,7 @@ type AddRoutes = (router: Router, backend: ApiBackend) => void
 /** All routes; of two that match a path the first serves it. */
 const routes: readonly AddRoutes[] = [
   operationRoutes,
+  login,
   pages,
   mcp,
   oauth,

@@ -50,7 +50,7 @@ export function pages(router: Router, backend: ApiBackend): void {
   // The web console. Its files are open; the data that they show needs a credential.
   let files: Promise<Record<string, Asset>> | undefined
   router.get(/^\/console(?:\/.*)?$/, async ctx => {
-    files ??= consoleFiles().catch((error: unknown) => {
+    files ??= consoleFiles(backend.config.oidc?.name).catch((error: unknown) => {
       files = undefined
       throw error
     })

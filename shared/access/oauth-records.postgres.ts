@@ -79,16 +79,23 @@ export async function consumeOAuthRecord(
   return rowCount > 0
 }
 
-/** Deletes a record; with a grant its application, and so all that was issued under it. */
-export async function deleteOAuthRecord(query: Query, { model, id }: RecordPlace): Promise<void> {
-  await query(
+/** Deletes a record; with a grant its application, and so all that was issued under it. @returns whether it was there. */
+export async function deleteOAuthRecord(
+  query: Query,
+  { model, id }: RecordPlace,
+): Promise<boolean> {
+  const { rows } = await query<{ count: number }>(
     `with deleted as (
        delete from oauth_records where model = $1 and id = $2 returning application
      )
-     delete from applications where $1 = 'Grant' and id in (select application from deleted)`,
+     , ended as (
+       delete from applications where $1 = 'Grant' and id in (select application from deleted)
+     )
+     select count(*)::int as count from deleted`,
     [model, id],
     'oauth.delete',
   )
+  return rows[0]!.count > 0
 }
 
 /** Deletes the records of a kind that were issued under a grant. */

@@ -12,6 +12,9 @@ import { splitModelName, type Providers } from '#shared/core/provider-registry.t
 /** A `/rerank` endpoint; without a model, of text-embeddings-inference. */
 export type RerankerSettings = { url: string; model: string; apiKey: string; timeoutMs: number }
 
+/** An OpenID provider, found by discovery below its issuer. */
+export type OidcSettings = { issuer: string; clientId: string; clientSecret: string; name: string }
+
 export type VectorIndexOptions = Config['vectorIndex']
 
 /** The id is stored with each sealed secret, so that keys can be rotated. */
@@ -105,11 +108,16 @@ export function readConfig(env: Environment) {
     },
     /** Time that a member's exchange waits for others of its session, to be extracted together. */
     orgGatherSeconds: read('ORG_GATHER_SECONDS', wholeNumberParser(0, 600), 5),
+    /** The OpenID provider of the console's sign-in; null for none. */
+    oidc: readOidc(read, faults),
     providers,
     reranker: readReranker(read, faults),
   }
   if (config.adminSecret !== null && config.adminEmail === null) {
     faults.push('ADMIN_EMAIL is missing: ADMIN_SECRET needs the email it acts for')
+  }
+  if (config.oidc !== null && config.publicUrl === null) {
+    faults.push('PUBLIC_URL is missing: OIDC_ISSUER sends people back to it')
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return config
@@ -132,6 +140,27 @@ function readReranker(read: ReadVariable, faults: string[]): RerankerSettings | 
   if (isMeant && read('RERANK_URL', () => false, true))
     faults.push('RERANK_URL is missing: RERANK_MODEL and RERANK_API_KEY are for it')
   return null
+}
+
+function readOidc(read: ReadVariable, faults: string[]): OidcSettings | null {
+  const issuer = read('OIDC_ISSUER', parseIssuer, '')
+  const clientId = read('OIDC_CLIENT_ID', text => text, '')
+  const clientSecret = read('OIDC_CLIENT_SECRET', text => text, '')
+  const name = read('OIDC_NAME', text => text, issuer && new URL(issuer).host)
+  const given = { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret }
+  const missing = Object.entries(given).filter(([, value]) => value === '')
+  if (missing.length === 0) return { issuer, clientId, clientSecret, name }
+  if (missing.length < 3) for (const [variable] of missing) faults.push(`${variable} is missing`)
+  return null
+}
+
+const isSafeOrigin = ({ protocol, hostname }: URL): boolean =>
+  protocol === 'https:' ||
+  (protocol === 'http:' && /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(hostname))
+
+function parseIssuer(text: string): string {
+  if (URL.canParse(text) && isSafeOrigin(new URL(text))) return text
+  throw new Error('must be an https:// address, as the provider names its issuer')
 }
 
 function wholeNumberParser(min: number, max: number): (text: string) => number {
@@ -178,10 +207,7 @@ function parseEmail(text: string): string {
 /** An address of the login must not be readable on the way: http is for this machine alone. */
 function parsePublicUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  const isSafe =
-    url?.protocol === 'https:' ||
-    (url?.protocol === 'http:' && /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname))
-  if (url && isSafe && `${url.origin}/` === url.href) return url.origin
+  if (url && isSafeOrigin(url) && `${url.origin}/` === url.href) return url.origin
   throw new Error('must be an https:// origin without a path, such as https://memory.example.com')
 }
 

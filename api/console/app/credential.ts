@@ -10,6 +10,8 @@ export type Credential = {
   operator: boolean
   /** Whether the credential opens nothing but a review queue. */
   reviewer: boolean
+  /** Whether it was made by a login and ends with it. */
+  login?: boolean
 }
 
 const storageKey = 'memory-vault.credential'

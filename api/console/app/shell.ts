@@ -1,7 +1,8 @@
 import { useEffect, useState } from 'preact/hooks'
 import { hrefTo, useHashPath } from '#api/console/app/address.ts'
-import { setCredential, maskKey, type Credential } from '#api/console/app/credential.ts'
+import { maskKey, type Credential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { signOut } from '#api/console/app/login.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
 import { icon, mark } from '#api/console/app/parts/icon.ts'
 import { pageFor, currentNavItem, navGroupsFor, type NavItem } from '#api/console/app/navigation.ts'
@@ -41,7 +42,7 @@ export function Shell({ credential }: { credential: Credential }): View {
       >
         <span class="unseen">Signed in with</span> <code>${maskKey(credential)}</code>
       </span>
-      ${button('Sign out', () => setCredential(null), { kind: 'plain' })}
+      ${button('Sign out', () => signOut(credential), { kind: 'plain' })}
     </header>
     <div class="columns">
       <div class=${open ? 'side side-open' : 'side'}>

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import { clientWith, UserError } from '#api/console/app/api-call.ts'
 import { setCredential, signOutReason, type Credential } from '#api/console/app/credential.ts'
-import { hrefTo } from '#api/console/app/address.ts'
+import { LoginChoices, loginName } from '#api/console/app/login.ts'
+import { hrefTo, useHashPath } from '#api/console/app/address.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { form, textField } from '#api/console/app/parts/fields.ts'
 import { mark } from '#api/console/app/parts/icon.ts'
@@ -13,6 +14,9 @@ import { VaultError } from '#api/client/client.ts'
 export function SignIn(): View {
   const [key, setKey] = useState('')
   const reason = signOutReason()
+  const provider = loginName()
+  const [place] = useHashPath()
+  const hasLoggedIn = provider !== null && place === 'login'
   return html`<div class="door">
     <main class="door-card">
       ${mark()}
@@ -20,26 +24,35 @@ export function SignIn(): View {
         title: 'Memory Vault',
         description:
           'Look into a vault with its Memory Key, or look after a team with an admin credential.',
-        children: form({
-          class: 'stack',
-          verb: 'Open',
-          kind: 'main',
-          act: async () => setCredential(await verifyKey(key.trim())),
-          children: [
-            reason && html`<p class="notice stack-tight">${reason}</p>`,
-            textField({
-              label: 'Key',
-              type: 'password',
-              value: key,
-              onValue: setKey,
-              required: true,
-              autocomplete: 'off',
-              placeholder: 'mk_…',
-              hint: 'Kept in this tab until you close it or sign out. It is sent to this service alone.',
+        children: hasLoggedIn
+          ? renderComponent(LoginChoices, { verify: verifyKey })
+          : form({
+              class: 'stack',
+              verb: 'Open',
+              kind: 'main',
+              act: async () => setCredential(await verifyKey(key.trim())),
+              children: [
+                reason && html`<p class="notice stack-tight">${reason}</p>`,
+                textField({
+                  label: 'Key',
+                  type: 'password',
+                  value: key,
+                  onValue: setKey,
+                  required: true,
+                  autocomplete: 'off',
+                  placeholder: 'mk_…',
+                  hint: 'Kept in this tab until you close it or sign out. It is sent to this service alone.',
+                }),
+              ],
             }),
-          ],
-        }),
       })}
+      ${
+        provider !== null &&
+        !hasLoggedIn &&
+        html`<p class="door-login">
+          <a class="button" href="/console/login">Sign in with ${provider}</a>
+        </p>`
+      }
     </main>
     <footer class="door-foot chips">
       <a href="/docs">API reference</a>

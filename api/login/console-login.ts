@@ -1,0 +1,182 @@
+import { randomBytes } from 'node:crypto'
+import type { LoginState } from '#api/login/identity-provider.ts'
+import { oauthRecordId } from '#api/oauth/store.ts'
+import { issueAdminKey, revokeAdminKey } from '#shared/access/admin-keys.ts'
+import { operatorEmail } from '#shared/access/admin.ts'
+import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
+import {
+  findLoginChoices,
+  loginKeyName,
+  revokeLoginKey,
+  type LoginChoice,
+} from '#shared/access/login-choices.postgres.ts'
+import { storeKey } from '#shared/access/mint.ts'
+import {
+  deleteOAuthRecord,
+  findOAuthRecord,
+  upsertOAuthRecord,
+} from '#shared/access/oauth-records.postgres.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { mintId } from '#shared/core/ids.ts'
+import { readMemberKey } from '#shared/org/admin/member-keys.ts'
+
+type LoginBackend = Pick<Backend, 'postgres' | 'seal' | 'config' | 'now'>
+
+/** Of a credential that a login has made; after it a person signs in again. */
+const credentialMs = 12 * 3_600_000
+
+/** From the first page of the provider to the choice. */
+const loginSeconds = 600
+
+type Kept = { Login: LoginState | { email: string }; LoginCredential: { admin: string | null } }
+
+/** Keeps something under a secret; the table has its HMAC alone. */
+async function keep<Model extends keyof Kept>(
+  { postgres, seal, config }: LoginBackend,
+  model: Model,
+  { secret, value, seconds }: { secret: string; value: Kept[Model]; seconds: number },
+): Promise<void> {
+  const id = oauthRecordId(config, model, secret)
+  const payload = seal.seal(JSON.stringify(value), `${model} ${id.toString('hex')}`)
+  const record = { model, id, payload, seconds, application: null, grantId: null }
+  await upsertOAuthRecord(postgres.query, record)
+}
+
+/** What is kept under a secret; it is deleted unless it is only looked at. */
+async function take<Model extends keyof Kept>(
+  { postgres, seal, config }: LoginBackend,
+  model: Model,
+  secret: string,
+  { looking = false } = {},
+): Promise<Kept[Model] | undefined> {
+  const id = oauthRecordId(config, model, secret)
+  const record = await findOAuthRecord(postgres.query, { model, id })
+  if (!record) return undefined
+  const isTaken = looking || (await deleteOAuthRecord(postgres.query, { model, id }))
+  if (!isTaken) return undefined
+  return JSON.parse(seal.open(record.payload, `${model} ${id.toString('hex')}`)) as Kept[Model]
+}
+
+/** @returns the secret of the browser's cookie. */
+export async function keepState(backend: LoginBackend, value: LoginState): Promise<string> {
+  const secret = randomBytes(32).toString('base64url')
+  await keep(backend, 'Login', { secret, value, seconds: loginSeconds })
+  return secret
+}
+
+/** The state of a sign-in, once. @throws Refusal `forbidden` for another browser. */
+export async function takeState(backend: LoginBackend, secret: string): Promise<LoginState> {
+  const value = await take(backend, 'Login', secret)
+  if (value && 'state' in value) return value
+  throw ended()
+}
+
+/** @returns the secret of the browser's cookie, another one than before the sign-in. */
+export async function keepPerson(backend: LoginBackend, email: string): Promise<string> {
+  const secret = randomBytes(32).toString('base64url')
+  await keep(backend, 'Login', { secret, value: { email }, seconds: loginSeconds })
+  return secret
+}
+
+const ended = (): Refusal =>
+  new Refusal(
+    'forbidden',
+    'This sign-in has ended, or it was begun in another browser',
+    'Sign in again',
+  )
+
+export type PresentedChoice = { id: string; kind: LoginChoice['kind']; name: string | null }
+
+const choiceId = ({ kind, key, vault }: LoginChoice): string => key ?? vault ?? kind
+
+async function choicesOf(
+  { postgres, config }: LoginBackend,
+  email: string,
+): Promise<LoginChoice[]> {
+  const found = await findLoginChoices(postgres.query, email)
+  const isAdmin = found.some(({ kind }) => kind === 'admin')
+  if (isAdmin || email !== operatorEmail(config)) return found
+  const none = { account: null, key: null, org: null, name: null, vault: null }
+  return [{ kind: 'admin', ...none }, ...found]
+}
+
+/** What the person of a browser may open. @throws Refusal `forbidden`. */
+export async function readChoices(
+  backend: LoginBackend,
+  secret: string,
+): Promise<{ email: string; choices: PresentedChoice[] }> {
+  const value = await take(backend, 'Login', secret, { looking: true })
+  if (!value || !('email' in value)) throw ended()
+  const choices = await choicesOf(backend, value.email)
+  return {
+    email: value.email,
+    choices: choices.map(choice => ({
+      id: choiceId(choice),
+      kind: choice.kind,
+      name: choice.name,
+    })),
+  }
+}
+
+/**
+ * A credential for what the person has chosen, once a sign-in: an admin's or an owner's is new and ends after 12 hours,
+ * a member's is the member's key.
+ *
+ * @throws Refusal `forbidden` for another browser, and for what the email does not open any more.
+ */
+export async function openChoice(
+  backend: LoginBackend,
+  { secret, choice: id }: { secret: string; choice: string },
+): Promise<string> {
+  const value = await take(backend, 'Login', secret)
+  if (!value || !('email' in value)) throw ended()
+  const { email } = value
+  const choice = (await choicesOf(backend, email)).find(choice => choiceId(choice) === id)
+  if (!choice) throw new Refusal('forbidden', 'This email does not open that', 'Sign in again')
+  if (choice.kind === 'member') {
+    const admin = { email, account: choice.account!, keyHash: Buffer.alloc(32) }
+    return (await readMemberKey(backend, { admin, org: choice.org! }, choice.key!)).key
+  }
+  const expiresAt = new Date(backend.now() + credentialMs)
+  const { keyPepper } = backend.config
+  const key = mintKey(choice.kind === 'admin' ? 'admin' : 'vault')
+  const adminKey = mintId()
+  await backend.postgres.transaction(async tx => {
+    if (choice.kind === 'admin') {
+      const hash = hashKey(keyPepper, key)
+      const made = { id: adminKey, hash, email, masked: maskKey(key), issuedBy: 'login', expiresAt }
+      await issueAdminKey(tx, made, email)
+    } else {
+      await storeKey(tx, keyPepper, {
+        key,
+        vault: choice.vault!,
+        account: choice.account!,
+        kind: 'vault',
+        name: loginKeyName,
+        expiresAt,
+        actor: email,
+        action: 'key.minted',
+      })
+    }
+  })
+  const admin = choice.kind === 'admin' ? adminKey : null
+  await keep(backend, 'LoginCredential', {
+    secret: key,
+    value: { admin },
+    seconds: credentialMs / 1_000,
+  })
+  return key
+}
+
+/** Ends a credential that a login has made; any other stays. */
+export async function endLogin(backend: LoginBackend, key: string): Promise<void> {
+  const made = await take(backend, 'LoginCredential', key)
+  if (!made) return
+  const { postgres, config } = backend
+  if (made.admin === null) await revokeLoginKey(postgres.query, hashKey(config.keyPepper, key))
+  else {
+    const admin = { email: null, id: made.admin }
+    await postgres.transaction(tx => revokeAdminKey(tx, admin, 'login'))
+  }
+}

@@ -1,0 +1,92 @@
+import type { Router } from '@koa/router'
+import type { Context } from 'koa'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { readJson } from '#api/edge/body.ts'
+import { statusOfRefusal } from '#api/edge/errors.ts'
+import { refuseForeignForm } from '#api/edge/forms.ts'
+import { parseBearer } from '#api/edge/memory-key-auth.ts'
+import { IdentityProvider } from '#api/login/identity-provider.ts'
+import {
+  endLogin,
+  keepPerson,
+  keepState,
+  openChoice,
+  readChoices,
+  takeState,
+} from '#api/login/console-login.ts'
+import { errorPage, pagePolicy } from '#api/oauth/pages.ts'
+import { Refusal } from '#shared/core/errors.ts'
+
+const path = '/console/login'
+
+const cookieName = 'vault_login'
+
+/**
+ * The console's sign-in by an OpenID provider, where `OIDC_ISSUER` is set. The browser has a cookie from the first page
+ * of the provider to the choice of what to open; then the tab is handed a credential, as if it had been pasted.
+ */
+export function login(router: Router, backend: ApiBackend): void {
+  const { oidc, publicUrl } = backend.config
+  if (oidc === null || publicUrl === null) return
+  const provider = new IdentityProvider(oidc, `${publicUrl}${path}/callback`)
+  const secure = publicUrl.startsWith('https:')
+  const setCookie = (ctx: Context, secret: string): void => {
+    const flags = ['HttpOnly', 'SameSite=Lax', `Path=${path}`, ...(secure ? ['Secure'] : [])]
+    const age = secret === '' ? 0 : 600
+    ctx.append('Set-Cookie', [`${cookieName}=${secret}`, `Max-Age=${age}`, ...flags].join('; '))
+  }
+  const cookieOf = (ctx: Context): string => ctx.cookies.get(cookieName) ?? ''
+
+  router.get(path, ctx =>
+    showPage(ctx, async () => {
+      const { url, ...state } = await provider.begin()
+      setCookie(ctx, await keepState(backend, state))
+      return url
+    }),
+  )
+
+  router.get(`${path}/callback`, ctx =>
+    showPage(ctx, async () => {
+      const state = await takeState(backend, cookieOf(ctx))
+      const email = await provider.finish(ctx.querystring, state)
+      setCookie(ctx, await keepPerson(backend, email))
+      return '/console#/login'
+    }),
+  )
+
+  router.get(`${path}/choices`, async ctx => {
+    ctx.body = await readChoices(backend, cookieOf(ctx))
+  })
+
+  router.post(`${path}/open`, async ctx => {
+    refuseForeignForm(ctx)
+    const { choice } = Object(await readJson(ctx, 'small')) as { choice?: unknown }
+    if (typeof choice !== 'string') throw new Refusal('invalid', 'choice is missing')
+    ctx.body = { key: await openChoice(backend, { secret: cookieOf(ctx), choice }) }
+    setCookie(ctx, '')
+  })
+
+  router.post(`${path}/end`, async ctx => {
+    refuseForeignForm(ctx)
+    const key = parseBearer(ctx.get('authorization'))
+    if (key === undefined) throw new Refusal('unauthenticated', 'There is no credential to end')
+    await endLogin(backend, key)
+    backend.verifiedKeys.noteChange()
+    ctx.status = 204
+  })
+}
+
+/** Sends the browser on to what `find` returns, and shows a refusal as a page. */
+async function showPage(ctx: Context, find: () => Promise<string>): Promise<void> {
+  ctx.set('Content-Security-Policy', pagePolicy())
+  ctx.set('Referrer-Policy', 'no-referrer')
+  try {
+    ctx.redirect(await find())
+    ctx.status = 303
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    ctx.status = statusOfRefusal(error)
+    ctx.type = 'html'
+    ctx.body = errorPage(error.message, 'Go back to the console and sign in again.')
+  }
+}

@@ -1,0 +1,59 @@
+import { activeSql } from '#shared/access/key-row.postgres.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
+
+/** What a person of an email may open in the console. */
+export type LoginChoice = {
+  /** `admin`: the teams of the account; `owner`: its vault; `member`: that of a member of an organization. */
+  kind: 'admin' | 'owner' | 'member'
+  account: string | null
+  /** Of a member: the id of the key. */
+  key: string | null
+  /** Of a member: the organization. */
+  org: string | null
+  /** Of the organization, or of the newest key of the vault; null of an admin. */
+  name: string | null
+  /** Of an owner: the vault. */
+  vault: string | null
+}
+
+/** The name of a key that a login has made. */
+export const loginKeyName = 'Console login'
+
+/**
+ * What the account of an email and its membership of organizations open now.
+ *
+ * @param email in lower case
+ */
+export async function findLoginChoices(query: Query, email: string): Promise<LoginChoice[]> {
+  const { rows } = await query<LoginChoice>(
+    `select 'admin' as kind, a.id as account, null::uuid as key, null::uuid as org,
+            null as name, null::uuid as vault
+     from accounts a where a.email = $1
+     union all
+     select 'owner', v.account, null, null,
+           (select k.name from memory_keys k where k.vault = v.id and ${activeSql}
+              and k.name <> '${loginKeyName}'
+            order by k.created_at desc, k.id limit 1), v.id
+     from accounts a join vaults v on v.account = a.id and v.owner
+     where a.email = $1 and exists (
+       select from memory_keys k
+       where k.vault = v.id and k.kind = 'vault' and k.rights = 'all' and ${activeSql})
+     union all
+     select 'member', o.account, k.id, o.id, o.name, null
+     from org_users u join orgs o on o.id = u.org
+     join memory_keys k on k.org_user = u.id and k.kind = 'member'
+     where u.email = $1 and ${activeSql}`,
+    [email],
+    'login.choices',
+  )
+  return rows
+}
+
+/** Ends a key that a login has made. */
+export async function revokeLoginKey(query: Query, hash: Buffer): Promise<void> {
+  await query(
+    `update memory_keys set revoked_at = coalesce(revoked_at, now()) where hash = $1 and kind = 'vault'`,
+    [hash],
+    'login.revoke-key',
+  )
+}

@@ -1,0 +1,166 @@
+import t from 'tap'
+import { readConfig } from '#shared/core/config.ts'
+import { createTestClient, buildKey } from '#test/support/api.ts'
+import { buildOrg } from '#test/support/admin.ts'
+import { startIdentityProvider } from '#test/support/identity-provider.ts'
+import { FormBrowser, startOAuthService } from '#test/support/oauth.ts'
+
+/** The console's sign-in by a real OpenID provider. */
+
+const verified = (email: string) => ({ email, email_verified: true })
+const people: Record<string, ReturnType<typeof verified>> = {
+  ada: verified('ada@example.com'),
+  root: verified('root@example.com'),
+  nobody: verified('nobody@example.com'),
+  mallory: { email: 'root@example.com', email_verified: false },
+}
+const provider = await startIdentityProvider(t, people)
+const { backend, base } = await startOAuthService(t, {
+  env: { ...provider.env, ADMIN_EMAIL: 'root@example.com' },
+})
+provider.open(`${base}/console/login/callback`)
+const { admin: founder, email: rosa, path: orgPath } = await buildOrg(backend, base)
+people.rosa = verified(rosa.toUpperCase())
+const ownerKey = await buildKey(backend, rosa)
+const invited = await founder.post(`${orgPath}/keys`, { team_member_id: 'ada@example.com' })
+const { memory_key: memberKey, id: memberKeyId } = invited.body
+
+/** Follows redirects up to the first page. */
+async function follow(browser: FormBrowser, response: Response): Promise<Response> {
+  if (response.status !== 303 && response.status !== 302) return response
+  const to = new URL(response.headers.get('location')!, response.url)
+  return to.hash === '#/login' ? response : follow(browser, await browser.open(to.href))
+}
+
+/** Signs in at the provider. @returns the last answer of the service. */
+async function signIn(browser: FormBrowser, name: string): Promise<Response> {
+  const page = await follow(browser, await browser.open(`${base}/console/login`))
+  const login: [string, string][] = [
+    ['prompt', 'login'],
+    ['login', name],
+    ['password', 'x'],
+  ]
+  const consent = await follow(browser, await browser.submit(page.url, login))
+  return follow(browser, await browser.submit(consent.url, [['prompt', 'consent']]))
+}
+
+type Choice = { id: string; kind: string; name: string | null }
+
+const choicesOf = async (browser: FormBrowser) =>
+  (await (await browser.open(`${base}/console/login/choices`)).json()) as {
+    email: string
+    choices: Choice[]
+    error?: string
+  }
+
+const open = (browser: FormBrowser, choice: string, headers: Record<string, string> = {}) =>
+  browser.open(`${base}/console/login/open`, {
+    method: 'POST',
+    body: JSON.stringify({ choice }),
+    headers,
+  })
+
+const end = (key: string) =>
+  fetch(`${base}/console/login/end`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}` },
+  })
+
+async function enter(name: string, kind: string): Promise<string> {
+  const browser = new FormBrowser()
+  await signIn(browser, name)
+  const { choices } = await choicesOf(browser)
+  const answer = await open(browser, choices.find(choice => choice.kind === kind)!.id)
+  return ((await answer.json()) as { key: string }).key
+}
+
+t.test('the page of the console offers it', async t => {
+  const page = await (await fetch(`${base}/console`)).text()
+  t.match(page, /<meta name="login" content="Example"/)
+})
+
+t.test('an owner chooses between teams and vault, and signs out of either', async t => {
+  const browser = new FormBrowser()
+  const back = await signIn(browser, 'rosa')
+  t.equal(back.headers.get('location'), '/console#/login')
+  const { email, choices } = await choicesOf(browser)
+  t.equal(email, rosa)
+  t.same(choices.map(({ kind }) => kind).toSorted(), ['admin', 'owner', 'owner'])
+  const { id } = choices.find(({ kind }) => kind === 'owner')!
+  t.equal((await open(browser, id, { 'sec-fetch-site': 'cross-site' })).status, 400)
+  t.equal((await open(browser, 'member')).status, 403)
+  t.equal((await open(browser, id)).status, 403, 'one answer a sign-in')
+  const owner = createTestClient(base, await enter('rosa', 'owner'))
+  const keys = (await owner.get('/v1/keys')).body.items
+  t.match(keys[0], { name: 'Console login', current: true, expires_at: String })
+  const adminKey = await enter('rosa', 'admin')
+  const admin = createTestClient(base, adminKey)
+  t.match((await admin.get('/v1/orgs')).body, { orgs: [{}] })
+  t.equal((await admin.get('/v1/operator/usage?days=1')).status, 403)
+  t.equal((await end(adminKey)).status, 204)
+  t.equal((await admin.get('/v1/orgs')).status, 401)
+  const vaultKey = await enter('rosa', 'owner')
+  t.equal((await end(vaultKey)).status, 204)
+  t.equal((await createTestClient(base, vaultKey).get('/v1/memory/stats')).status, 401)
+  t.equal((await end(ownerKey)).status, 204)
+  const pasted = createTestClient(base, ownerKey)
+  t.equal((await pasted.get('/v1/memory/stats')).status, 200, 'a pasted key goes on')
+})
+
+t.test('a member opens their vault, and is out once removed', async t => {
+  const browser = new FormBrowser()
+  await signIn(browser, 'ada')
+  t.match((await choicesOf(browser)).choices, [{ kind: 'member', name: String }])
+  t.equal(await enter('ada', 'member'), memberKey)
+  t.equal((await founder.send('DELETE', `${orgPath}/keys/${memberKeyId}`)).status, 200)
+  t.same((await choicesOf(browser)).choices, [])
+  t.equal((await createTestClient(base, memberKey).get('/v1/memory/stats')).status, 401)
+})
+
+t.test('the operator is the one of ADMIN_EMAIL, and others open nothing', async t => {
+  const operator = createTestClient(base, await enter('root', 'admin'))
+  t.equal((await operator.get('/v1/operator/usage?days=1')).status, 200)
+  const browser = new FormBrowser()
+  await signIn(browser, 'nobody')
+  t.same((await choicesOf(browser)).choices, [])
+  const unverified = await signIn(new FormBrowser(), 'mallory')
+  t.equal(unverified.status, 403)
+  t.match(await unverified.text(), /has not verified/)
+})
+
+t.test('an answer counts for the browser that asked, once', async t => {
+  const browser = new FormBrowser()
+  const begun = await browser.open(`${base}/console/login`)
+  const { searchParams } = new URL(begun.headers.get('location')!)
+  t.match(searchParams.get('code_challenge_method'), 'S256')
+  t.ok(searchParams.get('nonce'))
+  const callback = `${base}/console/login/callback`
+  const query = `code=x&state=${searchParams.get('state')}&iss=${provider.issuer}`
+  t.equal((await fetch(`${callback}?${query}`)).status, 403, 'no cookie')
+  t.equal((await browser.open(`${callback}?code=x&state=other`)).status, 403)
+  t.equal((await browser.open(`${callback}?${query}`)).status, 403, 'the state is used up')
+  t.equal((await browser.open(`${base}/console/login/choices`)).status, 403)
+  t.equal((await open(new FormBrowser(), 'admin')).status, 403)
+  t.equal((await fetch(`${base}/console/login/open`, { method: 'POST', body: '{}' })).status, 400)
+  t.equal((await fetch(`${base}/console/login/end`, { method: 'POST' })).status, 401)
+})
+
+t.test('settings are whole and safe, or none', t => {
+  const env = { DATABASE_URL: 'x', MONGODB_URI: 'x' }
+  const faultsOf = (given: Record<string, string>): string => {
+    try {
+      readConfig({ ...env, ...given })
+      return ''
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  const whole = { OIDC_ISSUER: 'https://id.example', OIDC_CLIENT_ID: 'a', OIDC_CLIENT_SECRET: 'b' }
+  t.match(faultsOf({ OIDC_ISSUER: 'https://id.example' }), /OIDC_CLIENT_ID is missing/)
+  t.match(faultsOf(whole), /PUBLIC_URL is missing/)
+  t.match(faultsOf({ ...whole, OIDC_ISSUER: 'http://id.example' }), /OIDC_ISSUER must/)
+  for (const url of ['http://vault.example', 'https://vault.example/x', 'vault.example', 'ftp://x'])
+    t.match(faultsOf({ PUBLIC_URL: url }), /PUBLIC_URL must/, url)
+  t.notMatch(faultsOf({ ...whole, PUBLIC_URL: 'https://vault.example/' }), /PUBLIC_URL|OIDC/)
+  t.end()
+})
