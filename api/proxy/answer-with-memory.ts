@@ -155,7 +155,7 @@ async function postToProvider(run: CallRun, memory: CallMemory): Promise<Upstrea
   const name = request.model === undefined || request.model === model.name ? undefined : model.name
   const change = { model: name, context: context ?? undefined, blockIndex, earlier }
   // Of a call that may not read memory nothing is looked up: what the request before it had is not known.
-  if (memoryUse.retrieves || request.isFirst || memoryUse.aside === 'apart') {
+  if (!unread && (memoryUse.retrieves || request.isFirst || memoryUse.aside === 'apart')) {
     answer.facts.cache = { isSafe: lost === undefined, bytes: request.reusableBytes(change, lost) }
   }
   const body = unread ? unread.bytes(name) : request.serialize(change)

@@ -13,7 +13,6 @@ import {
   type ProxyCaller,
 } from '#api/proxy/credentials.ts'
 import type { Dialect, ProxyRequest, UserTurn } from '#api/proxy/dialects/dialect.ts'
-import { unreadRequest } from '#api/proxy/dialects/index.ts'
 import { claimIdempotentCall, type IdempotentCall } from '#api/proxy/idempotency.ts'
 import {
   buildProviderTarget,
@@ -63,7 +62,7 @@ export type ProxyEndpoint = {
 export type ProxyCall = {
   caller: Caller
   request: ProxyRequest
-  /** The body of a call without memory that was too long to be read; `request` is then empty. */
+  /** The body of a call without memory that was too long to be read; `request` has then nothing but its model. */
   unread: StreamedBody | undefined
   model: ModelRef
   target: ProviderTarget
@@ -171,7 +170,7 @@ type ReadRequest = {
   request: ProxyRequest
   /** The body as it came. */
   bytes: Buffer
-  /** A body that was too long to be read; `request` is then empty. */
+  /** A body that was too long to be read; `request` has then nothing but its model. */
   unread: StreamedBody | undefined
 }
 
@@ -185,7 +184,7 @@ async function readRequest(
   const usesMemory = isAnyAllowed(resolveMemoryAccess(permissions, channels, keyRow.storage))
   const bytes = usesMemory ? await readJsonBytes(ctx) : await readJsonOrStream(ctx)
   if (!Buffer.isBuffer(bytes)) {
-    const request = unreadRequest(bytes.model)
+    const request = dialect.parseRequest(Buffer.from(JSON.stringify({ model: bytes.model })))
     if (readIdempotencyKey(ctx) === undefined) return { request, bytes: emptyBody, unread: bytes }
     await bytes.discard()
     throw idempotencyKeyNotTaken('with a body over 20 MiB')

@@ -39,7 +39,3 @@ export const passThrough: Pick<Dialect, 'parseRequest'> = createDialect(
   { ...openaiRequest, messages: undefined, hasOddSwitches: true },
   openaiReply,
 )
-
-/** A request of whose body nothing but the model was read. */
-export const unreadRequest = (model: string | undefined): ProxyRequest =>
-  Object.assign(passThrough.parseRequest(Buffer.from('{}')), { model, isFirst: false })
