@@ -35,13 +35,20 @@ test('keys: of a user, found by the id, and replaced', async (t, { open }) => {
   t.match(await page.locator('ol li').first().innerText(), /Key replaced.+of user ada@example\.com/)
 })
 
-test('policy: requests make users, or do not any more', async (t, { open }) => {
+test('policy: requests make users, or do not any more, and each has a budget', async (t, {
+  open,
+}) => {
   const page = await open(key, 'policy')
+  await page.getByLabel('Requests of each user in 24 hours').fill('40')
   await page.getByLabel('Requests make users that are new').uncheck()
   await press(page, 'Save')
   const policy = async () => (await api.get('/v1/account/policy')).body
   await waitUntil('it is decided', async () => !(await policy()).create_users)
-  t.match(await policy(), { redaction: { mode: 'off' }, retention_days: null })
+  t.match(await policy(), {
+    retention_days: null,
+    user_daily_requests: 40,
+    user_daily_tokens: null,
+  })
 })
 
 test('people: the profile and the timeline of a user, by your id', async (t, { open }) => {
@@ -53,6 +60,11 @@ test('people: the profile and the timeline of a user, by your id', async (t, { o
     { text: 'The tram was late again.', at: Date.parse('2026-03-05T10:00:00Z') },
   ])
   const page = await open(owner, 'people')
+  await page.getByText('1 of at most 100,000').waitFor()
+  await press(page, 'Budget: carla/7')
+  await page.getByLabel('Requests of this key in 24 hours').fill('1000')
+  await press(page.getByRole('dialog'), 'Save')
+  await page.getByText('Used: 0 of 1,000 requests').waitFor()
   await look(t, page, 'people')
   await page.getByRole('link', { name: 'Open: carla/7' }).click()
   await page.getByRole('heading', { name: 'carla/7' }).waitFor()

@@ -113,8 +113,9 @@ function BillingForm({ tenant, onClose, onSaved }: BillingProps): View {
 }
 
 function tenantStatus(tenant: Tenant): string {
-  const { keys, vaults, organizations, member_keys, last_active, created_at } = tenant
+  const { keys, vaults, users, organizations, member_keys, last_active, created_at } = tenant
   const holdings = [pluralize(keys, 'key'), pluralize(vaults, 'vault')]
+  if (users > 0) holdings.push(pluralize(users, 'user'))
   if (organizations > 0)
     holdings.push(pluralize(organizations, 'organization'), pluralize(member_keys, 'member key'))
   const active = last_active ? `last active ${formatUtcDay(last_active)}` : 'never active'

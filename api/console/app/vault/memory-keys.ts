@@ -12,6 +12,7 @@ import {
 import { checkboxField, textField } from '#api/console/app/parts/fields.ts'
 import { editableList } from '#api/console/app/parts/notes.ts'
 import { useDebounced, usePages } from '#api/console/app/queries.ts'
+import { budgetButton, budgetView } from '#api/console/app/vault/budget.ts'
 import type { MemoryKey } from '#api/contract/generated/types.ts'
 
 /** Lists and revokes the keys of the account. */
@@ -49,7 +50,7 @@ export function MemoryKeys(): View {
 }
 
 /** @param user id of a user; empty asks for every key that works */
-export const keysOfUser = (user: string) => (user === '' ? { active: true } : { external_id: user })
+const keysOfUser = (user: string) => (user === '' ? { active: true } : { external_id: user })
 
 const keyView = (key: MemoryKey): View => {
   const { name, masked_key, external_id, rights, expires_at: end } = key
@@ -61,7 +62,8 @@ const keyView = (key: MemoryKey): View => {
     </p>
     <p class="quiet">
       ${describeUse(key.created_at, key.last_used_at)}${end !== null && `, ends ${formatRelativeTime(end)}`}
-    </p>`
+    </p>
+    ${budgetView(key.budget)}`
 }
 
 const rightsChip = (rights: MemoryKey['rights']): View | false =>
@@ -75,6 +77,7 @@ function keyActions(
   const { id, name, masked_key, external_id, rights, active, rotated_at } = key
   const about = `key ${name} ${masked_key}`
   return [
+    active && budgetButton({ id, about, budget: key.budget, onChanged: onRevoked }),
     rotated_at === null &&
       rights === 'all' &&
       confirmButton('Replace', {

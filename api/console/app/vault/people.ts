@@ -1,19 +1,25 @@
 import { useState } from 'preact/hooks'
 import { hrefTo } from '#api/console/app/address.ts'
-import { call, clientWith, UserError } from '#api/console/app/api-call.ts'
-import { describeUse } from '#api/console/app/format.ts'
+import { call, clientWith, filled, UserError } from '#api/console/app/api-call.ts'
+import { describeUse, formatCount } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { buttonLink } from '#api/console/app/parts/buttons.ts'
 import { avatar, chip } from '#api/console/app/parts/chips.ts'
 import { textField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
 import { editableList, emptyNote, listView, queryView } from '#api/console/app/parts/notes.ts'
-import { useDebounced, usePagedList, usePages, useQuery } from '#api/console/app/queries.ts'
-import { keysOfUser } from '#api/console/app/vault/memory-keys.ts'
+import {
+  useCall,
+  useDebounced,
+  usePagedList,
+  usePages,
+  useQuery,
+} from '#api/console/app/queries.ts'
+import { budgetButton, budgetView } from '#api/console/app/vault/budget.ts'
 import { latestList, vaultFigures } from '#api/console/app/vault/overview.ts'
 import { profileView } from '#api/console/app/vault/profile.ts'
 import { readOnce } from '#api/console/app/vault/read-once.ts'
-import type { ListedMemory, MemoryKey, VaultStats } from '#api/contract/generated/types.ts'
+import type { AccountUser, ListedMemory, VaultStats } from '#api/contract/generated/types.ts'
 
 /**
  * The users of the account, or one of them.
@@ -28,11 +34,13 @@ export const People = ({ id }: { id: string | undefined }): View =>
 function AllPeople(): View {
   const [user, setUser] = useState('')
   const asked = useDebounced(user.trim())
-  const list = usePages('GET /v1/keys', { query: { ...keysOfUser(asked), limit: 50 } })
-  const people = list.items.filter(({ external_id, active }) => external_id !== null && active)
+  const list = usePages('GET /v1/account/users', { query: filled({ q: asked, limit: 50 }) })
+  const counts = useCall('GET /v1/account/users', { query: { limit: 1 } }).answer
+  const count =
+    counts && ` ${formatCount(counts.users)} of at most ${formatCount(counts.users_max)}.`
   return page({
     title: 'People',
-    description: 'The users of your product, by your own ids. Each has a vault.',
+    description: `The users of your product, by your own ids. Each has a vault.${count ?? ''}`,
     children: html`<div class="panel">
         ${textField({
           label: 'Your id of the user',
@@ -40,32 +48,32 @@ function AllPeople(): View {
           value: user,
           onValue: setUser,
           maxlength: 256,
-          hint: 'The whole id. Empty: everyone.',
+          hint: 'A part of the id. Empty: everyone.',
         })}
       </div>
-      ${editableList(
-        { ...list, items: people },
-        {
-          what: 'the users',
-          empty: [
-            asked === '' ? 'No users on these pages' : 'No user has this id',
-            'A key made with an id of yours, or a request that names one in X-Memory-User, makes a user.',
-          ],
-          key: ({ id }) => id,
-          main: personView,
-          actions: ({ external_id: id }) =>
-            buttonLink('Open', hrefTo('people', encodeURIComponent(id!)), { about: id! }),
-        },
-      )}`,
+      ${editableList(list, {
+        what: 'the users',
+        empty: [
+          asked === '' ? 'No users' : 'No id has this in it',
+          'A key made with an id of yours, or a request that names one in X-Memory-User, makes a user.',
+        ],
+        key: ({ key_id }) => key_id,
+        main: personView,
+        actions: ({ external_id: about, key_id: id, budget }) => [
+          budgetButton({ id, about, budget, onChanged: list.refetch }),
+          buttonLink('Open', hrefTo('people', encodeURIComponent(about)), { about }),
+        ],
+      })}`,
   })
 }
 
-const personView = ({ external_id, name, created_at, last_used_at }: MemoryKey): View =>
+const personView = ({ external_id, name, active, budget, ...user }: AccountUser): View =>
   html`<p class="row-title chips">
-      ${avatar({ role: 'user', name: external_id! })} ${external_id}
-      ${name !== external_id && chip(name)}
+      ${avatar({ role: 'user', name: external_id })} ${external_id}
+      ${name !== external_id && chip(name)} ${!active && chip('ended', 'bad')}
     </p>
-    <p class="quiet">${describeUse(created_at, last_used_at)}</p>`
+    <p class="quiet">${describeUse(user.created_at, user.last_used_at)}</p>
+    ${budgetView(budget)}`
 
 /** What is remembered of one user: over time, as a profile, and word for word. */
 function Person({ user }: { user: string }): View {

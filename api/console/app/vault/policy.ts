@@ -10,6 +10,7 @@ import {
 import { page } from '#api/console/app/parts/frame.ts'
 import { queryView } from '#api/console/app/parts/notes.ts'
 import { redactionFields, toRedactionBody } from '#api/console/app/parts/redaction-fields.ts'
+import { limitFields, limitOf, limitText } from '#api/console/app/vault/budget.ts'
 import { useCall } from '#api/console/app/queries.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 import type { AccountPolicy } from '#api/contract/generated/types.ts'
@@ -38,6 +39,8 @@ function PolicyForm({ saved, onSaved }: { saved: AccountPolicy; onSaved: () => v
     store_response,
     retention_days: String(saved.retention_days ?? ''),
     trace_days: String(saved.trace_days),
+    user_daily_requests: limitText(saved.user_daily_requests),
+    user_daily_tokens: limitText(saved.user_daily_tokens),
   })
   const save = async (): Promise<void> => {
     const body = {
@@ -45,6 +48,8 @@ function PolicyForm({ saved, onSaved }: { saved: AccountPolicy; onSaved: () => v
       redaction: toRedactionBody(fields.redaction),
       retention_days: fields.retention_days.trim() === '' ? null : Number(fields.retention_days),
       trace_days: Number(fields.trace_days),
+      user_daily_requests: limitOf(fields.user_daily_requests),
+      user_daily_tokens: limitOf(fields.user_daily_tokens),
     }
     const { operation_id } = await call('PUT /v1/account/policy', { body })
     showToast(operation_id ? 'Saved: it applies to older memories soon.' : 'The policy is saved.')
@@ -69,6 +74,7 @@ function PolicyForm({ saved, onSaved }: { saved: AccountPolicy; onSaved: () => v
         ...of('create_users'),
         hint: 'The header X-Memory-User with an id that the account does not know opens a new vault. Otherwise it is refused.',
       }),
+      ...limitFields('each user', of('user_daily_requests'), of('user_daily_tokens')),
       checkboxField({
         label: 'Model calls are stored as they were sent',
         ...of('verbatim'),

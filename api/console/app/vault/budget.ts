@@ -1,0 +1,78 @@
+import { call } from '#api/console/app/api-call.ts'
+import { formatCount, formatDateTime } from '#api/console/app/format.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { dialogButton, dialogForm } from '#api/console/app/parts/dialogs.ts'
+import { textField, useFields } from '#api/console/app/parts/fields.ts'
+import type { Budget } from '#api/contract/generated/types.ts'
+
+const whole = {
+  type: 'number',
+  min: 1,
+  max: 2_000_000_000,
+  step: 1,
+  placeholder: 'No limit',
+} as const
+
+/** The number in a field; empty is no limit. */
+export const limitOf = (typed: string): number | null =>
+  typed.trim() === '' ? null : Number(typed)
+
+export const limitText = (limit: number | null): string => String(limit ?? '')
+
+type LimitBinding = { value: string; onValue: (value: string) => void }
+
+/** Fields of a budget, by whom it is for. */
+export const limitFields = (
+  whose: string,
+  requests: LimitBinding,
+  tokens: LimitBinding,
+): View[] => [
+  textField({ label: `Requests of ${whose} in 24 hours`, ...whole, ...requests }),
+  textField({
+    label: `Tokens of ${whose} in 24 hours`,
+    ...whole,
+    ...tokens,
+    hint: 'Input and output of model calls. Empty: no limit.',
+  }),
+]
+
+/** What is used of a budget; nothing without one. */
+export function budgetView(budget: Budget | null): View | null {
+  if (!budget) return null
+  const { requests, tokens, used_requests, used_tokens, resets_at } = budget
+  const parts = [
+    requests !== null && `${formatCount(used_requests)} of ${formatCount(requests)} requests`,
+    tokens !== null && `${formatCount(used_tokens)} of ${formatCount(tokens)} tokens`,
+  ].filter(part => part !== false)
+  const until = resets_at === null ? 'in 24 hours' : `until ${formatDateTime(resets_at)}`
+  return html`<p class="quiet">${`Used: ${parts.join(', ')} ${until}`}</p>`
+}
+
+type BudgetProps = { id: string; about: string; budget: Budget | null; onChanged: () => void }
+
+/** Sets the budget of a key. */
+export const budgetButton = (props: BudgetProps): View =>
+  dialogButton('Budget', onClose => renderComponent(BudgetDialog, { ...props, onClose }), {
+    about: props.about,
+  })
+
+function BudgetDialog(props: BudgetProps & { onClose: () => void }): View {
+  const { id, about, budget, onChanged, onClose } = props
+  const { fields, of } = useFields({
+    requests: limitText(budget?.requests ?? null),
+    tokens: limitText(budget?.tokens ?? null),
+  })
+  return dialogForm({
+    title: `Budget of ${about}`,
+    verb: 'Save',
+    fields: limitFields('this key', of('requests'), of('tokens')),
+    act: () =>
+      call('PATCH /v1/keys/:memoryKeyId', {
+        params: { memoryKeyId: id },
+        body: { daily_requests: limitOf(fields.requests), daily_tokens: limitOf(fields.tokens) },
+      }),
+    done: 'The budget is saved.',
+    onDone: onChanged,
+    onClose,
+  })
+}
