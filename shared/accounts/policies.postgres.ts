@@ -8,7 +8,7 @@ import type { StoredRedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /** Requests and tokens in 24 hours. */
-export type UserLimits = { requests: number | null; tokens: number | null }
+type UserLimits = { requests: number | null; tokens: number | null }
 
 /** The policy of an account, as it is stored. */
 export type StoredAccountPolicy = {
