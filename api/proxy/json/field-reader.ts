@@ -24,9 +24,9 @@ export class JsonFieldReader {
   readonly #textMax: number
   readonly #onValue: (value: Record<string, unknown>) => void
   readonly #levels: OpenContainer[] = []
-  /** The text or literal that is being read: its bytes so far, and how many more are taken. */
+  /** The text or literal that is being read: what earlier chunks have of it, and how many more bytes are taken. */
   #reading: 'text' | 'literal' | undefined
-  #token = new BodyBytes()
+  #earlier: BodyBytes | undefined
   #tokenBytesLeft = 0
   #isTokenCut = false
   /** How many bytes of the next chunk belong to an escape that has begun. */
@@ -54,13 +54,15 @@ export class JsonFieldReader {
   }
 
   /** The next bytes, split anywhere. Never throws. */
-  feed(bytes: Uint8Array): void {
-    for (let at = 0; at < bytes.length;) {
+  feed({ buffer, byteOffset, length }: Uint8Array): void {
+    const bytes = Buffer.from(buffer as ArrayBuffer, byteOffset, length)
+    for (let at = 0; at < length;) {
+      const byte = bytes[at]!
       if (this.#reading === 'text') at = this.#readText(bytes, at)
-      else if (literalByte[bytes[at]!] === 1) at = this.#readLiteral(bytes, at)
+      else if (this.#reading === 'literal') at = this.#readLiteral(bytes, at)
+      else if (literalByte[byte] === 1) this.#begin('literal', tokenBytesMax)
       else {
-        if (this.#reading === 'literal') this.#append(this.#endLiteral())
-        const byte = bytes[at++]!
+        at++
         if (byte === quote) this.#begin('text', this.#textBytesWanted())
         else this.#handlePunctuation(byte)
       }
@@ -72,65 +74,57 @@ export class JsonFieldReader {
     return this.#truncated
   }
 
-  #readText(bytes: Uint8Array, start: number): number {
-    const end = endingQuote(bytes, start + this.#ahead)
-    this.#ahead = Math.max(0, end - bytes.length)
-    this.#take(bytes.subarray(start, end))
-    if (end >= bytes.length) return bytes.length
-    this.#endText()
-    return end + 1
-  }
-
-  #readLiteral(bytes: Uint8Array, start: number): number {
-    if (this.#reading === undefined) this.#begin('literal', tokenBytesMax)
-    let end = start
-    while (end < bytes.length && literalByte[bytes[end]!] === 1) end++
-    this.#take(bytes.subarray(start, end))
-    return end
-  }
-
   #begin(reading: 'text' | 'literal', bytesMax: number): void {
     this.#reading = reading
-    this.#token = new BodyBytes()
+    this.#earlier = undefined
     this.#tokenBytesLeft = bytesMax
     this.#isTokenCut = false
   }
 
-  #take(bytes: Uint8Array): void {
-    const taken = bytes.subarray(0, Math.max(0, this.#tokenBytesLeft))
-    this.#isTokenCut ||= taken.length < bytes.length
-    this.#tokenBytesLeft -= taken.length
-    // A copy: the chunk is reused, or far larger.
-    if (taken.length > 0) this.#token.push(Buffer.from(taken))
+  #readText(bytes: Buffer, start: number): number {
+    const end = endingQuote(bytes, start + this.#ahead)
+    this.#ahead = Math.max(0, end - bytes.length)
+    const token = this.#take(bytes, start, end)
+    if (token) this.#endText(token)
+    return end + 1
   }
 
-  #endLiteral(): unknown {
-    this.#reading = undefined
-    try {
-      return JSON.parse(this.#token.toBuffer().toString('latin1')) as unknown
-    } catch {
+  #readLiteral(bytes: Buffer, start: number): number {
+    let end = start
+    while (end < bytes.length && literalByte[bytes[end]!] === 1) end++
+    const token = this.#take(bytes, start, end)
+    if (token && this.#isWanted()) this.#append(parseLiteral(token))
+    return end
+  }
+
+  /** Takes the bytes of a token in one chunk. @returns the token when it ends in this chunk: then nothing was copied. */
+  #take(bytes: Buffer, start: number, end: number): Buffer | undefined {
+    const last = Math.min(end, bytes.length)
+    const taken = bytes.subarray(start, Math.min(last, start + this.#tokenBytesLeft))
+    this.#isTokenCut ||= taken.length < last - start
+    this.#tokenBytesLeft -= taken.length
+    if (end >= bytes.length) {
+      this.#earlier ??= new BodyBytes()
+      this.#earlier.push(Buffer.from(taken))
       return undefined
     }
+    this.#reading = undefined
+    if (!this.#earlier) return taken
+    this.#earlier.push(taken)
+    return this.#earlier.toBuffer()
   }
 
-  #endText(): void {
-    this.#reading = undefined
+  #endText(token: Buffer): void {
     const level = this.#levels.at(-1)
     if (this.#expectsName) {
-      const name = this.#tokenText()
+      const name = decodeText(token, this.#isTokenCut)
       if (level && this.#skippedDepth === 0) level.name = this.#names.has(name) ? name : undefined
       this.#expectsName = false
     } else if (this.#isWanted()) {
       this.#textLeft = this.#tokenBytesLeft
       this.#truncated ||= this.#isTokenCut
-      this.#append(this.#tokenText())
+      this.#append(decodeText(token, this.#isTokenCut))
     }
-  }
-
-  /** The text without its escapes; of one that was cut, up to the last whole character. */
-  #tokenText(): string {
-    const raw = this.#token.toBuffer().toString('utf8')
-    return decodeEscapes(this.#isTokenCut ? raw.replace(/\uFFFD$/, '') : raw)
   }
 
   /** How many bytes of the text that begins are to be taken. */
@@ -194,10 +188,22 @@ export class JsonFieldReader {
   }
 }
 
-/** Length of the longest escape, `\u0000`: truncation may have left one incomplete. */
+/** The number, boolean or null; undefined for anything else. */
+function parseLiteral(token: Buffer): unknown {
+  try {
+    return JSON.parse(token.toString('latin1')) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+/** Length of the longest escape, `\u0000`: a cut may have left one incomplete. */
 const escapeMax = 6
 
-function decodeEscapes(raw: string): string {
+/** The text without its escapes; of one that was cut, up to the last whole character. */
+function decodeText(token: Buffer, isCut: boolean): string {
+  const text = token.toString('utf8')
+  const raw = isCut ? text.replace(/\uFFFD$/, '') : text
   if (!raw.includes('\\')) return raw
   for (let unfinished = 0; unfinished < escapeMax; unfinished++) {
     try {
