@@ -179,6 +179,13 @@ for (const name of ['openai', 'anthropic']) {
   })
 }
 
+t.test('a call that is sent again still names where its memories are', async t => {
+  const { step } = await begin(families.openai!)
+  provider.respondNext(respondJson({ error: { message: 'prompt is too long' } }, { status: 400 }))
+  const { status } = await step(0, 0, { 'x-session-id': 's', 'x-memory-sessions': 'core' })
+  t.equal(status, 'degraded; sessions=core')
+})
+
 t.test('a title with a prompt of its own has no block, and shares no prefix', async t => {
   const { call, step } = await begin(families.openai!)
   await step(0, 3)
