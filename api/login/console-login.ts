@@ -7,15 +7,16 @@ import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import {
   findLoginChoices,
   loginKeyName,
-  revokeLoginKey,
   type LoginChoice,
 } from '#shared/access/login-choices.postgres.ts'
+import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
 import { storeKey } from '#shared/access/mint.ts'
 import {
   deleteOAuthRecord,
   findOAuthRecord,
   upsertOAuthRecord,
 } from '#shared/access/oauth-records.postgres.ts'
+import { recordRevokedKeys } from '#shared/access/revoked-key.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
@@ -29,7 +30,10 @@ const credentialMs = 12 * 3_600_000
 /** From the first page of the provider to the choice. */
 const loginSeconds = 600
 
-type Kept = { Login: LoginState | { email: string }; LoginCredential: { admin: string | null } }
+type Kept = {
+  Login: LoginState | { email: string }
+  LoginCredential: { email: string; admin: string | null; account: string | null }
+}
 
 /** Keeps something under a secret; the table has its HMAC alone. */
 async function keep<Model extends keyof Kept>(
@@ -163,7 +167,7 @@ export async function openChoice(
   const admin = choice.kind === 'admin' ? adminKey : null
   await keep(backend, 'LoginCredential', {
     secret: key,
-    value: { admin },
+    value: { email, admin, account: choice.account },
     seconds: credentialMs / 1_000,
   })
   return key
@@ -173,10 +177,12 @@ export async function openChoice(
 export async function endLogin(backend: LoginBackend, key: string): Promise<void> {
   const made = await take(backend, 'LoginCredential', key)
   if (!made) return
-  const { postgres, config } = backend
-  if (made.admin === null) await revokeLoginKey(postgres.query, hashKey(config.keyPepper, key))
-  else {
-    const admin = { email: null, id: made.admin }
-    await postgres.transaction(tx => revokeAdminKey(tx, admin, 'login'))
-  }
+  const { email, admin, account } = made
+  await backend.postgres.transaction(async tx => {
+    if (admin !== null) await revokeAdminKey(tx, { email, id: admin }, email)
+    else {
+      const revoked = await revokeKey(tx.query, account!, hashKey(backend.config.keyPepper, key))
+      await recordRevokedKeys(tx, revoked, email)
+    }
+  })
 }

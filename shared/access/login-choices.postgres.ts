@@ -48,12 +48,3 @@ export async function findLoginChoices(query: Query, email: string): Promise<Log
   )
   return rows
 }
-
-/** Ends a key that a login has made. */
-export async function revokeLoginKey(query: Query, hash: Buffer): Promise<void> {
-  await query(
-    `update memory_keys set revoked_at = coalesce(revoked_at, now()) where hash = $1 and kind = 'vault'`,
-    [hash],
-    'login.revoke-key',
-  )
-}

@@ -102,6 +102,10 @@ t.test('an owner chooses between teams and vault, and signs out of either', asyn
   const vaultKey = await enter('rosa', 'owner')
   t.equal((await end(vaultKey)).status, 204)
   t.equal((await createTestClient(base, vaultKey).get('/v1/memory/stats')).status, 401)
+  const { items: events } = (await createTestClient(base, ownerKey).get('/v1/account/events')).body
+  const byLogin = events.slice(0, 2).map((event: { action: string }) => event.action)
+  t.same(byLogin, ['key.revoked', 'key.minted'])
+  t.equal(events[0].actor, rosa)
   t.equal((await end(ownerKey)).status, 204)
   const pasted = createTestClient(base, ownerKey)
   t.equal((await pasted.get('/v1/memory/stats')).status, 200, 'a pasted key goes on')
