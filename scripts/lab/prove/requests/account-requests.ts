@@ -19,6 +19,8 @@ export const accountRequests: Record<string, RequestPlan> = {
   },
   listKeys: paged('keysCursor'),
   revokeKey: { query: ({ random }) => ({ erase: String(random() < 0.5) }) },
+  listAccountUsers: {},
+  changeKey: { body: () => ({ daily_requests: 1_000_000 }) },
   remintKey: named,
   rotateKey: { ...named, withOwnKey: true },
   // Applications are made by a browser: see test/api/oauth.
