@@ -6,20 +6,22 @@ export type StartBanner = {
   dataDir: string | null
   /** The keys, if known; from a data folder as they were before the service was ready. */
   keys: Credentials | null
+  /** A link that opens the console, once. */
+  loginLink?: string | undefined
 }
 
 /**
  * The text `npm start` prints once the service is ready: its addresses, its keys on the first start, and
  * two requests to try.
  */
-export function formatStartBanner({ baseUrl, dataDir, keys }: StartBanner): string {
+export function formatStartBanner({ baseUrl, dataDir, keys, loginLink }: StartBanner): string {
   const newKeys = keys !== null && !keys.base_url ? keys : null
   const key = newKeys?.memory_key ?? '<your Memory Key>'
   return `
 Memory Vault is ready at ${baseUrl}
 
   Console     ${baseUrl}/console
-  Reference   ${baseUrl}/docs
+${loginLink === undefined ? '' : `  Signed in   ${loginLink}\n`}  Reference   ${baseUrl}/docs
 ${dataDir === null ? '' : describeKeyLocation(dataDir, keys, newKeys)}
 Try it:
 

@@ -10,6 +10,7 @@ import {
 } from '#scripts/embedded-environment.ts'
 import { createFirstAccount } from '#scripts/first-account.ts'
 import { formatStartBanner, formatKeys } from '#scripts/start-banner.ts'
+import { makeLoginLink } from '#scripts/login-link.ts'
 import { release } from '#scripts/release.ts'
 import { missingPartRefusal, refuseHalfInstallation } from '#scripts/services/data-dir-check.ts'
 import { startServices, type DatabaseServices } from '#scripts/services/services.ts'
@@ -95,7 +96,7 @@ async function start(): Promise<void> {
         unexpectedExit: services.unexpectedExit,
         parentExit: waitForNpmExit(),
         onReady: ({ port = config.port }) =>
-          printStartBanner({ ...config, port }, embedded ? dataDir : null, keys),
+          void printStartBanner({ ...config, port }, embedded ? dataDir : null, keys),
       },
     )
     if (ended.fault) {
@@ -192,15 +193,16 @@ async function ensureFirstAccount(
   }
 }
 
-/** Prints the banner and saves the address of the service in the data folder. */
-function printStartBanner(
+/** Saves the address of the service in the data folder, and prints the banner. */
+async function printStartBanner(
   { host, port }: Config,
   dataDir: string | null,
   keys: Credentials | null,
-): void {
+): Promise<void> {
   const hostname =
     host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
   const baseUrl = `http://${hostname}:${port}`
   if (dataDir !== null && keys !== null) writeCredentials(dataDir, { ...keys, base_url: baseUrl })
-  printLine(formatStartBanner({ baseUrl, dataDir, keys }))
+  const loginLink = keys ? await makeLoginLink({ baseUrl, key: keys.memory_key }) : undefined
+  printLine(formatStartBanner({ baseUrl, dataDir, keys, loginLink }))
 }

@@ -33,6 +33,7 @@ const loginSeconds = 600
 type Kept = {
   Login: LoginState | { email: string }
   LoginCredential: { email: string; admin: string | null; account: string | null }
+  LoginLink: { key: string }
 }
 
 /** Keeps something under a secret; the table has its HMAC alone. */
@@ -81,6 +82,26 @@ export async function keepPerson(backend: LoginBackend, email: string): Promise<
   const secret = randomBytes(32).toString('base64url')
   await keep(backend, 'Login', { secret, value: { email }, seconds: loginSeconds })
   return secret
+}
+
+const linkSeconds = 3_600
+
+/** Keeps a key for a link that opens the console with it, once, within an hour. @returns the link's secret. */
+export async function keepLink(backend: LoginBackend, key: string): Promise<string> {
+  const secret = randomBytes(32).toString('base64url')
+  await keep(backend, 'LoginLink', { secret, value: { key }, seconds: linkSeconds })
+  return secret
+}
+
+/** The key of a link. @throws Refusal `forbidden` the second time, and after an hour. */
+export async function openLink(backend: LoginBackend, secret: string): Promise<string> {
+  const value = await take(backend, 'LoginLink', secret)
+  if (value) return value.key
+  throw new Refusal(
+    'forbidden',
+    'This link was used, or its hour is over',
+    'Sign in with the key, or start the service again for another link',
+  )
 }
 
 const ended = (): Refusal =>

@@ -2,15 +2,18 @@ import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { readJson } from '#api/edge/body.ts'
+import { anyMemoryKey } from '#api/edge/auth.ts'
 import { statusOfRefusal } from '#api/edge/errors.ts'
 import { refuseForeignForm } from '#api/edge/forms.ts'
 import { parseBearer } from '#api/edge/memory-key-auth.ts'
 import { IdentityProvider } from '#api/login/identity-provider.ts'
 import {
   endLogin,
+  keepLink,
   keepPerson,
   keepState,
   openChoice,
+  openLink,
   readChoices,
   takeState,
 } from '#api/login/console-login.ts'
@@ -26,6 +29,7 @@ const cookieName = 'vault_login'
  * of the provider to the choice of what to open; then the tab is handed a credential, as if it had been pasted.
  */
 export function login(router: Router, backend: ApiBackend): void {
+  loginLinks(router, backend)
   const { oidc, publicUrl } = backend.config
   if (oidc === null || publicUrl === null) return
   const provider = new IdentityProvider(oidc, `${publicUrl}${path}/callback`)
@@ -73,6 +77,27 @@ export function login(router: Router, backend: ApiBackend): void {
     await endLogin(backend, key)
     backend.verifiedKeys.noteChange()
     ctx.status = 204
+  })
+}
+
+/**
+ * Links that open the console with a Memory Key, once each, as `npm start` prints one. The secret stands behind the
+ * `#`, which no server is sent.
+ */
+function loginLinks(router: Router, backend: ApiBackend): void {
+  const authenticate = anyMemoryKey()
+  router.post(`${path}/links`, async ctx => {
+    await authenticate(ctx, backend)
+    const secret = await keepLink(backend, parseBearer(ctx.get('authorization')) ?? '')
+    ctx.status = 201
+    ctx.body = { path: `/console#/open/${secret}` }
+  })
+
+  router.post(`${path}/links/open`, async ctx => {
+    refuseForeignForm(ctx)
+    const { secret } = Object(await readJson(ctx, 'small')) as { secret?: unknown }
+    if (typeof secret !== 'string') throw new Refusal('invalid', 'secret is missing')
+    ctx.body = { key: await openLink(backend, secret) }
   })
 }
 

@@ -15,6 +15,7 @@ import {
   type StoredSitting,
   type StoryResult,
 } from '#scripts/clients/demo/story.ts'
+import { makeLoginLink } from '#scripts/login-link.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 const help = `Usage: npm run demo -- [options]
@@ -83,7 +84,7 @@ async function runDemo({ json, connection }: DemoOptions): Promise<StoryResult> 
   try {
     page.writeReady(service)
     const story = await runStory(service.call, now, page)
-    page.writeSummary(story, service)
+    page.writeSummary(story, service, await makeLoginLink(service))
     if (json) {
       const { baseUrl, kind, readyMs } = service
       const report = { service: { baseUrl, kind, readyMs }, ...story }

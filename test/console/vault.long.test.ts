@@ -33,6 +33,21 @@ story(
   },
 )
 
+test('a link signs in, once', async (t, { page }) => {
+  const { status, body } = await api.post('/console/login/links', {})
+  t.equal(status, 201)
+  await page.goto(body.path)
+  await page.getByRole('button', { name: 'Sign out' }).waitFor()
+  t.notMatch(page.url(), 'open', 'the secret is out of the address')
+  await press(page, 'Sign out')
+  await page.goto('about:blank')
+  await page.goto(body.path)
+  await page.getByText('This link was used').waitFor()
+  const stranger = createTestClient(api.base, 'mk_00000000000000000000000000000000')
+  t.equal((await stranger.post('/console/login/links', {})).status, 401)
+  t.equal((await stranger.post('/console/login/links/open', {})).status, 400)
+})
+
 story('overview: how much there is, and what waits', async (t, { page }) => {
   await settled(page)
   await picture(page, 'overview')

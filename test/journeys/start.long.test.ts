@@ -66,6 +66,14 @@ t.test('one command: a service that remembers, and keeps its data whatever happe
       t.match(first.output(), `${keys.base_url}${page}\n`, `${page} is named`)
       t.equal((await fetch(keys.base_url + page)).status, 200)
     }
+    const [, secret] = /\/console#\/open\/(\S+)\n/.exec(first.output()) ?? []
+    const openLink = () =>
+      fetch(`${keys!.base_url}/console/login/links/open`, {
+        method: 'POST',
+        body: JSON.stringify({ secret }),
+      })
+    t.same(await (await openLink()).json(), { key: keys.memory_key })
+    t.equal((await openLink()).status, 403, 'once')
     t.equal(modeOf('credentials.json'), 0o600)
     t.equal(modeOf('secrets.json'), 0o600)
     t.equal((await ingestText(first.client, 'The piano was tuned in June')).status, 200)

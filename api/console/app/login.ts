@@ -18,6 +18,12 @@ const choiceTexts: Record<Choice['kind'], (name: string | null) => string> = {
   member: name => `Open your vault at ${name}`,
 }
 
+/** The key of a link that `npm start` has printed; it works once. @throws UserError. */
+export async function keyOfLink(secret: string): Promise<string> {
+  const init = { method: 'POST', body: JSON.stringify({ secret }) }
+  return (await ask<{ key: string }>('links/open', init)).key
+}
+
 /** @throws UserError as the service says it. */
 async function ask<Answer>(path: string, init?: RequestInit): Promise<Answer> {
   const response = await fetch(`/console/login/${path}`, init)

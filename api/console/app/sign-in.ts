@@ -1,12 +1,14 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { clientWith, UserError } from '#api/console/app/api-call.ts'
 import { setCredential, signOutReason, type Credential } from '#api/console/app/credential.ts'
-import { LoginChoices, loginName } from '#api/console/app/login.ts'
+import { keyOfLink, LoginChoices, loginName } from '#api/console/app/login.ts'
 import { hrefTo, useHashPath } from '#api/console/app/address.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { form, textField } from '#api/console/app/parts/fields.ts'
 import { mark } from '#api/console/app/parts/icon.ts'
 import { page } from '#api/console/app/parts/frame.ts'
+import { faultNote } from '#api/console/app/parts/notes.ts'
+import { useAction } from '#api/console/app/queries.ts'
 import { ThemeSwitch } from '#api/console/app/theme.ts'
 import { VaultError } from '#api/client/client.ts'
 
@@ -15,7 +17,18 @@ export function SignIn(): View {
   const [key, setKey] = useState('')
   const reason = signOutReason()
   const provider = loginName()
-  const [place] = useHashPath()
+  const [place, secret] = useHashPath()
+  const { run, fault } = useAction()
+  useEffect(() => {
+    if (place !== 'open' || secret === undefined) return
+    void run({
+      act: async () => {
+        // Taken out of the address at once: it works a single time.
+        history.replaceState(null, '', hrefTo())
+        setCredential(await verifyKey(await keyOfLink(secret)))
+      },
+    })
+  }, [])
   const hasLoggedIn = provider !== null && place === 'login'
   return html`<div class="door">
     <main class="door-card">
@@ -33,6 +46,7 @@ export function SignIn(): View {
               act: async () => setCredential(await verifyKey(key.trim())),
               children: [
                 reason && html`<p class="notice stack-tight">${reason}</p>`,
+                faultNote(fault),
                 textField({
                   label: 'Key',
                   type: 'password',

@@ -205,7 +205,8 @@ export class StoryPage {
     write(question, { indent, label: markLabel(paint('accent', 'you'), 3), style: 'strong' })
   }
 
-  writeSummary(story: StoryResult, { kind, key }: DemoService): void {
+  /** @param loginLink opens the vault of the demo in the console */
+  writeSummary(story: StoryResult, { kind, key }: DemoService, loginLink?: string): void {
     const { write } = this.#terminal
     const { told, stats, medianSearchMs, asked, failed } = story
     const { memories, tokens, oldest, newest } = stats
@@ -223,7 +224,10 @@ export class StoryPage {
       write(text, { style: 'bad' })
       for (const line of failed) this.#writeFault(line)
     }
-    if (kind === 'running') write(`The vault of the demo is not removed; its key is ${key}.`)
+    if (kind === 'running') {
+      write(`The vault of the demo is not removed; its key is ${key}.`)
+      if (loginLink !== undefined) write(`Look at it, by a link that works once: ${loginLink}`)
+    }
     write('')
   }
 
