@@ -24,7 +24,7 @@ const tagByPath: [RegExp, string][] = [
   [/^\/v1\/memory\/(transfer|graft|reembed)/, 'Copies'],
   [/^\/v1\/memory/, 'Memory'],
   [/^\/v1\/orgs/, 'Organizations'],
-  [/^\/v1\/(account|keys|webhooks)/, 'Account'],
+  [/^\/v1\/(account|applications|keys|webhooks)/, 'Account'],
   [/^\/v1\/operations/, 'Operations'],
   [/^\/v1\/operator/, 'Operator'],
   [/^\/v1\/shares/, 'Organizations'],

@@ -163,6 +163,7 @@ t.test('the examples of an account: what it keeps out, and where it is told', as
   await works(t, ['accountPolicy', 'putAccountPolicy', 'listWebhooks', 'readWebhook'], client)
   await works(t, ['changeWebhook', 'renewWebhookSecret', 'listWebhookDeliveries'], client)
   await works(t, ['deleteWebhook', 'receiptKeys', 'accountEvents'], client)
+  t.equal((await run('disconnectApplication', client)).status, 404, 'nothing has logged in')
   const leaving = createTestClient(api.base, await buildKey(backend, 'rosa@example.com'))
   const { status: erased, body: erasure } = await run('eraseAccount', leaving)
   t.equal(erased, 202)
