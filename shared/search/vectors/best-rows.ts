@@ -116,7 +116,7 @@ function* scanRows(
   const { dimension } = codec
   // Copies of a text have no vector: 4,000 rows may be one text.
   const filled = filledRows(chunk)?.filter(row => row >= from && row < to)
-  if (filled) return queries.map(query => scanCandidates(codec, chunk, filled, query, limits))
+  if (filled) return scanCandidates(codec, chunk, filled, queries, limits)
   const prefilter = isPrefilterUseful(to - from, dimension)
     ? yield* prefilterSteps(codec, chunk)
     : null
@@ -127,7 +127,7 @@ function* scanRows(
     const candidates = prefilter.candidates(query.values as Int8Array, from, to, limits.topCount)
     results.push(
       candidates
-        ? scanCandidates(codec, chunk, candidates, query, limits)
+        ? scanCandidates(codec, chunk, candidates, [query], limits)[0]!
         : scanEveryRow(codec, { chunk, from, to }, [query], limits)[0]!,
     )
   }
@@ -138,14 +138,17 @@ function scanCandidates(
   { dimension }: Codec,
   { rows: { values } }: VectorChunk,
   candidates: Uint32Array,
-  query: EncodedQuery,
+  queries: readonly EncodedQuery[],
   { limit }: ScanLimits,
-): ScanResult {
+): ScanResult[] {
   const gathered = scratchFor(values, candidates.length * dimension)
   for (let i = 0; i < candidates.length; i++)
     copyRows(values, candidates[i]!, 1, { to: gathered, row: i, dimension })
-  const { rows, dots } = scan(gathered, candidates.length, query.values, limit)
-  return { rows: rows.map(position => candidates[position]!), dots }
+  const numbers = queries.map(query => query.values)
+  return scanForAll(gathered, candidates.length, numbers, limit).map(({ rows, dots }) => ({
+    rows: rows.map(position => candidates[position]!),
+    dots,
+  }))
 }
 
 function scanEveryRow(
