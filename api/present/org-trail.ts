@@ -14,6 +14,14 @@ export const presentTrailEntry = (entry: TurnTrailEntry | RetrievalTrailEntry) =
   ...(entry.kind === 'write' ? presentWrite(entry) : presentRetrieval(entry)),
 })
 
+/** The ids of the memories that an entry names: of a retrieval, those that were kept back first. */
+export const memoriesNamedBy = (entry: TurnTrailEntry | RetrievalTrailEntry): string[] =>
+  entry.kind === 'retrieval'
+    ? [...[...(entry.denied ?? []), ...entry.sample].map(({ id }) => id), ...entry.returned]
+    : (entry.pass3 ?? []).flatMap(({ mem_id, replaces }) =>
+        [mem_id, replaces].filter(id => typeof id === 'string'),
+      )
+
 const presentWrite = (entry: TurnTrailEntry) => ({
   state: entry.state,
   left_out: entry.leftOut,

@@ -1,5 +1,6 @@
 import type {
   AuditEvent as PresentedEvent,
+  NamedMemory,
   SharedMemory as PresentedMemory,
   SharedRevision,
   SharedSnapshot,
@@ -32,11 +33,19 @@ export const presentSharedMemory = (
   updated_at: memory.updatedAt,
 })
 
+export const presentNamedMemory = ({ id, text, tags, author }: SharedMemory): NamedMemory => ({
+  mem_id: id,
+  text,
+  tags: [...tags],
+  author,
+})
+
 export const presentAuditEvent = (event: AuditEvent): PresentedEvent => ({
   event_id: event.id,
   action: event.action,
   actor: event.actor,
   mem_id: event.memory,
+  kind: event.kind,
   created_at: event.createdAt,
 })
 

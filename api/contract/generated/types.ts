@@ -2831,7 +2831,16 @@ export interface AuditEvent {
   /** an admin's email, or the member */
   actor: string
   mem_id: string
+  /** what it was part of, as the history tells it; null where the history has it no more */
+  kind: 'add' | 'edit' | 'delete' | 'review' | 'undo' | 'restore' | 'withdraw' | null
   created_at: EpochMs
+}
+/** A shared memory that an audit or a trail names, as it is now. One that was removed is not among them. */
+export interface NamedMemory {
+  mem_id: string
+  text: string
+  tags: string[]
+  author: string
 }
 /** GET /v1/orgs/:orgId/memories/:memId/audit */
 export interface MemoryAuditAnswer {
@@ -2886,6 +2895,8 @@ export interface OrgAuditAnswer {
   org_id: string
   count: number
   events: AuditEvent[]
+  /** what the events are about, each once; without those that were removed */
+  memories: NamedMemory[]
 }
 export interface ReplacedMemory {
   mem_id: string
@@ -3045,6 +3056,8 @@ export interface DebugPassesAnswer {
   org_id: string
   count: number
   passes: (WriteTrail | RetrievalTrail)[]
+  /** what the newest entries name, each once; without those that were removed. What a member asked is theirs, and is not told */
+  memories: NamedMemory[]
 }
 /** Whether what is said with a key of a member reaches the team: only when both are true, and the request does not say otherwise (`X-Memory-Share`). */
 export interface Sharing {

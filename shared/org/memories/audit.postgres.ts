@@ -3,6 +3,7 @@ import {
   historyDays,
   type AuditAction,
   type SharedWrite,
+  type WriteKind,
 } from '#shared/org/memories/shared-writes.postgres.ts'
 
 /** One change of a shared memory that was carried out. */
@@ -12,6 +13,8 @@ export type AuditEvent = {
   /** An admin's email, or the member's name in the organization. */
   actor: string
   memory: string
+  /** The kind of change; null where its history was deleted. */
+  kind: WriteKind | null
   /** Epoch milliseconds. */
   createdAt: number
 }
@@ -35,9 +38,10 @@ export async function listAudit(
   { memory, actor, action, since, limit = eventsMax }: AuditFilter,
 ): Promise<AuditEvent[]> {
   const { rows } = await query<AuditEvent>(
-    `select e.id, e.action, e.actor, e.memory,
+    `select e.id, e.action, e.actor, e.memory, w.kind,
             floor(extract(epoch from e.created_at) * 1000)::float8 as "createdAt"
-     from audit_events e
+     from audit_events e left join shared_writes w
+       on w.id = e.write and (w.before is not null or w.after is not null)
      where e.org = $1 and ${memory === undefined ? '$6::uuid is null' : 'e.memory = $6'}
        and ($2::text is null or e.actor = $2) and ($3::text is null or e.action = $3)
        and ($4::float8 is null or e.created_at >= to_timestamp($4 / 1000))

@@ -129,15 +129,21 @@ export async function findSharedMemoryState(
   }
 }
 
-/** Reads the memories of these ids, in no order. */
+/**
+ * Reads the memories of these ids, in no order.
+ *
+ * @param sessions also the pending ones, for an admin; those that members may see without it
+ */
 export async function sharedByIds(
   { memories }: MemoryCollection,
   scope: VaultEpoch,
   ids: readonly string[],
+  sessions: readonly string[] = [''],
 ): Promise<SharedMemory[]> {
+  if (ids.length === 0) return []
   const rows = await memories
     .find(
-      { ...sharedMemoryFilter(scope), _id: { $in: [...ids] } },
+      { ...sharedMemoryFilter(scope), session: { $in: [...sessions] }, _id: { $in: [...ids] } },
       { projection: sharedFields, hint: idIndex, signal: deadline(memories) },
     )
     .toArray()

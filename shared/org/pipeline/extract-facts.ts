@@ -157,7 +157,7 @@ async function tagsOfReturned(
   turns: readonly string[],
 ): Promise<string[]> {
   const ids = await findReturnedBefore(postgres.query, turns, returnedSeconds)
-  const memories = ids.length === 0 ? [] : await sharedByIds(mongo, policy, ids)
+  const memories = await sharedByIds(mongo, policy, ids)
   return memories.flatMap(({ tags }) => tags)
 }
 

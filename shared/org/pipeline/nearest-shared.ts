@@ -85,7 +85,7 @@ async function findNearby(
   }
   const ids = [...new Set(idLists.flat())]
   // In their current state, with the version that a change will be checked against.
-  const rows = ids.length === 0 ? [] : await sharedByIds(backend.mongo, scope, ids)
+  const rows = await sharedByIds(backend.mongo, scope, ids)
   const byId = new Map(rows.map(row => [row.id, row]))
   const wordsById = new Map(rows.map(({ id, text }) => [id, stemsOf(text)]))
   // For the local embedder, which knows words only, texts without a common word are not near.

@@ -58,6 +58,30 @@ t.test('200: filters', async t => {
   t.equal(await count(`actor=${encodeURIComponent("x' or '1'='1")}`), 0)
 })
 
+t.test('200: the words of what is named, as they are now; what was removed has none', async t => {
+  const [kept, waiting] = await seedTeamMemories(backend, team, [
+    { text: 'three', tags: ['y'] },
+    { text: 'four', reviewed: false, pending: true, author: 'ann' },
+  ])
+  await updateSharedMemory(backend, team, { ...by('bob'), id: kept!, text: 'drei' })
+  const { body } = await admin.get(`${path}?limit=500`)
+  const byText = (one: { text: string }, two: { text: string }) => (one.text < two.text ? -1 : 1)
+  t.same(body.memories.toSorted(byText), [
+    { mem_id: kept, text: 'drei', tags: ['y'], author: team.email },
+    { mem_id: waiting, text: 'four', tags: [], author: 'ann' },
+    { mem_id: other, text: 'two', tags: [], author: team.email },
+  ])
+  const kinds = body.events.map(({ kind }: { kind: string }) => kind)
+  t.same([...new Set(kinds)].sort(), ['add', 'delete', 'edit'])
+
+  const { length: before } = kinds
+  await admin.send('DELETE', `/v1/orgs/${team.org}/memories/${kept}?permanent=true`)
+  const after = (await admin.get(`${path}?limit=500`)).body
+  t.notMatch(JSON.stringify(after), /drei|three/)
+  t.equal(after.events.length, before + 1)
+  t.match(after.events[0], { mem_id: kept, action: 'delete', kind: null })
+})
+
 t.test('200: the history of one memory stays when it is gone', async t => {
   const memories = `/v1/orgs/${team.org}/memories`
   t.match((await admin.get(`${memories}/${id}/audit`)).body, { mem_id: id, count: 6 })

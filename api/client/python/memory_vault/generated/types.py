@@ -2860,7 +2860,18 @@ class AuditEvent(TypedDict):
     # an admin's email, or the member
     actor: str
     mem_id: str
+    # what it was part of, as the history tells it; null where the history has it no more
+    kind: Literal["add", "edit", "delete", "review", "undo", "restore", "withdraw", None]
     created_at: EpochMs
+
+
+# A shared memory that an audit or a trail names, as it is now. One that was removed is not among
+# them.
+class NamedMemory(TypedDict):
+    mem_id: str
+    text: str
+    tags: List[str]
+    author: str
 
 
 # GET /v1/orgs/:orgId/memories/:memId/audit
@@ -2915,6 +2926,8 @@ class OrgAuditAnswer(TypedDict):
     org_id: str
     count: int
     events: List[AuditEvent]
+    # what the events are about, each once; without those that were removed
+    memories: List[NamedMemory]
 
 
 class ReplacedMemory(TypedDict):
@@ -3094,6 +3107,9 @@ class DebugPassesAnswer(TypedDict):
     org_id: str
     count: int
     passes: List[Union[WriteTrail, RetrievalTrail]]
+    # what the newest entries name, each once; without those that were removed. What a member asked
+    # is theirs, and is not told
+    memories: List[NamedMemory]
 
 
 # Whether what is said with a key of a member reaches the team: only when both are true, and the
