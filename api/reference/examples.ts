@@ -115,6 +115,7 @@ export const examples: Partial<Record<string, Example>> = {
   revokeKey: { path: { memoryKeyId: ids.memoryKey } },
   usage: { query: { start: '2026-01-01' } },
   putProviderKey: { path: { provider: 'openai' }, body: { key: 'sk-proj-0123456789abcdef' } },
+  checkProviderKey: { path: { provider: 'openai' }, body: { models: ['gpt-5', 'gpt-5-mini'] } },
   deleteProviderKey: { path: { provider: 'openai' } },
   createAdminKey: { body: { expires_in_days: 90 } },
   revokeAdminKey: { path: { adminKeyId: ids.operation } },

@@ -27,10 +27,16 @@ import {
 } from '#shared/billing/usage-sums.postgres.ts'
 import { requireKeyForm } from '#shared/models/resolve-model.ts'
 import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-keys.postgres.ts'
-import { providerNamePattern, type Providers } from '#shared/core/provider-registry.ts'
+import {
+  providerNamePattern,
+  type Provider,
+  type Providers,
+} from '#shared/core/provider-registry.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import { isOperator } from '#shared/access/admin.ts'
+import { defaultModelsOf } from '#shared/org/admin/organization.ts'
+import { checkProcessor } from '#shared/org/pipeline/check-processor.ts'
 import { upsertAccount } from '#shared/access/accounts.postgres.ts'
 import { issueAdminKey, revokeAdminKey } from '#shared/access/admin-keys.ts'
 import { listAdminKeys, type AdminKey } from '#shared/access/admin-keys.postgres.ts'
@@ -118,8 +124,24 @@ export function account(router: Router, backend: ApiBackend): void {
     auth: owner(),
     async handle({ account }, ctx) {
       const rows = await listProviderKeys(backend.postgres.query, account)
-      const providers = [...backend.config.providers.keys()]
-      ctx.body = { provider_keys: rows.map(presentProviderKey), providers }
+      const providers = [...backend.config.providers.values()]
+      ctx.body = {
+        provider_keys: rows.map(presentProviderKey),
+        providers: providers.map(({ name }) => name),
+        processors: providers.map(presentProcessor),
+      }
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'POST /v1/account/provider-keys/:provider/check',
+    auth: owner(),
+    async handle({ account, params: { provider }, body }, ctx) {
+      requireProvider(backend.config.providers, provider)
+      const apiKey = body.key === undefined ? undefined : parseProviderKey(body.key)
+      if (apiKey !== undefined) requireKeyForm(provider, apiKey)
+      await checkProcessor(backend, { account, provider, apiKey }, body.models)
+      ctx.body = { provider, models: body.models }
     },
   })
 
@@ -232,6 +254,16 @@ const presentProviderKey = ({ provider, masked, createdAt, updatedAt }: Provider
   created_at: createdAt.toISOString(),
   updated_at: updatedAt.toISOString(),
 })
+
+const presentProcessor = (provider: Provider) => {
+  const models = defaultModelsOf(provider)
+  return {
+    provider: provider.name,
+    needs_key: provider.selfHosted !== true,
+    extract_model: models?.extract ?? null,
+    classify_model: models?.classify ?? null,
+  }
+}
 
 const dayMs = 24 * 3600 * 1000
 

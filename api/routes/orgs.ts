@@ -9,7 +9,7 @@ import {
   createOrganization,
   removeOrganization,
 } from '#shared/org/admin/organization.ts'
-import { providerNotice, readPipeline } from '#shared/org/admin/pipeline-status.ts'
+import { pipelineNotices, providerNotice, readPipeline } from '#shared/org/admin/pipeline-status.ts'
 import { listOrgs } from '#shared/org/base/orgs.postgres.ts'
 
 /** The organizations of an admin. */
@@ -36,7 +36,13 @@ export function orgs(router: Router, backend: ApiBackend): void {
     async handle({ account, reviewer: { reviews } }, ctx) {
       const rows = await listOrgs(backend.postgres.query, account, reviews)
       const access = reviews === null ? 'admin' : 'reviewer'
-      ctx.body = { orgs: rows.map(org => ({ ...presentOrg(org), access })) }
+      // A reviewer reads no settings.
+      const notices = reviews === null ? await pipelineNotices(backend, account, rows) : null
+      ctx.body = {
+        orgs: rows.map(org => {
+          return { ...presentOrg(org), access, notice: notices?.get(org.id) ?? null }
+        }),
+      }
     },
   })
 

@@ -6,6 +6,7 @@ export const operations = {
   models: {"route":"GET /v1/models","query":["limit","after","after_id","before_id","pageSize","pageToken"]},
   usage: {"route":"GET /v1/account/usage","query":["start","end","by_day"]},
   listProviderKeys: {"route":"GET /v1/account/provider-keys"},
+  checkProviderKey: {"route":"POST /v1/account/provider-keys/:provider/check","body":"json","writes":true},
   putProviderKey: {"route":"PUT /v1/account/provider-keys/:provider","body":"json","writes":true},
   deleteProviderKey: {"route":"DELETE /v1/account/provider-keys/:provider","takesKey":true,"writes":true},
   createAdminKey: {"route":"POST /v1/account/admin-keys","body":"json","takesKey":true,"writes":true},
@@ -143,6 +144,8 @@ export interface Methods {
   usage: Method<'GET /v1/account/usage'>
   /** Lists the provider keys of the account, masked, and the providers that it may have one for. */
   listProviderKeys: Method<'GET /v1/account/provider-keys'>
+  /** Calls models of a provider once each, with a question of a few tokens and an answer in JSON, as the pipeline of an organization does. Nothing is stored, and the provider charges the key. */
+  checkProviderKey: Method<'POST /v1/account/provider-keys/:provider/check'>
   /** Stores the account's key for a provider, sealed, in place of the one before. Every Memory Key of the account uses it from the next request on. */
   putProviderKey: Method<'PUT /v1/account/provider-keys/:provider'>
   /** Forgets the account's key for a provider. */

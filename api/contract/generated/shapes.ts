@@ -5,6 +5,10 @@ import type * as Types from '#api/contract/generated/types.ts'
 
 export const ModelsQuery = shapeOf<Types.ModelsQuery>('ModelsQuery', 'query')
 export const UsageQuery = shapeOf<Types.UsageQuery>('UsageQuery', 'query')
+export const CheckProviderKeyBody = shapeOf<Types.CheckProviderKeyBody>(
+  'CheckProviderKeyBody',
+  'body',
+)
 export const PutProviderKeyBody = shapeOf<Types.PutProviderKeyBody>('PutProviderKeyBody', 'body')
 export const CreateAdminKeyBody = shapeOf<Types.CreateAdminKeyBody>('CreateAdminKeyBody', 'body')
 export const ListApplicationsQuery = shapeOf<Types.ListApplicationsQuery>(

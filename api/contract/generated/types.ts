@@ -8,6 +8,8 @@ export type DailyRequests = number | null
 export type DailyTokens = number | null
 /** A model provider of this service: openai, anthropic, google, openrouter, xai, deepseek, mistral, groq, cerebras, together, fireworks, ollama, vllm, or one that its operator has named. `GET /v1/account/provider-keys` lists them. */
 export type Provider = string
+/** A model as its provider names it, or provider-prefixed. */
+export type ModelName = string
 export type MetadataValue = string | number | boolean
 /** Names the vector space of a vault: `local`, or a provider-prefixed embedding model. Where none is named it is the one the vault stands in: that of the service's default model when the vault was made, or of the last one it was re-embedded with. */
 export type EmbeddingModel = string
@@ -37,8 +39,6 @@ export type ExternalId = string
 export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'reply'
 /** A name people read. */
 export type Name = string
-/** A model as its provider names it, or provider-prefixed. */
-export type ModelName = string
 /** How the organization calls a member: an email, or any other text. */
 export type TeamMemberId = string
 /** Labels of tags, or `*` for every tag there is and will be. The roles of one person may allow 1,000 different ones together; more is a 400. */
@@ -207,11 +207,35 @@ export interface ProviderKey {
   created_at: string
   updated_at: string
 }
+/** A provider as the pipeline of an organization uses it. */
+export interface Processor {
+  provider: Provider
+  /** false: the operator runs it */
+  needs_key: boolean
+  /** of an organization that names none; null: it must name one */
+  extract_model: string | null
+  /** likewise */
+  classify_model: string | null
+}
 /** GET /v1/account/provider-keys */
 export interface ListProviderKeysAnswer {
   provider_keys: ProviderKey[]
   /** every provider of this service */
   providers: Provider[]
+  /** the same, as organizations use them */
+  processors: Processor[]
+}
+/** POST /v1/account/provider-keys/:provider/check */
+export interface CheckProviderKeyBody {
+  models: ModelName[]
+  /** the account's own, when missing */
+  key?: string
+}
+/** POST /v1/account/provider-keys/:provider/check */
+export interface CheckProviderKeyAnswer {
+  provider: Provider
+  /** all have answered; 502 names the first that has not, and why */
+  models: string[]
 }
 /** PUT /v1/account/provider-keys/:provider */
 export interface PutProviderKeyBody {
@@ -1624,6 +1648,8 @@ export interface ListedOrganization {
   updated_at: EpochMs
   /** reviewer: its review queue, the history and audit of its memories and its tags, and nothing else */
   access: 'admin' | 'reviewer'
+  /** what keeps the pipeline from running: a missing provider key, or the last fault of a model; null for a reviewer */
+  notice: string | null
 }
 /** How what members say becomes shared memory: found, tagged, compared, each by a model of the organization. */
 export interface Pipeline {
@@ -3371,6 +3397,12 @@ export interface Endpoints {
   /** Lists the provider keys of the account, masked, and the providers that it may have one for. */
   'GET /v1/account/provider-keys': {
     answers: { 200: ListProviderKeysAnswer }
+  }
+  /** Calls models of a provider once each, with a question of a few tokens and an answer in JSON, as the pipeline of an organization does. */
+  'POST /v1/account/provider-keys/:provider/check': {
+    params: Pick<PathParameters, 'provider'>
+    body: CheckProviderKeyBody
+    answers: { 200: CheckProviderKeyAnswer }
   }
   /** Stores the account's key for a provider, sealed, in place of the one before. */
   'PUT /v1/account/provider-keys/:provider': {

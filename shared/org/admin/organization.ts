@@ -112,7 +112,7 @@ async function firstProviderWithKey(
 }
 
 /** The default models of a provider; of an operator's own, the first that its variable lists. */
-function defaultModelsOf({ name, models }: Provider): DefaultModels | undefined {
+export function defaultModelsOf({ name, models }: Provider): DefaultModels | undefined {
   if (isBuiltIn(name)) return defaultModels[name]
   return models?.[0] === undefined ? undefined : { extract: models[0], classify: models[0] }
 }

@@ -1,7 +1,8 @@
-import { listProviderKeys } from '#shared/access/provider-keys.postgres.ts'
+import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-keys.postgres.ts'
 import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
 import {
   findPipelineStatus,
+  listPipelineFaults,
   wakePipeline,
   listGivenUpTurns,
   type PipelineStatus,
@@ -26,15 +27,49 @@ function stateOf({ paused, dailyTokenBudget, spentToday, fault }: PipelineStatus
   return fault === null ? 'running' : 'faulty'
 }
 
+type NoticeBackend = { postgres: Postgres; config: Pick<Config, 'providers'> }
+
 /** Warns an admin whose account has no key for the provider of the organization. */
 export async function providerNotice(
-  { postgres, config }: { postgres: Postgres; config: Pick<Config, 'providers'> },
-  { account, processorProvider: provider }: Pick<OrgRow, 'account' | 'processorProvider'>,
+  { postgres, config }: NoticeBackend,
+  org: Pick<OrgRow, 'account' | 'processorProvider'>,
 ): Promise<string | null> {
-  if (config.providers.get(provider)?.selfHosted) return null
-  const keys = await listProviderKeys(postgres.query, account)
+  return missingKeyNotice(config, await listProviderKeys(postgres.query, org.account), org)
+}
+
+/**
+ * Warns an admin of each organization whose pipeline cannot run: the account has no key for the provider, or the last
+ * call of a model failed.
+ *
+ * @param orgs of one account
+ * @returns the notices of those that have one, by id
+ */
+export async function pipelineNotices(
+  { postgres, config }: NoticeBackend,
+  account: string,
+  orgs: readonly OrgRow[],
+): Promise<ReadonlyMap<string, string>> {
+  const [keys, faults] = await Promise.all([
+    listProviderKeys(postgres.query, account),
+    listPipelineFaults(postgres.query, account),
+  ])
+  const notices = orgs.flatMap(org => {
+    const fault = faults.get(org.id)
+    const waits = fault && `${fault}: what members say waits, and is tried again every minute`
+    const notice = missingKeyNotice(config, keys, org) ?? waits
+    return notice === undefined ? [] : [[org.id, notice] as const]
+  })
+  return new Map(notices)
+}
+
+function missingKeyNotice(
+  { providers }: NoticeBackend['config'],
+  keys: readonly ProviderKeyRow[],
+  { processorProvider: provider }: Pick<OrgRow, 'processorProvider'>,
+): string | null {
+  if (providers.get(provider)?.selfHosted) return null
   if (keys.some(key => key.provider === provider)) return null
-  return `The account has no key for ${provider}: nothing is shared until PUT /v1/account/provider-keys/${provider} stores one`
+  return `The account has no key for ${provider}: nothing is shared until one is stored (PUT /v1/account/provider-keys/${provider})`
 }
 
 /** The most turns of one request. */

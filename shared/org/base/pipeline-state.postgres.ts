@@ -40,6 +40,20 @@ export async function countFaultyPipelines(query: Query): Promise<number> {
   return rows[0]!.count
 }
 
+/** Lists the faults of the pipelines of an account, by organization. */
+export async function listPipelineFaults(
+  query: Query,
+  account: string,
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await query<{ org: string; fault: string }>(
+    `select p.org, p.fault from org_pipelines p join orgs o on o.id = p.org
+     where o.account = $1 and p.fault is not null`,
+    [account],
+    'pipeline.faults',
+  )
+  return new Map(rows.map(({ org, fault }) => [org, fault]))
+}
+
 /** Claims a due probe of a faulty pipeline for one caller. */
 export async function claimProbe(query: Query, org: string): Promise<boolean> {
   const { rowCount } = await query(

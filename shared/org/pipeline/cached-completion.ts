@@ -147,12 +147,16 @@ export type ProcessorModel = {
  */
 export async function openProcessor(
   backend: { postgres: Postgres; seal: Seal; config: Config },
-  { account, provider: providerName }: Pick<OrgPolicy, 'account' | 'provider'>,
+  {
+    account,
+    provider: providerName,
+    apiKey: givenKey,
+  }: Pick<OrgPolicy, 'account' | 'provider'> & { apiKey?: string | undefined },
   model: string,
 ): Promise<ProcessorModel> {
   const provider = backend.config.providers.get(providerName)
   if (!provider) throw new Refusal('invalid', `No such provider: ${providerName}`)
-  const apiKey = (await openProviderKeys(backend, account)).get(providerName) ?? ''
+  const apiKey = givenKey ?? (await openProviderKeys(backend, account)).get(providerName) ?? ''
   if (!apiKey && !(provider.selfHosted && !lacksAddress(provider))) {
     throw new Refusal(
       'invalid',

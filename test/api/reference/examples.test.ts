@@ -108,7 +108,11 @@ t.test('the examples of model calls', async t => {
   t.equal(status, 200)
   made('trace', headers.get('x-memory-trace')!)
   await works(t, ['listTraces', 'listRecalled', 'readTrace', 'replayTrace'], client)
-  await works(t, ['models', 'responses', 'anthropicMessages', 'generateContent', 'embed'], client)
+  await works(
+    t,
+    ['checkProviderKey', 'models', 'responses', 'anthropicMessages', 'generateContent', 'embed'],
+    client,
+  )
   await works(t, ['streamGenerateContent', 'speak', 'drawImages', 'reembed'], client)
   await works(t, ['generateContentBeta', 'streamGenerateContentBeta'], client)
 })

@@ -39,7 +39,7 @@ t.test('201: an organization with the usual models of its provider', async t => 
   t.strictSame(read, settings)
   t.strictSame(
     (await admin.get('/v1/orgs')).body,
-    { orgs: [{ ...settings, access: 'admin' }] },
+    { orgs: [{ ...settings, access: 'admin', notice }] },
     'the key is shown once',
   )
 })

@@ -91,7 +91,7 @@ class EveryOperation(unittest.TestCase):
                 vault.put_provider_key(provider, key="sk-of-theirs")
             self.run_all(
                 vault,
-                "models chat responses anthropicMessages generateContent embed"
+                "checkProviderKey models chat responses anthropicMessages generateContent embed"
                 " streamGenerateContent drawImages reembed generateContentBeta"
                 " streamGenerateContentBeta",
             )

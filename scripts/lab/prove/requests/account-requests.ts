@@ -28,6 +28,8 @@ export const accountRequests: Record<string, RequestPlan> = {
   disconnectApplication: plain,
   listProviderKeys: plain,
   putProviderKey: { body: ({ word }) => ({ key: `sk-${word}` }) },
+  // Refused, so that no provider is called.
+  checkProviderKey: { body: () => ({ models: [] }) },
   deleteProviderKey: plain,
   accountPolicy: plain,
   putAccountPolicy: { body: () => ({ redaction: { mode: 'off' }, trace_days: 7 }) },

@@ -97,14 +97,60 @@ t.test('without a key the creation says so, and what was said waits for it', asy
   const actor = { account: acme.account, actor: 'test' }
   const keys = { query, seal: backend.seal }
   await removeProviderKey(keys, actor, 'openai')
+  const noticeOf = async () =>
+    (await acme.admin.get('/v1/orgs')).body.orgs.find(
+      ({ org_id }: { org_id: string }) => org_id === acme.org,
+    ).notice
+  t.match(await noticeOf(), /no key for openai: nothing is shared/)
   const before = model.calls.length
   await acme.say('Fact: floor: 3')
   await waitUntil('the pipeline rests', async () => (await pipelineOf(acme)).state === 'faulty')
   t.match((await pipelineOf(acme)).last_error, /no key for openai/)
   t.equal(model.calls.length, before, 'no model is called')
   await storeProviderKey(keys, actor, 'openai', 'sk-0123456789abcdef')
+  t.match(await noticeOf(), /has no key for openai: what members say waits/, 'until it is tried')
   await recovers(acme)
+  t.equal(await noticeOf(), null)
   t.match(await acme.memories(), [{ text: 'floor: 3' }])
+})
+
+t.test('models are tried with the key of the account, or with one before it is stored', async t => {
+  const { admin, account } = await newTeam()
+  const path = '/v1/account/provider-keys'
+  const check = (provider: string, body: object) => admin.post(`${path}/${provider}/check`, body)
+  const models = ['large', 'openai/small']
+  const before = model.calls.length
+  t.match(await check('openai', { models }), { status: 200, body: { provider: 'openai', models } })
+  t.same(
+    model.calls
+      .slice(before)
+      .map(call => call.model)
+      .toSorted(),
+    ['large', 'small'],
+  )
+  await check('openai', { models: ['large'], key: 'sk-not-yet-stored' })
+  t.equal(model.calls.at(-1)!.key, 'sk-not-yet-stored')
+  model.failAll(401)
+  t.match(await check('openai', { models }), {
+    status: 502,
+    body: { error: /openai\/(large|small) did not answer \(status 401\)/, hint: /provider key/ },
+  })
+  t.match(await check('mistral', { models }), {
+    status: 400,
+    body: { error: /no key for mistral/ },
+  })
+  t.equal((await check('nobody', { models })).status, 404)
+  const { processors } = (await admin.get(path)).body
+  const named = (name: string) =>
+    processors.find(({ provider }: { provider: string }) => provider === name)
+  t.match(named('openai'), {
+    needs_key: true,
+    extract_model: 'gpt-5',
+    classify_model: 'gpt-5-mini',
+  })
+  t.equal(named('ollama').needs_key, false)
+  const { rows } = await query('select 1 from usage_events where account = $1', [account])
+  t.same(rows, [], 'no bill')
 })
 
 t.test('paused, and over its budget, what was said waits', async t => {

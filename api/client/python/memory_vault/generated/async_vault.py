@@ -81,6 +81,23 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(OPERATIONS["list_provider_keys"])
 
+    async def check_provider_key(
+        self, provider: str, *, models: Sequence[types.ModelName], key: Optional[str] = None
+    ) -> types.CheckProviderKeyAnswer:
+        """Calls models of a provider once each, with a question of a few tokens and an answer in
+        JSON, as the pipeline of an organization does. Nothing is stored, and the provider charges
+        the key.
+
+        `POST /v1/account/provider-keys/:provider/check`
+
+        :param key: the account's own, when missing
+        """
+        return await self._call(
+            OPERATIONS["check_provider_key"],
+            path={"provider": provider},
+            body={"models": models, "key": key},
+        )
+
     async def put_provider_key(self, provider: str, *, key: str) -> types.ProviderKey:
         """Stores the account's key for a provider, sealed, in place of the one before. Every Memory
         Key of the account uses it from the next request on.

@@ -13,6 +13,13 @@ OPERATIONS: Dict[str, Operation] = {
     "models": Operation("models", "GET", "/v1/models"),
     "usage": Operation("usage", "GET", "/v1/account/usage"),
     "list_provider_keys": Operation("list_provider_keys", "GET", "/v1/account/provider-keys"),
+    "check_provider_key": Operation(
+        "check_provider_key",
+        "POST",
+        "/v1/account/provider-keys/:provider/check",
+        body="json",
+        writes=True,
+    ),
     "put_provider_key": Operation(
         "put_provider_key", "PUT", "/v1/account/provider-keys/:provider", body="json", writes=True
     ),

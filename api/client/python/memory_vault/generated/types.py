@@ -87,11 +87,41 @@ class ProviderKey(TypedDict):
     updated_at: str
 
 
+# A provider as the pipeline of an organization uses it.
+class Processor(TypedDict):
+    provider: Provider
+    # false: the operator runs it
+    needs_key: bool
+    # of an organization that names none; null: it must name one
+    extract_model: Union[str, None]
+    # likewise
+    classify_model: Union[str, None]
+
+
 # GET /v1/account/provider-keys
 class ListProviderKeysAnswer(TypedDict):
     provider_keys: List[ProviderKey]
     # every provider of this service
     providers: List[Provider]
+    # the same, as organizations use them
+    processors: List[Processor]
+
+
+class _CheckProviderKeyBodyRequired(TypedDict):
+    models: List[ModelName]
+
+
+# POST /v1/account/provider-keys/:provider/check
+class CheckProviderKeyBody(_CheckProviderKeyBodyRequired, total=False):
+    # the account's own, when missing
+    key: str
+
+
+# POST /v1/account/provider-keys/:provider/check
+class CheckProviderKeyAnswer(TypedDict):
+    provider: Provider
+    # all have answered; 502 names the first that has not, and why
+    models: List[str]
 
 
 # PUT /v1/account/provider-keys/:provider
@@ -1594,6 +1624,9 @@ class ListedOrganization(TypedDict):
     # reviewer: its review queue, the history and audit of its memories and its tags, and nothing
     # else
     access: Literal["admin", "reviewer"]
+    # what keeps the pipeline from running: a missing provider key, or the last fault of a model;
+    # null for a reviewer
+    notice: Union[str, None]
 
 
 # How what members say becomes shared memory: found, tagged, compared, each by a model of the
