@@ -217,6 +217,9 @@ story(
 story('audit: who changed what, and what a deleted memory said', async (t, { page }) => {
   await visit(page, at('audit'))
   await picture(page, 'audit')
+  const text = await page.locator('main').innerText()
+  t.match(text, /owner@\S+\s+reviewed\s+a memory of their own\s+The supplier asks for a deposit\./)
+  t.match(text, /owner@\S+\s+deleted\s+a memory\s+Deleted\./)
   await page.getByLabel('What').selectOption('delete')
   await page.waitForFunction(() => document.querySelectorAll('article').length === 2)
   await page
@@ -248,7 +251,16 @@ story(
     await picture(page, 'passes')
     const text = await page.locator('main').innerText()
     t.match(text, /ADD.*The supplier asks for a deposit/)
+    t.match(text, /Would replace: The Q3 budget was cut by a tenth\./)
+    t.match(text, /Nothing to share was found in it\./)
+    t.notMatch(text, /^Nothing$/m, 'one sentence in place of three empty passes')
+    t.match(text, /Searched: given 1 memory, 1 relevant kept from it\./)
     t.match(text, /2 permitted, 1 kept back/)
+    await page.getByText('What was kept from it').click()
+    await page.getByText('The new logo is blue.').first().waitFor()
+    await page.getByText('Some of what their roles do not allow').click()
+    await page.getByText('A memory that is deleted').waitFor()
+    t.same(await barriersOf(page), [])
   },
 )
 

@@ -78,7 +78,12 @@ export async function fillTeam(backend: Backend, base: string): Promise<Team> {
   const { body: seeded } = await admin.post(`${path}/memories`, { items })
   const ids: string[] = seeded.items.map(({ mem_id }: { mem_id: string }) => mem_id)
   const waiting = ids.slice(2)
-  const of = { memory: waiting[0]!, correction: waiting[2]!, corrected: ids[1]! }
+  const of = {
+    memory: waiting[0]!,
+    correction: waiting[2]!,
+    corrected: ids[1]!,
+    hidden: waiting[1]!,
+  }
   await leaveTrails(backend, { org, key: minted.memory_key, ...of })
   return { org, path, adminKey, admin, waiting }
 }
@@ -94,7 +99,8 @@ async function leaveTrails(
     memory,
     correction,
     corrected,
-  }: Record<'org' | 'key' | 'memory' | 'correction' | 'corrected', string>,
+    hidden,
+  }: Record<'org' | 'key' | 'memory' | 'correction' | 'corrected' | 'hidden', string>,
 ): Promise<void> {
   const turn = mintId()
   const keyHash = hashKey(config.keyPepper, key)
@@ -114,6 +120,11 @@ async function leaveTrails(
       { text: other.text, action: 'ADD', mem_id: correction, replaces: corrected },
     ],
   })
+  const nothing = mintId()
+  await postgres.transaction(tx =>
+    insertTurns(tx, [{ id: nothing, keyHash, saidAt: Date.now(), leftOut: 0 }]),
+  )
+  await savePassResults(postgres, nothing, { pass1: [], pass2: [], pass3: [] })
   await insertRetrievals(postgres.query, [
     {
       id: mintId(),
@@ -123,11 +134,14 @@ async function leaveTrails(
       wildcard: false,
       permitted: 2,
       dropped: 1,
-      sample: [{ id: mintId(), tags: ['brand'] }],
+      sample: [
+        { id: hidden, tags: ['brand'] },
+        { id: mintId(), tags: ['brand'] },
+      ],
       request: 'search',
-      returned: [],
+      returned: [corrected],
       question: null,
-      denied: [],
+      denied: [{ id: hidden, tags: ['brand'] }],
       createdAt: Date.now(),
     },
   ])

@@ -2942,18 +2942,38 @@ export interface ReviewItem {
   replaces: ReplacedMemory | null
   pass: {
     /** what was found; null once the trail is gone */
-    pass1: {
-      [k: string]: unknown
-    }
+    pass1: ExtractedFact[] | null
     /** how it was tagged */
-    pass2: {
-      [k: string]: unknown
-    }
+    pass2: TaggedFact[] | null
     /** what became of it; `replaces` names the memory it would replace */
-    pass3: {
-      [k: string]: unknown
-    }
+    pass3: ReconciledFact[] | null
   }
+}
+export interface ExtractedFact {
+  text: string
+  /** how sure it is that this was said and is worth sharing */
+  confidence: number
+  /** shortened to a note, as one of the `exec_rules` asks */
+  note: boolean
+}
+export interface TaggedFact {
+  text: string
+  tags: string[]
+  confidence: number
+}
+export interface ReconciledFact {
+  text: string
+  action: 'ADD' | 'UPDATE' | 'NONE'
+  /** the memory added, changed or found to say it already */
+  mem_id: string | null
+  /** of an update: further memories that the fact changed */
+  also?: string[]
+  /** the memory has words that were said later: nothing was changed */
+  outdated?: boolean
+  /** of an addition that waits for review: the memory it would replace, which a person has reviewed or worded */
+  replaces?: string
+  /** of an update of a memory that fewer may see than the fact: the fact by itself, with its own tags, which waits for review */
+  copy?: string
 }
 /** GET /v1/orgs/:orgId/memories/review */
 export interface ReviewQueueQuery {
@@ -3000,32 +3020,6 @@ export interface ReviewMemoryAnswer {
   confirmed_at: EpochMs | null
   metadata?: Metadata
   updated_at: EpochMs
-}
-export interface ExtractedFact {
-  text: string
-  /** how sure it is that this was said and is worth sharing */
-  confidence: number
-  /** shortened to a note, as one of the `exec_rules` asks */
-  note: boolean
-}
-export interface TaggedFact {
-  text: string
-  tags: string[]
-  confidence: number
-}
-export interface ReconciledFact {
-  text: string
-  action: 'ADD' | 'UPDATE' | 'NONE'
-  /** the memory added, changed or found to say it already */
-  mem_id: string | null
-  /** of an update: further memories that the fact changed */
-  also?: string[]
-  /** the memory has words that were said later: nothing was changed */
-  outdated?: boolean
-  /** of an addition that waits for review: the memory it would replace, which a person has reviewed or worded */
-  replaces?: string
-  /** of an update of a memory that fewer may see than the fact: the fact by itself, with its own tags, which waits for review */
-  copy?: string
 }
 export interface WriteTrail {
   kind: 'write'

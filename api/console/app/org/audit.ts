@@ -4,21 +4,39 @@ import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import type { OrgProps } from '#api/console/app/org/org-queries.ts'
 import { SharedHistory } from '#api/console/app/org/shared-card.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
-import { chip, timeView } from '#api/console/app/parts/chips.ts'
+import { chip, tagChips, timeView } from '#api/console/app/parts/chips.ts'
 import { dialogButton } from '#api/console/app/parts/dialogs.ts'
 import { filters, selectField, textField, useFields } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { editableList } from '#api/console/app/parts/notes.ts'
 import { useDebounced, useListing } from '#api/console/app/queries.ts'
-import type { AuditEvent } from '#api/contract/generated/types.ts'
+import type { AuditEvent, NamedMemory } from '#api/contract/generated/types.ts'
 
 type AuditAction = AuditEvent['action']
+
+/** A change with the memory it is about; undefined where that is deleted. */
+type Change = AuditEvent & { memory: NamedMemory | undefined }
 
 const actions: Record<AuditAction, [label: string, kind: string]> = {
   create: ['created', 'good'],
   update: ['changed', 'busy'],
   retag: ['retagged', 'accent'],
   delete: ['deleted', 'bad'],
+}
+
+/** What a person did, where the action alone would not say it. */
+const decisions: Partial<Record<`${NonNullable<AuditEvent['kind']>} ${AuditAction}`, string>> = {
+  'review update': 'reviewed',
+  'review retag': 'retagged in review',
+  'review delete': 'rejected',
+  'undo create': 'brought back, with a decision,',
+  'undo update': 'put back into the queue',
+  'undo retag': 'took back the tags of',
+  'restore create': 'brought back',
+  'restore update': 'brought back the former words of',
+  'restore retag': 'brought back the former tags of',
+  'withdraw update': 'took back their words of',
+  'withdraw delete': 'took back',
 }
 
 const actionChoices: (readonly [AuditAction | '', string])[] = [
@@ -40,11 +58,14 @@ export function Audit({ org }: OrgProps): View {
   const events = useListing(
     'GET /v1/orgs/:orgId/audit',
     { params: { orgId: org }, query },
-    answer => answer.events,
+    ({ events, memories }) => {
+      const byId = new Map(memories.map(memory => [memory.mem_id, memory]))
+      return events.map((event): Change => ({ ...event, memory: byId.get(event.mem_id) }))
+    },
   )
   return page({
     title: 'Audit',
-    description: 'Every change of a shared memory, newest first.',
+    description: 'Every change of a shared memory, newest first, with its words of now.',
     children: html`${filters(
       textField({ label: 'Actor', ...of('actor'), maxlength: 320 }),
       selectField({ label: 'What', ...of('action'), choices: actionChoices }),
@@ -55,13 +76,13 @@ export function Audit({ org }: OrgProps): View {
       empty: ['No changes yet', 'Each change of a shared memory is listed here.'],
       ordered: true,
       key: ({ event_id }) => event_id,
-      main: eventView,
-      actions: ({ mem_id: id }) =>
+      main: changeView,
+      actions: ({ mem_id: id, memory }) =>
         dialogButton(
           'History',
           onClose =>
             renderComponent(SharedHistory, { org, id, onClose, onRestored: events.refetch }),
-          { about: `memory ${id.slice(-8)}` },
+          { about: memory ? memory.text.slice(0, 60) : `memory ${id.slice(-8)}` },
         ),
     })}
     ${
@@ -72,6 +93,23 @@ export function Audit({ org }: OrgProps): View {
   })
 }
 
-const eventView = ({ action, actor, mem_id, created_at }: AuditEvent): View =>
-  html`<p>${chip(...actions[action])} <b>${actor}</b></p>
-    <p class="quiet">${timeView(created_at)}, memory <code>${mem_id.slice(-8)}</code></p>`
+function changeView({ action, kind, actor, memory, created_at }: Change): View {
+  const [label, colour] = actions[action]
+  const verb = (kind && decisions[`${kind} ${action}`]) ?? label
+  return html`<p>
+      <b>${actor}</b> ${chip(verb, colour)}${' '}
+      ${memory ? possession(memory.author, actor) : 'a memory'}
+    </p>
+    ${
+      memory
+        ? html`<p class="memory-text">${memory.text}</p>
+            <p>${tagChips(memory.tags)}</p>`
+        : html`<p class="quiet">
+            Deleted. Its history stays for 30 days, unless it was deleted for good.
+          </p>`
+    }
+    <p class="quiet">${timeView(created_at)}</p>`
+}
+
+const possession = (author: string, actor: string): string =>
+  author === actor ? 'a memory of their own' : `a memory of ${author}`

@@ -1,19 +1,15 @@
 import { filled } from '#api/console/app/api-call.ts'
-import { formatCount, formatPercent } from '#api/console/app/format.ts'
+import { formatCount, pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import type { OrgProps } from '#api/console/app/org/org-queries.ts'
+import { passResults, type NamedMemories } from '#api/console/app/org/pass-results.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
 import { chip, tagChips, timeView } from '#api/console/app/parts/chips.ts'
 import { filters, selectField, textField, useFields } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { listView } from '#api/console/app/parts/notes.ts'
 import { useDebounced, useListing } from '#api/console/app/queries.ts'
-import type {
-  DroppedMemory,
-  RetrievalTrail,
-  TurnState,
-  WriteTrail,
-} from '#api/contract/generated/types.ts'
+import type { RetrievalTrail, TurnState, WriteTrail } from '#api/contract/generated/types.ts'
 
 const turnStates: Record<TurnState, [label: string, kind: string]> = {
   waiting: ['waiting', 'busy'],
@@ -36,12 +32,15 @@ export function Passes({ org }: OrgProps): View {
   const trails = useListing(
     'GET /v1/orgs/:orgId/debug/passes',
     { params: { orgId: org }, query },
-    ({ passes }) => passes,
+    ({ passes, memories }) => {
+      const byId = new Map(memories.map(memory => [memory.mem_id, memory]))
+      return passes.map(trail => [trail, byId] as const)
+    },
   )
   return page({
     title: 'Passes',
     description:
-      'What was seen and decided, turn by turn: extracted, tagged, reconciled; or chosen for an answer.',
+      'What was seen and decided, turn by turn: extracted, tagged, reconciled; or chosen for an answer. What a member said or asked is theirs, and is not shown.',
     actions: button('Refresh', trails.refetch),
     children: html`${filters(
       textField({ label: 'Member', ...of('author'), maxlength: 320 }),
@@ -57,81 +56,88 @@ export function Passes({ org }: OrgProps): View {
       empty: ['No trails', 'Turns of members leave one, and so does what they retrieve.'],
       show: passes =>
         html`<ol class="plain">
-          ${passes.map(trail => html`<li key=${`${trail.kind} ${trail.turn_id}`} class="memory stack-tight">${trailView(trail)}</li>`)}
+          ${passes.map(([trail, memories]) => html`<li key=${`${trail.kind} ${trail.turn_id}`} class="memory stack-tight">${trailView(trail, memories)}</li>`)}
         </ol>`,
     })}`,
   })
 }
 
-const trailView = (trail: WriteTrail | RetrievalTrail): View =>
+const trailView = (trail: WriteTrail | RetrievalTrail, memories: NamedMemories): View =>
   html`<header class="memory-head chips">
       ${trail.kind === 'write' ? chip('Write', 'reflection') : chip('Retrieval', 'raw')}
       ${trail.kind === 'write' && chip(...turnStates[trail.state])}
       <span class="memory-who">${trail.author}</span>
       ${timeView(trail.created_at)}
     </header>
-    ${trail.kind === 'write' ? writeView(trail) : retrievalView(trail)}`
+    ${trail.kind === 'write' ? writeView(trail, memories) : retrievalView(trail, memories)}`
 
-const writeView = ({ left_out: leftOut, withheld, pass1, pass2, pass3 }: WriteTrail): View =>
-  html`<div class="passes">
-    ${leftOut > 0 && html`<p class="quiet">Not looked through: ${formatCount(leftOut)} characters</p>`}
-    ${withheld && html`<p class="quiet">An anti-rule kept the ${withheld} from the model</p>`}
-    ${passView(
-      '1 Extracted',
-      pass1,
-      ({ text, confidence, note }) =>
-        html`${text}${' '}
-          <span class="quiet">${formatPercent(confidence)}${note && ', as a note'}</span>`,
-    )}
-    ${passView(
-      '2 Tagged',
-      pass2,
-      ({ text, tags, confidence }) =>
-        html`${text} ${tagChips(tags)} <span class="quiet">${formatPercent(confidence)}</span>`,
-    )}
-    ${passView('3 Reconciled', pass3, ({ text, action }) => html`${chip(action, actionKinds[action])} ${text}`)}
-  </div>`
+/** Why a turn without facts has none. */
+const emptyTexts: Record<TurnState, string> = {
+  waiting: 'Not looked through yet.',
+  done: 'Nothing to share was found in it.',
+  given_up: 'Given up after the last try, with nothing found.',
+}
 
-const actionKinds = { ADD: 'good', UPDATE: 'busy', NONE: 'plain' }
+const writeView = (trail: WriteTrail, memories: NamedMemories): View => {
+  const { left_out: leftOut, withheld, pass1, state } = trail
+  return html`${leftOut > 0 && html`<p class="quiet">Not looked through: ${formatCount(leftOut)} characters</p>`}
+  ${withheld && html`<p class="quiet">An anti-rule kept the ${withheld} from the model</p>`}
+  ${
+    pass1 === null || pass1.length === 0
+      ? withheld !== 'turn' && html`<p class="quiet">${emptyTexts[pass1 ? 'done' : state]}</p>`
+      : passResults(trail, memories)
+  }`
+}
 
-const passView = <Fact>(title: string, facts: Fact[] | null, show: (fact: Fact) => View): View =>
-  html`<section>
-    <h2 class="quiet">${title}</h2>
-    ${
-      facts === null || facts.length === 0
-        ? html`<p class="quiet">${facts === null ? 'Not yet' : 'Nothing'}</p>`
-        : html`<ul>
-            ${facts.map((fact, index) => html`<li key=${index}>${show(fact)}</li>`)}
-          </ul>`
-    }
-  </section>`
+const requests: Record<RetrievalTrail['request'], string> = {
+  search: 'Searched',
+  prepare: 'Asked a model, or for a profile',
+  'date-search': 'Looked through a span of time',
+}
 
-function retrievalView(trail: RetrievalTrail): View {
-  const denied =
-    trail.denied === null
-      ? 'not known what was kept from it'
-      : `${formatCount(trail.denied)} relevant kept from it`
+function retrievalView(trail: RetrievalTrail, memories: NamedMemories): View {
+  const { request, returned, returned_ids, denied, denied_memories, dropped } = trail
+  const given = returned === 0 ? 'nothing shared' : pluralize(returned, 'memory', 'memories')
+  const kept =
+    denied === null
+      ? ''
+      : `, ${denied === 0 ? 'nothing' : formatCount(denied)} relevant kept from it`
   return html`<div class="stack">
-    ${trail.request && html`<p>${`${trail.request}: given ${formatCount(trail.returned)}, ${denied}.`}</p>`}
-    ${hiddenList('What was kept from this request', trail.denied_memories)}
-    <p>
-      ${`Of all: ${formatCount(trail.permitted)} permitted, ${formatCount(trail.dropped)} kept back. Allowed: `}
-      ${trail.wildcard ? chip('every tag', 'high') : tagChips(trail.allowed_tags)}
-    </p>
-    ${hiddenList('Some of what was kept back', trail.dropped_sample)}
+    <p>${`${requests[request]}: given ${given}${kept}.`}</p>
+    ${memoryList(
+      'What it was given',
+      returned_ids.map(mem_id => ({ mem_id, tags: memories.get(mem_id)?.tags ?? null })),
+      memories,
+    )}
+    ${memoryList('What was kept from it', denied_memories ?? [], memories)}
+    ${
+      dropped > 0 &&
+      html`<p>
+          ${trail.wildcard ? chip('every tag', 'high') : tagChips(trail.allowed_tags)}
+          ${` Of all: ${formatCount(trail.permitted)} permitted, ${formatCount(dropped)} kept back.`}
+        </p>
+        ${memoryList('Some of what their roles do not allow', trail.dropped_sample, memories)}`
+    }
   </div>`
 }
 
-const hiddenList = (title: string, memories: DroppedMemory[] | null | undefined): View | false =>
-  memories !== null &&
-  memories !== undefined &&
-  memories.length > 0 &&
+const excerptMax = 300
+
+const memoryList = (
+  title: string,
+  named: readonly { mem_id: string; tags: readonly string[] | null }[],
+  memories: NamedMemories,
+): View | false =>
+  named.length > 0 &&
   html`<details>
     <summary>${title}</summary>
     <ul>
-      ${memories.map(
-        ({ mem_id, tags }) =>
-          html`<li key=${mem_id}><code>${mem_id.slice(-8)}</code> ${tagChips(tags)}</li>`,
-      )}
+      ${named.map(({ mem_id, tags }) => {
+        const text = memories.get(mem_id)?.text
+        return html`<li key=${mem_id}>
+          ${text === undefined ? html`<span class="quiet">A memory that is deleted</span>` : text.slice(0, excerptMax)}
+          ${text !== undefined && text.length > excerptMax && ' …'} ${tags && tagChips(tags)}
+        </li>`
+      })}
     </ul>
   </details>`

@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { formatPercent } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { passResults } from '#api/console/app/org/pass-results.ts'
 import { tagChoice } from '#api/console/app/org/shared-card.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
 import { chip, tagChips, timeView } from '#api/console/app/parts/chips.ts'
@@ -85,11 +86,11 @@ const replacedMemoryView = ({ replaces }: ReviewItem): View | null =>
     <p>${tagChips(replaces.tags)}</p>
   </div>`
 
-/** The passes' explanation, verbatim; the service deletes it after some time. */
+/** What the passes made of it; the service deletes it after some time. */
 const passView = ({ pass }: ReviewItem): View | null =>
   pass.pass1 === null && pass.pass2 === null && pass.pass3 === null
     ? null
     : html`<details>
         <summary>How it came here</summary>
-        <pre class="code" tabindex="0">${JSON.stringify(pass, null, 2)}</pre>
+        ${passResults(pass)}
       </details>`

@@ -2971,11 +2971,11 @@ class ReplacedMemory(TypedDict):
 
 class ReviewItemPass(TypedDict):
     # what was found; null once the trail is gone
-    pass1: Any
+    pass1: Union[List[ExtractedFact], None]
     # how it was tagged
-    pass2: Any
+    pass2: Union[List[TaggedFact], None]
     # what became of it; `replaces` names the memory it would replace
-    pass3: Any
+    pass3: Union[List[ReconciledFact], None]
 
 
 ReviewItem = TypedDict(
