@@ -31,6 +31,7 @@ export const sampleIds = {
   statement: '0199a1b2-c3d4-7000-8017-0123456789ab',
   webhook: '0199a1b2-c3d4-7000-8011-0123456789ab',
   delivery: '0199a1b2-c3d4-7000-8012-0123456789ab',
+  job: '0199a1b2-c3d4-7000-8019-0123456789ab',
   receipt: '0199a1b2-c3d4-7000-8013-0123456789ab',
   memberKey: '0199a1b2-c3d4-7000-8010-0123456789ab',
   account: '0199a1b2-c3d4-7000-8015-0123456789ab',
@@ -41,6 +42,7 @@ export const sampleIds = {
 
 const ids = sampleIds
 const inOrg = { orgId: ids.org }
+const ofQueue = { queue: 'webhook' }
 const ofWebhook = { webhookId: ids.webhook }
 
 const conversation = [
@@ -145,6 +147,12 @@ export const examples: Partial<Record<string, Example>> = {
   },
   serviceUsage: { query: { days: 30 } },
   listServiceOperations: { query: { state: 'failed' } },
+  listQueueJobs: { path: ofQueue, query: { limit: 20 } },
+  readQueueJob: { path: { ...ofQueue, jobId: ids.job } },
+  sendQueueJob: { path: ofQueue, body: { payload: { delivery: ids.delivery } } },
+  runQueueJobs: { path: ofQueue, body: { job_ids: [ids.job] } },
+  cancelQueueJobs: { path: ofQueue, body: { job_ids: [ids.job] } },
+  deleteQueueJobs: { path: { queue: 'webhook.dead' }, body: {} },
   listOperations: { query: { limit: 10 } },
   readOperation: { path: { id: ids.operation } },
   cancelOperation: { path: { id: ids.operation } },

@@ -14,7 +14,7 @@ export const tags = [
     name: 'Organizations',
     description: 'Shared team memory: members, roles, tags, audit, review.',
   },
-  { name: 'Operator', description: 'All tenants, their usage and their work.' },
+  { name: 'Operator', description: 'All tenants, their usage and their work; the queues.' },
   { name: 'Service', description: 'Is it there, and what does it serve.' },
 ]
 

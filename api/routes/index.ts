@@ -14,6 +14,7 @@ import { memory } from '#api/routes/memory.ts'
 import { oauth } from '#api/routes/oauth.ts'
 import { operationRoutes } from '#api/routes/operations.ts'
 import { operatorRoutes } from '#api/routes/operator.ts'
+import { queueRoutes } from '#api/routes/queues.ts'
 import { pages } from '#api/routes/pages.ts'
 import { passThrough } from '#api/routes/pass-through.ts'
 import { proxy } from '#api/routes/proxy.ts'
@@ -57,6 +58,7 @@ const routes: readonly AddRoutes[] = [
   safekeeping,
   webhooks,
   operatorRoutes,
+  queueRoutes,
   orgs,
   memberKeys,
   members,

@@ -7,7 +7,6 @@ import { version } from '#api/edge/version.ts'
 import { consoleFiles } from '#api/console/files.ts'
 import { consolePolicy } from '#api/console/page.ts'
 import { requireOperator } from '#api/operators/operator-auth.ts'
-import { queuePages } from '#api/operators/queues/routes.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { countFaultyPipelines } from '#shared/org/base/pipeline-state.postgres.ts'
 import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
@@ -62,7 +61,7 @@ export function pages(router: Router, backend: ApiBackend): void {
     await sendAsset(ctx, asset)
   })
 
-  // Metrics and the pages over the queues, for the operator.
+  // Metrics, for the operator.
   const page = createMetricsCollector(backend, countFaultyPipelines)
   router.get('/metrics', async ctx => {
     await requireOperator(ctx, backend)
@@ -71,7 +70,8 @@ export function pages(router: Router, backend: ApiBackend): void {
     ctx.set('Content-Type', type)
   })
 
-  queuePages(router, backend)
+  // Bookmarks of the pages over the queues, which are pages of the console.
+  router.get(/^\/admin\/queues(?:\/.*)?$/, ctx => ctx.redirect('/console#/service/queues'))
 }
 
 function buildServedDocument(router: Router) {

@@ -69,18 +69,52 @@ test('guides are read in both themes and on a phone', async (t, { page }) => {
   }
 })
 
-test('an operator cancels a job from its page', async (t, { page }) => {
+test('an operator looks into the queues, cancels a job, and puts dead ones back', async (t, {
+  open,
+}) => {
   const { key } = await buildAdmin(backend, operatorEmail(backend.config))
   const client = createTestClient(base, await buildKey(backend))
-  // No worker runs: the job stays where it is put.
-  const messages = [{ role: 'user', content: 'Saxifrage grows on the wall.' }]
-  const { operation_id: id } = (await client.post('/v1/memory/ingest', { messages })).body
-  const authorization = `Basic ${Buffer.from(`anyone:${key}`).toString('base64')}`
-  await page.setExtraHTTPHeaders({ authorization })
-  await page.goto(`/admin/queues/ingest/jobs/${id}`)
-  await settled(page)
+  const { query } = backend.postgres
+  // No worker runs: the jobs stay where they are put.
+  const ingest = async (): Promise<string> => {
+    const messages = [{ role: 'user', content: 'Saxifrage grows on the wall.' }]
+    return (await client.post('/v1/memory/ingest', { messages })).body.operation_id
+  }
+  const stateOf = async (id: string) => (await client.get(`/v1/operations/${id}`)).body.state
+  const [first] = [await ingest(), await ingest()]
+  const page = await open(key)
+  await page.goto('/admin/queues')
+  await page.getByText('2 waiting').waitFor()
+  await look(t, page, 'queues')
+  const third = await ingest()
+  await page.getByText('3 waiting').waitFor()
+  await page.getByRole('link', { name: 'ingest', exact: true }).click()
+  await press(page, `Show: ${first}`)
+  await page
+    .getByRole('dialog')
+    .getByText(/\(\d+ characters\)/)
+    .waitFor()
+  t.notMatch(await page.getByRole('dialog').innerText(), /Saxifrage/)
   await picture(page, 'queue-job')
-  await press(page, 'Cancel with its operation')
-  await page.getByRole('status').waitFor()
-  t.equal((await client.get(`/v1/operations/${id}`)).body.state, 'cancelled')
+  await press(page, 'Close')
+  await press(page, `Cancel: ${first}`)
+  await press(page.getByRole('dialog'), 'Cancel it')
+  await page.getByText('1 job is cancelled.').waitFor()
+  t.equal(await stateOf(first), 'cancelled')
+
+  await query(
+    `update pgboss.job set name = name || '.dead', source_name = name, source_retry_count = 10,
+       source_output = '{"message": "the model was away"}' where name = 'ingest'`,
+  )
+  await page.getByRole('link', { name: 'Dead jobs' }).click()
+  await page.getByText('the model was away').first().waitFor()
+  t.equal(await page.locator('.chip', { hasText: /^dead$/ }).count(), 2)
+  await page.getByLabel(`Select: ${third}`).check()
+  await look(t, page, 'queue-dead')
+  await press(page, 'Put back selected')
+  await page.getByText('1 job is put back.').waitFor()
+  await press(page, 'Delete all')
+  await press(page.getByRole('dialog'), 'Delete')
+  await page.getByText('No dead jobs').waitFor()
+  t.equal(await stateOf(third), 'accepted')
 })

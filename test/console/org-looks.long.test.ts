@@ -12,7 +12,7 @@ const ofOrg = 'review memories members roles tags instructions audit events pass
   ' ',
 )
 
-const ofService = ['service', 'service/tenants', 'service/usage', 'service/operations']
+const ofService = ['', '/queues', '/tenants', '/usage', '/operations'].map(name => `service${name}`)
 
 test('pages of a team have no serious barrier, and fit a phone', async (t, { open }) => {
   const page = await open(adminKey)

@@ -54,6 +54,13 @@ export const operations = {
   changeTenant: {"route":"PATCH /v1/operator/tenants/:accountId","body":"json","takesKey":true,"writes":true},
   serviceUsage: {"route":"GET /v1/operator/usage","query":["days"]},
   listServiceOperations: {"route":"GET /v1/operator/operations","query":["state","kind","account_id","limit","cursor"]},
+  listQueues: {"route":"GET /v1/operator/queues"},
+  listQueueJobs: {"route":"GET /v1/operator/queues/:queue/jobs","query":["limit","cursor"]},
+  readQueueJob: {"route":"GET /v1/operator/queues/:queue/jobs/:jobId"},
+  sendQueueJob: {"route":"POST /v1/operator/queues/:queue/jobs","body":"json","takesKey":true,"writes":true},
+  runQueueJobs: {"route":"POST /v1/operator/queues/:queue/jobs/run","body":"json","takesKey":true,"writes":true},
+  cancelQueueJobs: {"route":"POST /v1/operator/queues/:queue/jobs/cancel","body":"json","takesKey":true,"writes":true},
+  deleteQueueJobs: {"route":"POST /v1/operator/queues/:queue/jobs/delete","body":"json","takesKey":true,"writes":true},
   createOrg: {"route":"POST /v1/orgs","body":"json","takesKey":true,"writes":true},
   listOrgs: {"route":"GET /v1/orgs"},
   readOrg: {"route":"GET /v1/orgs/:orgId"},
@@ -240,6 +247,20 @@ export interface Methods {
   serviceUsage: Method<'GET /v1/operator/usage'>
   /** Lists queued work of all accounts, newest first. A page looks through at most 5,000 operations, so one may be short, or empty, and more follow. */
   listServiceOperations: Method<'GET /v1/operator/operations'>
+  /** Lists the queues with what waits, runs and was given up in each. */
+  listQueues: Method<'GET /v1/operator/queues'>
+  /** Lists the jobs of a queue, or its dead ones (`ingest.dead`): those that run, then the newest. Done jobs are deleted within two minutes. */
+  listQueueJobs: Method<'GET /v1/operator/queues/:queue/jobs'>
+  /** Shows one job and what it was sent with, without the words of users. */
+  readQueueJob: Method<'GET /v1/operator/queues/:queue/jobs/:jobId'>
+  /** Sends a job by hand. */
+  sendQueueJob: Method<'POST /v1/operator/queues/:queue/jobs'>
+  /** Lets jobs run now. Dead ones go back to their queue with all their tries; one that waits becomes due; one that failed starts again. */
+  runQueueJobs: Method<'POST /v1/operator/queues/:queue/jobs/run'>
+  /** Cancels jobs that wait or are dead, with all other jobs of their operations, and the operations. Work that finishes what was acknowledged is refused. */
+  cancelQueueJobs: Method<'POST /v1/operator/queues/:queue/jobs/cancel'>
+  /** Deletes jobs that have ended. A dead one whose operation could not end without it is cancelled with it. */
+  deleteQueueJobs: Method<'POST /v1/operator/queues/:queue/jobs/delete'>
   /** Creates an organization; the admin who asks owns it. */
   createOrg: Method<'POST /v1/orgs'>
   /** Lists the organizations of the admin; for a reviewer the one whose queue is theirs. */

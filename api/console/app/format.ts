@@ -44,6 +44,18 @@ export function formatRelativeTime(moment: DateLike): string {
   return Math.abs(seconds) < 60 ? 'just now' : relative.format(Math.round(seconds / size), unit)
 }
 
+const durationUnits: [name: string, seconds: number][] = [
+  ['d', 24 * 3600],
+  ['h', 3600],
+  ['min', 60],
+]
+
+/** `40 s`, `3 min`, `2 h`, `5 d`. */
+export function formatSeconds(seconds: number): string {
+  const [unit, size] = durationUnits.find(([, size]) => seconds >= size) ?? ['s', 1]
+  return `${formatCount(Math.floor(seconds / size))} ${unit}`
+}
+
 /** Since when a key exists, and when it was last used. */
 export const describeUse = (createdAt: DateLike, lastUsedAt: DateLike | null): string =>
   `Since ${formatShortDay(createdAt)}, ${lastUsedAt === null ? 'never used' : `used ${formatRelativeTime(lastUsedAt)}`}`

@@ -136,11 +136,8 @@ const visibleOrgPages = ({ reviewer }: Credential): typeof orgPages =>
   reviewer ? orgPages.filter(([path]) => path === 'review') : orgPages
 
 const servicePages: readonly Page<IdProps>[] = [
-  [
-    '',
-    'Health and queues',
-    lazyPage('Service', () => import('#api/console/app/service/service.ts')),
-  ],
+  ['', 'Health', lazyPage('Service', () => import('#api/console/app/service/service.ts'))],
+  ['queues', 'Queues', lazyPage('Queues', () => import('#api/console/app/service/queues.ts'))],
   ['tenants', 'Tenants', lazyPage('Tenants', () => import('#api/console/app/service/tenants.ts'))],
   ['usage', 'Usage', lazyPage('ServiceUsage', () => import('#api/console/app/service/tenants.ts'))],
   [

@@ -60,6 +60,14 @@ export const useCall = <Name extends Route>(
 ): QueryState<EndpointResponse<Name>> =>
   useQuery(signal => call(route, request, signal), [JSON.stringify(request)])
 
+/** Loads again at every interval, while the tab is in view. */
+export function useRefresh(refetch: () => void, intervalMs: number): void {
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || refetch(), intervalMs)
+    return () => clearInterval(timer)
+  }, [])
+}
+
 /** A list, whole or loaded page by page. */
 export type Listing<Item> = {
   items: Item[]

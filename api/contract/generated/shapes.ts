@@ -63,6 +63,9 @@ export const ListServiceOperationsQuery = shapeOf<Types.ListServiceOperationsQue
   'ListServiceOperationsQuery',
   'query',
 )
+export const ListQueueJobsQuery = shapeOf<Types.ListQueueJobsQuery>('ListQueueJobsQuery', 'query')
+export const SendQueueJobBody = shapeOf<Types.SendQueueJobBody>('SendQueueJobBody', 'body')
+export const JobSelection = shapeOf<Types.JobSelection>('JobSelection', 'body')
 export const CreateOrgBody = shapeOf<Types.CreateOrgBody>('CreateOrgBody', 'body')
 export const ChangeOrgBody = shapeOf<Types.ChangeOrgBody>('ChangeOrgBody', 'body')
 export const OrgUsageQuery = shapeOf<Types.OrgUsageQuery>('OrgUsageQuery', 'query')

@@ -1567,6 +1567,59 @@ export interface ServiceOperation {
   /** why it failed, where a model, a database or the service is at fault, in its words */
   error: string | null
 }
+/** A queue of work at this moment. */
+export interface ServiceQueue {
+  name: string
+  /** due, or for later; those that are held included */
+  waiting: number
+  /** they wait for what does not answer, and use up no try */
+  held: number
+  /** one of what they are held for: `mongodb`, or an embedding model */
+  waits_for: string | null
+  /** failed at least once, and wait for another try */
+  retrying: number
+  running: number
+  /** given up after all tries; they stay until they are put back or deleted */
+  dead: number
+  /** since the oldest job that is due could have begun; null: none is due */
+  oldest_seconds: number | null
+  /** since the job that has run longest began; null: none runs */
+  longest_seconds: number | null
+}
+export interface QueueJob {
+  job_id: string
+  /** with `.dead` for a dead one */
+  queue: string
+  state: 'waiting' | 'retrying' | 'running' | 'done' | 'cancelled' | 'failed' | 'dead'
+  /** those that failed */
+  tries: number
+  /** of a dead one: when it was given up */
+  created_at: string
+  /** it does not run before */
+  starts_after: string
+  started_at: string | null
+  finished_at: string | null
+  /** the operation it belongs to */
+  operation_id: string | null
+  /** why the last try failed; empty where none did */
+  error: string
+}
+export interface JobSelection {
+  /** these; without it all jobs of a queue of dead ones (`….dead`), the oldest 500 at a time */
+  job_ids?: string[]
+}
+export interface JobsChanged {
+  /** so many of them were changed */
+  jobs: number
+  /** the others */
+  refused: JobRefusal[]
+  /** more than these were to be changed: ask again */
+  has_more: boolean
+}
+export interface JobRefusal {
+  job_id: string
+  error: string
+}
 /** GET /v1/operator/tenants */
 export interface ListTenantsQuery {
   /** a part of an email, or a whole id */
@@ -1620,6 +1673,55 @@ export interface ListServiceOperationsAnswer {
   items: ServiceOperation[]
   has_more: boolean
   next_cursor: string | null
+}
+/** GET /v1/operator/queues */
+export interface ListQueuesAnswer {
+  items: ServiceQueue[]
+}
+/** GET /v1/operator/queues/:queue/jobs */
+export interface ListQueueJobsQuery {
+  limit: number
+  /** `next_cursor` of the page before; jobs that come or go between two pages move the others */
+  cursor?: string
+}
+/** GET /v1/operator/queues/:queue/jobs */
+export interface ListQueueJobsAnswer {
+  items: QueueJob[]
+  has_more: boolean
+  next_cursor: string | null
+}
+/** GET /v1/operator/queues/:queue/jobs/:jobId */
+export interface ReadQueueJobAnswer {
+  job_id: string
+  /** with `.dead` for a dead one */
+  queue: string
+  state: 'waiting' | 'retrying' | 'running' | 'done' | 'cancelled' | 'failed' | 'dead'
+  /** those that failed */
+  tries: number
+  /** of a dead one: when it was given up */
+  created_at: string
+  /** it does not run before */
+  starts_after: string
+  started_at: string | null
+  finished_at: string | null
+  /** the operation it belongs to */
+  operation_id: string | null
+  /** why the last try failed; empty where none did */
+  error: string
+  /** higher ones run first */
+  priority: number
+  /** ids, numbers and names of models; any other text by its length */
+  payload: {}
+}
+/** POST /v1/operator/queues/:queue/jobs */
+export interface SendQueueJobBody {
+  /** what the worker of the queue reads */
+  payload: {}
+}
+/** POST /v1/operator/queues/:queue/jobs */
+export interface SendQueueJobAnswer {
+  /** null: one like it waits already */
+  job_id: string | null
 }
 export interface Organization {
   org_id: string
@@ -2465,6 +2567,10 @@ export interface PathParameters {
   orgId: string
   /** the `account_id` of a tenant */
   accountId: string
+  /** a queue, or with `.dead` its dead jobs */
+  queue: string
+  /** a job of a queue */
+  jobId: string
   /** the `id` of an application */
   applicationId: string
   /** the `id` of a key of the account */
@@ -3703,6 +3809,50 @@ export interface Endpoints {
     query: ListServiceOperationsQuery
     defaults: 'limit'
     answers: { 200: ListServiceOperationsAnswer }
+  }
+  /** Lists the queues with what waits, runs and was given up in each. */
+  'GET /v1/operator/queues': {
+    answers: { 200: ListQueuesAnswer }
+  }
+  /** Lists the jobs of a queue, or its dead ones (`ingest.dead`): those that run, then the newest. */
+  'GET /v1/operator/queues/:queue/jobs': {
+    params: Pick<PathParameters, 'queue'>
+    query: ListQueueJobsQuery
+    defaults: 'limit'
+    answers: { 200: ListQueueJobsAnswer }
+  }
+  /** Shows one job and what it was sent with, without the words of users. */
+  'GET /v1/operator/queues/:queue/jobs/:jobId': {
+    params: Pick<PathParameters, 'queue' | 'jobId'>
+    answers: { 200: ReadQueueJobAnswer }
+  }
+  /** Sends a job by hand. */
+  'POST /v1/operator/queues/:queue/jobs': {
+    params: Pick<PathParameters, 'queue'>
+    headers: Pick<RequestHeaders, 'idempotency-key'>
+    body: SendQueueJobBody
+    answers: { 200: SendQueueJobAnswer }
+  }
+  /** Lets jobs run now. */
+  'POST /v1/operator/queues/:queue/jobs/run': {
+    params: Pick<PathParameters, 'queue'>
+    headers: Pick<RequestHeaders, 'idempotency-key'>
+    body: JobSelection
+    answers: { 200: JobsChanged }
+  }
+  /** Cancels jobs that wait or are dead, with all other jobs of their operations, and the operations. */
+  'POST /v1/operator/queues/:queue/jobs/cancel': {
+    params: Pick<PathParameters, 'queue'>
+    headers: Pick<RequestHeaders, 'idempotency-key'>
+    body: JobSelection
+    answers: { 200: JobsChanged }
+  }
+  /** Deletes jobs that have ended. */
+  'POST /v1/operator/queues/:queue/jobs/delete': {
+    params: Pick<PathParameters, 'queue'>
+    headers: Pick<RequestHeaders, 'idempotency-key'>
+    body: JobSelection
+    answers: { 200: JobsChanged }
   }
   /** Creates an organization; the admin who asks owns it. */
   'POST /v1/orgs': {

@@ -3,7 +3,6 @@ import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { createIdleBoss, pgBossSchema } from '#shared/storage/queue/boss.ts'
-import { redriveDeadLetters } from '#shared/storage/queue/queue-admin.ts'
 
 type JobState = 'created' | 'retry' | 'active' | 'completed' | 'cancelled' | 'failed'
 
@@ -64,16 +63,31 @@ export async function requireJob(query: Query, queue: string, id: string): Promi
       )
     : { rows: [] }
   if (rows[0]) return rows[0]
-  throw new Refusal(
-    'missing',
-    'There is no such job',
-    'Finished jobs are deleted within two minutes',
-  )
+  throw new Refusal('missing', noSuchJob, 'Finished jobs are deleted within two minutes')
 }
 
+export const noSuchJob = 'There is no such job'
+
+/** Those of the jobs that are there. */
+export async function findJobs(
+  query: Query,
+  queue: string,
+  ids: readonly string[],
+): Promise<JobRow[]> {
+  const { rows } = await query<JobRow>(
+    `select ${columns} from ${pgBossSchema}.job where name = $1 and id = any($2::uuid[])`,
+    [queue, ids],
+  )
+  return rows
+}
+
+/** The queue that jobs died in; undefined for a queue of jobs that are not dead. */
+export const queueOfDead = (queue: string): JobName | undefined =>
+  jobNames.find(name => deadLetterQueueOf(name) === queue)
+
 /**
- * Lets a job run now: a dead letter returns to its queue with all its tries, one that waits for a later
- * time becomes due, one that has ended without success starts again.
+ * Lets a job run now: one that waits for a later time becomes due, one that has ended without success starts again.
+ * Dead letters are put back by `redriveDeadLetters`.
  *
  * @throws Refusal `conflict` for a job that runs or is done.
  */
@@ -82,9 +96,6 @@ export async function retryJob(
   databaseUrl: string,
   { queue, id, state }: JobRow,
 ): Promise<void> {
-  const mainQueue = jobNames.find(name => deadLetterQueueOf(name) === queue)
-  if (mainQueue)
-    return void (await redriveDeadLetters(databaseUrl, mainQueue, { ids: [id], limit: 1 }))
   if (state === 'active' || state === 'completed') throw notInState('runs or is done')
   if (state === 'created' || state === 'retry') {
     await query(
@@ -104,20 +115,18 @@ const cancellableSteps: JobName[] = ['ingest', 'upload', 'import', 'reembed', 'r
 export const isCancelledToDelete = ({ queue }: JobRow): boolean =>
   cancellableSteps.some(name => deadLetterQueueOf(name) === queue)
 
-/**
- * Deletes a job that has ended, or a dead letter: its operation stays as it is.
- *
- * @throws Refusal `conflict` for a job that waits or runs: cancelling it also cancels its operation.
- */
-export async function deleteEndedJob(
-  databaseUrl: string,
-  { queue, id, state }: JobRow,
-): Promise<void> {
-  const isDead = jobNames.every(name => name !== queue)
-  if (!isDead && (state === 'created' || state === 'retry' || state === 'active'))
+/** @throws Refusal `conflict` for a job that waits or runs: cancelling it also cancels its operation. */
+export function requireEnded({ queue, state }: JobRow): void {
+  if (!queueOfDead(queue) && (state === 'created' || state === 'retry' || state === 'active'))
     throw notInState('waits or runs', 'Cancel it: that also cancels its operation')
-  await withBoss(databaseUrl, boss => boss.deleteJob(queue, id))
 }
+
+/** Deletes jobs that have ended (`requireEnded`), and dead letters: their operations stay as they are. */
+export const deleteEndedJobs = (
+  databaseUrl: string,
+  queue: string,
+  ids: readonly string[],
+): Promise<unknown> => withBoss(databaseUrl, boss => boss.deleteJob(queue, [...ids]))
 
 /** Sends a job. @returns its id; null when the policy of the queue has taken none. */
 export const sendJob = (

@@ -24,14 +24,13 @@ const basic = (password: string): string =>
 const get = (path: string, authorization?: string): Promise<Response> =>
   fetch(api.base + path, { headers: authorization ? { authorization } : {}, redirect: 'manual' })
 
-t.test('401: metrics and queues are for the operator alone', async t => {
-  for (const path of ['/metrics', '/admin/queues', '/admin/queues/ingest', '/admin/queues/x.js']) {
-    for (const credential of [undefined, `Bearer ${key}`, `Bearer ${somebody}`, basic(somebody)]) {
-      const response = await get(path, credential)
-      t.equal(response.status, 401, path)
-      t.match(response.headers.get('www-authenticate'), /^Basic/, 'a browser may ask for it')
-    }
+t.test('401: metrics are for the operator alone', async t => {
+  for (const credential of [undefined, `Bearer ${key}`, `Bearer ${somebody}`, basic(somebody)]) {
+    const response = await get('/metrics', credential)
+    t.equal(response.status, 401)
+    t.match(response.headers.get('www-authenticate'), /^Basic/, 'a browser may ask for it')
   }
+  t.equal((await get('/metrics', basic(operator))).status, 200)
 })
 
 t.test('200: metrics tell of requests, queues and indexes, and of no tenant', async t => {
@@ -65,17 +64,6 @@ t.test('200: metrics tell of requests, queues and indexes, and of no tenant', as
   t.match(page, /nodejs_eventloop_lag_seconds/)
   t.notMatch(page, key.slice(3))
   t.notMatch(page, /[0-9a-f]{8}-[0-9a-f]{4}-/)
-})
-
-t.test('200: the queue pages, in a browser that was asked for the credential', async t => {
-  const response = await get('/admin/queues', basic(operator))
-  t.equal(response.status, 200)
-  t.match(response.headers.get('content-security-policy'), /frame-ancestors 'none'/)
-  const page = await response.text()
-  t.match(page, /<html/)
-  const style = /\/admin\/queues\/[^"]+\.css/.exec(page)?.[0]
-  t.ok(style, 'its files come from here')
-  t.equal((await get(style!, basic(operator))).status, 200)
 })
 
 t.test('200: alive, and ready', async t => {

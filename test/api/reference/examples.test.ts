@@ -181,6 +181,9 @@ t.test('the examples of the operator', async t => {
   const { body: tenants } = await run('listTenants', client)
   made('account', tenants.items[0].account_id)
   await works(t, ['changeTenant', 'serviceUsage', 'listServiceOperations'], client)
+  made('job', (await run('sendQueueJob', client)).body.job_id)
+  await works(t, ['listQueues', 'listQueueJobs', 'readQueueJob', 'runQueueJobs'], client)
+  await works(t, ['cancelQueueJobs', 'deleteQueueJobs'], client)
 })
 
 t.test('no example is left out', async t => {

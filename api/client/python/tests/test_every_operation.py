@@ -160,6 +160,9 @@ class EveryOperation(unittest.TestCase):
         with service.vault("OPERATOR_KEY") as operator:
             self.made("account", self.run_one(operator, "listTenants")["items"][0]["account_id"])
             self.run_all(operator, "changeTenant serviceUsage listServiceOperations")
+            self.made("job", self.run_one(operator, "sendQueueJob")["job_id"])
+            self.run_all(operator, "listQueues listQueueJobs readQueueJob runQueueJobs")
+            self.run_all(operator, "cancelQueueJobs deleteQueueJobs")
 
     def test_6_nothing_is_left_out(self) -> None:
         operations = {service.python_name(name) for name in self.examples["operations"]}

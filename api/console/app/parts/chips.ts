@@ -59,6 +59,8 @@ const stateColours: Record<string, string> = {
   failed: 'bad',
   running: 'busy',
   accepted: 'busy',
+  retrying: 'busy',
+  dead: 'bad',
 }
 
 export const stateChip = (state: string): View => chip(state, stateColours[state] ?? 'plain')

@@ -36,6 +36,7 @@ const outlines: Record<string, string> = {
   passes: 'M4 6h6v5H4zM14 13h6v5h-6zM10 8.5h4a3 3 0 0 1 3 3V13',
   traces: 'M3 12h4l3-8 4 16 3-8h4',
   orgs: 'M4 21V4h9v17M13 9h7v12M7 8h3M7 12h3M7 16h3M16 13h1M16 17h1M3 21h18',
+  queues: 'M4 6h10M4 12h16M4 18h7',
   service: 'M4 4h16v6H4zM4 14h16v6H4zM8 7h.1M8 17h.1',
   tenants: 'M4 21V9l8-5 8 5v12zM10 21v-6h4v6',
 }

@@ -24,38 +24,3 @@ export const sumSamples = (
   samples
     .filter(sample => sample.name === name && matches(sample.labels))
     .reduce((sum, { value }) => sum + value, 0)
-
-export type QueueStats = {
-  name: string
-  waiting: number
-  active: number
-  dead: number
-  oldestSeconds: number
-}
-
-/** Queues with jobs come first. */
-export function queueStats(samples: readonly Sample[]): QueueStats[] {
-  const names = samples
-    .filter(({ name }) => name === 'vault_queue_jobs')
-    .map(({ labels }) => labels.queue!)
-  const sampleValue = (metric: string, queue: string, state?: string): number =>
-    sumSamples(
-      samples,
-      metric,
-      labels => labels.queue === queue && (!state || labels.state === state),
-    )
-  return [...new Set(names)]
-    .map(name => ({
-      name,
-      waiting:
-        sampleValue('vault_queue_jobs', name, 'waiting') +
-        sampleValue('vault_queue_jobs', name, 'held'),
-      active: sampleValue('vault_queue_jobs', name, 'active'),
-      dead: sampleValue('vault_queue_dead_jobs', name),
-      oldestSeconds: sampleValue('vault_queue_oldest_seconds', name),
-    }))
-    .sort(
-      (one, other) =>
-        other.dead - one.dead || other.waiting - one.waiting || one.name.localeCompare(other.name),
-    )
-}

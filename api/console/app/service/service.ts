@@ -1,20 +1,18 @@
+import { hrefTo } from '#api/console/app/address.ts'
 import { fetchStream } from '#api/console/app/api-call.ts'
 import { formatBytes, formatCompact, formatCount } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
-import { chip } from '#api/console/app/parts/chips.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
-import { emptyNote, queryView, row, rows } from '#api/console/app/parts/notes.ts'
+import { queryView } from '#api/console/app/parts/notes.ts'
 import { useQuery } from '#api/console/app/queries.ts'
 import {
   parseSamples,
-  queueStats,
   sumSamples,
-  type QueueStats,
   type Sample,
 } from '#api/console/app/service/prometheus-samples.ts'
 
-/** The status of the service: its queues, and links to more. */
+/** The status of the service, and links to more. */
 export function Service(): View {
   const metrics = useQuery(
     async () => parseSamples(await (await fetchStream('/metrics', {})).text()),
@@ -22,17 +20,16 @@ export function Service(): View {
   )
   return page({
     title: 'Service',
-    description: 'What this process counts, and what waits in the queues of all.',
+    description: 'What this process counts.',
     actions: button('Refresh', metrics.refetch),
     children: html`${queryView(metrics, 'the metrics', statsView)}
     ${section(
       'Further',
       html`<div class="panel stack">
-        <p><a href="/admin/queues">Queues</a>: jobs and dead letters</p>
         <p><a href="/metrics">Metrics</a>: everything that is counted, as Prometheus reads it</p>
         <p><a href="/docs">API reference</a>: every endpoint, to read and to try</p>
         <p class="quiet">
-          The first two ask for the admin credential again, as the password of any user name.
+          The metrics ask for the admin credential again, as the password of any user name.
         </p>
       </div>`,
     )}`,
@@ -46,8 +43,7 @@ function statsView(samples: Sample[]): View {
     Boolean(status?.startsWith('5')),
   )
   const mean = (sum('vault_request_seconds_sum') / requests) * 1000
-  const queues = queueStats(samples)
-  const dead = queues.reduce((all, queue) => all + queue.dead, 0)
+  const dead = sum('vault_queue_dead_jobs')
   return html`<div class="stack-wide">
     <dl class="figures">
       ${figure('Requests', formatCompact(requests), 'since this process began')}
@@ -55,23 +51,13 @@ function statsView(samples: Sample[]): View {
       ${figure('Failed', formatCount(failed), 'answered 500 or above')}
       ${figure('Indexes', formatCount(sum('vault_indexes')), formatBytes(sum('vault_index_bytes')))}
       ${figure('Operations', formatCount(sum('vault_operations')), 'not finished')}
-      ${figure('Dead jobs', formatCount(dead), dead === 0 ? 'nothing to do' : 'see the queues')}
+      ${figure(
+        'Dead jobs',
+        formatCount(dead),
+        dead === 0
+          ? 'nothing to do'
+          : html`<a href=${hrefTo('service', 'queues')}>see the queues</a>`,
+      )}
     </dl>
-    ${section(
-      'Queues',
-      queues.length === 0
-        ? emptyNote('Queues are not seen now', 'The database is out of reach.')
-        : rows(queues.map(queue => [queue.name, queueRow(queue)])),
-    )}
   </div>`
-}
-
-const queueRow = ({ name, waiting, active, dead, oldestSeconds }: QueueStats): View => {
-  const oldest = oldestSeconds > 1 ? `, oldest ${formatCount(Math.round(oldestSeconds))} s` : ''
-  return row(
-    html`<p class="row-title">${name} ${dead > 0 && chip(`${formatCount(dead)} dead`, 'bad')}</p>`,
-    html`<p class="quiet">
-      ${`${formatCount(waiting)} waiting, ${formatCount(active)} active${oldest}`}
-    </p>`,
-  )
 }

@@ -1,4 +1,3 @@
-import { useEffect } from 'preact/hooks'
 import { hrefTo } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
 import {
@@ -14,7 +13,7 @@ import { buttonLink } from '#api/console/app/parts/buttons.ts'
 import { avatar, tierChip, timeView } from '#api/console/app/parts/chips.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView } from '#api/console/app/parts/notes.ts'
-import { useCall, useQuery } from '#api/console/app/queries.ts'
+import { useCall, useQuery, useRefresh } from '#api/console/app/queries.ts'
 import { addMemoryButton } from '#api/console/app/vault/add-memory.ts'
 import { debtSection } from '#api/console/app/vault/reflections.ts'
 import { historyChart } from '#api/console/app/vault/history-chart.ts'
@@ -41,10 +40,7 @@ const firstLookMs = 2_000
 
 /** What to do with an empty vault. It gives way to the overview when the first memory arrives. */
 function FirstSteps({ refetch }: { refetch: () => void }): View {
-  useEffect(() => {
-    const timer = setInterval(refetch, firstLookMs)
-    return () => clearInterval(timer)
-  }, [])
+  useRefresh(refetch, firstLookMs)
   const keys = useCall('GET /v1/account/provider-keys', {})
   const providers = keys.answer?.provider_keys.map(({ provider }) => provider) ?? []
   return html`<section class="panel stack">

@@ -62,4 +62,5 @@ export const accountRequests: Record<string, RequestPlan> = {
   changeTenant: { body: () => ({ payment_method: 'card' }) },
   serviceUsage: plain,
   listServiceOperations: plain,
+  listQueues: plain,
 }

@@ -1216,6 +1216,129 @@ class AsyncVault(AsyncVaultBase):
             },
         )
 
+    async def list_queues(self) -> types.ListQueuesAnswer:
+        """Lists the queues with what waits, runs and was given up in each.
+
+        `GET /v1/operator/queues`
+        """
+        return await self._call(OPERATIONS["list_queues"])
+
+    async def list_queue_jobs(
+        self, queue: str, *, limit: Optional[int] = None, cursor: Optional[str] = None
+    ) -> types.ListQueueJobsAnswer:
+        """Lists the jobs of a queue, or its dead ones (`ingest.dead`): those that run, then the
+        newest. Done jobs are deleted within two minutes.
+
+        `GET /v1/operator/queues/:queue/jobs`
+
+        :param queue: a queue, or with `.dead` its dead jobs
+        :param cursor: `next_cursor` of the page before; jobs that come or go between two pages move
+            the others
+        """
+        return await self._call(
+            OPERATIONS["list_queue_jobs"],
+            path={"queue": queue},
+            query={"limit": limit, "cursor": cursor},
+        )
+
+    async def read_queue_job(self, queue: str, job_id: str) -> types.ReadQueueJobAnswer:
+        """Shows one job and what it was sent with, without the words of users.
+
+        `GET /v1/operator/queues/:queue/jobs/:jobId`
+
+        :param queue: a queue, or with `.dead` its dead jobs
+        :param job_id: a job of a queue
+        """
+        return await self._call(
+            OPERATIONS["read_queue_job"], path={"queue": queue, "jobId": job_id}
+        )
+
+    async def send_queue_job(
+        self, queue: str, *, payload: Mapping[str, Any], idempotency_key: Optional[str] = None
+    ) -> types.SendQueueJobAnswer:
+        """Sends a job by hand.
+
+        `POST /v1/operator/queues/:queue/jobs`
+
+        :param queue: a queue, or with `.dead` its dead jobs
+        :param payload: what the worker of the queue reads
+        """
+        return await self._call(
+            OPERATIONS["send_queue_job"],
+            path={"queue": queue},
+            body={"payload": payload},
+            idempotency_key=idempotency_key,
+        )
+
+    async def run_queue_jobs(
+        self,
+        queue: str,
+        *,
+        job_ids: Optional[Sequence[str]] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> types.JobsChanged:
+        """Lets jobs run now. Dead ones go back to their queue with all their tries; one that waits
+        becomes due; one that failed starts again.
+
+        `POST /v1/operator/queues/:queue/jobs/run`
+
+        :param queue: a queue, or with `.dead` its dead jobs
+        :param job_ids: these; without it all jobs of a queue of dead ones (`….dead`), the oldest
+            500 at a time
+        """
+        return await self._call(
+            OPERATIONS["run_queue_jobs"],
+            path={"queue": queue},
+            body={"job_ids": job_ids},
+            idempotency_key=idempotency_key,
+        )
+
+    async def cancel_queue_jobs(
+        self,
+        queue: str,
+        *,
+        job_ids: Optional[Sequence[str]] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> types.JobsChanged:
+        """Cancels jobs that wait or are dead, with all other jobs of their operations, and the
+        operations. Work that finishes what was acknowledged is refused.
+
+        `POST /v1/operator/queues/:queue/jobs/cancel`
+
+        :param queue: a queue, or with `.dead` its dead jobs
+        :param job_ids: these; without it all jobs of a queue of dead ones (`….dead`), the oldest
+            500 at a time
+        """
+        return await self._call(
+            OPERATIONS["cancel_queue_jobs"],
+            path={"queue": queue},
+            body={"job_ids": job_ids},
+            idempotency_key=idempotency_key,
+        )
+
+    async def delete_queue_jobs(
+        self,
+        queue: str,
+        *,
+        job_ids: Optional[Sequence[str]] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> types.JobsChanged:
+        """Deletes jobs that have ended. A dead one whose operation could not end without it is
+        cancelled with it.
+
+        `POST /v1/operator/queues/:queue/jobs/delete`
+
+        :param queue: a queue, or with `.dead` its dead jobs
+        :param job_ids: these; without it all jobs of a queue of dead ones (`….dead`), the oldest
+            500 at a time
+        """
+        return await self._call(
+            OPERATIONS["delete_queue_jobs"],
+            path={"queue": queue},
+            body={"job_ids": job_ids},
+            idempotency_key=idempotency_key,
+        )
+
     async def create_org(
         self,
         *,

@@ -159,6 +159,41 @@ OPERATIONS: Dict[str, Operation] = {
     "list_service_operations": Operation(
         "list_service_operations", "GET", "/v1/operator/operations"
     ),
+    "list_queues": Operation("list_queues", "GET", "/v1/operator/queues"),
+    "list_queue_jobs": Operation("list_queue_jobs", "GET", "/v1/operator/queues/:queue/jobs"),
+    "read_queue_job": Operation("read_queue_job", "GET", "/v1/operator/queues/:queue/jobs/:jobId"),
+    "send_queue_job": Operation(
+        "send_queue_job",
+        "POST",
+        "/v1/operator/queues/:queue/jobs",
+        body="json",
+        takes_key=True,
+        writes=True,
+    ),
+    "run_queue_jobs": Operation(
+        "run_queue_jobs",
+        "POST",
+        "/v1/operator/queues/:queue/jobs/run",
+        body="json",
+        takes_key=True,
+        writes=True,
+    ),
+    "cancel_queue_jobs": Operation(
+        "cancel_queue_jobs",
+        "POST",
+        "/v1/operator/queues/:queue/jobs/cancel",
+        body="json",
+        takes_key=True,
+        writes=True,
+    ),
+    "delete_queue_jobs": Operation(
+        "delete_queue_jobs",
+        "POST",
+        "/v1/operator/queues/:queue/jobs/delete",
+        body="json",
+        takes_key=True,
+        writes=True,
+    ),
     "create_org": Operation(
         "create_org", "POST", "/v1/orgs", body="json", takes_key=True, writes=True
     ),

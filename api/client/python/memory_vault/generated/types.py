@@ -1557,6 +1557,64 @@ class ServiceOperation(TypedDict):
     error: Union[str, None]
 
 
+# A queue of work at this moment.
+class ServiceQueue(TypedDict):
+    name: str
+    # due, or for later; those that are held included
+    waiting: int
+    # they wait for what does not answer, and use up no try
+    held: int
+    # one of what they are held for: `mongodb`, or an embedding model
+    waits_for: Union[str, None]
+    # failed at least once, and wait for another try
+    retrying: int
+    running: int
+    # given up after all tries; they stay until they are put back or deleted
+    dead: int
+    # since the oldest job that is due could have begun; null: none is due
+    oldest_seconds: Union[int, None]
+    # since the job that has run longest began; null: none runs
+    longest_seconds: Union[int, None]
+
+
+class QueueJob(TypedDict):
+    job_id: str
+    # with `.dead` for a dead one
+    queue: str
+    state: Literal["waiting", "retrying", "running", "done", "cancelled", "failed", "dead"]
+    # those that failed
+    tries: int
+    # of a dead one: when it was given up
+    created_at: str
+    # it does not run before
+    starts_after: str
+    started_at: Union[str, None]
+    finished_at: Union[str, None]
+    # the operation it belongs to
+    operation_id: Union[str, None]
+    # why the last try failed; empty where none did
+    error: str
+
+
+class JobSelection(TypedDict, total=False):
+    # these; without it all jobs of a queue of dead ones (`….dead`), the oldest 500 at a time
+    job_ids: List[str]
+
+
+class JobsChanged(TypedDict):
+    # so many of them were changed
+    jobs: int
+    # the others
+    refused: List[JobRefusal]
+    # more than these were to be changed: ask again
+    has_more: bool
+
+
+class JobRefusal(TypedDict):
+    job_id: str
+    error: str
+
+
 # GET /v1/operator/tenants
 class ListTenantsAnswer(TypedDict):
     items: List[Tenant]
@@ -1591,6 +1649,54 @@ class ListServiceOperationsAnswer(TypedDict):
     items: List[ServiceOperation]
     has_more: bool
     next_cursor: Union[str, None]
+
+
+# GET /v1/operator/queues
+class ListQueuesAnswer(TypedDict):
+    items: List[ServiceQueue]
+
+
+# GET /v1/operator/queues/:queue/jobs
+class ListQueueJobsAnswer(TypedDict):
+    items: List[QueueJob]
+    has_more: bool
+    next_cursor: Union[str, None]
+
+
+# GET /v1/operator/queues/:queue/jobs/:jobId
+class ReadQueueJobAnswer(TypedDict):
+    job_id: str
+    # with `.dead` for a dead one
+    queue: str
+    state: Literal["waiting", "retrying", "running", "done", "cancelled", "failed", "dead"]
+    # those that failed
+    tries: int
+    # of a dead one: when it was given up
+    created_at: str
+    # it does not run before
+    starts_after: str
+    started_at: Union[str, None]
+    finished_at: Union[str, None]
+    # the operation it belongs to
+    operation_id: Union[str, None]
+    # why the last try failed; empty where none did
+    error: str
+    # higher ones run first
+    priority: int
+    # ids, numbers and names of models; any other text by its length
+    payload: Dict[str, Any]
+
+
+# POST /v1/operator/queues/:queue/jobs
+class SendQueueJobBody(TypedDict):
+    # what the worker of the queue reads
+    payload: Dict[str, Any]
+
+
+# POST /v1/operator/queues/:queue/jobs
+class SendQueueJobAnswer(TypedDict):
+    # null: one like it waits already
+    job_id: Union[str, None]
 
 
 class Organization(TypedDict):
