@@ -1,11 +1,13 @@
+import type { Locator } from 'playwright-core'
 import t from 'tap'
 import { barriersOf, overflowOf, picture, press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
+import { fillTeam } from '#test/console/stories.ts'
 import { buildKey, createTestClient } from '#test/support/api.ts'
 import { checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
 
-const { backend, key, api, test } = await startConsole(t)
+const { backend, key, api, base, test } = await startConsole(t)
 const texts = Array.from({ length: 120 }, (_, i) => ({ text: `Note ${i}: the ferry at ${i}.` }))
 await insertMemories(backend, key, [...texts, { text: 'My parrot is called Rio.' }])
 
@@ -92,6 +94,41 @@ test('sessions and reflections: an address opens what was looked at', async (t, 
   await page.goBack()
   await page.locator('article').getByText('Lives in Lisbon.').waitFor()
   t.equal(await page.getByLabel(/^\s*Show/).inputValue(), '2')
+})
+
+test('a team: filters are in the address, and an unknown address says so', async (t, { open }) => {
+  const { org, adminKey } = await fillTeam(backend, base)
+  const page = await open(adminKey, `orgs/${org}/memories`)
+  const rows = page.locator('article')
+  const keeps = async (field: Locator, value: string, address: RegExp): Promise<void> => {
+    await page.waitForURL(address)
+    await page.reload()
+    await settled(page)
+    t.equal(await field.inputValue(), value)
+  }
+  await page.getByLabel('Search').fill('budget')
+  await page.getByLabel('Reviewed').selectOption('false')
+  await keeps(page.getByLabel('Search'), 'budget', /memories\?q=budget&reviewed=false/)
+  await rows.filter({ hasText: 'office' }).waitFor({ state: 'detached' })
+  await visit(page, `orgs/${org}/review`)
+  await page.getByLabel('Less sure than').selectOption('0.4')
+  await keeps(page.getByLabel('Less sure than'), '0.4', /review\?threshold=0\.4/)
+  t.match(await page.locator('main').innerText(), /1 of 1 memory/)
+  await visit(page, `orgs/${org}/members`)
+  await page.getByLabel('Find by member or key').fill('nobody')
+  await keeps(page.getByLabel('Find by member or key'), 'nobody', /members\?q=nobody/)
+  for (const [address, says] of [
+    [`orgs/${org}/nothing`, 'There is no such page'],
+    ['nothing', 'There is no such page'],
+    [`orgs/${crypto.randomUUID()}/members`, 'There is no such organization'],
+  ] as const) {
+    await page.evaluate(hash => (location.hash = hash), `#/${address}`)
+    await page.getByRole('heading', { name: says }).waitFor()
+    await settled(page)
+    t.same(await barriersOf(page), [])
+  }
+  await page.getByRole('link', { name: 'Go to your organizations' }).click()
+  await page.getByRole('heading', { name: 'Organizations' }).waitFor()
 })
 
 test('several are chosen, their ids copied, and deleted after a question', async (t, {

@@ -18,6 +18,10 @@ test('pages of a team have no serious barrier, and fit a phone', async (t, { ope
   const page = await open(adminKey)
   for (const name of ['orgs', ...ofOrg, ...ofService]) {
     await visit(page, ofOrg.includes(name) ? `orgs/${org}/${name}` : name)
+    if (ofOrg.includes(name)) {
+      t.match(await page.title(), / · Acme · /)
+      t.equal(await page.locator('main .notice').count(), 1, `${name} says what stops the team`)
+    }
     await look(t, page, `org-${name.replace('/', '-')}`)
   }
 })

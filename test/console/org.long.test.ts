@@ -4,27 +4,65 @@ import { barriersOf, picture, press, settled, visit } from '#test/console/browse
 import { startConsole } from '#test/console/console.ts'
 import { fillTeam } from '#test/console/stories.ts'
 import { buildKey, createTestClient } from '#test/support/api.ts'
+import { startTeamModel } from '#test/support/team-model.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
-const { backend, base, story } = await startConsole(t)
+const model = await startTeamModel(t)
+const { backend, base, story } = await startConsole(t, model.env)
 const { org, path, adminKey, admin, waiting } = await fillTeam(backend, base)
 
 const at = (name: string): string => `orgs/${org}/${name}`
 
-story('organizations: they are listed, and a new one tells its key once', async (t, { open }) => {
-  const page = await open(adminKey)
-  await settled(page)
-  await press(page, 'New organization')
-  await page.getByRole('dialog').getByLabel('Name').fill('Acme Research')
-  await press(page, 'Create')
-  t.match(await page.locator('.secret').innerText(), /^mk_/)
-  await press(page, 'I have copied it')
-  await page.getByText('No members yet').waitFor()
-  await visit(page, 'orgs')
-  await page.getByRole('link', { name: /Acme Research/ }).waitFor()
-  await picture(page, 'orgs')
-  t.equal((await admin.get('/v1/orgs')).body.orgs.length, 2)
-})
+story(
+  'organizations: a new one has models that answer, and tells its key once',
+  async (t, { open }) => {
+    const page = await open(adminKey)
+    await settled(page)
+    await press(page, 'New organization')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('Acme Research')
+    await dialog.getByLabel('Provider').selectOption('anthropic')
+    await dialog.getByLabel('Model that classifies').fill('claude-of-ours')
+    await dialog.getByLabel('Key for anthropic').fill('sk-ant-0123456789abcdef')
+    model.failAll(401)
+    await press(dialog, 'Create')
+    await dialog.getByText(/did not answer \(status 401\)/).waitFor()
+    t.same(await barriersOf(page), [])
+    await picture(page, 'org-new')
+    t.equal((await admin.get('/v1/orgs')).body.orgs.length, 1, 'nothing is made')
+    t.same((await admin.get('/v1/account/provider-keys')).body.provider_keys, [])
+    model.failAll(null)
+    await press(dialog, 'Create')
+    t.match(await page.locator('.secret').innerText(), /^mk_/)
+    await press(page, 'I have copied it')
+    await page.getByText('No members yet').waitFor()
+    await visit(page, 'orgs')
+    await page.getByRole('link', { name: /Acme Research/ }).waitFor()
+    await picture(page, 'orgs')
+    t.match((await admin.get('/v1/orgs')).body.orgs, [
+      { notice: /no key for openai/ },
+      { extract_model: /^claude/, classify_model: 'claude-of-ours', notice: null },
+    ])
+    const cards = await page.locator('.card').allInnerTexts()
+    t.match(cards, [/shares nothing new/, /^(?!.*shares nothing new)/s])
+  },
+)
+
+story(
+  'a team: its name is on its pages, and another is chosen at the same page',
+  async (t, { page }) => {
+    await visit(page, at('members'))
+    t.equal(await page.title(), 'Members · Acme · Memory Vault')
+    t.match(await page.locator('main header').first().innerText(), /^Acme\s+Members/)
+    await page.getByText(/Nothing new is shared.+no key for openai/).waitFor()
+    await page.getByLabel('Organization').selectOption({ label: 'Acme Research' })
+    await page.getByText('No members yet').waitFor()
+    t.equal(await page.title(), 'Members · Acme Research · Memory Vault')
+    t.equal(await page.getByText('Nothing new is shared').count(), 0)
+    await page.goBack()
+    await page.getByText('ann@example.com').first().waitFor()
+  },
+)
 
 story('review: decided, tagged and undone by keys alone', async (t, { page }) => {
   const standing = async (id: string) =>
@@ -267,11 +305,16 @@ story(
 story('settings: changed, and the organization removed after typing so', async (t, { page }) => {
   await visit(page, at('settings'))
   await page.getByLabel('Name').fill('Acme Works')
+  await page.getByText('Nothing new is shared').waitFor()
+  await page.getByLabel('Key for openai').fill('sk-0123456789abcdef')
   await press(page, 'Save', { exact: true })
   await page.getByText('The settings are saved.').waitFor()
+  await page.getByText(/The account has sk-…cdef/).waitFor()
   await settled(page)
   await picture(page, 'settings')
   t.equal((await admin.get(path)).body.name, 'Acme Works')
+  t.equal(await page.title(), 'Settings · Acme Works · Memory Vault')
+  t.notMatch(await page.locator('main').innerText(), /no key for openai: nothing is shared/)
   const download = page.waitForEvent('download')
   await press(page, 'Download export')
   const lines = readFileSync(await (await download).path(), 'utf8')

@@ -1,9 +1,12 @@
 import type { FunctionComponent } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { toFault, type Fault } from '#api/console/app/api-call.ts'
+import { hrefTo } from '#api/console/app/address.ts'
 import type { Credential } from '#api/console/app/credential.ts'
-import { renderComponent, type View } from '#api/console/app/html.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { page } from '#api/console/app/parts/frame.ts'
 import { faultNote, loadingNote } from '#api/console/app/parts/notes.ts'
+import { orgIdIn, type Teams } from '#api/console/app/teams.ts'
 import { Files } from '#api/console/app/vault/files.ts'
 import { Keys } from '#api/console/app/vault/keys.ts'
 import { Operations } from '#api/console/app/vault/operations.ts'
@@ -19,7 +22,12 @@ import { Traces } from '#api/console/app/vault/traces.ts'
 import { Usage } from '#api/console/app/vault/usage.ts'
 
 export type NavItem = { name: string; path: readonly string[] }
-type NavGroup = { name: string; items: readonly NavItem[] }
+type NavGroup = {
+  name: string
+  items: readonly NavItem[]
+  /** The pages are of one of the admin's organizations. */
+  isTeam?: boolean
+}
 
 /** Props of pages that show one of several things: the id that follows the path of the page. */
 type IdProps = { id: string | undefined }
@@ -154,7 +162,11 @@ const navItems = (
   pages.map(([path, name]) => ({ name, path: path === '' ? above : [...above, path] }))
 
 /** The pages that the credential may open. */
-export function navGroupsFor(credential: Credential, address: readonly string[]): NavGroup[] {
+export function navGroupsFor(
+  credential: Credential,
+  address: readonly string[],
+  { team, isUnknown }: Teams,
+): NavGroup[] {
   if (credential.kind === 'vault') {
     return Object.entries(vaultPages).map(([name, pages]) => ({
       name,
@@ -166,30 +178,38 @@ export function navGroupsFor(credential: Credential, address: readonly string[])
   const service = { name: 'Service', items: navItems(servicePages, 'service') }
   return [
     teams,
-    ...(credential.operator ? [service] : []),
-    ...(org
+    ...(org && !isUnknown
       ? [
           {
-            name: 'This organization',
+            name: team?.name ?? 'Organization',
+            isTeam: true,
             items: navItems(visibleOrgPages(credential), 'orgs', org),
           },
         ]
       : []),
+    ...(credential.operator ? [service] : []),
   ]
 }
 
-/** The navigation entry of a route, or of a route above it. */
+/** The navigation entry of a route, or of a route above it; the first one for no route at all. */
 export function currentNavItem(
   groups: readonly NavGroup[],
   address: readonly string[],
 ): NavItem | undefined {
   const items = groups.flatMap(group => group.items)
   const matching = items.filter(({ path }) => path.every((part, index) => part === address[index]))
-  return matching.sort((one, other) => other.path.length - one.path.length)[0] ?? items[0]
+  return (
+    matching.sort((one, other) => other.path.length - one.path.length)[0] ??
+    (address.length === 0 ? items[0] : undefined)
+  )
 }
 
-/** The page of a route; the first page for an unknown route. */
-export function pageFor(credential: Credential, address: readonly string[]): View {
+/** The page of a route; the first page for no route at all. */
+export function pageFor(
+  credential: Credential,
+  address: readonly string[],
+  { isUnknown }: Teams,
+): View {
   const [place, name, id] = address
   const org = orgIdIn(address)
   if (credential.kind === 'vault') {
@@ -197,6 +217,8 @@ export function pageFor(credential: Credential, address: readonly string[]): Vie
     return pageView(pages, place, { id: name })
   }
   if (credential.operator && place === 'service') return pageView(servicePages, name, { id })
+  if (place !== undefined && place !== 'orgs') return unknownPage()
+  if (isUnknown) return unknownOrg()
   return org ? pageView(visibleOrgPages(credential), id, { org }) : renderComponent(Orgs, {})
 }
 
@@ -205,9 +227,23 @@ function pageView<Props extends object>(
   path: string | undefined,
   props: NoInfer<Props>,
 ): View {
-  const [, , page] = pages.find(([one]) => one === path) ?? pages[0]!
-  return renderComponent(page, props)
+  const found = path === undefined ? pages[0] : pages.find(([one]) => one === path)
+  if (!found) return unknownPage()
+  // Each organization has pages of its own: what one has loaded is not shown for another.
+  const key = 'org' in props ? String(props.org) : ''
+  return renderComponent(found[2], { ...props, key })
 }
 
-const orgIdIn = (address: readonly string[]): string | undefined =>
-  address[0] === 'orgs' ? address[1] : undefined
+const unknownPage = (): View =>
+  page({
+    title: 'There is no such page',
+    description: 'Or this credential does not open it.',
+    children: html`<p><a href=${hrefTo()}>Go to the first page</a></p>`,
+  })
+
+const unknownOrg = (): View =>
+  page({
+    title: 'There is no such organization',
+    description: 'It is removed, or another admin has it.',
+    children: html`<p><a href=${hrefTo('orgs')}>Go to your organizations</a></p>`,
+  })

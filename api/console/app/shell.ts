@@ -1,11 +1,12 @@
 import { useEffect, useState } from 'preact/hooks'
-import { hrefTo, useHashPath } from '#api/console/app/address.ts'
+import { hrefTo, navigate, useHashPath } from '#api/console/app/address.ts'
 import { maskKey, type Credential } from '#api/console/app/credential.ts'
-import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
 import { signOut } from '#api/console/app/login.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
 import { icon, mark } from '#api/console/app/parts/icon.ts'
 import { pageFor, currentNavItem, navGroupsFor, type NavItem } from '#api/console/app/navigation.ts'
+import { TeamsContext, useTeamList, type Teams } from '#api/console/app/teams.ts'
 import { ThemeSwitch } from '#api/console/app/theme.ts'
 
 /** The frame of every page: heading, navigation and sign-out. */
@@ -13,7 +14,8 @@ export function Shell({ credential }: { credential: Credential }): View {
   const address = useHashPath()
   const [open, setOpen] = useState(false)
   useEffect(() => setOpen(false), [address])
-  const navGroups = navGroupsFor(credential, address)
+  const teams = useTeamList(credential, address)
+  const navGroups = navGroupsFor(credential, address, teams)
   const current = currentNavItem(navGroups, address)
   return html`<div class="shell">
     <a
@@ -47,20 +49,52 @@ export function Shell({ credential }: { credential: Credential }): View {
     <div class="columns">
       <div class=${open ? 'side side-open' : 'side'}>
         <nav id="places" class="places" aria-label="Pages">
-          ${navGroups.map(group => navList(group.name, group.items, current))}
+          ${navGroups.map(({ name, items, isTeam }, index) =>
+            navList(index, isTeam ? teamName(name, teams, address) : name, items, current),
+          )}
         </nav>
         <footer class="side-foot stack">
           <a href="/docs">API reference</a> <a href="/guides">Guides</a>
           ${renderComponent(ThemeSwitch, {})}
         </footer>
       </div>
-      <main id="main" class="main">${pageFor(credential, address)}</main>
+      <main id="main" class="main">
+        <${TeamsContext.Provider} value=${teams}>${pageFor(credential, address, teams)}<//>
+      </main>
     </div>
   </div>`
 }
 
-const navList = (name: string, items: readonly NavItem[], current: NavItem | undefined): View =>
-  html`<div key=${name}>
+/** The name of the organization that is open; with several, the choice of one, at the same page. */
+const teamName = (name: string, { list, team }: Teams, [, , page]: readonly string[]): Children => {
+  const orgs = list.answer?.orgs ?? []
+  if (!team || orgs.length < 2) return name
+  return html`<span class="field"
+    ><select
+      aria-label="Organization"
+      value=${team.org_id}
+      onChange=${(event: Event) => {
+        const id = (event.currentTarget as HTMLSelectElement).value
+        navigate(...['orgs', id, page ?? ''].filter(Boolean))
+      }}
+    >
+      ${orgs.map(
+        ({ org_id, name }) =>
+          html`<option key=${org_id} value=${org_id} selected=${org_id === team.org_id}>
+            ${name}
+          </option>`,
+      )}
+    </select></span
+  >`
+}
+
+const navList = (
+  key: number,
+  name: Children,
+  items: readonly NavItem[],
+  current: NavItem | undefined,
+): View =>
+  html`<div key=${key}>
     <p class="places-name">${name}</p>
     <ul>
       ${items.map(

@@ -11,10 +11,10 @@ import {
   useSecret,
   confirmButton,
 } from '#api/console/app/parts/dialogs.ts'
-import { checkboxGroup, textField, useFields } from '#api/console/app/parts/fields.ts'
+import { checkboxGroup, textField, useFields, useFilters } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
 import { editableList } from '#api/console/app/parts/notes.ts'
-import { useDebounced, useListing } from '#api/console/app/queries.ts'
+import { useListing } from '#api/console/app/queries.ts'
 import type { ListedUser, OrgRole } from '#api/contract/generated/types.ts'
 
 /** Lists the members of an organization with their roles and keys. */
@@ -151,11 +151,13 @@ function MemberForm({ org, user, roles, onClose, onSaved }: FormProps): View {
   })
 }
 
+const noSearch = { q: '' }
+
 /** Lists the keys of members, shows and revokes them. */
 function MemberKeys({ org }: OrgProps): View {
-  const [typed, setTyped] = useState('')
+  const { fields, of } = useFilters(noSearch)
   const [showSecret, secretView] = useSecret()
-  const q = useDebounced(typed)
+  const { q } = fields
   const keys = useListing(
     'GET /v1/orgs/:orgId/keys',
     { params: { orgId: org }, query: filled({ q }) },
@@ -165,8 +167,7 @@ function MemberKeys({ org }: OrgProps): View {
     ${textField({
       label: 'Find by member or key',
       type: 'search',
-      value: typed,
-      onValue: setTyped,
+      ...of('q'),
       maxlength: 320,
     })}
     ${editableList(keys, {

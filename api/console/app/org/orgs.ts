@@ -4,17 +4,21 @@ import { call } from '#api/console/app/api-call.ts'
 import { currentCredential } from '#api/console/app/credential.ts'
 import { formatShortDay } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { chip } from '#api/console/app/parts/chips.ts'
 import { dialogButton, dialogForm, useSecret } from '#api/console/app/parts/dialogs.ts'
 import { textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { listView } from '#api/console/app/parts/notes.ts'
-import { useListing } from '#api/console/app/queries.ts'
+import { useProcessor } from '#api/console/app/org/processor-fields.ts'
+import { useTeams } from '#api/console/app/teams.ts'
 import type { CreateOrgAnswer, ListedOrganization } from '#api/contract/generated/types.ts'
 
 /** Lists the organizations of an admin, and creates one. */
 export function Orgs(): View {
   const [showSecret, secretView] = useSecret()
-  const onCreated = ({ org_id, org_key }: CreateOrgAnswer): void =>
+  const { list } = useTeams()!
+  const onCreated = ({ org_id, org_key }: CreateOrgAnswer): void => {
+    list.refetch()
     showSecret({
       title: 'The key of the organization',
       explanation:
@@ -22,7 +26,13 @@ export function Orgs(): View {
       secret: org_key,
       onClose: () => navigate('orgs', org_id, 'members'),
     })
-  const list = useListing('GET /v1/orgs', {}, ({ orgs }) => orgs)
+  }
+  const listing = {
+    ...list,
+    items: list.answer?.orgs ?? [],
+    isLoading: list.isLoading && list.answer === undefined,
+    loadMore: undefined,
+  }
   return page({
     title: 'Organizations',
     description: 'A team shares a memory next to the private vaults of its members.',
@@ -33,7 +43,7 @@ export function Orgs(): View {
         onClose => renderComponent(CreateForm, { onClose, onCreated }),
         { kind: 'main' },
       ),
-    children: html`${listView(list, {
+    children: html`${listView(listing, {
       what: 'organizations',
       empty: ['No organization yet', 'Create one to give members keys and share memories.'],
       show: orgs =>
@@ -45,30 +55,42 @@ export function Orgs(): View {
   })
 }
 
-const orgCard = ({ org_id, name, created_at, processor_provider }: ListedOrganization): View =>
+const orgCard = ({
+  org_id,
+  name,
+  created_at,
+  processor_provider,
+  notice,
+}: ListedOrganization): View =>
   html`<a class="panel card stack-close" href=${hrefTo('orgs', org_id, 'review')}>
     <b>${name}</b>
     <span class="quiet"
       >Since ${formatShortDay(created_at)}, processed by ${processor_provider}</span
     >
+    ${notice && html`<span>${chip('shares nothing new', 'bad', notice)}</span>`}
   </a>`
 
 type FormProps = { onClose: () => void; onCreated: (created: CreateOrgAnswer) => void }
 
 function CreateForm({ onClose, onCreated }: FormProps): View {
   const [name, setName] = useState('')
+  const processor = useProcessor()
+  const create = async (): Promise<void> => {
+    await processor.prepare()
+    onCreated(await call('POST /v1/orgs', { body: { name, ...processor.body } }))
+  }
   return dialogForm({
     title: 'New organization',
     verb: 'Create',
     onClose,
-    act: async () => onCreated(await call('POST /v1/orgs', { body: { name } })),
-    fields: textField({
+    act: create,
+    fields: html`${textField({
       label: 'Name',
       value: name,
       onValue: setName,
       required: true,
       maxlength: 200,
-      hint: 'Models are chosen for it; Settings changes them.',
-    }),
+    })}
+    ${processor.view}`,
   })
 }

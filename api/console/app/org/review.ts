@@ -5,7 +5,7 @@ import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { useTags, type OrgProps } from '#api/console/app/org/org-queries.ts'
 import { reviewCard, type ReviewAction } from '#api/console/app/org/review-card.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
-import { filters, selectField, useFields } from '#api/console/app/parts/fields.ts'
+import { filters, selectField, useFilters } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { emptyNote, faultNote, queryView } from '#api/console/app/parts/notes.ts'
 import { useAction, useCall } from '#api/console/app/queries.ts'
@@ -15,9 +15,11 @@ type ReviewDecision = { item: ReviewItem; action: ReviewAction; at: number }
 
 type Filters = { threshold: string; sort: 'least_sure' | 'newest' }
 
+const unfiltered: Filters = { threshold: '0.6', sort: 'least_sure' }
+
 /** The review queue of memories with uncertain tags, with keyboard shortcuts. */
 export function Review({ org }: OrgProps): View {
-  const { fields, of } = useFields<Filters>({ threshold: '0.6', sort: 'least_sure' })
+  const { fields, of } = useFilters(unfiltered)
   const queue = useCall('GET /v1/orgs/:orgId/memories/review', {
     params: { orgId: org },
     query: { threshold: Number(fields.threshold), sort: fields.sort, limit: 200 },

@@ -5,12 +5,12 @@ import { formatShortDay } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import type { OrgProps } from '#api/console/app/org/org-queries.ts'
 import { OrgCost, OrgPipeline } from '#api/console/app/org/pipeline.ts'
+import { useProcessor } from '#api/console/app/org/processor-fields.ts'
 import { downloadButton, button } from '#api/console/app/parts/buttons.ts'
 import { confirmButton, actionButton, useSecret } from '#api/console/app/parts/dialogs.ts'
 import {
   checkboxField,
   form,
-  selectField,
   textField,
   useFields,
   onSubmit,
@@ -19,53 +19,52 @@ import { page, section } from '#api/console/app/parts/frame.ts'
 import { queryView, editableList, faultNote } from '#api/console/app/parts/notes.ts'
 import { redactionFields, toRedactionBody } from '#api/console/app/parts/redaction-fields.ts'
 import { useCall, useAction, useListing } from '#api/console/app/queries.ts'
+import { useTeams } from '#api/console/app/teams.ts'
 import { downloadLines } from '#api/console/app/vault/export.ts'
 import type { Organization, Policy } from '#api/contract/generated/types.ts'
 
 /** Edits the name, models and rules of an organization, and deletes it. */
 export function Settings({ org }: OrgProps): View {
   const query = useCall('GET /v1/orgs/:orgId', { params: { orgId: org } })
+  const { list } = useTeams()!
+  const onSaved = (): void => {
+    query.refetch()
+    list.refetch()
+  }
   return page({
     title: 'Settings',
-    description: query.answer?.name ?? 'Of the organization',
+    description: 'Its name, models and rules.',
     children: queryView(query, 'settings', saved =>
-      renderComponent(SettingsForm, { saved, key: saved.updated_at, onSaved: query.refetch }),
+      renderComponent(SettingsForm, { saved, key: saved.updated_at, onSaved }),
     ),
   })
 }
 
 function SettingsForm({ saved, onSaved }: { saved: Organization; onSaved: () => void }): View {
-  const { org_id: org, name, processor_provider, extract_model, classify_model } = saved
-  const { fields, of } = useFields({ name, processor_provider, extract_model, classify_model })
-  const keys = useCall('GET /v1/account/provider-keys')
-  const providers = new Set([...(keys.answer?.providers ?? []), processor_provider])
+  const { org_id: org } = saved
+  const [name, setName] = useState(saved.name)
+  const processor = useProcessor(saved)
+  const save = async (): Promise<void> => {
+    await processor.prepare()
+    const body = { name, ...processor.body }
+    await call('PATCH /v1/orgs/:orgId', { params: { orgId: org }, body })
+  }
   return html`<div class="stack-wide">
     ${form({
       verb: 'Save',
       kind: 'main',
-      act: () => call('PATCH /v1/orgs/:orgId', { params: { orgId: org }, body: fields }),
+      act: save,
       onDone: onSaved,
       done: 'The settings are saved.',
       children: [
-        textField({ label: 'Name', ...of('name'), required: true, maxlength: 200 }),
-        selectField({
-          label: 'Provider',
-          ...of('processor_provider'),
-          choices: [...providers].map(each => [each, each] as const),
-          hint: 'Its models read what members say and decide what is shared.',
-        }),
         textField({
-          label: 'Model that extracts',
-          ...of('extract_model'),
+          label: 'Name',
+          value: name,
+          onValue: setName,
           required: true,
-          maxlength: 256,
+          maxlength: 200,
         }),
-        textField({
-          label: 'Model that classifies',
-          ...of('classify_model'),
-          required: true,
-          maxlength: 256,
-        }),
+        processor.view,
       ],
     })}
     ${section('Pipeline', renderComponent(OrgPipeline, { org }))}
@@ -83,7 +82,7 @@ function SettingsForm({ saved, onSaved }: { saved: Organization; onSaved: () => 
         <div class="actions">
           ${confirmButton('Remove', {
             kind: 'danger',
-            title: `Remove ${name}?`,
+            title: `Remove ${saved.name}?`,
             message:
               'Everything of it is gone for all members at once, and cannot be brought back.',
             confirmationText: 'remove',

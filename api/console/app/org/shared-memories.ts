@@ -3,16 +3,16 @@ import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { useTags, type OrgProps } from '#api/console/app/org/org-queries.ts'
 import { sharedCard, SharedForm } from '#api/console/app/org/shared-card.ts'
 import { dialogButton } from '#api/console/app/parts/dialogs.ts'
-import { filters, selectField, textField, useFields } from '#api/console/app/parts/fields.ts'
+import { filters, selectField, textField, useFilters } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { listView } from '#api/console/app/parts/notes.ts'
-import { useDebounced, usePages } from '#api/console/app/queries.ts'
+import { usePages } from '#api/console/app/queries.ts'
 
-type Filters = Record<'q' | 'tag' | 'author', string> & { reviewed: '' | 'true' | 'false' }
+const unfiltered = { q: '', tag: '', author: '', reviewed: '' }
 
 export function SharedMemories({ org }: OrgProps): View {
-  const { fields, of } = useFields<Filters>({ q: '', tag: '', author: '', reviewed: '' })
-  const { reviewed, ...words } = useDebounced(fields)
+  const { fields, of } = useFilters(unfiltered)
+  const { reviewed, ...words } = fields
   const labels = useTags(org).items.map(({ label }) => label)
   const { updateItems, ...list } = usePages('GET /v1/orgs/:orgId/memories', {
     params: { orgId: org },

@@ -1,8 +1,9 @@
-import { useId, useState } from 'preact/hooks'
+import { useEffect, useId, useState } from 'preact/hooks'
+import { useAddress } from '#api/console/app/address.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
 import { faultNote } from '#api/console/app/parts/notes.ts'
-import { useAction, type Action } from '#api/console/app/queries.ts'
+import { useAction, useDebounced, type Action } from '#api/console/app/queries.ts'
 
 type FieldProps<Value> = {
   label: string
@@ -166,6 +167,25 @@ export const form = (props: FormProps): View => renderComponent(Form, props)
 /** A text field with the button that submits it. */
 export const lineForm = (field: View, submit: View, act: () => unknown): View =>
   html`<form class="panel search-line" onSubmit=${onSubmit(act)}>${field} ${submit}</form>`
+
+/**
+ * Filters of a list that its address keeps.
+ *
+ * @param defaults the same object at every call
+ * @returns the fields of the address, what is being typed, and the function that binds controls to it
+ */
+export function useFilters<Fields extends Record<string, string>>(defaults: Fields) {
+  const { fields, setFields, visits } = useAddress(defaults)
+  const [form, setForm] = useState(fields)
+  // Debounced: no request for each key.
+  const debounced = useDebounced(form)
+  useEffect(() => setForm(fields), [visits])
+  useEffect(() => {
+    if (debounced === form) setFields(debounced)
+  }, [debounced])
+  const set = (changed: Partial<Fields>): void => setForm(before => ({ ...before, ...changed }))
+  return { fields, setFields, form, set, of: bindFields(form, set) }
+}
 
 /** Fields that filter what is displayed. */
 export const filters = (...fields: Children[]): View =>

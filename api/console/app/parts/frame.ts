@@ -1,25 +1,30 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
+import { teamNotice, useTeams } from '#api/console/app/teams.ts'
 
 type Props = { title: string; description?: Children; actions?: Children; children?: Children }
 
 function PageFrame({ title, description, actions, children }: Props): View {
   const heading = useRef<HTMLHeadingElement>(null)
+  const team = useTeams()?.team
   // Screen readers begin a new page at its heading.
   useEffect(() => {
-    document.title = `${title} · Memory Vault`
     heading.current?.focus({ preventScroll: true })
     scrollTo(0, 0)
   }, [title])
+  useEffect(() => {
+    document.title = [title, team?.name, 'Memory Vault'].filter(Boolean).join(' · ')
+  }, [title, team?.name])
   return html`<div class="page stack-wide">
     <header class="section-head page-head">
       <div>
+        ${team && html`<p class="quiet">${team.name}</p>`}
         <h1 tabindex="-1" ref=${heading}>${title}</h1>
         ${description && html`<p class="quiet">${description}</p>`}
       </div>
       ${actions && html`<div class="actions">${actions}</div>`}
     </header>
-    ${children}
+    ${team && teamNotice(team)} ${children}
   </div>`
 }
 

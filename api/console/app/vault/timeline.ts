@@ -1,12 +1,17 @@
-import { useEffect, useState } from 'preact/hooks'
-import { useAddress } from '#api/console/app/address.ts'
+import { useState } from 'preact/hooks'
 import { call, filled } from '#api/console/app/api-call.ts'
 import { formatDay, pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
-import { bindFields, filters, selectField, textField } from '#api/console/app/parts/fields.ts'
+import {
+  bindFields,
+  filters,
+  selectField,
+  textField,
+  useFilters,
+} from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { listView } from '#api/console/app/parts/notes.ts'
-import { useDebounced, usePagedList, type PagedList } from '#api/console/app/queries.ts'
+import { usePagedList, type PagedList } from '#api/console/app/queries.ts'
 import { addMemoryButton } from '#api/console/app/vault/add-memory.ts'
 import { fromListed, type DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { memoryCards } from '#api/console/app/vault/memory-card.ts'
@@ -28,14 +33,7 @@ type Filters = typeof unfiltered
 
 /** The vault's memories by time or by importance, with filters. */
 export function Timeline(): View {
-  const { fields, setFields, visits } = useAddress(unfiltered)
-  const [form, setForm] = useState(fields)
-  // Debounced: no request for each key.
-  const debounced = useDebounced(form)
-  useEffect(() => setForm(fields), [visits])
-  useEffect(() => {
-    if (debounced === form) setFields(debounced)
-  }, [debounced])
+  const { fields, setFields, form, set } = useFilters(unfiltered)
   const [counts, setCounts] = useState<TierCounts>()
   const { pages, ...asked } = fields
   const selection = useSelection()
@@ -48,7 +46,7 @@ export function Timeline(): View {
     title: 'Timeline',
     description: describeList(counts, isFiltered),
     actions: addMemoryButton(list.refetch),
-    children: html`${filterFields(form, changed => setForm({ ...form, ...changed, pages: '1' }))}
+    children: html`${filterFields(form, changed => set({ ...changed, pages: '1' }))}
     ${listView(list, {
       what: 'memories',
       empty: isFiltered
