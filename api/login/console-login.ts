@@ -5,6 +5,7 @@ import { issueAdminKey, revokeAdminKey } from '#shared/access/admin-keys.ts'
 import { operatorEmail } from '#shared/access/admin.ts'
 import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import {
+  findChoiceKey,
   findLoginChoices,
   loginKeyName,
   type LoginChoice,
@@ -143,6 +144,38 @@ export async function readChoices(
     })),
   }
 }
+
+/** What the person of a browser may let an application into; undefined where no one has signed in. */
+export async function readVaultChoices(
+  backend: LoginBackend,
+  secret: string,
+): Promise<{ email: string; choices: PresentedChoice[] } | undefined> {
+  if (secret === '') return undefined
+  const found = await readChoices(backend, secret).catch(() => undefined)
+  return found && { ...found, choices: found.choices.filter(({ kind }) => kind !== 'admin') }
+}
+
+/**
+ * The key by which an application acts in what the person has chosen: a lasting one, since it ends with it.
+ *
+ * @throws Refusal `forbidden` for another browser, and for what the email does not open any more.
+ */
+export async function findKeyOfChoice(
+  backend: LoginBackend,
+  { secret, choice: id }: { secret: string; choice: string },
+): Promise<{ keyHash: Buffer; maskedKey: string }> {
+  const value = await take(backend, 'Login', secret, { looking: true })
+  if (!value || !('email' in value)) throw ended()
+  const choices = await choicesOf(backend, value.email)
+  const choice = choices.find(one => one.kind !== 'admin' && choiceId(one) === id)
+  const key = choice && (await findChoiceKey(backend.postgres.query, choice))
+  if (key) return key
+  throw new Refusal('forbidden', 'This email does not open that', 'Sign in again, or use a key')
+}
+
+/** Ends the sign-in of a browser. */
+export const forgetPerson = async (backend: LoginBackend, secret: string): Promise<void> =>
+  void (await take(backend, 'Login', secret))
 
 /**
  * A credential for what the person has chosen, once a sign-in: an admin's or an owner's is new and ends after 12 hours,

@@ -3,7 +3,13 @@ import type { OidcSettings } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 /** What a sign-in under way has to be answered with. */
-export type LoginState = { state: string; nonce: string; verifier: string }
+export type LoginState = {
+  state: string
+  nonce: string
+  verifier: string
+  /** The sign-in of an application that goes on afterwards; missing: the console's. */
+  application?: string
+}
 
 const timeoutSeconds = 10
 

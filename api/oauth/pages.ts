@@ -1,5 +1,6 @@
 import { html, type Html } from '#api/edge/html.ts'
 import { favicon } from '#api/console/page.ts'
+import type { PresentedChoice } from '#api/login/console-login.ts'
 import type { ApplicationScope } from '#shared/access/applications.postgres.ts'
 
 /**
@@ -59,6 +60,10 @@ export type SignInView = {
   /** As the person has chosen them before; all that is asked for, when undefined. */
   chosen?: readonly ApplicationScope[]
   user?: string
+  /** Of the sign-in, and the name of the login provider, where there is one. */
+  login?: { uid: string; name: string } | undefined
+  /** Who has logged in, and the vaults that they may open. */
+  person?: { email: string; choices: readonly PresentedChoice[] } | undefined
   /** Why the form is shown again. */
   fault?: string
 }
@@ -66,6 +71,7 @@ export type SignInView = {
 /** The form by which a person signs in and lets a client in. */
 export function signInPage(view: SignInView): string {
   const { clientName, clientHost, redirectHost, scopes, chosen = scopes, user = '', fault } = view
+  const { login, person } = view
   const origin =
     clientHost === null
       ? html`It chose this name itself. You will be sent to <strong>${redirectHost}</strong>.`
@@ -77,12 +83,7 @@ export function signInPage(view: SignInView): string {
     html`<p><strong>${clientName}</strong> asks to use a memory vault. ${origin}</p>
 ${fault === undefined ? '' : html`<p class="fault" role="alert" id="fault">${fault}</p>`}
 <form method="post" class="stack" autocomplete="off">
-<div class="field stack-close">
-<label class="stack-close"><span class="field-label">Memory Key</span>
-<input type="password" name="key" required autocomplete="off" spellcheck="false" placeholder="mk_…"
- aria-describedby="key-hint${described}"></label>
-<span id="key-hint" class="field-hint">The key of your vault, or yours as a member of a team. The application does not get it.</span>
-</div>
+${person && person.choices.length > 0 ? vaultChoices(person) : keyField(described)}
 <fieldset class="checks"><legend class="field-label">It may</legend>
 ${scopes.map(scope => scopeBox(scope, chosen.includes(scope)))}
 </fieldset>
@@ -97,9 +98,48 @@ ${scopes.map(scope => scopeBox(scope, chosen.includes(scope)))}
 <button class="button" name="decision" value="deny" formnovalidate>Deny</button>
 </div>
 </form>
+${login && !person ? html`<p><a class="button" href="/console/login?application=${login.uid}">Sign in with ${login.name}</a></p>` : ''}
+${person && person.choices.length === 0 ? html`<p class="notice">Nothing here belongs to ${person.email}.</p>` : ''}
 <p class="quiet">You can take this back at any time: in the console, under Applications.</p>`,
   )
 }
+
+const keyField = (described: Html | string): Html =>
+  html`<div class="field stack-close">
+    <label class="stack-close"
+      ><span class="field-label">Memory Key</span>
+      <input
+        type="password"
+        name="key"
+        required
+        autocomplete="off"
+        spellcheck="false"
+        placeholder="mk_…"
+        aria-describedby="key-hint${described}"
+    /></label>
+    <span id="key-hint" class="field-hint"
+      >The key of your vault, or yours as a member of a team. The application does not get it.</span
+    >
+  </div>`
+
+const vaultChoices = ({ email, choices }: NonNullable<SignInView['person']>): Html =>
+  html`<fieldset class="checks">
+    <legend class="field-label">You are ${email}: it may use</legend>
+    ${choices.map(
+      ({ id, kind, name }, index) =>
+        html`<div class="check">
+          <label
+            ><input
+              type="radio"
+              name="choice"
+              value="${id}"
+              required${index === 0 ? html` checked` : ''}
+            />
+            ${kind === 'owner' ? `Your vault${name === null ? '' : `: ${name}`}` : `Your vault at ${name}`}</label
+          >
+        </div>`,
+    )}
+  </fieldset>`
 
 const scopeBox = (scope: ApplicationScope, checked: boolean): Html => {
   const [title, text] = scopeTexts[scope]

@@ -2,6 +2,7 @@ import type { Context } from 'koa'
 import type { Provider } from 'oidc-provider'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { authenticateCaller, openUser } from '#api/edge/memory-key-auth.ts'
+import { sealTicket, ticketHeader, type Ticket } from '#api/edge/ticket.ts'
 import { resourceOf } from '#api/oauth/provider.ts'
 import { oauthRecordId } from '#api/oauth/store.ts'
 import {
@@ -62,7 +63,13 @@ export async function readAsking(ctx: Context, provider: Provider): Promise<Aski
   }
 }
 
-export type Consent = { key: string; user: string; scopes: readonly string[] }
+export type Consent = {
+  key: string
+  /** The key of what a person who has logged in has chosen, in place of `key`. */
+  chosen?: Pick<Ticket, 'keyHash' | 'maskedKey'>
+  user: string
+  scopes: readonly string[]
+}
 
 /**
  * Lets a client into the vault of a key, or of a user of an owner key.
@@ -114,10 +121,15 @@ type SignIn = { provider: Provider; publicUrl: string }
 async function signIn(
   ctx: Context,
   backend: ApiBackend,
-  { key, user }: Consent,
+  { key, chosen, user }: Consent,
 ): Promise<Caller & { owner: Caller }> {
-  if (!looksLikeKey(key)) throw new Refusal('unauthenticated', 'This is not a Memory Key')
-  const owner = await authenticateCaller(ctx, backend, { memoryKey: key })
+  if (chosen) {
+    const ticket = { ...chosen, mode: 'on', externalId: null } as const
+    ctx.req.headers[ticketHeader] = sealTicket(backend.seal, ticket, backend.now())
+  } else if (!looksLikeKey(key)) {
+    throw new Refusal('unauthenticated', 'This is not a Memory Key')
+  }
+  const owner = await authenticateCaller(ctx, backend, chosen ? {} : { memoryKey: key })
   requireNotRotated(owner)
   if (user === '') return { ...owner, owner }
   const caller = await openUser(ctx, backend, owner, parseExternalId(user, 'The id of the user'))

@@ -18,11 +18,13 @@ import {
   takeState,
 } from '#api/login/console-login.ts'
 import { errorPage, pagePolicy } from '#api/oauth/pages.ts'
+import { oauthPaths } from '#api/oauth/provider.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 const path = '/console/login'
 
-const cookieName = 'vault_login'
+/** Of a browser that signs in, below the address of what it signs in to. */
+export const loginCookie = 'vault_login'
 
 /**
  * The console's sign-in by an OpenID provider, where `OIDC_ISSUER` is set. The browser has a cookie from the first page
@@ -34,17 +36,19 @@ export function login(router: Router, backend: ApiBackend): void {
   if (oidc === null || publicUrl === null) return
   const provider = new IdentityProvider(oidc, `${publicUrl}${path}/callback`)
   const secure = publicUrl.startsWith('https:')
-  const setCookie = (ctx: Context, secret: string): void => {
-    const flags = ['HttpOnly', 'SameSite=Lax', `Path=${path}`, ...(secure ? ['Secure'] : [])]
+  const setCookie = (ctx: Context, secret: string, at = path): void => {
+    const flags = ['HttpOnly', 'SameSite=Lax', `Path=${at}`, ...(secure ? ['Secure'] : [])]
     const age = secret === '' ? 0 : 600
-    ctx.append('Set-Cookie', [`${cookieName}=${secret}`, `Max-Age=${age}`, ...flags].join('; '))
+    ctx.append('Set-Cookie', [`${loginCookie}=${secret}`, `Max-Age=${age}`, ...flags].join('; '))
   }
-  const cookieOf = (ctx: Context): string => ctx.cookies.get(cookieName) ?? ''
+  const cookieOf = (ctx: Context): string => ctx.cookies.get(loginCookie) ?? ''
 
   router.get(path, ctx =>
     showPage(ctx, async () => {
       const { url, ...state } = await provider.begin()
-      setCookie(ctx, await keepState(backend, state))
+      const application = new URLSearchParams(ctx.querystring).get('application') ?? ''
+      const isOne = /^[\w-]{1,64}$/.test(application)
+      setCookie(ctx, await keepState(backend, { ...state, ...(isOne && { application }) }))
       return url
     }),
   )
@@ -53,8 +57,11 @@ export function login(router: Router, backend: ApiBackend): void {
     showPage(ctx, async () => {
       const state = await takeState(backend, cookieOf(ctx))
       const email = await provider.finish(ctx.querystring, state)
-      setCookie(ctx, await keepPerson(backend, email))
-      return '/console#/login'
+      const secret = await keepPerson(backend, email)
+      const { application } = state
+      const place = application === undefined ? path : `${oauthPaths.signIn}/${application}`
+      setCookie(ctx, secret, place)
+      return application === undefined ? '/console#/login' : place
     }),
   )
 

@@ -6,7 +6,9 @@ import { readForm, refuseForeignForm } from '#api/edge/forms.ts'
 import { statusOfRefusal } from '#api/edge/errors.ts'
 import { createOAuthProvider, oauthPaths } from '#api/oauth/provider.ts'
 import { errorPage, pagePolicy, signInPage } from '#api/oauth/pages.ts'
-import { connectApplication, readAsking, type Asking } from '#api/oauth/sign-in.ts'
+import { findKeyOfChoice, forgetPerson, readVaultChoices } from '#api/login/console-login.ts'
+import { connectApplication, readAsking, type Asking, type Consent } from '#api/oauth/sign-in.ts'
+import { loginCookie } from '#api/routes/login.ts'
 import { applicationScopes } from '#shared/access/applications.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
@@ -38,11 +40,19 @@ export function oauth(router: Router, backend: ApiBackend): void {
     await serve(ctx)
   })
 
+  /** Who has logged in for this sign-in, where people can. */
+  const personOf = async (ctx: Context, { uid }: Asking) => {
+    const { oidc } = backend.config
+    if (oidc === null) return {}
+    const person = await readVaultChoices(backend, ctx.cookies.get(loginCookie) ?? '')
+    return { login: { uid, name: oidc.name }, person }
+  }
+
   router.get(`${signIn}/:uid`, ctx =>
     showPage(ctx, async () => {
       const { provider } = await open()
       const asking = await readAsking(ctx, provider)
-      ctx.body = signInPage(asking)
+      ctx.body = signInPage({ ...asking, ...(await personOf(ctx, asking)) })
       return asking
     }),
   )
@@ -60,25 +70,30 @@ export function oauth(router: Router, backend: ApiBackend): void {
         redirect(ctx, await finish({ error: 'access_denied' }))
         return asking
       }
-      const consent = {
+      const choice = form.get('choice')
+      const secret = ctx.cookies.get(loginCookie) ?? ''
+      const consent: Consent = {
         key: (form.get('key') ?? '').trim(),
         user: (form.get('user') ?? '').trim(),
         scopes: form.getAll('scope'),
       }
       try {
+        if (choice !== null) consent.chosen = await findKeyOfChoice(backend, { secret, choice })
         const { application, grantId } = await connectApplication(ctx, backend, {
           provider,
           publicUrl,
           asking,
           consent,
         })
+        if (choice !== null) await forgetPerson(backend, secret)
         const login = { accountId: application, remember: false }
         redirect(ctx, await finish({ login, consent: { grantId } }))
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
         ctx.status = statusOfRefusal(error)
         const chosen = applicationScopes.filter(scope => consent.scopes.includes(scope))
-        ctx.body = signInPage({ ...asking, chosen, user: consent.user, fault: textOf(error) })
+        const view = { chosen, user: consent.user, fault: textOf(error) }
+        ctx.body = signInPage({ ...asking, ...view, ...(await personOf(ctx, asking)) })
       }
       return asking
     }),

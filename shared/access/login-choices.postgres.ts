@@ -19,6 +19,22 @@ export type LoginChoice = {
 /** The name of a key that a login has made. */
 export const loginKeyName = 'Console login'
 
+/** The oldest lasting key of the vault that a person may open; undefined where there is none any more. */
+export async function findChoiceKey(
+  query: Query,
+  { key, vault }: Pick<LoginChoice, 'key' | 'vault'>,
+): Promise<{ keyHash: Buffer; maskedKey: string } | undefined> {
+  const { rows } = await query<{ keyHash: Buffer; maskedKey: string }>(
+    `select k.hash as "keyHash", k.masked as "maskedKey" from memory_keys k
+     where (k.id = $1 or k.vault = $2 and k.kind = 'vault' and k.rights = 'all' and k.name <> $3)
+       and k.expires_at is null and ${activeSql}
+     order by k.created_at, k.hash limit 1`,
+    [key, vault, loginKeyName],
+    'login.choice-key',
+  )
+  return rows[0]
+}
+
 /**
  * What the account of an email and its membership of organizations open now.
  *

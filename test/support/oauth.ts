@@ -68,27 +68,28 @@ const urlWith = (address: string, parameters: Parameters): string => {
 
 /** A browser without scripts: cookies by path, redirects by hand. */
 export class FormBrowser {
-  readonly #cookies = new Map<string, { value: string; path: string }>()
+  /** By name and path, as browsers keep them. */
+  readonly #cookies = new Map<string, { name: string; value: string; path: string }>()
 
   async open(address: string, init: RequestInit = {}): Promise<Response> {
     const { pathname } = new URL(address)
-    const cookie = [...this.#cookies]
-      .filter(([, { path }]) => pathname === path || pathname.startsWith(path.replace(/\/?$/, '/')))
-      .map(([name, { value }]) => `${name}=${value}`)
+    const cookie = [...this.#cookies.values()]
+      .filter(({ path }) => pathname === path || pathname.startsWith(path.replace(/\/?$/, '/')))
+      .map(({ name, value }) => `${name}=${value}`)
       .join('; ')
     const headers = { ...(init.headers as Record<string, string>), ...(cookie && { cookie }) }
     const response = await fetch(address, { redirect: 'manual', ...init, headers })
     for (const line of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!
       const path = /; path=([^;]*)/i.exec(line)?.[1] ?? '/'
-      if (/expires=Thu, 01 Jan 1970/i.test(line)) this.#cookies.delete(name!)
-      else this.#cookies.set(name!, { value: value!, path })
+      if (/expires=Thu, 01 Jan 1970/i.test(line)) this.#cookies.delete(`${name};${path}`)
+      else this.#cookies.set(`${name};${path}`, { name: name!, value: value!, path })
     }
     return response
   }
 
   cookieNames(): string[] {
-    return [...this.#cookies.keys()]
+    return [...this.#cookies.values()].map(({ name }) => name)
   }
 
   submit(

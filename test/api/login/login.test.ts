@@ -1,9 +1,16 @@
 import t from 'tap'
+import { mintId } from '#shared/core/ids.ts'
 import { readConfig } from '#shared/core/config.ts'
 import { createTestClient, buildKey } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
 import { startIdentityProvider } from '#test/support/identity-provider.ts'
-import { FormBrowser, startOAuthService } from '#test/support/oauth.ts'
+import {
+  FormBrowser,
+  LoginClient,
+  registerClient,
+  startOAuthService,
+  useTool,
+} from '#test/support/oauth.ts'
 
 /** The console's sign-in by a real OpenID provider. */
 
@@ -33,8 +40,12 @@ async function follow(browser: FormBrowser, response: Response): Promise<Respons
 }
 
 /** Signs in at the provider. @returns the last answer of the service. */
-async function signIn(browser: FormBrowser, name: string): Promise<Response> {
-  const page = await follow(browser, await browser.open(`${base}/console/login`))
+async function signIn(
+  browser: FormBrowser,
+  name: string,
+  address = `${base}/console/login`,
+): Promise<Response> {
+  const page = await follow(browser, await browser.open(address))
   const login: [string, string][] = [
     ['prompt', 'login'],
     ['login', name],
@@ -73,6 +84,48 @@ async function enter(name: string, kind: string): Promise<string> {
   const answer = await open(browser, choices.find(choice => choice.kind === kind)!.id)
   return ((await answer.json()) as { key: string }).key
 }
+
+t.test('a person who logs in lets an application into a vault, without a key', async t => {
+  const begin = async (name: string) => {
+    const client = new LoginClient(base, await registerClient(base))
+    const page = await client.begin()
+    const asked = await (await client.browser.open(page)).text()
+    const [, link] = /href="(\/console\/login\?application=[^"]+)"/.exec(asked)!
+    const shown = await (await signIn(client.browser, name, base + link!)).text()
+    const choices = [...shown.matchAll(/name="choice"\s+value="([^"]+)"/g)].map(one => one[1]!)
+    const allow = (choice: string, ...more: [string, string][]) =>
+      client.browser.submit(page, [['choice', choice], ['decision', 'allow'], ...more])
+    return { client, page, shown, choices, allow }
+  }
+  const { client, shown, choices, allow } = await begin('ada')
+  t.match(shown, 'You are ada@example.com')
+  t.notMatch(shown, 'name="key"')
+  t.equal(choices.length, 1)
+  const read: [string, string] = ['scope', 'read']
+  t.equal((await allow(choices[0]!)).status, 403, 'nothing is chosen that it may do')
+  t.equal((await allow(mintId(), read)).status, 403, 'what the email does not open')
+  const { searchParams } = await client.follow(await allow(choices[0]!, read))
+  const { body: tokens } = await client.exchange(searchParams.get('code')!)
+  t.equal((await useTool(base, tokens.access_token, 'stats')).status, 200)
+  const member = createTestClient(base, memberKey)
+  t.match((await member.get('/v1/applications')).body.items, [{ name: 'Test client' }])
+  t.equal((await allow(choices[0]!, read)).status, 404, 'the sign-in is over')
+
+  const nobody = await begin('nobody')
+  t.match(nobody.shown, /Nothing here belongs to nobody@example\.com[^]*/)
+  t.match(nobody.shown, 'name="key"')
+  const stranger = new LoginClient(base, await registerClient(base))
+  const page = await stranger.begin()
+  const fields: [string, string][] = [['choice', choices[0]!], ['decision', 'allow'], read]
+  t.equal((await stranger.browser.submit(page, fields)).status, 403, 'a browser without a login')
+  const rosas = await begin('rosa')
+  t.equal(rosas.choices.length, 2, 'the vaults of an owner, no teams')
+  for (const choice of rosas.choices.slice(0, 1)) {
+    const { searchParams: end } = await rosas.client.follow(await rosas.allow(choice, read))
+    const { body } = await rosas.client.exchange(end.get('code')!)
+    t.equal((await useTool(base, body.access_token, 'stats')).status, 200)
+  }
+})
 
 t.test('the page of the console offers it', async t => {
   const page = await (await fetch(`${base}/console`)).text()
