@@ -3098,6 +3098,8 @@ export interface ReviewQueueAnswer {
 export interface ReviewMemoryBody {
   action: 'approve' | 'dismiss' | 'reject'
   tags?: Tags
+  /** with approve, by an admin: the words that it gets before it is approved; otherwise they are not used */
+  text?: string
 }
 /** POST /v1/orgs/:orgId/memories/:memId/review */
 export interface ReviewMemoryAnswer {
@@ -4236,7 +4238,7 @@ export interface Endpoints {
     defaults: 'threshold' | 'limit' | 'sort'
     answers: { 200: ReviewQueueAnswer }
   }
-  /** Decides about a memory in the queue: approves it, with other tags if need be; dismisses the doubt and leaves it as it is; or rejects it, and it is removed. */
+  /** Decides about a memory in the queue: approves it, with other tags or better words if need be; dismisses the doubt and leaves it as it is; or rejects it, and it is removed. */
   'POST /v1/orgs/:orgId/memories/:memId/review': {
     params: Pick<PathParameters, 'orgId' | 'memId'>
     headers: Pick<RequestHeaders, 'idempotency-key'>

@@ -22,10 +22,12 @@ export type ReviewDecision = {
   action: 'approve' | 'dismiss' | 'reject'
   /** With approve. */
   tags: readonly string[] | undefined
+  /** With approve. */
+  text?: string | undefined
 }
 
 /**
- * Reviews a memory: `approve` takes the given tags, `dismiss` leaves the tags, `reject` removes the memory. The
+ * Reviews a memory: `approve` takes the given tags and text, `dismiss` leaves the tags, `reject` removes the memory. The
  * memory that an approved one replaces is removed first: a run that ends between the two writes is completed by the
  * next request. Safe to run any number of times under one operation.
  *
@@ -36,18 +38,16 @@ export async function reviewSharedMemory(
   orgVault: OrgVault,
   { operation, actor, id, action, ...decision }: ChangeOrigin & ReviewDecision & { id: string },
 ): Promise<SharedMemory> {
-  const tags = action === 'approve' ? decision.tags : undefined
+  const { tags, text }: Partial<ReviewDecision> = action === 'approve' ? decision : {}
+  if (text !== undefined)
+    await changeWaiting(backend, orgVault, { operation, actor, id, text, tags })
   const write = { operation, actor, id, kind: 'review' } as const
   let waiting: ReviewCandidate | undefined
   const reviewed = await mutateSharedMemory(backend, orgVault, write, async ({ memory }) => {
     if (!memory) throw noSuchSharedMemory()
     if (memory.reviewed) {
       if (waiting) await undoLosingReview(backend, orgVault, { operation, actor, waiting })
-      throw new Refusal(
-        'conflict',
-        'This memory has been reviewed already',
-        'PATCH changes it; POST …/review/undo takes the decision back',
-      )
+      throw reviewedAlready()
     }
     waiting = await findReviewCandidate(backend, orgVault, memory)
     const by = { operation, actor, waiting }
@@ -64,6 +64,37 @@ export async function reviewSharedMemory(
   const decided = reviewed ?? (await findRejected(backend, orgVault, { operation, id }))
   if (!decided) throw noSuchSharedMemory()
   return decided
+}
+
+const reviewedAlready = (): Refusal =>
+  new Refusal(
+    'conflict',
+    'This memory has been reviewed already',
+    'PATCH changes it; POST …/review/undo takes the decision back',
+  )
+
+/**
+ * Changes the text of a memory that waits, and it waits on. A write of its own before the decision: a text that is
+ * refused must not remove what the memory replaces.
+ */
+async function changeWaiting(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  {
+    operation,
+    text,
+    tags,
+    ...by
+  }: ChangeOrigin & { id: string; text: string } & Pick<ReviewDecision, 'tags'>,
+): Promise<void> {
+  const write = { ...by, operation: idForPurpose(operation, 'text'), kind: 'edit' } as const
+  await mutateSharedMemory(backend, orgVault, write, async ({ memory }) => {
+    if (!memory) throw noSuchSharedMemory()
+    if (memory.reviewed) throw reviewedAlready()
+    if (tags) await requireKnownTags(backend.postgres.query, orgVault.org, memory, tags)
+    const snapshot = toSnapshot(memory)
+    return text === memory.text ? snapshot : { ...snapshot, text, byHand: true }
+  })
 }
 
 /** The memory before this operation rejected it. */

@@ -5,6 +5,8 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import { sendInputNotes } from '#api/edge/request.ts'
 import { presentPasses } from '#api/present/org-trail.ts'
 import { presentSharedMemory } from '#api/present/shared-memory.ts'
+import { requireAccountBalance } from '#shared/billing/admission-checks.ts'
+import { Refusal } from '#shared/core/errors.ts'
 import { findReviewQueue } from '#shared/org/memories/shared-lists.mongo.ts'
 import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
 import {
@@ -53,11 +55,21 @@ export function review(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/orgs/:orgId/memories/:memId/review',
     auth: reviewedMemory,
-    async handle({ actor, org, id, body, claim, notes }, ctx) {
-      const { action, tags } = body
-      if (tags && action !== 'approve') {
-        notes.noteIgnored('tags')
-        sendInputNotes(ctx, notes)
+    async handle({ actor, reviewer, org, id, body, claim, notes }, ctx) {
+      const { action, tags, text } = body
+      const unused = action === 'approve' ? [] : (['tags', 'text'] as const)
+      for (const field of unused) if (body[field] !== undefined) notes.noteIgnored(field)
+      if (unused.length > 0) sendInputNotes(ctx, notes)
+      if (action === 'approve' && text !== undefined) {
+        // A reviewer decides about what members said, and adds nothing of their own.
+        if (reviewer.reviews !== null) {
+          throw new Refusal(
+            'forbidden',
+            'A reviewer does not change the words of a memory',
+            'Leave text out, or ask an admin of the organization',
+          )
+        }
+        await requireAccountBalance(backend.postgres.query, org.account)
       }
       const memory = await reviewSharedMemory(backend, toOrgVault(org), {
         operation: claim.operation,
@@ -65,6 +77,7 @@ export function review(router: Router, backend: ApiBackend): void {
         id,
         action,
         tags: tags && parseTags(tags),
+        text,
       })
       ctx.body = {
         action,

@@ -52,6 +52,13 @@ t.test('200: a reviewer sees the queue and decides under their name', async t =>
 
   const decide = (id: string, action: string) =>
     rita.post(`${path}/memories/${id}/review`, { action })
+  t.match(
+    await rita.post(`${path}/memories/${first}/review`, {
+      action: 'approve',
+      text: 'my own words',
+    }),
+    { status: 403, body: { error: /does not change the words/, hint: /admin/ } },
+  )
   t.match(await decide(first!, 'approve'), { status: 200, body: { reviewed: true } })
   t.match(await decide(second!, 'reject'), { status: 200 })
   t.match(await rita.post(`${path}/memories/${first}/review/undo`), { status: 200 })

@@ -3090,12 +3090,13 @@ class AsyncVault(AsyncVaultBase):
         *,
         action: Literal["approve", "dismiss", "reject"],
         tags: Optional[types.Tags] = None,
+        text: Optional[str] = None,
         idempotency_key: Optional[str] = None,
     ) -> types.ReviewMemoryAnswer:
-        """Decides about a memory in the queue: approves it, with other tags if need be; dismisses
-        the doubt and leaves it as it is; or rejects it, and it is removed. What it `replaces` is
-        removed when it is approved, and stays otherwise. What was rejected can be restored for 30
-        days.
+        """Decides about a memory in the queue: approves it, with other tags or better words if need
+        be; dismisses the doubt and leaves it as it is; or rejects it, and it is removed. What it
+        `replaces` is removed when it is approved, and stays otherwise. What was rejected can be
+        restored for 30 days.
 
         `POST /v1/orgs/:orgId/memories/:memId/review`
 
@@ -3103,11 +3104,13 @@ class AsyncVault(AsyncVaultBase):
         :param mem_id: a shared memory
         :param tags: with approve: of those that the organization or the memory has; otherwise they
             are not used
+        :param text: with approve, by an admin: the words that it gets before it is approved;
+            otherwise they are not used
         """
         return await self._call(
             OPERATIONS["review_memory"],
             path={"orgId": org_id, "memId": mem_id},
-            body={"action": action, "tags": tags},
+            body={"action": action, "tags": tags, "text": text},
             idempotency_key=idempotency_key,
         )
 
@@ -3115,7 +3118,8 @@ class AsyncVault(AsyncVaultBase):
         self, org_id: str, mem_id: str, *, idempotency_key: Optional[str] = None
     ) -> types.SharedMemory:
         """Takes the last decision about a memory back, within 30 days: it has the tags it had
-        before, and waits again. What was removed with it comes back.
+        before, and waits again. Words that it was approved with stay. What was removed with it
+        comes back.
 
         `POST /v1/orgs/:orgId/memories/:memId/review/undo`
 

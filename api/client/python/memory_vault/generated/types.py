@@ -3116,6 +3116,9 @@ class _ReviewMemoryBodyRequired(TypedDict):
 class ReviewMemoryBody(_ReviewMemoryBodyRequired, total=False):
     # with approve: of those that the organization or the memory has; otherwise they are not used
     tags: Tags
+    # with approve, by an admin: the words that it gets before it is approved; otherwise they are
+    # not used
+    text: str
 
 
 class _ReviewMemoryAnswerRequired(TypedDict):

@@ -74,6 +74,9 @@ t.test('200: the queue shows what an item would replace', async t => {
 
 t.test('200: approving removes it, undo brings it back, and both are told', async t => {
   const { old, added } = await contradiction()
+  const refused = await admin.post(`${path}/${added}/review`, { action: 'approve', text: ' ' })
+  t.equal(refused.status, 400)
+  t.match(await listed(old), { text: 'launch: on May 5' }, 'refused words remove nothing')
   const once = { 'idempotency-key': 'approve' }
   t.match(await decide(added, 'approve', once), { status: 200, body: { reviewed: true } })
   t.match(await decide(added, 'approve', once), { status: 200 })

@@ -90,6 +90,37 @@ t.test('200: approve and dismiss take it out of the queue, undo puts it back', a
   t.equal((await admin.post(`${path}/${other}/review/undo`)).status, 409, 'its tags have changed')
 })
 
+t.test('200: approved with better words, which undo leaves', async t => {
+  const [id] = await seedTeamMemories(backend, team, [
+    { text: 'the flor is 3', tags: ['x'], confidence: 0.2, pending: true, ...unsure },
+  ])
+  const decide = (body: object) => admin.post(`${path}/${id}/review`, body)
+  const text = 'the floor is 3'
+  t.equal((await decide({ action: 'approve', text: ' ' })).status, 400)
+  t.equal((await decide({ action: 'approve', text, tags: ['unknown'] })).status, 400)
+  const waits = async () =>
+    (await admin.get(`${path}/review`)).body.review.find(
+      ({ mem_id }: { mem_id: string }) => mem_id === id,
+    )
+  t.match(await waits(), { text: 'the flor is 3', pending: true }, 'refused, nothing is changed')
+  t.match(await decide({ action: 'approve', text, tags: ['a'] }), {
+    status: 200,
+    body: { text, tags: ['a'], reviewed: true, pending: false, author: 'ann' },
+  })
+  t.equal((await decide({ action: 'approve', text: 'later words' })).status, 409)
+  const { revisions } = (await admin.get(`${path}/${id}/history`)).body
+  t.match(revisions, [
+    { kind: 'review', after: { text } },
+    { kind: 'edit', before: { text: 'the flor is 3' } },
+    { kind: 'add' },
+  ])
+  t.equal((await admin.post(`${path}/${id}/review/undo`)).status, 200)
+  t.match(await waits(), { text, tags: ['x'], pending: true })
+  const dismissed = await decide({ action: 'dismiss', text: 'other' })
+  t.match(dismissed, { status: 200, body: { text } })
+  t.match(dismissed.headers.get('x-memory-ignored-fields'), /text/)
+})
+
 t.test('200: two admins at once decide once', async t => {
   const [id] = await seedTeamMemories(backend, team, [{ text: 'raced', confidence: 0, ...unsure }])
   const answers = await Promise.all(
