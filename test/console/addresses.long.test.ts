@@ -117,6 +117,13 @@ test('a team: filters are in the address, and an unknown address says so', async
   await visit(page, `orgs/${org}/members`)
   await page.getByLabel('Find by member or key').fill('nobody')
   await keeps(page.getByLabel('Find by member or key'), 'nobody', /members\?q=nobody/)
+  await visit(page, `orgs/${org}/audit`)
+  await page.getByLabel('What').selectOption('retag')
+  await keeps(page.getByLabel('What'), 'retag', /audit\?action=retag/)
+  await page.getByText('No changes yet').waitFor()
+  await visit(page, `orgs/${org}/passes`)
+  await page.getByLabel('Show').selectOption('given_up')
+  await keeps(page.getByLabel('Show'), 'given_up', /passes\?state=given_up/)
   for (const [address, says] of [
     [`orgs/${org}/nothing`, 'There is no such page'],
     ['nothing', 'There is no such page'],

@@ -6,10 +6,10 @@ import { SharedHistory } from '#api/console/app/org/shared-card.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
 import { chip, tagChips, timeView } from '#api/console/app/parts/chips.ts'
 import { dialogButton } from '#api/console/app/parts/dialogs.ts'
-import { filters, selectField, textField, useFields } from '#api/console/app/parts/fields.ts'
+import { filters, selectField, textField, useFilters } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { editableList } from '#api/console/app/parts/notes.ts'
-import { useDebounced, useListing } from '#api/console/app/queries.ts'
+import { useListing } from '#api/console/app/queries.ts'
 import type { AuditEvent, NamedMemory } from '#api/contract/generated/types.ts'
 
 type AuditAction = AuditEvent['action']
@@ -49,11 +49,12 @@ const rowsMax = 500
 
 type Filters = { actor: string; action: AuditAction | ''; since: string }
 
+const unfiltered: Filters = { actor: '', action: '', since: '' }
+
 export function Audit({ org }: OrgProps): View {
-  const { fields, of } = useFields<Filters>({ actor: '', action: '', since: '' })
+  const { fields, of } = useFilters(unfiltered)
   const [limit, setLimit] = useState(firstRows)
-  const { action, since } = fields
-  const actor = useDebounced(fields.actor)
+  const { actor, action, since } = fields
   const query = filled({ limit, actor, action, since: since && Date.parse(since) })
   const events = useListing(
     'GET /v1/orgs/:orgId/audit',

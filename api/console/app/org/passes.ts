@@ -5,10 +5,10 @@ import type { OrgProps } from '#api/console/app/org/org-queries.ts'
 import { passResults, type NamedMemories } from '#api/console/app/org/pass-results.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
 import { chip, tagChips, timeView } from '#api/console/app/parts/chips.ts'
-import { filters, selectField, textField, useFields } from '#api/console/app/parts/fields.ts'
+import { filters, selectField, textField, useFilters } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { listView } from '#api/console/app/parts/notes.ts'
-import { useDebounced, useListing } from '#api/console/app/queries.ts'
+import { useListing } from '#api/console/app/queries.ts'
 import type { RetrievalTrail, TurnState, WriteTrail } from '#api/contract/generated/types.ts'
 
 const turnStates: Record<TurnState, [label: string, kind: string]> = {
@@ -24,11 +24,13 @@ const stateChoices: (readonly [TurnState | '', string])[] = [
 
 type Filters = { author: string; limit: string; state: TurnState | '' }
 
+const unfiltered: Filters = { author: '', limit: '20', state: '' }
+
 /** How the passes turned messages into shared memories, and what they dropped. */
 export function Passes({ org }: OrgProps): View {
-  const { fields, of } = useFields<Filters>({ author: '', limit: '20', state: '' })
-  const author = useDebounced(fields.author)
-  const query = filled({ limit: Number(fields.limit), author, state: fields.state })
+  const { fields, of } = useFilters(unfiltered)
+  const { author, state } = fields
+  const query = filled({ limit: Number(fields.limit), author, state })
   const trails = useListing(
     'GET /v1/orgs/:orgId/debug/passes',
     { params: { orgId: org }, query },
