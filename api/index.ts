@@ -43,4 +43,4 @@ await runMain(async () => {
   await runInSlices(buildRelatedTerms())
   await backend.embedders.load()
   log.debug({ schemas: await runInSlices(compileRequestShapes()) }, 'web.schemas-compiled')
-})
+}, process.env)

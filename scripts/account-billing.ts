@@ -4,6 +4,7 @@ import { findAccountByEmail, type AccountBilling } from '#shared/access/accounts
 import { balanceMax, changeBilling, type BillingChange } from '#shared/accounts/change-billing.ts'
 import { ConfigError, readConfig } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { startupErrorMessage } from '#shared/core/process-lifecycle.ts'
 import { serviceActor } from '#shared/events/account-events.postgres.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 
@@ -51,7 +52,7 @@ async function main(): Promise<number> {
     return 0
   } catch (error) {
     if (error instanceof ConfigError) exitWithUsage([error.message], help)
-    if (error instanceof Refusal) return fail(1, `${error.message}\n${error.hint ?? ''}`)
+    if (error instanceof Refusal) return fail(1, startupErrorMessage(error, process.env)!)
     throw error
   }
 }

@@ -2,6 +2,7 @@ import { parseOptions } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
 import { ConfigError, readConfig, type Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { startupErrorMessage } from '#shared/core/process-lifecycle.ts'
 import {
   reconcileStores,
   neededRepair,
@@ -37,7 +38,7 @@ try {
   process.exitCode = await main(readConfig(embeddedEnvironment(process.env) ?? process.env))
 } catch (error) {
   if (!(error instanceof ConfigError) && !(error instanceof Refusal)) throw error
-  process.stderr.write(`${error.message}\n`)
+  process.stderr.write(`${startupErrorMessage(error, process.env)}\n`)
   process.exitCode = error instanceof ConfigError ? 2 : 1
 }
 

@@ -5,6 +5,7 @@ import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
 import { findAccountByEmail } from '#shared/access/accounts.postgres.ts'
 import { ConfigError, readConfig } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { startupErrorMessage } from '#shared/core/process-lifecycle.ts'
 import { openPostgres, type Transaction } from '#shared/storage/postgres/connect.ts'
 
 const help = `Usage: npm run create-account -- --email <email> [options]
@@ -58,7 +59,7 @@ async function main(): Promise<number> {
     const isUserError =
       error instanceof ConfigError || error instanceof Refusal || code?.startsWith('ERR_PARSE_ARGS')
     if (!isUserError) throw error
-    exitWithUsage([(error as Error).message], help)
+    exitWithUsage([startupErrorMessage(error, process.env) ?? (error as Error).message], help)
   }
 }
 

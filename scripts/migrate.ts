@@ -21,4 +21,4 @@ await runMain(async () => {
   const { applied, found } = await release(config, createLog(config.logLevel, 'release'))
   process.stdout.write(`${found}\n`)
   process.stdout.write(`Migrations applied: ${applied.join(', ') || 'none, all were there'}\n`)
-})
+}, process.env)

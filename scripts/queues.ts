@@ -4,6 +4,7 @@ import { readOptions, type QueueOptions } from '#scripts/queues/options.ts'
 import { formatDeadLetters, formatQueues } from '#scripts/queues/format.ts'
 import { ConfigError, readConfig, type Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { startupErrorMessage } from '#shared/core/process-lifecycle.ts'
 import { cancelAsOperator } from '#shared/vault/delete/cancel.ts'
 import { openMongo } from '#shared/storage/mongo/connect.ts'
 import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
@@ -25,7 +26,7 @@ async function main(): Promise<number> {
     }
   } catch (error) {
     if (!(error instanceof ConfigError) && !(error instanceof Refusal)) throw error
-    process.stderr.write(`${error.message}\n`)
+    process.stderr.write(`${startupErrorMessage(error, process.env)}\n`)
     return error instanceof ConfigError ? 2 : 1
   }
 }

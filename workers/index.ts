@@ -35,7 +35,7 @@ await runMain(async () => {
     await backend.close()
     await healthServer?.close()
   })
-})
+}, process.env)
 
 async function takeJobs<Name extends JobName>(backend: Backend, name: Name): Promise<void> {
   await backend.queue.work(name, batch => jobHandlers[name](backend, batch))

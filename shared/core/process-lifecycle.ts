@@ -2,6 +2,7 @@ import closeWithGrace from 'close-with-grace'
 import { ConfigError } from '#shared/core/config.ts'
 import { diskFullHint, isDiskFull, systemFault } from '#shared/core/system-fault.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { describeUnreachableStore } from '#shared/core/unreachable-store.ts'
 import type { Log } from '#shared/core/log.ts'
 import { performance } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
@@ -39,33 +40,30 @@ export function runUntilStopped(
 /**
  * Runs an entry point. A fault that the operator can fix (the environment, a port in use, a store out of reach) is
  * printed as a sentence, with exit code 1; any other error prints its stack.
+ *
+ * @param env names the databases where one is out of reach
  */
-export async function runMain(main: () => Promise<void>): Promise<void> {
+export async function runMain(main: () => Promise<void>, env: Environment = {}): Promise<void> {
   try {
     await main()
   } catch (error) {
-    const fault = startupErrorMessage(error)
+    const fault = startupErrorMessage(error, env)
     if (fault === null) throw error
     process.stderr.write(`${fault}\n`)
     process.exit(1)
   }
 }
 
-function startupHint(refusal: Refusal): string | undefined {
-  const { message, hint } = refusal
-  if (isDiskFull(refusal)) return diskFullHint
-  return message.endsWith('out of reach')
-    ? 'Check DATABASE_URL and MONGODB_URI, and that both servers run'
-    : hint
-}
+type Environment = Record<string, string | undefined>
 
-function startupErrorMessage(error: unknown): string | null {
+/** What an operator can mend about an error, in sentences; null for any other error. */
+export function startupErrorMessage(error: unknown, env: Environment): string | null {
   if (error instanceof ConfigError) return error.message
-  if (error instanceof Refusal) {
-    const fault = isDiskFull(error) ? null : systemFault(error.cause)
-    return fault ?? [error.message, startupHint(error)].filter(Boolean).join('\n')
-  }
-  return systemFault(error)
+  if (!(error instanceof Refusal)) return systemFault(error)
+  const { message, hint } = error
+  if (isDiskFull(error)) return `${message}\n${diskFullHint}`
+  const fault = systemFault(error.cause) ?? describeUnreachableStore(error, env)
+  return fault ?? [message, hint].filter(Boolean).join('\n')
 }
 
 type CollectGarbage = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import t from 'tap'
+import { formatRelativeTime } from '#api/console/app/format.ts'
 import { bucketDays } from '#api/console/app/vault/day-buckets.ts'
 
 const day = (name: string, raw = 1, reflections = 0) => ({ day: name, raw, reflections })
@@ -76,4 +77,18 @@ t.test('a UTC day has its own name in every time zone', async t => {
     ['30 Jan 2026', '31 Jan 2026'],
     'Week of 5 Jan 2026',
   ])
+})
+
+t.test('an age counts what is complete, in months below two years', t => {
+  const now = Date.parse('2026-06-01T00:00:00Z')
+  const ago = (days: number): string => formatRelativeTime(now - days * 86_400_000, now)
+  t.same([18 * 30.5, 400, 900, 1.6, 0.99].map(ago), [
+    '18 months ago',
+    '13 months ago',
+    '2 years ago',
+    'yesterday',
+    '23 hours ago',
+  ])
+  t.same([-2.999, -0.0001].map(ago), ['in 3 days', 'just now'])
+  t.end()
 })

@@ -180,7 +180,11 @@ t.test('what is wrong with the environment is said at once, in sentences', async
   })
   const at = (changes: object) => Object.assign(new URL(config.databaseUrl), changes).href
   for (const [what, DATABASE_URL, said] of [
-    ['away', 'postgresql://u:secret-password@127.0.0.1:1/x', /out of reach\n.*DATABASE_URL/],
+    [
+      'away',
+      'postgresql://u:secret-password@127.0.0.1:1/x',
+      /PostgreSQL at 127.0.0.1:1 is out of reach: .*REFUSED.*\nCheck DATABASE_URL/,
+    ],
     ['not there', at({ pathname: '/not_there' }), /DATABASE_URL/],
     ['of nobody', at({ username: 'nobody', password: 'secret-password' }), /nobody.*DATABASE_URL/],
   ] as const) {

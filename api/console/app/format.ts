@@ -28,20 +28,23 @@ export const toIsoString = (moment: DateLike): string => new Date(moment).toISOS
 export const formatDateRange = ({ from, to }: { from: string; to: string }): string =>
   shortDay.formatRange(new Date(from), new Date(to))
 
-const relativeUnits: [Intl.RelativeTimeFormatUnit, number][] = [
-  ['year', 365 * 24 * 3600],
-  ['month', 30 * 24 * 3600],
-  ['day', 24 * 3600],
-  ['hour', 3600],
-  ['minute', 60],
+/** A unit, its seconds, and from how many of them it is used. */
+const relativeUnits: [Intl.RelativeTimeFormatUnit, seconds: number, least: number][] = [
+  ['year', 365 * 24 * 3600, 2],
+  ['month', 30 * 24 * 3600, 1],
+  ['day', 24 * 3600, 1],
+  ['hour', 3600, 1],
+  ['minute', 60, 1],
 ]
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
-/** `3 days ago`, or `in 3 days`. */
-export function formatRelativeTime(moment: DateLike): string {
-  const seconds = (new Date(moment).getTime() - Date.now()) / 1000
-  const [unit, size] = relativeUnits.find(([, size]) => Math.abs(seconds) >= size) ?? ['minute', 60]
-  return Math.abs(seconds) < 60 ? 'just now' : relative.format(Math.round(seconds / size), unit)
+/** `3 days ago`, of which the last is complete, or `in 3 days`, to the nearest. */
+export function formatRelativeTime(moment: DateLike, now = Date.now()): string {
+  const seconds = (new Date(moment).getTime() - now) / 1000
+  const found = relativeUnits.find(([, size, least]) => Math.abs(seconds) >= size * least)
+  if (!found) return 'just now'
+  const [unit, size] = found
+  return relative.format(seconds < 0 ? Math.ceil(seconds / size) : Math.round(seconds / size), unit)
 }
 
 const durationUnits: [name: string, seconds: number][] = [
