@@ -42,8 +42,8 @@ const theirs: Whose = {
   word: victim.canary,
   session: victim.session,
   id: kind => {
-    // No model has told statements here.
-    const held = kind === 'statementId' ? 'memory' : kind
+    // No model has told statements here, and no browser has let an application in.
+    const held = ['statementId', 'applicationId'].includes(kind) ? 'memory' : kind
     const id = victims.flatMap(one => one.all(held))[0]
     if (id === undefined) throw new Error(`no victim has a ${kind}`)
     return id

@@ -7,6 +7,8 @@ import {
   type RequestPlan,
 } from '#scripts/lab/prove/requests/request-plan.ts'
 
+const noJob: RequestPlan = { body: () => ({ job_ids: ['00000000-0000-7000-8000-000000000000'] }) }
+
 /** Of an owner for the account, and of the operator. */
 export const accountRequests: Record<string, RequestPlan> = {
   createKey: {
@@ -24,7 +26,7 @@ export const accountRequests: Record<string, RequestPlan> = {
   remintKey: named,
   rotateKey: { ...named, withOwnKey: true },
   // Applications are made by a browser: see test/api/oauth.
-  listApplications: paged('applicationsCursor'),
+  listApplications: plain,
   disconnectApplication: plain,
   listProviderKeys: plain,
   putProviderKey: { body: ({ word }) => ({ key: `sk-${word}` }) },
@@ -63,4 +65,11 @@ export const accountRequests: Record<string, RequestPlan> = {
   serviceUsage: plain,
   listServiceOperations: plain,
   listQueues: plain,
+  listQueueJobs: plain,
+  // Of no job: the work of the tenants goes on.
+  readQueueJob: plain,
+  sendQueueJob: { body: () => ({ data: {} }) },
+  runQueueJobs: noJob,
+  cancelQueueJobs: noJob,
+  deleteQueueJobs: noJob,
 }

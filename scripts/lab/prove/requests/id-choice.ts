@@ -3,6 +3,7 @@ import type { Endpoint } from '#api/contract/document.ts'
 /** Parts of a path that are no ids. */
 const fixedParams: Readonly<Record<string, string>> = {
   provider: 'openai',
+  queue: 'ingest',
   model: 'gemini-2.5-flash',
 }
 
