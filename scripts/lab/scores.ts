@@ -3,7 +3,7 @@ import { parseCommand, exitWithUsage } from '#scripts/command-line.ts'
 import { blockShare, unhelpedKinds } from '#scripts/lab/bench/harm/figures.ts'
 import { measureHalf } from '#scripts/lab/bench/harm/measure.ts'
 import { wrappings } from '#scripts/lab/bench/harm/wrappings.ts'
-import { measureVault, type Answered } from '#scripts/lab/scores/measure.ts'
+import { measureVault, type QuestionResult } from '#scripts/lab/scores/measure.ts'
 import { measurePrecision } from '#scripts/lab/scores/precision.ts'
 import { setReaders } from '#scripts/lab/scores/sets.ts'
 import { precisionTable, scoresTable, toTable } from '#scripts/lab/scores/table.ts'
@@ -47,7 +47,7 @@ if (faults.length > 0) exitWithUsage(faults, help)
 if (set === 'precision') {
   console.log(precisionTable(await measurePrecision(connection, path!)))
 } else {
-  const answered: Answered[] = []
+  const answered: QuestionResult[] = []
   let vaults = 0
   for (const vault of setReaders[set]!(path!)) {
     if (vaults === vaultsMax) break

@@ -5,7 +5,7 @@ import type { ServiceConnection } from '#scripts/service-connection.ts'
 import type { ScoredQuestion, ScoredVault } from '#scripts/lab/scores/sets.ts'
 
 /** What a set's questions got, each number of one question. */
-export type Answered = {
+export type QuestionResult = {
   kind: string
   /** By lines, where the set names them; else undefined. */
   lines: Ranking | undefined
@@ -25,8 +25,8 @@ const lineBytesMax = 200_000
 export async function measureVault(
   connection: ServiceConnection,
   { lines, questions }: ScoredVault,
-): Promise<Answered[]> {
-  const answered: Answered[] = []
+): Promise<QuestionResult[]> {
+  const answered: QuestionResult[] = []
   await withVault(connection, async vault => {
     for (let at = 0; at < lines.length; at += linesMax) {
       const body = lines.slice(at, at + linesMax).flatMap(({ id: line, session, ...fields }) =>
@@ -71,7 +71,7 @@ export async function uploadWhole(vault: VaultClient, body: string): Promise<voi
   }
 }
 
-async function ask(vault: VaultClient, question: ScoredQuestion): Promise<Answered> {
+async function ask(vault: VaultClient, question: ScoredQuestion): Promise<QuestionResult> {
   const { text, kind } = question
   let searchMs = 0
   const { memories } = await repeat(() => {

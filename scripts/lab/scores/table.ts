@@ -1,10 +1,10 @@
-import type { Answered, Ranking } from '#scripts/lab/scores/measure.ts'
+import type { QuestionResult, Ranking } from '#scripts/lab/scores/measure.ts'
 import type { PrecisionOutcome } from '#scripts/lab/scores/precision.ts'
 
 const columns = ['R@5', 'R@10', 'any@5', 'NDCG@10'] as const
 
 /** The table of a set: a row for each kind of question and one for all, by lines and by sessions. */
-export function scoresTable(name: string, answered: readonly Answered[]): string {
+export function scoresTable(name: string, answered: readonly QuestionResult[]): string {
   const kinds = [...new Set(answered.map(({ kind }) => kind))]
   const heads = [name, 'questions', ...columns.map(column => `line ${column}`)]
   heads.push(...columns.map(column => `session ${column}`), 'search p50 ms', 'block tokens p50')
