@@ -26,6 +26,7 @@ export type Watched = {
 let browser: Promise<Browser> | undefined
 
 const wide = { width: 1280, height: 900 }
+const widest = { width: 2560, height: 1440 }
 export const phone = { width: 360, height: 740 }
 
 /** A tab with nothing kept from others, closed at the end of the test. */
@@ -110,7 +111,7 @@ export async function settled(page: Page): Promise<void> {
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** What is in the way of people who cannot see the page, or not well: a line each, serious ones only. */
+/** What is in the way of people who cannot see the page, or not well: a line each. */
 export async function barriersOf(page: Page): Promise<string[]> {
   // Evaluated from outside the page, so that its policy can stay as it is; once a document.
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe)
@@ -118,9 +119,9 @@ export async function barriersOf(page: Page): Promise<string[]> {
     const { violations } = await (window as unknown as AxeWindow).axe.run(document, {
       resultTypes: ['violations'],
     })
-    return violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`))
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ target }) => `${id}: ${target.join(' ')}`),
+    )
   })
 }
 
@@ -130,7 +131,7 @@ type AxeWindow = {
       of: Document,
       options: { resultTypes: string[] },
     ): Promise<{
-      violations: { id: string; impact: string; nodes: { target: string[] }[] }[]
+      violations: { id: string; nodes: { target: string[] }[] }[]
     }>
   }
 }
@@ -196,7 +197,7 @@ const gluedWords = (page: Page): Promise<string[]> =>
   })
 
 /**
- * Looks at a page once it is there, in both themes: no serious barrier, and on a phone no scrolling sideways.
+ * Looks at a page once it is there, in both themes, from a phone to 2560 px: no barrier, no scrolling sideways.
  * Leaves it light and wide.
  */
 export async function look(t: Test, page: Page, name: string): Promise<void> {
@@ -213,7 +214,12 @@ export async function look(t: Test, page: Page, name: string): Promise<void> {
     await page.setViewportSize(phone)
     t.equal(await overflowOf(page), 0, `${of} on a phone`)
     t.same(await cutOff(page), [], `${of} on a phone: everything can be reached`)
+    t.same(await barriersOf(page), [], `${of} on a phone`)
     await picture(page, `${of}-narrow`)
+    await page.setViewportSize(widest)
+    t.equal(await overflowOf(page), 0, `${of} at 2560 px`)
+    t.same(await barriersOf(page), [], `${of} at 2560 px`)
+    await picture(page, `${of}-widest`)
     await page.setViewportSize(wide)
   }
 }

@@ -14,7 +14,7 @@ const ofOrg = 'review memories members roles tags instructions audit events pass
 
 const ofService = ['', '/queues', '/tenants', '/usage', '/operations'].map(name => `service${name}`)
 
-test('pages of a team have no serious barrier, and fit a phone', async (t, { open }) => {
+test('pages of a team have no barrier, and fit, from a phone to 2560 px', async (t, { open }) => {
   const page = await open(adminKey)
   for (const name of ['orgs', ...ofOrg, ...ofService]) {
     await visit(page, ofOrg.includes(name) ? `orgs/${org}/${name}` : name)
