@@ -36,6 +36,7 @@ import { rollUpAccountUsage, rollUpKeyUsage } from '#shared/billing/usage-sums.p
 import { sendMissingDeliveryJobs } from '#shared/events/webhooks/deliver.ts'
 import { dropOldDeliveries, giveUpDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
 import { operationsWithoutJob } from '#shared/storage/queue/cleared-jobs.ts'
+import { sampleQueues } from '#shared/storage/queue/queue-samples.postgres.ts'
 
 type SweepBackend = Pick<
   Backend,
@@ -86,6 +87,7 @@ const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   applications: ({ postgres }) => dropEndedOAuth(postgres.query),
   usageDays: ({ postgres }) => rollUpKeyUsage(postgres.query),
   accountDays: ({ postgres }) => rollUpAccountUsage(postgres.query),
+  queueSamples: ({ postgres, now }) => sampleQueues(postgres.query, now()),
 }
 
 /** Runs every sweep once. @returns by sweep how much it found; those that failed are logged and missing. */

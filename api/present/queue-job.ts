@@ -1,4 +1,5 @@
 import { queueOfDead, type JobDetail, type JobRow } from '#shared/storage/queue/job-admin.ts'
+import type { QueueHistory } from '#shared/storage/queue/queue-samples.postgres.ts'
 import type { QueueStats } from '#shared/storage/queue/queue-stats.ts'
 
 export const presentQueue = (queue: QueueStats) => ({
@@ -11,6 +12,17 @@ export const presentQueue = (queue: QueueStats) => ({
   dead: queue.dead,
   oldest_seconds: queue.oldestSeconds,
   longest_seconds: queue.longestSeconds,
+})
+
+export const presentQueueHistory = ({ at, queues }: QueueHistory) => ({
+  at: at.map(time => time.toISOString()),
+  items: queues.map(({ name, samples }) => ({
+    name,
+    waiting: samples.map(({ waiting }) => waiting),
+    running: samples.map(({ active }) => active),
+    dead: samples.map(({ dead }) => dead),
+    oldest_seconds: samples.map(({ oldestSeconds }) => oldestSeconds),
+  })),
 })
 
 const stateNames = {

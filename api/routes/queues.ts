@@ -4,10 +4,16 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { changeJobs } from '#api/operators/queues/job-actions.ts'
 import { presentPage } from '#api/present/page.ts'
-import { presentJob, presentJobDetail, presentQueue } from '#api/present/queue-job.ts'
+import {
+  presentJob,
+  presentJobDetail,
+  presentQueue,
+  presentQueueHistory,
+} from '#api/present/queue-job.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { jobNames } from '#shared/domain/jobs.ts'
 import { listJobs, requireJob, requireQueue, sendJob } from '#shared/storage/queue/job-admin.ts'
+import { readQueueHistory } from '#shared/storage/queue/queue-samples.postgres.ts'
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
 
 /** The queues in `contract/operator.md`: what waits, runs and was given up, without the words of users. */
@@ -19,6 +25,15 @@ export function queueRoutes(router: Router, backend: ApiBackend): void {
     auth: operator,
     async handle(_request, ctx) {
       ctx.body = { items: (await readQueueStats(sql)).map(presentQueue) }
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'GET /v1/operator/queues/history',
+    auth: operator,
+    async handle({ query: { hours } }, ctx) {
+      const since = new Date(backend.now() - hours * 3_600_000)
+      ctx.body = presentQueueHistory(await readQueueHistory(sql, since))
     },
   })
 

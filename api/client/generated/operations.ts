@@ -55,6 +55,7 @@ export const operations = {
   serviceUsage: {"route":"GET /v1/operator/usage","query":["days"]},
   listServiceOperations: {"route":"GET /v1/operator/operations","query":["state","kind","account_id","limit","cursor"]},
   listQueues: {"route":"GET /v1/operator/queues"},
+  readQueueHistory: {"route":"GET /v1/operator/queues/history","query":["hours"]},
   listQueueJobs: {"route":"GET /v1/operator/queues/:queue/jobs","query":["limit","cursor"]},
   readQueueJob: {"route":"GET /v1/operator/queues/:queue/jobs/:jobId"},
   sendQueueJob: {"route":"POST /v1/operator/queues/:queue/jobs","body":"json","takesKey":true,"writes":true},
@@ -249,6 +250,8 @@ export interface Methods {
   listServiceOperations: Method<'GET /v1/operator/operations'>
   /** Lists the queues with what waits, runs and was given up in each. */
   listQueues: Method<'GET /v1/operator/queues'>
+  /** Shows how full the queues were, every five minutes of up to two days. Times at which no worker swept are missing. */
+  readQueueHistory: Method<'GET /v1/operator/queues/history'>
   /** Lists the jobs of a queue, or its dead ones (`ingest.dead`): those that run, then the newest. Done jobs are deleted within two minutes. */
   listQueueJobs: Method<'GET /v1/operator/queues/:queue/jobs'>
   /** Shows one job and what it was sent with, without the words of users. */

@@ -63,6 +63,10 @@ export const ListServiceOperationsQuery = shapeOf<Types.ListServiceOperationsQue
   'ListServiceOperationsQuery',
   'query',
 )
+export const ReadQueueHistoryQuery = shapeOf<Types.ReadQueueHistoryQuery>(
+  'ReadQueueHistoryQuery',
+  'query',
+)
 export const ListQueueJobsQuery = shapeOf<Types.ListQueueJobsQuery>('ListQueueJobsQuery', 'query')
 export const SendQueueJobBody = shapeOf<Types.SendQueueJobBody>('SendQueueJobBody', 'body')
 export const JobSelection = shapeOf<Types.JobSelection>('JobSelection', 'body')

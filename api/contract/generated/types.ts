@@ -1586,6 +1586,16 @@ export interface ServiceQueue {
   /** since the job that has run longest began; null: none runs */
   longest_seconds: number | null
 }
+/** What was in a queue at each of the times `at` of the answer, in their order. */
+export interface QueueHistory {
+  name: string
+  /** due or for later, held and retried ones included */
+  waiting: number[]
+  running: number[]
+  dead: number[]
+  /** since the oldest job that was due could have begun; 0: none was due */
+  oldest_seconds: number[]
+}
 export interface QueueJob {
   job_id: string
   /** with `.dead` for a dead one */
@@ -1677,6 +1687,18 @@ export interface ListServiceOperationsAnswer {
 /** GET /v1/operator/queues */
 export interface ListQueuesAnswer {
   items: ServiceQueue[]
+}
+/** GET /v1/operator/queues/history */
+export interface ReadQueueHistoryQuery {
+  /** until now */
+  hours: number
+}
+/** GET /v1/operator/queues/history */
+export interface ReadQueueHistoryAnswer {
+  /** oldest first */
+  at: string[]
+  /** every queue */
+  items: QueueHistory[]
 }
 /** GET /v1/operator/queues/:queue/jobs */
 export interface ListQueueJobsQuery {
@@ -3815,6 +3837,12 @@ export interface Endpoints {
   /** Lists the queues with what waits, runs and was given up in each. */
   'GET /v1/operator/queues': {
     answers: { 200: ListQueuesAnswer }
+  }
+  /** Shows how full the queues were, every five minutes of up to two days. */
+  'GET /v1/operator/queues/history': {
+    query: ReadQueueHistoryQuery
+    defaults: 'hours'
+    answers: { 200: ReadQueueHistoryAnswer }
   }
   /** Lists the jobs of a queue, or its dead ones (`ingest.dead`): those that run, then the newest. */
   'GET /v1/operator/queues/:queue/jobs': {

@@ -182,7 +182,8 @@ t.test('the examples of the operator', async t => {
   made('account', tenants.items[0].account_id)
   await works(t, ['changeTenant', 'serviceUsage', 'listServiceOperations'], client)
   made('job', (await run('sendQueueJob', client)).body.job_id)
-  await works(t, ['listQueues', 'listQueueJobs', 'readQueueJob', 'runQueueJobs'], client)
+  await works(t, ['listQueues', 'readQueueHistory', 'listQueueJobs', 'readQueueJob'], client)
+  await works(t, ['runQueueJobs'], client)
   await works(t, ['cancelQueueJobs', 'deleteQueueJobs'], client)
 })
 

@@ -2,6 +2,7 @@ import t from 'tap'
 import { operatorEmail } from '#shared/access/admin.ts'
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
 import { failOperations } from '#shared/operations/operations.postgres.ts'
+import { sampleQueues } from '#shared/storage/queue/queue-samples.postgres.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { cutUpdates } from '#test/support/alter.ts'
@@ -192,10 +193,41 @@ t.test('send puts a job into a queue', async t => {
   for (const name of ['x', 'webhook.dead']) t.equal((await send(name, {})).status, 404, name)
 })
 
+t.test('the depth of the queues is kept every five minutes, for two days', async t => {
+  const hour = 3_600_000
+  const kept = async (at: number) => sampleQueues(query, at)
+  const slot = Math.floor((Date.now() - 1.5 * hour) / 300_000) * 300_000
+  t.ok((await kept(slot - 49 * hour)) > 10)
+  await ingest()
+  const { items } = (await operator.get(queues)).body
+  t.equal(await kept(slot), items.length)
+  t.equal(await kept(slot + 299_999), 0, 'once')
+  t.equal(await kept(slot + 300_000), items.length)
+  const { rows } = await query('select distinct at from queue_samples')
+  t.equal(rows.length, 2, 'old ones are dropped')
+  const history = async (hours: number | string) =>
+    (await operator.get(`${queues}/history?hours=${hours}`)).body
+  const { at, items: series } = await history(2)
+  t.same(at, [new Date(slot).toISOString(), new Date(slot + 300_000).toISOString()])
+  t.equal(series.length, items.length)
+  const { name, waiting, retrying, running, dead } = items[0]
+  const twice = (value: number) => [value, value]
+  t.match(series[0], {
+    name,
+    waiting: twice(waiting + retrying),
+    running: twice(running),
+    dead: twice(dead),
+    oldest_seconds: [Number, Number],
+  })
+  t.same((await history(1)).at, [])
+  t.equal((await operator.get(`${queues}/history?hours=49`)).status, 400)
+})
+
 t.test('403 for others; the former pages lead to the console', async t => {
   const { key } = await buildAdmin(backend)
   const other = createTestClient(base, key)
-  for (const path of [queues, jobsOf('ingest')]) t.equal((await other.get(path)).status, 403, path)
+  for (const path of [queues, `${queues}/history`, jobsOf('ingest')])
+    t.equal((await other.get(path)).status, 403, path)
   t.equal((await other.post(`${jobsOf('ingest.dead')}/delete`, {})).status, 403)
   for (const path of ['/admin/queues', '/admin/queues/ingest/jobs/x']) {
     const { status, headers } = await fetch(new URL(path, base), { redirect: 'manual' })

@@ -65,6 +65,7 @@ export const accountRequests: Record<string, RequestPlan> = {
   serviceUsage: plain,
   listServiceOperations: plain,
   listQueues: plain,
+  readQueueHistory: { query: () => ({ hours: '48' }) },
   listQueueJobs: plain,
   // Of no job: the work of the tenants goes on.
   readQueueJob: plain,

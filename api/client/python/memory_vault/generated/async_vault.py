@@ -1223,6 +1223,18 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(OPERATIONS["list_queues"])
 
+    async def read_queue_history(
+        self, *, hours: Optional[int] = None
+    ) -> types.ReadQueueHistoryAnswer:
+        """Shows how full the queues were, every five minutes of up to two days. Times at which no
+        worker swept are missing.
+
+        `GET /v1/operator/queues/history`
+
+        :param hours: until now
+        """
+        return await self._call(OPERATIONS["read_queue_history"], query={"hours": hours})
+
     async def list_queue_jobs(
         self, queue: str, *, limit: Optional[int] = None, cursor: Optional[str] = None
     ) -> types.ListQueueJobsAnswer:

@@ -160,6 +160,7 @@ OPERATIONS: Dict[str, Operation] = {
         "list_service_operations", "GET", "/v1/operator/operations"
     ),
     "list_queues": Operation("list_queues", "GET", "/v1/operator/queues"),
+    "read_queue_history": Operation("read_queue_history", "GET", "/v1/operator/queues/history"),
     "list_queue_jobs": Operation("list_queue_jobs", "GET", "/v1/operator/queues/:queue/jobs"),
     "read_queue_job": Operation("read_queue_job", "GET", "/v1/operator/queues/:queue/jobs/:jobId"),
     "send_queue_job": Operation(

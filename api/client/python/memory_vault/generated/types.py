@@ -1577,6 +1577,17 @@ class ServiceQueue(TypedDict):
     longest_seconds: Union[int, None]
 
 
+# What was in a queue at each of the times `at` of the answer, in their order.
+class QueueHistory(TypedDict):
+    name: str
+    # due or for later, held and retried ones included
+    waiting: List[int]
+    running: List[int]
+    dead: List[int]
+    # since the oldest job that was due could have begun; 0: none was due
+    oldest_seconds: List[int]
+
+
 class QueueJob(TypedDict):
     job_id: str
     # with `.dead` for a dead one
@@ -1654,6 +1665,14 @@ class ListServiceOperationsAnswer(TypedDict):
 # GET /v1/operator/queues
 class ListQueuesAnswer(TypedDict):
     items: List[ServiceQueue]
+
+
+# GET /v1/operator/queues/history
+class ReadQueueHistoryAnswer(TypedDict):
+    # oldest first
+    at: List[str]
+    # every queue
+    items: List[QueueHistory]
 
 
 # GET /v1/operator/queues/:queue/jobs
