@@ -1,0 +1,63 @@
+import t from 'tap'
+import { press, settled, visit } from '#test/console/browser.ts'
+import { startConsole } from '#test/console/console.ts'
+import { operatorEmail } from '#shared/access/admin.ts'
+import { buildAdmin } from '#test/support/admin.ts'
+import { createTestClient } from '#test/support/api.ts'
+import { startTeamModel } from '#test/support/team-model.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+
+const model = await startTeamModel(t)
+const { backend, base, test } = await startConsole(t, model.env)
+
+test('an admin: from a team without members to what one of them may know', async (t, { open }) => {
+  const { key } = await buildAdmin(backend, operatorEmail(backend.config))
+  const admin = createTestClient(base, key)
+  const page = await open(key, 'orgs')
+  const dialog = page.getByRole('dialog')
+
+  await press(page, 'New organization')
+  await dialog.getByLabel('Name').fill('Northwind')
+  await dialog.getByLabel('Key for openai').fill('sk-0123456789abcdef')
+  await press(dialog, 'Create')
+  await press(page, 'I have copied it')
+  const [{ org_id: org }] = (await admin.get('/v1/orgs')).body.orgs
+  const at = (name: string): string => `orgs/${org}/${name}`
+
+  await visit(page, at('tags'))
+  for (const label of ['launch', 'salaries']) {
+    await press(page, 'New tag')
+    await dialog.getByLabel('Label').fill(label)
+    await press(dialog, 'Save')
+    await page.locator('article').getByText(label).first().waitFor()
+  }
+  await visit(page, at('roles'))
+  await press(page, 'New role')
+  await dialog.getByLabel('Name').fill('Marketing')
+  await dialog.getByLabel('launch').check()
+  await press(dialog, 'Save')
+  await visit(page, at('members'))
+  await press(page, 'Add a member')
+  await dialog.getByLabel('Email').fill('ivan@example.com')
+  await dialog.getByLabel('Marketing').check()
+  await press(dialog, 'Add')
+  await press(page, 'New key: ivan@example.com')
+  const ivan = createTestClient(base, await page.locator('.secret').innerText())
+  await press(page, 'I have copied it')
+
+  const said = ['Fact: date: the third of May #launch', 'Fact: raise: five per cent #salaries']
+  for (const content of said) {
+    await ivan.post('/v1/memory/ingest?wait=true', { messages: [{ role: 'user', content }] })
+  }
+  const shared = async () => (await admin.get(`/v1/orgs/${org}/memories`)).body.items
+  await waitUntil('both are shared', async () => (await shared()).length === 2)
+
+  await visit(page, at('memories'))
+  await page.locator('article').getByText('the third of May').waitFor()
+  await visit(page, at('passes'))
+  await settled(page)
+  t.match(await page.locator('main').innerText(), /the third of May/)
+  await visit(page, at('audit'))
+  await settled(page)
+  t.match(await page.locator('main').innerText(), /ivan@example\.com\s+created/)
+})
