@@ -35,12 +35,13 @@ class IdempotentReplay extends Error {
   }
 }
 
-/** Runs a request; one that repeats an answered request gets the stored response. */
+/** Runs a request; one that repeats an answered request gets the stored response, and a header that says so. */
 export async function replayResponses(ctx: Context, serve: () => Promise<void>): Promise<void> {
   try {
     await serve()
   } catch (error) {
     if (!(error instanceof IdempotentReplay)) throw error
+    ctx.set('Idempotent-Replayed', 'true')
     ctx.status = error.response.status
     ctx.body = error.response.body
   }

@@ -123,7 +123,7 @@ export const operations = {
   memoryHistory: {"route":"GET /v1/orgs/:orgId/memories/:memId/history"},
   restoreMemory: {"route":"POST /v1/orgs/:orgId/memories/:memId/restore","body":"json","takesKey":true,"writes":true},
   orgAudit: {"route":"GET /v1/orgs/:orgId/audit","query":["actor","action","since","limit"]},
-  reviewQueue: {"route":"GET /v1/orgs/:orgId/memories/review","query":["threshold","limit","sort"]},
+  reviewQueue: {"route":"GET /v1/orgs/:orgId/memories/review","query":["threshold","limit","sort","author","tag"]},
   reviewMemory: {"route":"POST /v1/orgs/:orgId/memories/:memId/review","body":"json","takesKey":true,"writes":true},
   undoReview: {"route":"POST /v1/orgs/:orgId/memories/:memId/review/undo","takesKey":true,"writes":true},
   debugPasses: {"route":"GET /v1/orgs/:orgId/debug/passes","query":["limit","author","state"]},

@@ -2688,6 +2688,8 @@ export interface AnswerHeaders {
   'x-memory-ignored-fields'?: string
   /** what was above its bound, and the bound that was taken, such as `limit=200` */
   'x-memory-clamped'?: string
+  /** the request was answered before with this `Idempotency-Key`: this is that answer, and nothing was done again */
+  'idempotent-replayed'?: 'true'
   /** requests that the window nearest its end takes: 100 in 10 s or 1,000 in 60 s for a key, 60 in 60 s for an address without a valid key */
   'ratelimit-limit'?: number
   /** requests left in that window */
@@ -2971,7 +2973,7 @@ export interface ListSharedMemoriesAnswer {
 export interface ChangeSharedMemoryBody {
   text?: string
   tags?: Tags
-  /** a flag: 1 is true */
+  /** a flag: 1 is true; `false` with a text lets what is `pending` wait on, which an admin's words end otherwise */
   reviewed?: boolean | 0 | 1
 }
 /** DELETE /v1/orgs/:orgId/memories/:memId */
@@ -3108,6 +3110,8 @@ export interface ReviewQueueQuery {
   threshold: number
   limit: number
   sort: 'least_sure' | 'newest'
+  author?: string
+  tag?: string
 }
 /** GET /v1/orgs/:orgId/memories/review */
 export interface ReviewQueueAnswer {

@@ -91,15 +91,24 @@ export async function* sharedVectors(
 export const findReviewQueue = (
   mongo: MemoryCollection,
   scope: VaultEpoch,
-  { threshold, limit, newestFirst: byTime }: ReviewQuery,
+  { threshold, limit, newestFirst: byTime, ...fields }: ReviewQuery,
 ): Promise<SharedMemory[]> =>
   findShared(
     mongo,
-    { ...vaultFilter(scope), reviewed: { $eq: false }, confidence: { $lt: threshold } },
+    {
+      ...vaultFilter(scope),
+      ...fieldFilter(fields),
+      reviewed: { $eq: false },
+      confidence: { $lt: threshold },
+    },
     { sort: byTime ? newestFirst : { confidence: 1, ...newestFirst }, hint: reviewIndex, limit },
   )
 
-export type ReviewQuery = { threshold: number; limit: number; newestFirst: boolean }
+export type ReviewQuery = Pick<SharedFilter, 'tag' | 'author'> & {
+  threshold: number
+  limit: number
+  newestFirst: boolean
+}
 
 /** Memories without a tag, those that wait for a person too. */
 const untaggedFilter = (scope: VaultEpoch, label: string): Filter<MemoryDocument> => ({
@@ -200,7 +209,12 @@ export async function findNewestWithTagSets(
   return rows.map(({ _id, tags = [] }) => ({ id: _id, tags }))
 }
 
-function fieldFilter({ tag, author, reviewed, metadata }: SharedFilter): Filter<MemoryDocument> {
+function fieldFilter({
+  tag,
+  author,
+  reviewed,
+  metadata,
+}: Partial<SharedFilter>): Filter<MemoryDocument> {
   return {
     ...(tag !== undefined && { tags: { $eq: tag } }),
     ...(author !== undefined && { author: { $eq: author } }),

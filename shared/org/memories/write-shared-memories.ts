@@ -116,7 +116,8 @@ export async function updateSharedMemory(
       const opinion = { confidence, reviewed, ...(byHand && { byHand }) }
       const attribution = statement && attributeTo(memory, statement)
       const { pending, ...snapshot } = toSnapshot(memory)
-      const waits = pending && !reviewed && !byHand
+      // Words of an admin are seen at once, unless the admin says that they wait.
+      const waits = pending && !reviewed && (!byHand || wanted.reviewed === false)
       return { ...snapshot, text, tags, ...opinion, ...attribution, ...(waits && { pending }) }
     },
   )

@@ -47,6 +47,10 @@ t.test('202 again: the same key and body answer the first answer and do nothing'
   const again = await ingest('one')
   t.equal(again.status, 202)
   t.same(again.body, first.body)
+  t.same(
+    [first, again].map(({ headers }) => headers.get('idempotent-replayed')),
+    [null, 'true'],
+  )
   t.equal(await count(), 1)
 })
 

@@ -15,7 +15,7 @@ import {
   undoReview,
 } from '#shared/org/memories/review-shared-memory.ts'
 import { toOrgVault } from '#shared/org/memories/shared-change.ts'
-import { parseTags } from '#shared/org/base/normalize.ts'
+import { normalizeMemberId, parseTags } from '#shared/org/base/normalize.ts'
 import { findPassResults } from '#shared/org/base/org-trail.postgres.ts'
 import { readSensitivityRules } from '#shared/org/base/sensitivity-rules.ts'
 
@@ -25,8 +25,14 @@ export function review(router: Router, backend: ApiBackend): void {
     route: 'GET /v1/orgs/:orgId/memories/review',
     auth: reviewedOrg,
     async handle({ org, query }, ctx) {
-      const { threshold, limit, sort } = query
-      const filter = { threshold, limit, newestFirst: sort === 'newest' }
+      const { threshold, limit, sort, author, tag } = query
+      const filter = {
+        threshold,
+        limit,
+        newestFirst: sort === 'newest',
+        author: author && normalizeMemberId(author),
+        tag: tag?.normalize('NFC').trim(),
+      }
       const queue = await findReviewQueue(backend.mongo, org, filter)
       const ids = queue.map(({ id }) => id)
       const [passes, replaced] = await Promise.all([

@@ -2971,7 +2971,8 @@ class AsyncVault(AsyncVaultBase):
         :param org_id: an organization
         :param mem_id: a shared memory
         :param tags: all of them
-        :param reviewed: a flag: 1 is true
+        :param reviewed: a flag: 1 is true; `false` with a text lets what is `pending` wait on,
+            which an admin's words end otherwise
         """
         return await self._call(
             OPERATIONS["change_shared_memory"],
@@ -3081,6 +3082,8 @@ class AsyncVault(AsyncVaultBase):
         threshold: Optional[float] = None,
         limit: Optional[int] = None,
         sort: Optional[Literal["least_sure", "newest"]] = None,
+        author: Optional[str] = None,
+        tag: Optional[str] = None,
     ) -> types.ReviewQueueAnswer:
         """What waits for a person: unreviewed memories whose tags are less certain than the
         threshold, or that contradict one a person has reviewed or worded.
@@ -3092,7 +3095,9 @@ class AsyncVault(AsyncVaultBase):
         return await self._call(
             OPERATIONS["review_queue"],
             path={"orgId": org_id},
-            query={"threshold": threshold, "limit": limit, "sort": sort},
+            query={
+                "threshold": threshold, "limit": limit, "sort": sort, "author": author, "tag": tag
+            },
         )
 
     async def review_memory(

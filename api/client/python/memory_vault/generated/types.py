@@ -3008,7 +3008,8 @@ class ChangeSharedMemoryBody(TypedDict, total=False):
     text: str
     # all of them
     tags: Tags
-    # a flag: 1 is true
+    # a flag: 1 is true; `false` with a text lets what is `pending` wait on, which an admin's words
+    # end otherwise
     reviewed: Union[bool, Literal[0], Literal[1]]
 
 

@@ -41,6 +41,9 @@ t.test('200: the queue holds what nobody reviewed and is not sure', async t => {
   t.same(await queued('?threshold=0.7'), [low, middle, high])
   t.same(await queued('?threshold=0.1'), [])
   t.same(await queued('?limit=1'), [low])
+  t.same(await queued('?tag=a'), [low])
+  t.same(await queued('?author=ann&sort=newest'), [middle, low])
+  t.same(await queued('?author=bob'), [])
   t.notOk((await queued('?threshold=1')).includes(seen!))
 })
 
@@ -119,6 +122,17 @@ t.test('200: approved with better words, which undo leaves', async t => {
   const dismissed = await decide({ action: 'dismiss', text: 'other' })
   t.match(dismissed, { status: 200, body: { text } })
   t.match(dismissed.headers.get('x-memory-ignored-fields'), /text/)
+})
+
+t.test('200: an admin changes words, and says whether they wait on', async t => {
+  const [id] = await seedTeamMemories(backend, team, [
+    { text: 'teh', tags: ['x'], confidence: 0.2, pending: true, ...unsure },
+  ])
+  const patch = (body: object) => admin.send('PATCH', `${path}/${id}`, { body })
+  const waiting = { text: 'the', tags: ['a'], reviewed: false, pending: true }
+  t.match((await patch({ text: 'the', tags: ['a'], reviewed: false })).body, waiting)
+  t.ok((await queued()).includes(id!))
+  t.match((await patch({ text: 'then' })).body, { pending: false, reviewed: false })
 })
 
 t.test('200: two admins at once decide once', async t => {
