@@ -26,6 +26,7 @@ import { logPooler } from '#shared/storage/postgres/pooler.ts'
 import { createKeyAccess, type KeyAccess } from '#shared/access/key-access.ts'
 import { UsageWriter } from '#shared/billing/usage-writer.ts'
 import { ModelCatalog } from '#shared/models/model-catalog.ts'
+import { Prices } from '#shared/models/prices.ts'
 import { Upstream } from '#shared/models/upstream.ts'
 import type { QueuePace } from '#shared/storage/queue/due-queues.ts'
 import { openQueueSender, openQueueWorker } from '#shared/storage/queue/open-queue.ts'
@@ -76,6 +77,8 @@ export type Backend = KeyAccess & {
   recalledTurns: RecalledTurns
   /** Which models can be reached. */
   catalog: ModelCatalog
+  /** What model calls cost. */
+  prices: Prices
   /** Where model calls go. */
   upstream: Upstream
   webhookSender: WebhookSender
@@ -230,7 +233,7 @@ async function createReads({ config, postgres, mongo, memories, queue }: OpenedS
   return { storeBreaker, nearest: reads.nearest, vaultIndexes, profiles, clearSubscription }
 }
 
-type Models = Pick<Backend, 'embedders' | 'queryVectors' | 'catalog' | 'upstream'>
+type Models = Pick<Backend, 'embedders' | 'queryVectors' | 'catalog' | 'prices' | 'upstream'>
 
 function createModels({ config, modelsInUse, postgres, queue }: OpenedStores, log: Log): Models {
   const calibrator = new Calibrator(postgres, log)
@@ -240,6 +243,7 @@ function createModels({ config, modelsInUse, postgres, queue }: OpenedStores, lo
     catalog: new ModelCatalog((provider, error) =>
       log.warn({ provider, err: error }, 'models.not-listed'),
     ),
+    prices: new Prices(config.ownPrices),
     upstream: new Upstream({
       firstByteMs: config.providerFirstByteMs,
       idleMs: config.providerIdleMs,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { parseMongoUri, parsePostgresUrl } from '#shared/core/database-url.ts'
+import { readOwnPrices } from '#shared/core/price-file.ts'
 import {
   environmentReader,
   parseHttpUrl,
@@ -111,6 +112,8 @@ export function readConfig(env: Environment) {
     /** The OpenID provider of the console's sign-in; null for none. */
     oidc: readOidc(read, faults),
     providers,
+    /** The operator's changes to the price table. */
+    ownPrices: readOwnPrices(read, faults),
     reranker: readReranker(read, faults),
   }
   if (config.adminSecret !== null && config.adminEmail === null) {
