@@ -20,6 +20,7 @@ import type { RoleRow } from '#shared/org/base/roles.postgres.ts'
 import type { TagRow } from '#shared/org/base/tags.postgres.ts'
 import type { UserRow } from '#shared/org/base/users.postgres.ts'
 import type { OrgUsageRow } from '#shared/org/base/org-usage.postgres.ts'
+import type { OrgOverview, TagCounts } from '#shared/org/admin/overview.ts'
 import type { Pipeline } from '#shared/org/admin/pipeline-status.ts'
 
 export const presentOrg = (org: OrgRow): Organization => ({
@@ -113,6 +114,39 @@ export const presentPipeline = (pipeline: Pipeline): PresentedPipeline => ({
   paused: pipeline.paused,
   daily_token_budget: pipeline.dailyTokenBudget,
   spent_today: pipeline.spentToday,
+})
+
+const presentTagCounts = ({ memories, untagged, byTag, other }: TagCounts) => ({
+  memories: Math.max(0, memories),
+  untagged: Math.max(0, untagged),
+  by_tag: Object.fromEntries([...byTag].map(([tag, count]) => [tag, Math.max(0, count)])),
+  other: Math.max(0, other),
+})
+
+/** @param daysMax how many of the newest days are answered at most */
+export const presentOverview = (overview: OrgOverview, daysMax: number) => ({
+  total: presentTagCounts(overview.total),
+  by_day: overview.days
+    .slice(-daysMax)
+    .map(({ day, ...counts }) => ({ day, ...presentTagCounts(counts) })),
+  review: {
+    waiting: overview.review.waiting,
+    oldest_at: overview.review.oldestAt?.getTime() ?? null,
+  },
+  notice: overview.notice,
+  pipeline: presentPipeline(overview.pipeline),
+  usage_today: sumOf(overview.usageToday),
+  members: {
+    count: overview.counts.members,
+    with_key: overview.counts.withKey,
+    last_used_at: overview.counts.lastUsedAt?.getTime() ?? null,
+    contributors: overview.contributors.map(({ teamMemberId, statements, lastSaidAt }) => ({
+      team_member_id: teamMemberId,
+      statements,
+      last_said_at: lastSaidAt.getTime(),
+    })),
+  },
+  defined_tags: overview.counts.tags,
 })
 
 /** Sums of calls and tokens, in all and by pass, member, model and day. */

@@ -241,6 +241,7 @@ export const examples: Partial<Record<string, Example>> = {
   memoryAudit: { path: { ...inOrg, memId: ids.sharedMemory } },
   orgAudit: { path: inOrg, query: { action: 'create' } },
   orgUsage: { path: inOrg },
+  orgOverview: { path: inOrg },
   redrivePipeline: { path: inOrg },
   reviewQueue: { path: inOrg, query: { threshold: 0.6 } },
   reviewMemory: { path: { ...inOrg, memId: ids.sharedMemory }, body: { action: 'approve' } },

@@ -3,14 +3,21 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { admin, loadedOrg, reviewer } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import type { ChangeOrgBody } from '#api/contract/generated/types.ts'
-import { presentPipeline, presentOrg } from '#api/present/org.ts'
+import { presentOverview, presentPipeline, presentOrg } from '#api/present/org.ts'
+import { parseStart } from '#shared/core/dates.ts'
 import {
   changeOrganization,
   createOrganization,
   removeOrganization,
 } from '#shared/org/admin/organization.ts'
+import { readOrgOverview } from '#shared/org/admin/overview.ts'
 import { pipelineNotices, providerNotice, readPipeline } from '#shared/org/admin/pipeline-status.ts'
 import { listOrgs } from '#shared/org/base/orgs.postgres.ts'
+
+const dayMs = 24 * 3600 * 1000
+const overviewSpanMs = 90 * dayMs
+/** Ten years of days, by the contract. */
+const overviewDaysMax = 3_660
 
 /** The organizations of an admin. */
 export function orgs(router: Router, backend: ApiBackend): void {
@@ -52,6 +59,18 @@ export function orgs(router: Router, backend: ApiBackend): void {
     async handle({ org }, ctx) {
       const pipeline = await readPipeline(backend.postgres.query, org.id)
       ctx.body = { ...presentOrg(org), pipeline: presentPipeline(pipeline) }
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'GET /v1/orgs/:orgId/overview',
+    auth: loadedOrg,
+    async handle({ org, query }, ctx) {
+      const now = backend.now()
+      const since = query.since === undefined ? now - overviewSpanMs : parseStart(query.since)
+      const from = Math.floor(since / dayMs) * dayMs
+      const overview = await readOrgOverview(backend, org, { from, now, tagsMax: query.tags })
+      ctx.body = { org_id: org.id, since: from, ...presentOverview(overview, overviewDaysMax) }
     },
   })
 

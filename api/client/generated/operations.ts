@@ -65,6 +65,7 @@ export const operations = {
   createOrg: {"route":"POST /v1/orgs","body":"json","takesKey":true,"writes":true},
   listOrgs: {"route":"GET /v1/orgs"},
   readOrg: {"route":"GET /v1/orgs/:orgId"},
+  orgOverview: {"route":"GET /v1/orgs/:orgId/overview","query":["since","tags"]},
   changeOrg: {"route":"PATCH /v1/orgs/:orgId","body":"json","writes":true},
   orgUsage: {"route":"GET /v1/orgs/:orgId/usage","query":["start","end"]},
   redrivePipeline: {"route":"POST /v1/orgs/:orgId/pipeline/redrive","writes":true},
@@ -270,6 +271,8 @@ export interface Methods {
   listOrgs: Method<'GET /v1/orgs'>
   /** Reads the settings of an organization, and how its pipeline is doing. */
   readOrg: Method<'GET /v1/orgs/:orgId'>
+  /** What the team knows, by tag and by the day it was said, who said it, what waits, what stops it and what today costs. It counts memories that members may see, and reads no private vault. */
+  orgOverview: Method<'GET /v1/orgs/:orgId/overview'>
   /** Changes the settings of an organization. */
   changeOrg: Method<'PATCH /v1/orgs/:orgId'>
   /** What the models of the pipeline were asked, for the admin alone: members' own usage does not contain it. */

@@ -71,6 +71,7 @@ export const ListQueueJobsQuery = shapeOf<Types.ListQueueJobsQuery>('ListQueueJo
 export const SendQueueJobBody = shapeOf<Types.SendQueueJobBody>('SendQueueJobBody', 'body')
 export const JobSelection = shapeOf<Types.JobSelection>('JobSelection', 'body')
 export const CreateOrgBody = shapeOf<Types.CreateOrgBody>('CreateOrgBody', 'body')
+export const OrgOverviewQuery = shapeOf<Types.OrgOverviewQuery>('OrgOverviewQuery', 'query')
 export const ChangeOrgBody = shapeOf<Types.ChangeOrgBody>('ChangeOrgBody', 'body')
 export const OrgUsageQuery = shapeOf<Types.OrgUsageQuery>('OrgUsageQuery', 'query')
 export const CreateMemberKeyBody = shapeOf<Types.CreateMemberKeyBody>('CreateMemberKeyBody', 'body')

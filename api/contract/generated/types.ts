@@ -1846,6 +1846,74 @@ export interface ReadOrgAnswer {
   updated_at: EpochMs
   pipeline: Pipeline
 }
+/** How many shared memories there are, by their tags. A memory with several tags counts for each of them. */
+export interface TagCounts {
+  /** in all, each once */
+  memories: number
+  /** of these, those without a tag */
+  untagged: number
+  /** those with each of the tags that most memories have */
+  by_tag: {
+    [k: string]: number
+  }
+  /** those whose tags are all others */
+  other: number
+}
+export interface TagCountsOfDay {
+  /** UTC */
+  day: string
+  /** in all, each once */
+  memories: number
+  /** of these, those without a tag */
+  untagged: number
+  /** those with each of the tags that most memories have */
+  by_tag: {
+    [k: string]: number
+  }
+  /** those whose tags are all others */
+  other: number
+}
+export interface Contributor {
+  team_member_id: string
+  /** facts that were found in what they said and that the shared memory has */
+  statements: number
+  last_said_at: EpochMs
+}
+/** GET /v1/orgs/:orgId/overview */
+export interface OrgOverviewQuery {
+  since?: Moment
+  /** how many tags are counted by name */
+  tags: number
+}
+/** GET /v1/orgs/:orgId/overview */
+export interface OrgOverviewAnswer {
+  org_id: string
+  since: EpochMs
+  total: TagCounts
+  /** since then: days with memories, the newest 3,660 of them, oldest first */
+  by_day: TagCountsOfDay[]
+  review: {
+    /** memories in the review queue */
+    waiting: number
+    /** when the oldest of them was said */
+    oldest_at: EpochMs | null
+  }
+  /** what keeps the pipeline from running, as in the list of organizations */
+  notice: string | null
+  pipeline: Pipeline
+  usage_today: OrgUsageSums
+  members: {
+    count: number
+    /** those with a key that works */
+    with_key: number
+    /** when a key of a member was last used, to the minute */
+    last_used_at: EpochMs | null
+    /** those from whom the shared memory has most that was said since then, most first */
+    contributors: Contributor[]
+  }
+  /** tags that the classifier knows */
+  defined_tags: number
+}
 /** PATCH /v1/orgs/:orgId */
 export interface ChangeOrgBody {
   name?: Name
@@ -3902,6 +3970,13 @@ export interface Endpoints {
   'GET /v1/orgs/:orgId': {
     params: Pick<PathParameters, 'orgId'>
     answers: { 200: ReadOrgAnswer }
+  }
+  /** What the team knows, by tag and by the day it was said, who said it, what waits, what stops it and what today costs. */
+  'GET /v1/orgs/:orgId/overview': {
+    params: Pick<PathParameters, 'orgId'>
+    query: OrgOverviewQuery
+    defaults: 'tags'
+    answers: { 200: OrgOverviewAnswer }
   }
   /** Changes the settings of an organization. */
   'PATCH /v1/orgs/:orgId': {

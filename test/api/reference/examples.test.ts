@@ -134,7 +134,7 @@ t.test('the examples of an organization, in the order of a life', async t => {
   made('sharedMemory', seeded.items?.[0]?.mem_id ?? seeded.mem_id)
   const reads =
     'listOrgs readOrg readMemberKey listRoles listUsers listTags readInstructions listSharedMemories ' +
-    'memoryAudit orgAudit orgUsage reviewQueue debugPasses memoryHistory listAdminKeys orgPolicy exportOrg'
+    'memoryAudit orgAudit orgUsage orgOverview reviewQueue debugPasses memoryHistory listAdminKeys orgPolicy exportOrg'
   await works(t, reads.split(' '), admin)
   const writes =
     'changeOrg changeTag changeRole changeUser assignRoles mintUserKey putInstructions ' +

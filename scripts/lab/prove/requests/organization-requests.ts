@@ -18,6 +18,7 @@ export const organizationRequests: Record<string, RequestPlan> = {
   changeOrg: named,
   deleteOrg: plain,
   orgUsage: plain,
+  orgOverview: { query: () => ({ tags: '3' }) },
   redrivePipeline: plain,
   exportOrg: { isRare: true },
   orgPolicy: plain,

@@ -1395,6 +1395,23 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(OPERATIONS["read_org"], path={"orgId": org_id})
 
+    async def org_overview(
+        self, org_id: str, *, since: Optional[types.Moment] = None, tags: Optional[int] = None
+    ) -> types.OrgOverviewAnswer:
+        """What the team knows, by tag and by the day it was said, who said it, what waits, what
+        stops it and what today costs. It counts memories that members may see, and reads no private
+        vault.
+
+        `GET /v1/orgs/:orgId/overview`
+
+        :param org_id: an organization
+        :param since: from the beginning of its UTC day; 90 days ago, when missing
+        :param tags: how many tags are counted by name
+        """
+        return await self._call(
+            OPERATIONS["org_overview"], path={"orgId": org_id}, query={"since": since, "tags": tags}
+        )
+
     async def change_org(
         self,
         org_id: str,

@@ -200,6 +200,7 @@ OPERATIONS: Dict[str, Operation] = {
     ),
     "list_orgs": Operation("list_orgs", "GET", "/v1/orgs"),
     "read_org": Operation("read_org", "GET", "/v1/orgs/:orgId"),
+    "org_overview": Operation("org_overview", "GET", "/v1/orgs/:orgId/overview"),
     "change_org": Operation(
         "change_org",
         "PATCH",

@@ -1843,6 +1843,76 @@ class ReadOrgAnswer(TypedDict):
     pipeline: Pipeline
 
 
+# How many shared memories there are, by their tags. A memory with several tags counts for each of
+# them.
+class TagCounts(TypedDict):
+    # in all, each once
+    memories: int
+    # of these, those without a tag
+    untagged: int
+    # those with each of the tags that most memories have
+    by_tag: Dict[str, int]
+    # those whose tags are all others
+    other: int
+
+
+class TagCountsOfDay(TypedDict):
+    # UTC
+    day: str
+    # in all, each once
+    memories: int
+    # of these, those without a tag
+    untagged: int
+    # those with each of the tags that most memories have
+    by_tag: Dict[str, int]
+    # those whose tags are all others
+    other: int
+
+
+class Contributor(TypedDict):
+    team_member_id: str
+    # facts that were found in what they said and that the shared memory has
+    statements: int
+    last_said_at: EpochMs
+
+
+class OrgOverviewAnswerReview(TypedDict):
+    # memories in the review queue
+    waiting: int
+    # when the oldest of them was said
+    oldest_at: Union[EpochMs, None]
+
+
+class OrgOverviewAnswerMembers(TypedDict):
+    count: int
+    # those with a key that works
+    with_key: int
+    # when a key of a member was last used, to the minute
+    last_used_at: Union[EpochMs, None]
+    # those from whom the shared memory has most that was said since then, most first
+    contributors: List[Contributor]
+
+
+# GET /v1/orgs/:orgId/overview
+class OrgOverviewAnswer(TypedDict):
+    org_id: str
+    # the beginning of the first day
+    since: EpochMs
+    # of all times
+    total: TagCounts
+    # since then: days with memories, the newest 3,660 of them, oldest first
+    by_day: List[TagCountsOfDay]
+    review: OrgOverviewAnswerReview
+    # what keeps the pipeline from running, as in the list of organizations
+    notice: Union[str, None]
+    pipeline: Pipeline
+    # model calls of the pipeline since midnight UTC
+    usage_today: OrgUsageSums
+    members: OrgOverviewAnswerMembers
+    # tags that the classifier knows
+    defined_tags: int
+
+
 # PATCH /v1/orgs/:orgId
 class ChangeOrgBody(TypedDict, total=False):
     name: Name
