@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 const pathOf = (hash: string): string => hash.split('?', 1)[0]!
 
 /** The segments after `#/`, without the fields that `useAddress` keeps. Keys never stand in an address. */
-const currentPath = (): string[] =>
+export const currentPath = (): string[] =>
   pathOf(location.hash)
     .replace(/^#\/?/, '')
     .split('/')
@@ -13,6 +13,12 @@ export const hrefTo = (...parts: string[]): string => `#/${parts.join('/')}`
 
 export const navigate = (...parts: string[]): void => {
   location.hash = hrefTo(...parts)
+}
+
+/** Goes on without a step in the browser's history. */
+export function replaceAddress(...parts: string[]): void {
+  history.replaceState(null, '', hrefTo(...parts))
+  dispatchEvent(new HashChangeEvent('hashchange'))
 }
 
 export function useHashPath(): string[] {

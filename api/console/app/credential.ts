@@ -1,4 +1,4 @@
-/** The credential of this tab: stored until the tab is closed, and sent only in a header. */
+/** The credential of this tab: stored until the tab is closed, and sent to the service in a header alone. */
 export type Credential = {
   key: string
   kind: 'vault' | 'admin'
@@ -14,7 +14,16 @@ export type Credential = {
   login?: boolean
 }
 
+type Stored = { round?: string; credential?: Credential }
+
 const storageKey = 'memory-vault.credential'
+/** Its value changes when a tab signs out: what a tab has stored before that is void, also in a tab that missed it. */
+const roundKey = 'memory-vault.round'
+
+/** The id of the signed-in tab that was in use last; tabs of one browser may have different credentials. */
+export const lastTabKey = 'memory-vault.last-tab'
+
+const currentRound = (): string => localStorage.getItem(roundKey) ?? ''
 
 let current: Credential | null = readStored()
 /** Why the last credential was removed. */
@@ -34,10 +43,25 @@ export function onCredential(listener: () => void): () => void {
 export function setCredential(credential: Credential | null, reason: string | null = null): void {
   current = credential
   lastSignOutReason = reason
-  if (credential) sessionStorage.setItem(storageKey, JSON.stringify(credential))
+  const stored = JSON.stringify({ round: currentRound(), credential })
+  if (credential) sessionStorage.setItem(storageKey, stored)
   else sessionStorage.removeItem(storageKey)
   for (const listener of listeners) listener()
 }
+
+/** Signs out this tab and all others of the browser. */
+export function signOutAllTabs(): void {
+  localStorage.setItem(roundKey, `${Date.now()} ${Math.random()}`)
+  localStorage.removeItem(lastTabKey)
+  setCredential(null)
+}
+
+const leaveOldRound = (): void => {
+  if (current && !readStored()) setCredential(null, 'You have signed out in another tab.')
+}
+addEventListener('storage', leaveOldRound)
+// A page that comes back by Back has missed the event.
+addEventListener('pageshow', leaveOldRound)
 
 /** Its first and last characters, as the service masks keys. */
 export const maskKey = ({ key }: Pick<Credential, 'key'>): string =>
@@ -48,7 +72,8 @@ export const canWrite = (): boolean => current !== null && !/:(?:read|off)$/.tes
 
 function readStored(): Credential | null {
   try {
-    return JSON.parse(sessionStorage.getItem(storageKey) ?? 'null') as Credential | null
+    const stored = JSON.parse(sessionStorage.getItem(storageKey) ?? '{}') as Stored
+    return stored.round === currentRound() ? (stored.credential ?? null) : null
   } catch {
     return null
   }

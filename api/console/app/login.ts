@@ -1,6 +1,6 @@
 import { UserError } from '#api/console/app/api-call.ts'
-import { navigate } from '#api/console/app/address.ts'
-import { setCredential, type Credential } from '#api/console/app/credential.ts'
+import { hrefTo, navigate } from '#api/console/app/address.ts'
+import { setCredential, signOutAllTabs, type Credential } from '#api/console/app/credential.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { actionButton } from '#api/console/app/parts/dialogs.ts'
 import { queryView } from '#api/console/app/parts/notes.ts'
@@ -46,9 +46,8 @@ export function LoginChoices({ verify }: Props): View {
   const open = async (choice: string): Promise<void> => {
     const init = { method: 'POST', body: JSON.stringify({ choice }) }
     const { key } = await ask<{ key: string }>('open', init)
-    const credential = await verify(key)
+    setCredential({ ...(await verify(key)), login: true })
     navigate()
-    setCredential({ ...credential, login: true })
   }
   return html`<div class="stack">
     ${queryView(list, 'what you may open', ({ email, choices }) =>
@@ -61,15 +60,15 @@ export function LoginChoices({ verify }: Props): View {
               )}
             </div>`,
     )}
-    <a href="#/">Use a key</a>
+    <a href=${hrefTo('sign-in')}>Use a key</a>
   </div>`
 }
 
-/** Signs out; a credential that a login has made ends. */
+/** Signs out all tabs; a credential that a login has made ends. */
 export function signOut({ key, login }: Credential): void {
   if (login) {
     const init = { method: 'POST', headers: { authorization: `Bearer ${key}` }, keepalive: true }
     void fetch('/console/login/end', init).catch(() => undefined)
   }
-  setCredential(null)
+  signOutAllTabs()
 }

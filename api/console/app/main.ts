@@ -1,13 +1,17 @@
 import { render } from 'preact'
 import { useLayoutEffect, useState } from 'preact/hooks'
-import { useHashPath } from '#api/console/app/address.ts'
+import { currentPath, useHashPath } from '#api/console/app/address.ts'
 import { currentCredential, onCredential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { Receipt } from '#api/console/app/navigation.ts'
 import { Shell } from '#api/console/app/shell.ts'
 import { SignIn } from '#api/console/app/sign-in.ts'
+import { answerOtherTabs, askOtherTabs } from '#api/console/app/tabs.ts'
 import { applyTheme, storedTheme } from '#api/console/app/theme.ts'
 import { ToastRegion } from '#api/console/app/toasts.ts'
+
+/** Addresses at which a credential is asked for, whether there is one or not. */
+const doors = new Set<string | undefined>(['sign-in', 'open', 'login'])
 
 /** Shows the sign-in page, the receipt of an erasure, or the pages of the credential. */
 function App(): View {
@@ -16,11 +20,11 @@ function App(): View {
   const [place, id] = useHashPath()
   return html`<div class="app">
     ${
-      credential
-        ? // The key remounts the shell: another credential must not see what the page held before.
-          renderComponent(Shell, { key: credential.key, credential })
-        : place === 'receipt'
-          ? renderComponent(Receipt, { id })
+      place === 'receipt'
+        ? renderComponent(Receipt, { id })
+        : credential && !doors.has(place)
+          ? // The key remounts the shell: another credential must not see what the page held before.
+            renderComponent(Shell, { key: credential.key, credential })
           : renderComponent(SignIn, {})
     }
     ${renderComponent(ToastRegion, {})}
@@ -28,4 +32,6 @@ function App(): View {
 }
 
 applyTheme(storedTheme())
+answerOtherTabs()
+if (!doors.has(currentPath()[0])) await askOtherTabs()
 render(renderComponent(App, {}), document.querySelector('#console')!)

@@ -31,7 +31,10 @@ type NavGroup = {
 
 /** Props of pages that show one of several things: the id that follows the path of the page. */
 type IdProps = { id: string | undefined }
-type Page<Props> = readonly [path: string, name: string, page: FunctionComponent<Props>]
+/** A page that takes an id says so; any other ends its address. */
+type Page<Props = object> =
+  | readonly [path: string, name: string, page: FunctionComponent<Props>]
+  | readonly [path: string, name: string, page: FunctionComponent<Props & IdProps>, 'takes an id']
 
 /**
  * A page whose modules the browser loads when it is opened for the first time.
@@ -41,7 +44,7 @@ type Page<Props> = readonly [path: string, name: string, page: FunctionComponent
 function lazyPage<Name extends string, Props extends object>(
   name: Name,
   load: () => Promise<Record<Name, FunctionComponent<Props>>>,
-): FunctionComponent<Props> {
+): FunctionComponent<NoInfer<Props>> {
   let loaded: FunctionComponent<Props> | undefined
   return function LazyPage(props: Props): View | null {
     const [Page, setPage] = useState(() => loaded)
@@ -76,12 +79,12 @@ const Applications = lazyPage(
 )
 const Account = lazyPage('Account', () => import('#api/console/app/vault/account.ts'))
 
-const vaultPages: Record<string, readonly Page<IdProps>[]> = {
+const vaultPages: Record<string, readonly Page[]> = {
   Memory: [
     ['overview', 'Overview', Overview],
     ['search', 'Search', Search],
     ['playground', 'Playground', Playground],
-    ['traces', 'Answers', Traces],
+    ['traces', 'Answers', Traces, 'takes an id'],
     ['profile', 'Profile', Profile],
     ['timeline', 'Timeline', Timeline],
     ['reflections', 'Reflections', Reflections],
@@ -92,10 +95,10 @@ const vaultPages: Record<string, readonly Page<IdProps>[]> = {
     ['connect', 'Connect', Connect],
     ['files', 'Upload and export', Files],
     ['copy', 'Copy', Copy],
-    ['webhooks', 'Webhooks', Webhooks],
+    ['webhooks', 'Webhooks', Webhooks, 'takes an id'],
   ],
   Account: [
-    ['people', 'People', People],
+    ['people', 'People', People, 'takes an id'],
     ['usage', 'Usage', Usage],
     ['operations', 'Operations', Operations],
     ['keys', 'Keys', Keys],
@@ -110,8 +113,8 @@ const ownerOnly = new Set(['policy', 'webhooks', 'account', 'people'])
 
 const visibleVaultPages = (
   { owner, member }: Credential,
-  pages: readonly Page<IdProps>[],
-): readonly Page<IdProps>[] =>
+  pages: readonly Page[],
+): readonly Page[] =>
   pages.filter(([path]) => (owner || !ownerOnly.has(path)) && (member || path !== 'shared'))
 
 const orgPages: readonly Page<{ org: string }>[] = [
@@ -143,15 +146,32 @@ const orgPages: readonly Page<{ org: string }>[] = [
 const visibleOrgPages = ({ reviewer }: Credential): typeof orgPages =>
   reviewer ? orgPages.filter(([path]) => path === 'review') : orgPages
 
-const servicePages: readonly Page<IdProps>[] = [
+const servicePages: readonly Page[] = [
   ['', 'Health', lazyPage('Service', () => import('#api/console/app/service/service.ts'))],
-  ['queues', 'Queues', lazyPage('Queues', () => import('#api/console/app/service/queues.ts'))],
-  ['tenants', 'Tenants', lazyPage('Tenants', () => import('#api/console/app/service/tenants.ts'))],
-  ['usage', 'Usage', lazyPage('ServiceUsage', () => import('#api/console/app/service/tenants.ts'))],
+  [
+    'queues',
+    'Queues',
+    lazyPage('Queues', () => import('#api/console/app/service/queues.ts')),
+    'takes an id',
+  ],
+  [
+    'tenants',
+    'Tenants',
+    lazyPage<'Tenants', object>('Tenants', () => import('#api/console/app/service/tenants.ts')),
+  ],
+  [
+    'usage',
+    'Usage',
+    lazyPage<'ServiceUsage', object>(
+      'ServiceUsage',
+      () => import('#api/console/app/service/tenants.ts'),
+    ),
+  ],
   [
     'operations',
     'Operations',
     lazyPage('ServiceOperations', () => import('#api/console/app/service/tenants.ts')),
+    'takes an id',
   ],
 ]
 
@@ -210,28 +230,33 @@ export function pageFor(
   address: readonly string[],
   { isUnknown }: Teams,
 ): View {
-  const [place, name, id] = address
-  const org = orgIdIn(address)
+  const [place, org, ...rest] = address
   if (credential.kind === 'vault') {
     const pages = visibleVaultPages(credential, Object.values(vaultPages).flat())
-    return pageView(pages, place, { id: name })
+    return pageView(pages, address, {})
   }
-  if (credential.operator && place === 'service') return pageView(servicePages, name, { id })
+  if (credential.operator && place === 'service') {
+    return pageView(servicePages, address.slice(1), {})
+  }
   if (place !== undefined && place !== 'orgs') return unknownPage()
   if (isUnknown) return unknownOrg()
-  return org ? pageView(visibleOrgPages(credential), id, { org }) : renderComponent(Orgs, {})
+  return org === undefined
+    ? renderComponent(Orgs, {})
+    : pageView(visibleOrgPages(credential), rest, { org })
 }
 
+/** @param address below the pages: the path of one, and the id that it takes. */
 function pageView<Props extends object>(
   pages: readonly Page<Props>[],
-  path: string | undefined,
+  [path, id, ...beyond]: readonly string[],
   props: NoInfer<Props>,
 ): View {
   const found = path === undefined ? pages[0] : pages.find(([one]) => one === path)
-  if (!found) return unknownPage()
+  const isTooLong = beyond.length > 0 || (id !== undefined && !found?.[3])
+  if (!found || isTooLong) return unknownPage()
   // Each organization has pages of its own: what one has loaded is not shown for another.
   const key = 'org' in props ? String(props.org) : ''
-  return renderComponent(found[2], { ...props, key })
+  return renderComponent(found[2] as FunctionComponent<Props & IdProps>, { ...props, id, key })
 }
 
 const unknownPage = (): View =>

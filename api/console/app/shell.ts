@@ -55,6 +55,7 @@ export function Shell({ credential }: { credential: Credential }): View {
         </nav>
         <footer class="side-foot stack">
           <a href="/docs">API reference</a> <a href="/guides">Guides</a>
+          <a href=${hrefTo('sign-in')}>Use another key</a>
           ${renderComponent(ThemeSwitch, {})}
         </footer>
       </div>

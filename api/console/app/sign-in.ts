@@ -1,8 +1,13 @@
 import { useEffect, useState } from 'preact/hooks'
 import { clientWith, UserError } from '#api/console/app/api-call.ts'
-import { setCredential, signOutReason, type Credential } from '#api/console/app/credential.ts'
+import {
+  currentCredential,
+  setCredential,
+  signOutReason,
+  type Credential,
+} from '#api/console/app/credential.ts'
 import { keyOfLink, LoginChoices, loginName } from '#api/console/app/login.ts'
-import { hrefTo, useHashPath } from '#api/console/app/address.ts'
+import { hrefTo, replaceAddress, useHashPath } from '#api/console/app/address.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { form, textField } from '#api/console/app/parts/fields.ts'
 import { mark } from '#api/console/app/parts/icon.ts'
@@ -19,13 +24,17 @@ export function SignIn(): View {
   const provider = loginName()
   const [place, secret] = useHashPath()
   const { run, fault } = useAction()
+  const enter = (credential: Credential): void => {
+    setCredential(credential)
+    if (place === 'sign-in' || place === 'open') replaceAddress()
+  }
   useEffect(() => {
     if (place !== 'open' || secret === undefined) return
     void run({
       act: async () => {
         // Taken out of the address at once: it works a single time.
-        history.replaceState(null, '', hrefTo())
-        setCredential(await verifyKey(await keyOfLink(secret)))
+        replaceAddress('sign-in')
+        enter(await verifyKey(await keyOfLink(secret)))
       },
     })
   }, [])
@@ -43,7 +52,7 @@ export function SignIn(): View {
               class: 'stack',
               verb: 'Open',
               kind: 'main',
-              act: async () => setCredential(await verifyKey(key.trim())),
+              act: async () => enter(await verifyKey(key.trim())),
               children: [
                 reason && html`<p class="notice stack-tight">${reason}</p>`,
                 faultNote(fault),
@@ -55,7 +64,7 @@ export function SignIn(): View {
                   required: true,
                   autocomplete: 'off',
                   placeholder: 'mk_…',
-                  hint: 'Kept in this tab until you close it or sign out. It is sent to this service alone.',
+                  hint: 'Kept by the open tabs of the console until you sign out. It is sent to this service alone.',
                 }),
               ],
             }),
@@ -69,6 +78,7 @@ export function SignIn(): View {
       }
     </main>
     <footer class="door-foot chips">
+      ${currentCredential() && html`<a href=${hrefTo()}>Go on with the key of this tab</a>`}
       <a href="/docs">API reference</a>
       <a href=${hrefTo('receipt')}>Receipt of an erasure</a>
       ${renderComponent(ThemeSwitch, {})}
