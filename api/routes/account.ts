@@ -275,4 +275,5 @@ const presentAdminKey = (key: AdminKey) => ({
   created_at: key.createdAt.toISOString(),
   expires_at: key.expiresAt.toISOString(),
   revoked_at: key.revokedAt?.toISOString() ?? null,
+  last_used_at: key.lastUsedAt?.toISOString() ?? null,
 })

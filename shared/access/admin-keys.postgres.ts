@@ -1,17 +1,33 @@
 import { mintId } from '#shared/core/ids.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-type AdminAccount = { email: string; account: string | null }
+type AdminAccount = {
+  email: string
+  account: string | null
+  /** The last use of the credential was noted within the last minute, or is not noted at all. */
+  isNoted: boolean
+}
 
 /** The email and account of an admin credential that is neither expired nor revoked. */
 export async function findAdmin(query: Query, hash: Buffer): Promise<AdminAccount | undefined> {
   const { rows } = await query<AdminAccount>(
-    `select k.email, a.id as account from admin_keys k left join accounts a on a.email = k.email
+    `select k.email, a.id as account,
+            coalesce(k.last_used_at > now() - interval '1 minute', false) as "isNoted"
+     from admin_keys k left join accounts a on a.email = k.email
      where k.hash = $1 and k.revoked_at is null and k.expires_at > now()`,
     [hash],
     'admin-keys.find',
   )
   return rows[0]
+}
+
+/** Notes that an issued admin credential was used now. */
+export async function noteAdminUse(query: Query, hash: Buffer): Promise<void> {
+  await query(
+    'update admin_keys set last_used_at = now() where hash = $1',
+    [hash],
+    'admin-keys.note-use',
+  )
 }
 
 /** The admin of an email that has been authenticated. */
@@ -21,7 +37,7 @@ export async function findAdminByEmail(query: Query, email: string): Promise<Adm
     [email],
     'admin-keys.find-by-email',
   )
-  return { email, account: rows[0]?.account ?? null }
+  return { email, account: rows[0]?.account ?? null, isNoted: true }
 }
 
 export type AdminKey = {
@@ -32,10 +48,12 @@ export type AdminKey = {
   createdAt: Date
   expiresAt: Date
   revokedAt: Date | null
+  /** To the minute. */
+  lastUsedAt: Date | null
 }
 
 const columns = `id, email, masked, issued_by as "issuedBy", created_at as "createdAt",
-  expires_at as "expiresAt", revoked_at as "revokedAt"`
+  expires_at as "expiresAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt"`
 
 export type NewAdminKey = {
   /** Generated when missing. */

@@ -252,6 +252,8 @@ export interface AdminKey {
   created_at: string
   expires_at: string
   revoked_at: string | null
+  /** to the minute */
+  last_used_at: string | null
 }
 /** POST /v1/account/admin-keys */
 export interface CreateAdminKeyBody {
@@ -272,6 +274,8 @@ export interface CreateAdminKeyAnswer {
   created_at: string
   expires_at: string
   revoked_at: string | null
+  /** to the minute */
+  last_used_at: string | null
 }
 /** GET /v1/account/admin-keys */
 export interface ListAdminKeysAnswer {

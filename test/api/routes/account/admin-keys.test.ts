@@ -17,12 +17,20 @@ const operator = createTestClient(
 t.test('201: an admin issues a further credential, which works and is listed masked', async t => {
   const { status, body } = await admin.post(path, { expires_in_days: 7 })
   t.equal(status, 201)
-  t.match(body, { key: /^mk_admin_/, email: rosa.email, issued_by: rosa.email, revoked_at: null })
+  t.match(body, {
+    key: /^mk_admin_/,
+    email: rosa.email,
+    issued_by: rosa.email,
+    revoked_at: null,
+    last_used_at: null,
+  })
   t.ok(isSinceStart(Date.parse(body.expires_at) - 7 * 86_400_000))
   const other = createTestClient(base, body.key)
   t.equal((await other.get('/v1/orgs')).status, 200)
   const { body: listed } = await other.get(path)
   t.equal(listed.admin_keys.length, 2)
+  t.match(listed.admin_keys[0], { id: body.id, last_used_at: String })
+  t.ok(isSinceStart(Date.parse(listed.admin_keys[0].last_used_at)))
   t.notMatch(JSON.stringify(listed), body.key)
 })
 

@@ -140,6 +140,8 @@ class AdminKey(TypedDict):
     created_at: str
     expires_at: str
     revoked_at: Union[str, None]
+    # to the minute
+    last_used_at: Union[str, None]
 
 
 # POST /v1/account/admin-keys
@@ -162,6 +164,8 @@ class CreateAdminKeyAnswer(TypedDict):
     created_at: str
     expires_at: str
     revoked_at: Union[str, None]
+    # to the minute
+    last_used_at: Union[str, None]
 
 
 # GET /v1/account/admin-keys
