@@ -1,4 +1,5 @@
 import t from 'tap'
+import { sampleQueues } from '#shared/storage/queue/queue-samples.postgres.ts'
 import { operatorEmail } from '#shared/access/admin.ts'
 import { look, picture, press, settled } from '#test/console/browser.ts'
 import { consoleTests } from '#test/console/console.ts'
@@ -83,12 +84,16 @@ test('an operator looks into the queues, cancels a job, and puts dead ones back'
   const stateOf = async (id: string) => (await client.get(`/v1/operations/${id}`)).body.state
   const [first] = [await ingest(), await ingest()]
   const page = await open(key)
+  await sampleQueues(query, Date.now())
   await page.goto('/admin/queues')
-  await page.getByText('2 waiting').waitFor()
+  const row = page.getByRole('row', { name: /^ingest/ })
+  await row.getByText('2', { exact: true }).waitFor()
+  await row.getByRole('img', { name: /over 24 hours: at most 2 \(.*\), 2 at last/ }).waitFor()
   await look(t, page, 'queues')
   const third = await ingest()
-  await page.getByText('3 waiting').waitFor()
+  await row.getByText('3', { exact: true }).waitFor()
   await page.getByRole('link', { name: 'ingest', exact: true }).click()
+  await page.getByRole('img', { name: /^Age of the oldest.*: at most \d+ s/ }).waitFor()
   await press(page, `Show: ${first}`)
   await page
     .getByRole('dialog')

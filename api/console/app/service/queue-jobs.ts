@@ -13,8 +13,10 @@ import {
 } from '#api/console/app/parts/dialogs.ts'
 import { textAreaField, useFields } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
+import { lineChart } from '#api/console/app/parts/line-chart.ts'
 import { editableList, queryView } from '#api/console/app/parts/notes.ts'
 import { useCall, usePages } from '#api/console/app/queries.ts'
+import { queueSeries, useQueueHistory } from '#api/console/app/service/queue-history.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 import { selectBox, useSelection } from '#api/console/app/vault/selection.ts'
 import type { QueueJob } from '#api/contract/generated/types.ts'
@@ -61,6 +63,7 @@ export function QueueJobs({ queue }: { queue: string }): View {
     params: { queue },
     query: { limit: 50 },
   })
+  const history = useQueueHistory()
   const selection = useSelection()
   const isDead = queue.endsWith(deadSuffix)
   const name = isDead ? queue.slice(0, -deadSuffix.length) : queue
@@ -88,26 +91,31 @@ export function QueueJobs({ queue }: { queue: string }): View {
             renderComponent(SendForm, { queue, onClose, onSent: list.refetch }),
           )}`
     }`,
-    children: html`${editableList(list, {
-      what: 'jobs',
-      empty: isDead
-        ? ['No dead jobs', 'Nothing was given up.']
-        : ['No jobs', 'Nothing waits or runs.'],
-      key: ({ job_id }) => job_id,
-      main: job => html`${jobView(job, isDead && selectBox(selection, job.job_id, job.job_id))}`,
-      actions: job => jobActions(job, action => change(action, [job.job_id])),
-    })}
-    ${
-      chosen.length > 0 &&
-      html`<div class="selection section-head" role="region" aria-label="Selected jobs">
-        <b role="status">${pluralize(chosen.length, 'job')} selected</b>
-        <div class="actions">
-          ${button('Unselect all', () => selection.set(new Set()))}
-          ${actionButton('Put back selected', { act: () => change('run', chosen) })}
-          ${deleteButton('Delete selected', pluralize(chosen.length, 'job'), () => change('delete', chosen))}
-        </div>
-      </div>`
-    }`,
+    children: html`<div class="halves">
+        ${(isDead ? (['dead'] as const) : (['jobs', 'age'] as const)).map(measure =>
+          lineChart(queueSeries(history, name, measure)),
+        )}
+      </div>
+      ${editableList(list, {
+        what: 'jobs',
+        empty: isDead
+          ? ['No dead jobs', 'Nothing was given up.']
+          : ['No jobs', 'Nothing waits or runs.'],
+        key: ({ job_id }) => job_id,
+        main: job => html`${jobView(job, isDead && selectBox(selection, job.job_id, job.job_id))}`,
+        actions: job => jobActions(job, action => change(action, [job.job_id])),
+      })}
+      ${
+        chosen.length > 0 &&
+        html`<div class="selection section-head" role="region" aria-label="Selected jobs">
+          <b role="status">${pluralize(chosen.length, 'job')} selected</b>
+          <div class="actions">
+            ${button('Unselect all', () => selection.set(new Set()))}
+            ${actionButton('Put back selected', { act: () => change('run', chosen) })}
+            ${deleteButton('Delete selected', pluralize(chosen.length, 'job'), () => change('delete', chosen))}
+          </div>
+        </div>`
+      }`,
   })
 }
 
