@@ -90,6 +90,7 @@ export function toExchangeResult(
     unanswered: !answered,
     isStep: reply.isStep === true && !verbatim,
     inputTokens: reply.inputTokens ?? 0,
+    cachedTokens: reply.cachedTokens ?? 0,
     outputTokens: reply.outputTokens ?? 0,
     recalledTokens,
     inheritedTags,
@@ -112,13 +113,14 @@ export async function closeExchange(
   backend.budgets.spend(caller.budgets, outcome.inputTokens + outcome.outputTokens)
   const withinMs = Math.max(storeTimeoutMs, backend.config.recallTimeoutMs)
   if (exchange) return backend.exchanges.close(exchange, outcome, withinMs)
-  const { inputTokens, outputTokens, recalledTokens } = outcome
+  const { inputTokens, cachedTokens, outputTokens, recalledTokens } = outcome
   recordModelCall(backend, caller, {
     id: idempotentCall.operation,
     kind: 'proxy',
     model: prefixedName(model),
     session,
     inputTokens,
+    cachedTokens,
     outputTokens,
     recalledTokens,
   })

@@ -11,6 +11,8 @@ export type UsageEvent = {
   model?: string | null
   session?: string | null
   inputTokens?: number
+  /** Of the input tokens, those that a cache of the provider held. */
+  cachedTokens?: number | undefined
   outputTokens?: number
   memoryTokens: number
 }
@@ -51,6 +53,7 @@ export async function takeBackBill({ query }: Transaction, operation: string): P
     return [
       `update ${table} d
        set requests = d.requests - 1, input_tokens = d.input_tokens - e.input_tokens,
+           cached_tokens = d.cached_tokens - e.cached_tokens,
            output_tokens = d.output_tokens - e.output_tokens,
            memory_tokens = d.memory_tokens - e.memory_tokens
        from ${event} and ${row}`,
@@ -89,12 +92,12 @@ async function insertAndCharge(
   await query(
     `with setting as (select ${isAsync ? `set_config('synchronous_commit', 'off', true)` : ''}), billed as (
      insert into usage_events (id, account, vault, key_hash, kind, model, session,
-                               input_tokens, output_tokens, memory_tokens)
+                               input_tokens, cached_tokens, output_tokens, memory_tokens)
      select id, account, vault, decode(key_hash, 'hex'), kind, model, session,
-            input_tokens, output_tokens, memory_tokens
+            input_tokens, cached_tokens, output_tokens, memory_tokens
      from jsonb_to_recordset($1::jsonb) as item(
        id uuid, account uuid, vault uuid, key_hash text, kind text, model text, session text,
-       input_tokens int, output_tokens int, memory_tokens int), setting
+       input_tokens int, cached_tokens int, output_tokens int, memory_tokens int), setting
      on conflict (id) do nothing returning account, memory_tokens
      )
      update accounts a set balance = balance - bill.tokens
@@ -114,6 +117,7 @@ const usageItem = (event: UsageEvent) => ({
   model: event.model,
   session: event.session,
   input_tokens: event.inputTokens ?? 0,
+  cached_tokens: event.cachedTokens ?? 0,
   output_tokens: event.outputTokens ?? 0,
   memory_tokens: event.memoryTokens,
 })

@@ -24,6 +24,7 @@ export type ModelCall = {
   model: string
   session: string | null
   inputTokens: number
+  cachedTokens?: number | undefined
   outputTokens: number
   /** Tokens of the memories recalled for it. */
   recalledTokens: number

@@ -110,6 +110,7 @@ export const rollUpDaySql = `((now() - interval '5 minutes') at time zone 'utc')
 export const rollUpKeyUsage = (query: Query): Promise<number> =>
   rollUp(query, { table: 'usage_daily', mark: 'usage_rolled' }, [
     ['key_hash', 'e.key_hash'],
+    ['account', 'e.account'],
     ['model', `coalesce(e.model, '')`],
   ])
 
@@ -136,9 +137,9 @@ async function rollUp(
        select before, greatest(before, ${rollUpDaySql}) as today from ${mark} for update
      ), rolled as (
        insert into ${table} (${keys.map(([column]) => column).join(', ')}, day, requests,
-                             input_tokens, output_tokens, memory_tokens)
-       select ${values}, (e.at at time zone 'utc')::date as day, count(*),
-              sum(e.input_tokens), sum(e.output_tokens), sum(e.memory_tokens)
+                             input_tokens, cached_tokens, output_tokens, memory_tokens)
+       select ${values}, (e.at at time zone 'utc')::date as day, count(*), sum(e.input_tokens),
+              sum(e.cached_tokens), sum(e.output_tokens), sum(e.memory_tokens)
        from mark m join usage_events e
          on e.at >= m.before::timestamp at time zone 'utc'
         and e.at < m.today::timestamp at time zone 'utc'

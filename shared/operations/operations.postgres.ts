@@ -37,6 +37,8 @@ type OperationUsage = {
   /** Provider-prefixed; null where no model was called. */
   model: string | null
   inputTokens: number
+  /** Of the input tokens, those that a cache of the provider held. */
+  cachedTokens?: number
   outputTokens: number
   memoryTokens: number
 }
@@ -94,9 +96,9 @@ export const acceptedSql = `held as (
     where v.id = tally.vault returning v.id, v.pending
   ), billed as (
     insert into usage_events (id, account, vault, key_hash, kind, model, session,
-                              input_tokens, output_tokens, memory_tokens)
+                              input_tokens, cached_tokens, output_tokens, memory_tokens)
     select i.id, i.account, i.vault, decode(i.key_hash, 'hex'), i.kind, i.model, i.session,
-           i.input_tokens, i.output_tokens, i.memory_tokens
+           i.input_tokens, coalesce(i.cached_tokens, 0), i.output_tokens, i.memory_tokens
     from item i join promised p on p.id = i.id where i.billed
     on conflict (id) do nothing returning account, memory_tokens
   ), charged as (
@@ -116,7 +118,7 @@ export const acceptedSql = `held as (
 /** The columns of `operationItem` for `json_to_recordset`. */
 export const operationItemColumns = `n int, id uuid, account uuid, vault uuid, key_hash text, kind text,
   awaited boolean, session text, total int, started boolean, billed boolean, model text,
-  input_tokens int, output_tokens int, memory_tokens int`
+  input_tokens int, cached_tokens int, output_tokens int, memory_tokens int`
 
 export function operationItem(operation: NewOperation, n: number) {
   const { billing } = operation
@@ -135,6 +137,7 @@ export function operationItem(operation: NewOperation, n: number) {
     billed: usage !== null,
     model: usage?.model,
     input_tokens: usage?.inputTokens,
+    cached_tokens: usage?.cachedTokens,
     output_tokens: usage?.outputTokens,
     memory_tokens: usage?.memoryTokens,
   }

@@ -84,6 +84,7 @@ function parseUsage({ usage }: JsonObject, reply: ReplyAccumulator): void {
     usage
   reply.setUsage({
     input: sumTokenCounts(input_tokens, cache_creation_input_tokens, cache_read_input_tokens),
+    cached: toTokenCount(cache_read_input_tokens),
     output: toTokenCount(output_tokens),
   })
 }

@@ -4,6 +4,7 @@ import {
   isObject,
   objectsIn,
   sumTokenCounts,
+  toTokenCount,
   type JsonObject,
   type ReplyAccumulator,
   type ReplyFormat,
@@ -56,6 +57,7 @@ function parsePart(part: JsonObject, reply: ReplyAccumulator): void {
 function parseUsage(usage: JsonObject, reply: ReplyAccumulator): void {
   reply.setUsage({
     input: sumTokenCounts(usage.promptTokenCount, usage.toolUsePromptTokenCount),
+    cached: toTokenCount(usage.cachedContentTokenCount),
     output: sumTokenCounts(usage.candidatesTokenCount ?? 0, usage.thoughtsTokenCount),
   })
 }
@@ -65,5 +67,5 @@ export const googleReply: ReplyFormat = {
   fieldNames:
     'error candidates index content parts text thought inlineData functionCall executableCode ' +
     'codeExecutionResult finishReason promptFeedback blockReason usageMetadata promptTokenCount ' +
-    'toolUsePromptTokenCount candidatesTokenCount thoughtsTokenCount',
+    'toolUsePromptTokenCount cachedContentTokenCount candidatesTokenCount thoughtsTokenCount',
 }

@@ -1,6 +1,7 @@
 import { ChatBody } from '#api/contract/contract.ts'
 import type { RequestPlaces } from '#api/proxy/dialects/places.ts'
 import {
+  cachedCount,
   isObject,
   objectsIn,
   toTokenCount,
@@ -43,6 +44,8 @@ function parseEvent(event: JsonObject, reply: ReplyAccumulator): void {
   if (isObject(usage)) {
     reply.setUsage({
       input: toTokenCount(usage.prompt_tokens),
+      cached:
+        cachedCount(usage.prompt_tokens_details) ?? toTokenCount(usage.prompt_cache_hit_tokens),
       output: toTokenCount(usage.completion_tokens),
     })
   }
@@ -72,6 +75,7 @@ function parseMessage(message: JsonObject, reply: ReplyAccumulator): void {
 export const openaiReply: ReplyFormat = {
   parseEvent,
   fieldNames:
-    'error usage prompt_tokens completion_tokens x_groq choices index message delta finish_reason ' +
+    'error usage prompt_tokens prompt_tokens_details cached_tokens prompt_cache_hit_tokens ' +
+    'completion_tokens x_groq choices index message delta finish_reason ' +
     'content type text refusal audio transcript tool_calls function_call',
 }

@@ -12,6 +12,8 @@ export type Reply = {
   /** The provider marked the end of the response. */
   complete: boolean
   inputTokens?: number
+  /** Input tokens that a cache of the provider held; left out when none. */
+  cachedTokens?: number
   outputTokens?: number
   /** The provider returned an error, at once or in the middle of its stream. */
   failed: boolean
@@ -25,6 +27,14 @@ const replyTextMax = 2 * 1024 * 1024
 /** Chunks are a word each; joined at this number, they take little more memory than their text. */
 const chunksMax = 512
 
+type TokenCounts = {
+  /** All input tokens, those from a cache included. */
+  input: number | undefined
+  /** Those that a cache of the provider held. */
+  cached: number | undefined
+  output: number | undefined
+}
+
 /** Collects a reply while its response is parsed. */
 export class ReplyAccumulator {
   /** The provider marked the end of the response. */
@@ -36,6 +46,7 @@ export class ReplyAccumulator {
   /** The model calls a tool of the client. */
   isStep = false
   #input: number | undefined
+  #cached = 0
   #output: number | undefined
   readonly #blocks: string[] = []
   #chunks: string[] = []
@@ -69,8 +80,9 @@ export class ReplyAccumulator {
   }
 
   /** Later counts replace earlier ones; undefined changes nothing. */
-  setUsage({ input, output }: { input?: number | undefined; output?: number | undefined }): void {
+  setUsage({ input, cached, output }: TokenCounts): void {
     this.#input = input ?? this.#input
+    this.#cached = cached ?? this.#cached
     this.#output = output ?? this.#output
   }
 
@@ -91,6 +103,7 @@ export class ReplyAccumulator {
       truncated,
       complete: this.complete && !failed,
       ...(this.#input !== undefined && { inputTokens: this.#input }),
+      ...(this.#cached > 0 && { cachedTokens: this.#cached }),
       ...(this.#output !== undefined && { outputTokens: this.#output }),
       failed,
       ...(this.isStep && { isStep: true }),
@@ -134,6 +147,10 @@ export const toTokenCount = (value: unknown): number | undefined =>
   Number.isInteger(value) && (value as number) >= 0 && (value as number) <= tokenCountMax
     ? (value as number)
     : undefined
+
+/** `cached_tokens` of OpenAI's details of input tokens; undefined when there are none. */
+export const cachedCount = (details: unknown): number | undefined =>
+  isObject(details) ? toTokenCount(details.cached_tokens) : undefined
 
 /** The sum of the values that are counts; undefined when the first is none, or more than a bill holds. */
 export function sumTokenCounts(first: unknown, ...more: unknown[]): number | undefined {

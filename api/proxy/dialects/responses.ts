@@ -1,6 +1,7 @@
 import { ResponsesBody } from '#api/contract/contract.ts'
 import type { RequestPlaces } from '#api/proxy/dialects/places.ts'
 import {
+  cachedCount,
   isObject,
   objectsIn,
   parseByType,
@@ -96,6 +97,7 @@ function parseResponse(response: JsonObject, reply: ReplyAccumulator): void {
   if (isObject(usage)) {
     reply.setUsage({
       input: toTokenCount(usage.input_tokens),
+      cached: cachedCount(usage.input_tokens_details),
       output: toTokenCount(usage.output_tokens),
     })
   }
@@ -138,5 +140,7 @@ function parseItemStart(item: JsonObject, reply: ReplyAccumulator): void {
 
 export const responsesReply: ReplyFormat = {
   parseEvent,
-  fieldNames: 'type status error output content text refusal usage input_tokens output_tokens',
+  fieldNames:
+    'type status error output content text refusal usage input_tokens input_tokens_details ' +
+    'cached_tokens output_tokens',
 }

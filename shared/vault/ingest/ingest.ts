@@ -154,6 +154,7 @@ async function accept(
       billing: {
         model,
         inputTokens: call?.result.inputTokens || userTokens,
+        cachedTokens: call?.result.cachedTokens ?? 0,
         outputTokens: call?.result.outputTokens || assistantTokens,
         memoryTokens: userTokens + assistantTokens + (call?.result.recalledTokens ?? 0),
       },

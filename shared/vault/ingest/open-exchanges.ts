@@ -218,8 +218,8 @@ async function storeExchange(
     answeredTurn,
   })
   if (closing === undefined) {
-    const { inputTokens, outputTokens, recalledTokens } = completion
-    const usage = { inputTokens, outputTokens, recalledTokens }
+    const { inputTokens, cachedTokens, outputTokens, recalledTokens } = completion
+    const usage = { inputTokens, cachedTokens, outputTokens, recalledTokens }
     recordModelCall(backend, owner, { id: operation, kind: 'proxy', model, session, ...usage })
     if (answeredTurn) await dropSteps(query, owner.scope.vault, answeredTurn)
     return dropOpenExchanges(query, [operation])

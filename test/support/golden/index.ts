@@ -17,13 +17,14 @@ const step = { ...complete, isStep: true }
 const half = { truncated: false, complete: false, failed: false }
 const failed = { text: '', truncated: false, complete: false, failed: true }
 
-const responsesUsage = { inputTokens: 1204, outputTokens: 31 }
+const responsesUsage = { inputTokens: 1204, cachedTokens: 1024, outputTokens: 31 }
 const cat = 'Your cat Ada likes the café ☕ 猫 👩‍👩‍👧'
 const replies: Record<string, Reply> = {
   'openai/text.sse': {
     ...complete,
     text: 'Your cat Ada likes the café ☕ and says 猫がいます 👩‍👩‍👧.\n\n"Quoted"\\ and \u2028 too.',
     inputTokens: 1204,
+    cachedTokens: 1024,
     outputTokens: 31,
   },
   'openai/tools.sse': { ...step, text: 'Let me look.' },
@@ -49,28 +50,61 @@ const replies: Record<string, Reply> = {
     inputTokens: 19,
     outputTokens: 10,
   },
-  'anthropic/text.sse': { ...complete, text: cat, inputTokens: 1025, outputTokens: 42 },
+  'anthropic/text.sse': {
+    ...complete,
+    text: cat,
+    inputTokens: 1025,
+    cachedTokens: 1000,
+    outputTokens: 42,
+  },
   'anthropic/tools.sse': {
     ...step,
     text: 'Let me check.',
     inputTokens: 1025,
+    cachedTokens: 1000,
     outputTokens: 89,
   },
-  'anthropic/thinking.sse': { ...complete, text: 'Three.', inputTokens: 1025, outputTokens: 42 },
+  'anthropic/thinking.sse': {
+    ...complete,
+    text: 'Three.',
+    inputTokens: 1025,
+    cachedTokens: 1000,
+    outputTokens: 42,
+  },
   'anthropic/citations.sse': {
     ...complete,
     text: 'I will search.\nCats sleep sixteen hours a day.',
     inputTokens: 1025,
+    cachedTokens: 1000,
     outputTokens: 42,
   },
-  'anthropic/error.sse': { ...failed, inputTokens: 1025, outputTokens: 1 },
-  'anthropic/cut.sse': { ...half, text: 'This was cut ☕', inputTokens: 1025, outputTokens: 1 },
-  'anthropic/no-stop.sse': { ...complete, text: 'All said', inputTokens: 1025, outputTokens: 42 },
-  'anthropic/refusal.sse': { ...complete, text: 'I can not', inputTokens: 1025, outputTokens: 4 },
+  'anthropic/error.sse': { ...failed, inputTokens: 1025, cachedTokens: 1000, outputTokens: 1 },
+  'anthropic/cut.sse': {
+    ...half,
+    text: 'This was cut ☕',
+    inputTokens: 1025,
+    cachedTokens: 1000,
+    outputTokens: 1,
+  },
+  'anthropic/no-stop.sse': {
+    ...complete,
+    text: 'All said',
+    inputTokens: 1025,
+    cachedTokens: 1000,
+    outputTokens: 42,
+  },
+  'anthropic/refusal.sse': {
+    ...complete,
+    text: 'I can not',
+    inputTokens: 1025,
+    cachedTokens: 1000,
+    outputTokens: 4,
+  },
   'anthropic/whole.json.txt': {
     ...step,
     text: 'Cats sleep a lot ☕.\nDone.',
     inputTokens: 115,
+    cachedTokens: 100,
     outputTokens: 7,
   },
   'anthropic/whole-error.json.txt': failed,

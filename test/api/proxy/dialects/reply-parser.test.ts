@@ -175,6 +175,18 @@ t.test('counts of tokens that no bill can hold are none', async t => {
   t.same(countsOf('anthropic', { type: 'message', content: [], usage }), [undefined, 5])
 })
 
+t.test('input from a cache is counted, by the names of each family', async t => {
+  const cachedOf = (family: ApiFormat, body: object) =>
+    heard(family, [Buffer.from(JSON.stringify(body))], {
+      status: 200,
+      contentType: 'application/json',
+    }).cachedTokens
+  const usage = { prompt_tokens: 9, prompt_cache_hit_tokens: 4 }
+  t.equal(cachedOf('openai', { choices: [], usage }), 4, 'DeepSeek')
+  const usageMetadata = { promptTokenCount: 9, cachedContentTokenCount: 5 }
+  t.equal(cachedOf('google', { candidates: [], usageMetadata }), 5)
+})
+
 t.test('nothing a provider sends makes a listener throw', async t => {
   const field = fc.constantFrom(
     ...'choices delta message content type text error usage candidates'.split(' '),
