@@ -17,7 +17,7 @@ export const presentExpiry = ({ expiresAt }: Pick<Memory, 'expiresAt'>) =>
   expiresAt === undefined ? {} : { expires_at: new Date(expiresAt).toISOString() }
 
 /** Above 0 stays above 0. */
-const roundShare = (share: number): number =>
+export const roundShare = (share: number): number =>
   share > 0 ? Math.max(0.0001, Math.round(share * 10_000) / 10_000) : 0
 
 type Match = Pick<RecalledMemory, 'score' | 'similarity' | 'signals'>

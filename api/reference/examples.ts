@@ -233,6 +233,7 @@ export const examples: Partial<Record<string, Example>> = {
     body: { text: 'The Q3 budget was cut by a tenth.', tags: ['finance'] },
   },
   listSharedMemories: { path: inOrg, query: { q: 'budget' } },
+  searchAsMember: { path: inOrg, body: { user_id: ids.user, query: 'the budget' } },
   changeSharedMemory: {
     path: { ...inOrg, memId: ids.sharedMemory },
     body: { text: 'The Q3 budget was cut by a fifth.' },

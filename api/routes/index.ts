@@ -29,6 +29,7 @@ import { extraction } from '#api/routes/orgs/extraction.ts'
 import { memberKeys } from '#api/routes/orgs/keys.ts'
 import { sharedMemories } from '#api/routes/orgs/memories.ts'
 import { memoryHistory } from '#api/routes/orgs/memories/history.ts'
+import { memberSearch } from '#api/routes/orgs/memories/search.ts'
 import { members } from '#api/routes/orgs/members.ts'
 import { review } from '#api/routes/orgs/memories/review.ts'
 import { rolesAndTags } from '#api/routes/orgs/roles-and-tags.ts'
@@ -64,6 +65,7 @@ const routes: readonly AddRoutes[] = [
   members,
   rolesAndTags,
   sharedMemories,
+  memberSearch,
   memoryHistory,
   orgTrail,
   extraction,

@@ -62,11 +62,16 @@ export const unexpiredSql = '(k.expires_at is null or k.expires_at > now())'
 /** SQL condition: the key `k` opens its vault now. */
 export const activeSql = `(k.revoked_at is null and ${unexpiredSql})`
 
+/** SQL: the roles `r` of the member of `k`, who has none where it is the organization's own key. */
+const rolesOfMember =
+  'org_user_roles held join org_roles r on r.id = held.role and held.org_user = k.org_user'
+
 /**
- * SQL of a `MemberScope`, by the current roles, where `k` has the columns `org` and `org_user`. The
- * organization's own key has no user and so no roles.
+ * SQL of a `MemberScope`, by the current roles, where `k` has the columns `org` and `org_user`.
+ *
+ * @param roles SQL of the roles `r` that count
  */
-const memberScopeSql = `
+const memberScopeSql = (roles = rolesOfMember): string => `
   select json_build_object(
     'org', o.id, 'memberId', coalesce(u.id, o.id), 'teamMemberId', coalesce(u.team_member_id, o.name),
     'orgVault', o.vault, 'orgEpoch', ov.epoch, 'orgRevision', ov.revision,
@@ -76,9 +81,7 @@ const memberScopeSql = `
   from orgs o join vaults ov on ov.id = o.vault left join org_users u on u.id = k.org_user
   cross join lateral (select array(
     with allowed as (
-      select a.label from org_user_roles held join org_roles r on r.id = held.role,
-             unnest(r.allowed_tags) a(label)
-      where held.org_user = k.org_user
+      select a.label from ${roles}, unnest(r.allowed_tags) a(label)
     )
     select label from allowed
     union select f.label from allowed a join org_tags t on t.org = o.id and t.label = a.label,
@@ -92,7 +95,7 @@ export const dailyLimitSql = (kind: 'requests' | 'tokens'): string =>
 /** Selects a `KeyRow` of the key `k`, its vault `v` and its account `a`. Only members cost a lookup. */
 const keyRowColumns = `k.vault, k.account, k.kind, k.rights, v.owner as "isOwnerVault",
   k.limited_as as "limitedAs", ${dailyLimitSql('requests')} as "dailyRequests",
-  ${dailyLimitSql('tokens')} as "dailyTokens", case when k.kind = 'member' then (${memberScopeSql}) end as "memberScope",
+  ${dailyLimitSql('tokens')} as "dailyTokens", case when k.kind = 'member' then (${memberScopeSql()}) end as "memberScope",
   k.rotated_at is not null as "isRotated", v.epoch, v.revision, v.embeddings as "embeddingModel",
   a.payment_method as "paymentMethod", a.balance, v.pending,
   (select policy from (select case when k.org is null then a.redaction else
@@ -207,9 +210,33 @@ export async function findAuthorScope(
   turn: string,
 ): Promise<MemberScope | undefined> {
   const { rows } = await query<{ scope: MemberScope }>(
-    `select (${memberScopeSql}) as scope from (select org, org_user from org_turns where id = $1) k`,
+    `select (${memberScopeSql()}) as scope from (select org, org_user from org_turns where id = $1) k`,
     [turn],
     'members.author',
+  )
+  return rows[0]?.scope
+}
+
+/**
+ * What a user of an organization may see now; by `roles` what a member would see who has exactly these.
+ *
+ * @returns undefined where the organization has no such user.
+ */
+export async function findScopeOf(
+  query: Query,
+  org: string,
+  viewer: { user: string } | { roles: readonly string[] },
+): Promise<MemberScope | undefined> {
+  const isUser = 'user' in viewer
+  const rolesGiven =
+    'unnest(k.roles) held(role) join org_roles r on r.id = held.role and r.org = k.org'
+  const { rows } = await query<{ scope: MemberScope }>(
+    isUser
+      ? `select (${memberScopeSql()}) as scope
+         from (select org, id as org_user from org_users where org = $1 and id = $2) k`
+      : `select (${memberScopeSql(rolesGiven)}) as scope
+         from (select $1::uuid as org, null::uuid as org_user, $2::uuid[] as roles) k`,
+    [org, isUser ? viewer.user : viewer.roles],
   )
   return rows[0]?.scope
 }

@@ -118,6 +118,7 @@ export const operations = {
   exportOrg: {"route":"GET /v1/orgs/:orgId/export","query":["vectors"],"headers":{"embeddings":"x-embedding-model"},"streams":true},
   seedMemories: {"route":"POST /v1/orgs/:orgId/memories","body":"json","takesKey":true,"writes":true},
   listSharedMemories: {"route":"GET /v1/orgs/:orgId/memories","query":["q","tag","author","reviewed","metadata","limit","cursor"]},
+  searchAsMember: {"route":"POST /v1/orgs/:orgId/memories/search","body":"json","writes":true},
   changeSharedMemory: {"route":"PATCH /v1/orgs/:orgId/memories/:memId","body":"json","takesKey":true,"writes":true},
   deleteSharedMemory: {"route":"DELETE /v1/orgs/:orgId/memories/:memId","query":["permanent"],"takesKey":true,"writes":true},
   memoryAudit: {"route":"GET /v1/orgs/:orgId/memories/:memId/audit"},
@@ -378,6 +379,8 @@ A retention applies to every vault of the account, those of its members included
   seedMemories: Method<'POST /v1/orgs/:orgId/memories'>
   /** Lists shared memories, newest first, or those closest to a question. */
   listSharedMemories: Method<'GET /v1/orgs/:orgId/memories'>
+  /** What a member is given of the shared memory, and what is kept from them and why: for a user, or for anyone with these roles (one of the two). It is found as the member's own search finds it, without their key and without their private vault, whose memories would stand among these. It is no request of the member: it is neither in the trail nor billed. */
+  searchAsMember: Method<'POST /v1/orgs/:orgId/memories/search'>
   /** Changes a shared memory; a new text is embedded, and nothing is changed when that fails. */
   changeSharedMemory: Method<'PATCH /v1/orgs/:orgId/memories/:memId'>
   /** Removes a shared memory. Members no longer see it from then on; for 30 days it can be restored, unless `permanent` is true. */

@@ -114,6 +114,7 @@ export const ListSharedMemoriesQuery = shapeOf<Types.ListSharedMemoriesQuery>(
   'ListSharedMemoriesQuery',
   'query',
 )
+export const SearchAsMemberBody = shapeOf<Types.SearchAsMemberBody>('SearchAsMemberBody', 'body')
 export const ChangeSharedMemoryBody = shapeOf<Types.ChangeSharedMemoryBody>(
   'ChangeSharedMemoryBody',
   'body',

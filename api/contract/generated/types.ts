@@ -3041,6 +3041,93 @@ export interface ListSharedMemoriesAnswer {
   has_more: boolean
   next_cursor: string | null
 }
+export interface SeenMemory {
+  mem_id: string
+  org_id: string
+  text: string
+  tags: string[]
+  /** of the tagging */
+  confidence: number
+  /** the member who said its words, or the admin who seeded it */
+  author: string
+  /** a person has decided */
+  reviewed: boolean
+  /** no member sees it before a person has decided */
+  pending: boolean
+  /** open: no tags; restricted: only roles that may see everything see it */
+  sensitivity: 'open' | 'internal' | 'restricted'
+  acquired_at: EpochMs
+  /** of its first words */
+  first_author: string
+  first_acquired_at: EpochMs
+  /** the authors of all its words, the first one first */
+  contributors: string[]
+  /** when a member last said the same again */
+  confirmed_at: EpochMs | null
+  metadata?: Metadata
+  updated_at: EpochMs
+  /** how well it fits the question; without a question none */
+  score?: number
+}
+/** A shared memory that a member is not given: because of tags that their roles do not allow, or because it waits for a person (`pending`), or both. */
+export interface KeptBackMemory {
+  mem_id: string
+  org_id: string
+  text: string
+  tags: string[]
+  /** of the tagging */
+  confidence: number
+  /** the member who said its words, or the admin who seeded it */
+  author: string
+  /** a person has decided */
+  reviewed: boolean
+  /** no member sees it before a person has decided */
+  pending: boolean
+  /** open: no tags; restricted: only roles that may see everything see it */
+  sensitivity: 'open' | 'internal' | 'restricted'
+  acquired_at: EpochMs
+  /** of its first words */
+  first_author: string
+  first_acquired_at: EpochMs
+  /** the authors of all its words, the first one first */
+  contributors: string[]
+  /** when a member last said the same again */
+  confirmed_at: EpochMs | null
+  metadata?: Metadata
+  updated_at: EpochMs
+  /** its tags that their roles do not allow */
+  missing_tags: string[]
+  /** roles of the organization that would allow these, each beside those that they have */
+  opened_by: RoleName[]
+}
+/** POST /v1/orgs/:orgId/memories/search */
+export interface SearchAsMemberBody {
+  user_id?: string
+  role_ids?: RoleIds
+  /** the question; the newest memories, when missing */
+  query?: string
+  /** of each list */
+  limit: number
+}
+/** POST /v1/orgs/:orgId/memories/search */
+export interface SearchAsMemberAnswer {
+  org_id: string
+  /** of the user; null for roles alone */
+  team_member_id: string | null
+  roles: RoleName[]
+  /** by these roles, former labels of renamed tags too */
+  allowed_tags: string[]
+  /** one of the roles may see everything */
+  wildcard: boolean
+  /** best first; without a question newest first */
+  memories: SeenMemory[]
+  /** with a question: what it would be given without the wall, 50 at most, then what waits for a person and has to do with it */
+  kept_back: KeptBackMemory[]
+  /** shared memories that they may see, whatever is asked */
+  permitted: number
+  /** those that their roles do not allow */
+  dropped: number
+}
 /** PATCH /v1/orgs/:orgId/memories/:memId */
 export interface ChangeSharedMemoryBody {
   text?: string
@@ -4302,6 +4389,13 @@ export interface Endpoints {
     query: ListSharedMemoriesQuery
     defaults: 'limit'
     answers: { 200: ListSharedMemoriesAnswer }
+  }
+  /** What a member is given of the shared memory, and what is kept from them and why: for a user, or for anyone with these roles (one of the two). */
+  'POST /v1/orgs/:orgId/memories/search': {
+    params: Pick<PathParameters, 'orgId'>
+    body: SearchAsMemberBody
+    defaults: 'limit'
+    answers: { 200: SearchAsMemberAnswer }
   }
   /** Changes a shared memory; a new text is embedded, and nothing is changed when that fails. */
   'PATCH /v1/orgs/:orgId/memories/:memId': {

@@ -1,12 +1,16 @@
+import { findScopeOf } from '#shared/access/key-row.postgres.ts'
 import { insertVault } from '#shared/access/accounts.postgres.ts'
 import { deleteMemberKeys } from '#shared/access/member-keys.postgres.ts'
 import { announceRevokedKeys } from '#shared/access/revoked-key.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
+import type { MemberScope } from '#shared/domain/member-scope.ts'
 import { requireAllowedTagsLimit } from '#shared/org/admin/role.ts'
 import { isEmail, normalizeMemberId } from '#shared/org/base/normalize.ts'
+import { missingOrganization } from '#shared/org/base/orgs.postgres.ts'
 import { changePolicy, type OrgAdmin } from '#shared/org/base/policy-change.ts'
 import { policyResource } from '#shared/org/base/policy-resource.ts'
+import { roleRows } from '#shared/org/base/roles.postgres.ts'
 import {
   findUserByName,
   insertUser,
@@ -17,7 +21,7 @@ import {
   type UserRow,
 } from '#shared/org/base/users.postgres.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Postgres, Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { retireVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
 
@@ -156,6 +160,9 @@ export async function ensureUser(
   return user
 }
 
+const missingRole = (): Refusal =>
+  new Refusal('missing', 'No such role', 'GET /v1/orgs/:orgId/roles lists them')
+
 /** @throws Refusal `missing` for an unknown role; `invalid` when the roles allow more than 1,000 tags. */
 async function replaceUserRoles(
   tx: Transaction,
@@ -165,7 +172,40 @@ async function replaceUserRoles(
 ): Promise<void> {
   const roles = [...new Set(roleIds.map(id => id.toLowerCase()))]
   if (!(await replaceRoles(tx, { org, user, roles }))) {
-    throw new Refusal('missing', 'No such role', 'GET /v1/orgs/:orgId/roles lists them')
+    throw missingRole()
   }
   await requireAllowedTagsLimit(tx, { user })
+}
+
+/** Who is looked as: a user of the organization, or a member who has exactly these roles. */
+export type ViewerChoice = { user: string } | { roles: readonly string[] }
+
+/**
+ * Finds what a viewer may see now.
+ *
+ * @throws Refusal `missing` for an unknown user or role.
+ */
+export async function findViewer(
+  query: Query,
+  org: string,
+  choice: ViewerChoice,
+): Promise<{ teamMemberId: string | null; roles: UserRow['roles']; scope: MemberScope }> {
+  const { teamMemberId, roles } =
+    'user' in choice
+      ? await requireUser(query, org, choice.user)
+      : { teamMemberId: null, roles: await requireRoles(query, org, choice.roles) }
+  const scope = await findScopeOf(query, org, choice)
+  if (!scope) throw missingOrganization()
+  return { teamMemberId, roles, scope }
+}
+
+async function requireRoles(
+  query: Query,
+  org: string,
+  given: readonly string[],
+): Promise<UserRow['roles']> {
+  const ids = new Set(given.map(id => id.toLowerCase()))
+  const rows = (await roleRows.list(query, org)).filter(({ id }) => ids.has(id))
+  if (rows.length < ids.size) throw missingRole()
+  return rows.map(({ id, name }) => ({ role_id: id, name }))
 }

@@ -7,7 +7,11 @@ import {
   type SharedFilter,
   type SharedPosition,
 } from '#shared/org/memories/shared-lists.mongo.ts'
-import { sharedByIds, type SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
+import {
+  pendingPartition,
+  sharedByIds,
+  type SharedMemory,
+} from '#shared/org/memories/shared-memories.mongo.ts'
 import { unrestricted } from '#shared/domain/visibility.ts'
 import { openSharedEmbedders, undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
 import { putInSlices } from '#shared/search/index/load-index.ts'
@@ -77,10 +81,17 @@ async function rankedPage(
 
 const rankedMax = 500
 
-async function rankByQuery(
+type RankedQuestion = SharedFilter & {
+  q: string
+  /** Leaves out what has nothing to do with the question. */
+  relevantOnly?: boolean
+}
+
+/** The memories of a shared vault that are nearest to a question, of those that a filter lets through. */
+export async function rankByQuery(
   backend: ListBackend,
   { space, ...scope }: SharedVaultScope,
-  question: SharedMemoryQuery & { q: string },
+  question: RankedQuestion,
   count: number,
 ): Promise<SharedMemory[]> {
   const limit = Math.min(rankedMax, count)
@@ -92,14 +103,16 @@ async function rankByQuery(
   ])
   const ranked = mergeRankings(rankings.flatMap(rows => rows ?? []))
   const ids = ranked.slice(0, limit).map(({ memory }) => memory.id)
-  const rows = new Map((await sharedByIds(backend.mongo, scope, ids)).map(row => [row.id, row]))
+  const sessions = [question.pending ? pendingPartition : '']
+  const found = await sharedByIds(backend.mongo, scope, ids, sessions)
+  const rows = new Map(found.map(row => [row.id, row]))
   return ids.flatMap(id => rows.get(id) ?? [])
 }
 
 async function rankWithEmbedder(
   backend: ListBackend,
   embedder: Embedder,
-  input: { scope: VaultScope; question: SharedMemoryQuery & { q: string }; limit: number },
+  input: { scope: VaultScope; question: RankedQuestion; limit: number },
 ): Promise<SearchHit[]> {
   const { scope, question, limit } = input
   const vector = await backend.queryVectors.embed(embedder, question.q)
@@ -107,7 +120,7 @@ async function rankWithEmbedder(
   return rankInTurns(openIndexes, [{ text: question.q, vector, kind: 'whole' }], {
     now: backend.now(),
     limit,
-    floor: false,
+    floor: question.relevantOnly ?? false,
     calibration: embedder.calibration,
   })
 }
@@ -123,8 +136,8 @@ async function openIndex(
   { embedder, vector }: { embedder: { space: string; dimension: number }; vector: Float32Array },
 ): Promise<VaultIndex> {
   const { space, dimension } = embedder
-  const { tag, author, reviewed, metadata } = filter
-  if ([tag, author, reviewed, metadata].every(value => value === undefined)) {
+  const { tag, author, reviewed, metadata, pending } = filter
+  if ([tag, author, reviewed, metadata, pending].every(value => value === undefined)) {
     const ref = { scope, session: null, space, dimension, audience: unrestricted }
     const index = await vaultIndexes.get(ref)
     if (index !== 'too-large') return index
@@ -136,7 +149,7 @@ async function openIndex(
   }
   const index = createVaultIndex({ dimension, termsOf })
   const rows = await Array.fromAsync(
-    sharedVectors(mongo, scope, { tag, author, reviewed, metadata, space, max: filteredMax }),
+    sharedVectors(mongo, scope, { ...filter, space, max: filteredMax }),
   )
   await putInSlices(index, rows)
   return index

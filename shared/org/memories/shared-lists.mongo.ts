@@ -28,6 +28,10 @@ export type SharedFilter = {
   author: string | undefined
   reviewed: boolean | undefined
   metadata: MetadataFilter | undefined
+  /** Only memories with one of these sets of tags. */
+  tagSets?: readonly string[] | undefined
+  /** Only memories that wait for a person, unseen by members; without it only the others. */
+  pending?: boolean | undefined
 }
 
 /** Event time in epoch milliseconds and id of the last row of a page. */
@@ -209,13 +213,11 @@ export async function findNewestWithTagSets(
   return rows.map(({ _id, tags = [] }) => ({ id: _id, tags }))
 }
 
-function fieldFilter({
-  tag,
-  author,
-  reviewed,
-  metadata,
-}: Partial<SharedFilter>): Filter<MemoryDocument> {
+function fieldFilter(filter: Partial<SharedFilter>): Filter<MemoryDocument> {
+  const { tag, author, reviewed, metadata, tagSets, pending } = filter
   return {
+    ...(pending && { session: { $eq: pendingPartition } }),
+    ...(tagSets && { tag_set: { $in: [...tagSets] } }),
     ...(tag !== undefined && { tags: { $eq: tag } }),
     ...(author !== undefined && { author: { $eq: author } }),
     ...(reviewed !== undefined && { reviewed: { $eq: reviewed } }),

@@ -1,6 +1,7 @@
 import type { Log } from '#shared/core/log.ts'
 import type { Seal } from '#shared/core/seal.ts'
-import type { MemberScope } from '#shared/domain/member-scope.ts'
+import { toSharedVaultScope, type MemberScope } from '#shared/domain/member-scope.ts'
+import type { Memory } from '#shared/domain/memory.ts'
 import { isPermitted, visibilityOf } from '#shared/domain/visibility.ts'
 import {
   listOpenQuestions,
@@ -11,6 +12,7 @@ import {
 import { openQuestion } from '#shared/org/trail/retrieval-trail.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { recall } from '#shared/vault/read/search/recall.ts'
+import type { Retrieval } from '#shared/vault/read/search/retrieval-trail.ts'
 
 type DeniedBackend = Parameters<typeof recall>[0] & { postgres: Postgres; seal: Seal; log: Log }
 
@@ -44,11 +46,25 @@ async function deniedTo(
   backend: DeniedBackend,
   open: OpenQuestion,
 ): Promise<SharedRetrieval['denied']> {
-  const { vault, epoch, revision } = open
-  const { limit = rowsMax, ...question } = openQuestion(backend.seal, open)
+  const question = openQuestion(backend.seal, open)
+  const rows = await findKeptBack(backend, toViewer(open), question)
+  return rows.map(({ id, tags = [] }) => ({ id, tags: [...tags] }))
+}
+
+/**
+ * Finds what a question would be given of the shared memory without the wall, and is not with it, best first: 50 at
+ * most.
+ *
+ * @throws Refusal as `recall`.
+ */
+export async function findKeptBack(
+  backend: Parameters<typeof recall>[0],
+  viewer: MemberScope,
+  { limit = rowsMax, ...question }: NonNullable<Retrieval['question']>,
+): Promise<Memory[]> {
   const rows = await recall(
     backend,
-    { scope: { vault, epoch, revision }, memberScope: toUnrestrictedScope(open) },
+    { scope: toSharedVaultScope(viewer), memberScope: { ...viewer, wildcard: true } },
     {
       tiers: undefined,
       importance: undefined,
@@ -59,19 +75,19 @@ async function deniedTo(
       relevantOnly: true,
     },
   )
-  const visibility = visibilityOf({ wildcard: open.wildcard, allowedTags: [...open.allowedTags] })
-  return rows
-    .map(({ memory: { id, tags = [] } }) => ({ id, tags: [...tags] }))
-    .filter(({ tags }) => !isPermitted(visibility, tags))
+  const visibility = visibilityOf(viewer)
+  return rows.map(({ memory }) => memory).filter(({ tags = [] }) => !isPermitted(visibility, tags))
 }
 
-/** A scope of no member that sees all of the shared memory. */
-const toUnrestrictedScope = ({
+/** The scope of no member that sees what the one who asked might see. */
+const toViewer = ({
   org,
   vault,
   epoch,
   revision,
   space,
+  allowedTags,
+  wildcard,
 }: OpenQuestion): MemberScope => ({
   org,
   memberId: org,
@@ -80,7 +96,7 @@ const toUnrestrictedScope = ({
   orgEpoch: epoch,
   orgRevision: revision,
   orgSpace: space,
-  allowedTags: [],
-  wildcard: true,
+  allowedTags,
+  wildcard,
   policyVersion: 0,
 })

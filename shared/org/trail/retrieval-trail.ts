@@ -82,7 +82,8 @@ export function createRetrievalTrail(
   }
 }
 
-async function countPermitted(
+/** Counts the shared memories that a member may see and those that they may not, with the newest of these. */
+export async function countPermitted(
   { postgres, mongo }: { postgres: Postgres; mongo: Pick<Mongo, 'memories'> },
   member: MemberScope,
 ): Promise<PermittedCounts> {

@@ -133,7 +133,7 @@ t.test('the examples of an organization, in the order of a life', async t => {
   const { body: seeded } = await run('seedMemories', admin)
   made('sharedMemory', seeded.items?.[0]?.mem_id ?? seeded.mem_id)
   const reads =
-    'listOrgs readOrg readMemberKey listRoles listUsers listTags readInstructions listSharedMemories ' +
+    'listOrgs readOrg readMemberKey listRoles listUsers listTags readInstructions listSharedMemories searchAsMember ' +
     'memoryAudit orgAudit orgUsage orgOverview reviewQueue debugPasses memoryHistory listAdminKeys orgPolicy exportOrg'
   await works(t, reads.split(' '), admin)
   const writes =

@@ -118,7 +118,7 @@ class EveryOperation(unittest.TestCase):
             self.run_all(
                 admin,
                 "listOrgs readOrg listMemberKeys readMemberKey listRoles listUsers listTags"
-                " readInstructions listSharedMemories memoryAudit orgAudit orgUsage reviewQueue"
+                " readInstructions listSharedMemories searchAsMember memoryAudit orgAudit orgUsage reviewQueue"
                 " debugPasses memoryHistory listAdminKeys orgPolicy exportOrg changeOrg changeTag"
                 " changeRole changeUser assignRoles mintUserKey putInstructions"
                 " changeSharedMemory createAdminKey putOrgPolicy redrivePipeline applyTag"

@@ -79,6 +79,12 @@ export const organizationRequests: Record<string, RequestPlan> = {
     query: ({ random, foreignWord }): Record<string, string> =>
       random() < 0.5 ? {} : { q: foreignWord },
   },
+  searchAsMember: {
+    body: ({ random, foreignWord, id }) => ({
+      ...(random() < 0.5 ? { user_id: id('userId') } : { role_ids: [id('roleId')] }),
+      ...(random() < 0.5 && { query: foreignWord }),
+    }),
+  },
   changeSharedMemory: { body: input => ({ text: note(input) }) },
   // Removed for thirty days, so that it can be restored.
   deleteSharedMemory: plain,

@@ -2971,6 +2971,33 @@ class AsyncVault(AsyncVaultBase):
             },
         )
 
+    async def search_as_member(
+        self,
+        org_id: str,
+        *,
+        user_id: Optional[str] = None,
+        role_ids: Optional[types.RoleIds] = None,
+        query: Optional[str] = None,
+        limit: Optional[int] = None,
+    ) -> types.SearchAsMemberAnswer:
+        """What a member is given of the shared memory, and what is kept from them and why: for a
+        user, or for anyone with these roles (one of the two). It is found as the member's own
+        search finds it, without their key and without their private vault, whose memories would
+        stand among these. It is no request of the member: it is neither in the trail nor billed.
+
+        `POST /v1/orgs/:orgId/memories/search`
+
+        :param org_id: an organization
+        :param role_ids: an empty list: a member without roles
+        :param query: the question; the newest memories, when missing
+        :param limit: of each list
+        """
+        return await self._call(
+            OPERATIONS["search_as_member"],
+            path={"orgId": org_id},
+            body={"user_id": user_id, "role_ids": role_ids, "query": query, "limit": limit},
+        )
+
     async def change_shared_memory(
         self,
         org_id: str,

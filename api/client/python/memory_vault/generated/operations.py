@@ -407,6 +407,9 @@ OPERATIONS: Dict[str, Operation] = {
         writes=True,
     ),
     "list_shared_memories": Operation("list_shared_memories", "GET", "/v1/orgs/:orgId/memories"),
+    "search_as_member": Operation(
+        "search_as_member", "POST", "/v1/orgs/:orgId/memories/search", body="json", writes=True
+    ),
     "change_shared_memory": Operation(
         "change_shared_memory",
         "PATCH",

@@ -3077,6 +3077,112 @@ class ListSharedMemoriesAnswer(TypedDict):
     next_cursor: Union[str, None]
 
 
+class _SeenMemoryRequired(TypedDict):
+    mem_id: str
+    org_id: str
+    text: str
+    tags: List[str]
+    # of the tagging
+    confidence: float
+    # the member who said its words, or the admin who seeded it
+    author: str
+    # a person has decided
+    reviewed: bool
+    # no member sees it before a person has decided
+    pending: bool
+    # open: no tags; restricted: only roles that may see everything see it
+    sensitivity: Literal["open", "internal", "restricted"]
+    # when its words were said: an update brings its own author and time
+    acquired_at: EpochMs
+    # of its first words
+    first_author: str
+    # when its first words were said
+    first_acquired_at: EpochMs
+    # the authors of all its words, the first one first
+    contributors: List[str]
+    # when a member last said the same again
+    confirmed_at: Union[EpochMs, None]
+    updated_at: EpochMs
+
+
+class SeenMemory(_SeenMemoryRequired, total=False):
+    # where it was seeded with it; a change keeps it
+    metadata: Metadata
+    # how well it fits the question; without a question none
+    score: float
+
+
+class _KeptBackMemoryRequired(TypedDict):
+    mem_id: str
+    org_id: str
+    text: str
+    tags: List[str]
+    # of the tagging
+    confidence: float
+    # the member who said its words, or the admin who seeded it
+    author: str
+    # a person has decided
+    reviewed: bool
+    # no member sees it before a person has decided
+    pending: bool
+    # open: no tags; restricted: only roles that may see everything see it
+    sensitivity: Literal["open", "internal", "restricted"]
+    # when its words were said: an update brings its own author and time
+    acquired_at: EpochMs
+    # of its first words
+    first_author: str
+    # when its first words were said
+    first_acquired_at: EpochMs
+    # the authors of all its words, the first one first
+    contributors: List[str]
+    # when a member last said the same again
+    confirmed_at: Union[EpochMs, None]
+    updated_at: EpochMs
+    # its tags that their roles do not allow
+    missing_tags: List[str]
+    # roles of the organization that would allow these, each beside those that they have
+    opened_by: List[RoleName]
+
+
+# A shared memory that a member is not given: because of tags that their roles do not allow, or
+# because it waits for a person (`pending`), or both.
+class KeptBackMemory(_KeptBackMemoryRequired, total=False):
+    # where it was seeded with it; a change keeps it
+    metadata: Metadata
+
+
+# POST /v1/orgs/:orgId/memories/search
+class SearchAsMemberBody(TypedDict, total=False):
+    user_id: str
+    # an empty list: a member without roles
+    role_ids: RoleIds
+    # the question; the newest memories, when missing
+    query: str
+    # of each list
+    limit: int
+
+
+# POST /v1/orgs/:orgId/memories/search
+class SearchAsMemberAnswer(TypedDict):
+    org_id: str
+    # of the user; null for roles alone
+    team_member_id: Union[str, None]
+    roles: List[RoleName]
+    # by these roles, former labels of renamed tags too
+    allowed_tags: List[str]
+    # one of the roles may see everything
+    wildcard: bool
+    # best first; without a question newest first
+    memories: List[SeenMemory]
+    # with a question: what it would be given without the wall, 50 at most, then what waits for a
+    # person and has to do with it
+    kept_back: List[KeptBackMemory]
+    # shared memories that they may see, whatever is asked
+    permitted: int
+    # those that their roles do not allow
+    dropped: int
+
+
 # PATCH /v1/orgs/:orgId/memories/:memId
 class ChangeSharedMemoryBody(TypedDict, total=False):
     text: str
