@@ -116,6 +116,7 @@ export const examples: Partial<Record<string, Example>> = {
   changeKey: { path: { memoryKeyId: ids.memoryKey }, body: { daily_requests: 500 } },
   revokeKey: { path: { memoryKeyId: ids.memoryKey } },
   usage: { query: { start: '2026-01-01' } },
+  usageReport: { query: { group: 'user', limit: 20 } },
   putProviderKey: { path: { provider: 'openai' }, body: { key: 'sk-proj-0123456789abcdef' } },
   checkProviderKey: { path: { provider: 'openai' }, body: { models: ['gpt-5', 'gpt-5-mini'] } },
   deleteProviderKey: { path: { provider: 'openai' } },

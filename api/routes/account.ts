@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { admin, anyMemoryKey, memoryKey, owner } from '#api/edge/auth.ts'
+import { admin, anyMemoryKey, owner } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { providerKeyFromRequest } from '#api/proxy/credentials.ts'
 import { forwardPassthrough } from '#api/proxy/pass-through.ts'
@@ -13,18 +13,8 @@ import {
   storeProviderKey,
 } from '#shared/access/provider-key.ts'
 import { pickDefaultModel, reachableProviders } from '#shared/models/model-catalog.ts'
-import { presentBudgets } from '#api/present/budget.ts'
-import { budgetsOf } from '#shared/access/budgets.ts'
-import { limitSubjectOf } from '#shared/access/caller.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { reversedSpan, unknownProvider } from '#shared/core/refusals.ts'
-import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
-import {
-  usageByDay,
-  usageByModel,
-  type DayUsage,
-  type UsageByModel,
-} from '#shared/billing/usage-sums.postgres.ts'
+import { unknownProvider } from '#shared/core/refusals.ts'
 import { requireKeyForm } from '#shared/models/resolve-model.ts'
 import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-keys.postgres.ts'
 import {
@@ -44,7 +34,7 @@ import { listAdminKeys, type AdminKey } from '#shared/access/admin-keys.postgres
 /** A request with a provider key of its own asks that provider, in its own form. */
 const listOfModels: ProviderRoute = { methods: ['GET'], path: '/v1/models', family: 'shared' }
 
-/** The endpoints of `contract/account.md`: models, usage, keys of providers and of admins. */
+/** The endpoints of `contract/account.md` but for usage: models, keys of providers and of admins. */
 export function account(router: Router, backend: ApiBackend): void {
   // The models that provider keys of the account or the operator reach, also as a list of OpenAI's form.
   endpoint(router, backend, {
@@ -71,49 +61,6 @@ export function account(router: Router, backend: ApiBackend): void {
             owned_by: provider,
           })),
         ),
-      }
-    },
-  })
-
-  // The usage of a vault in a period: by the caller's key and by the keys it was rotated from.
-  endpoint(router, backend, {
-    route: 'GET /v1/account/usage',
-    auth: memoryKey(),
-    async handle({ caller, query }, ctx) {
-      const end = query.end === undefined ? backend.now() : parseExclusiveEnd(query.end)
-      const start = query.start === undefined ? end - defaultPeriodMs : parseStart(query.start)
-      if (start > end) {
-        const hint = query.end === undefined ? 'Without end the period ends now' : 'Swap the two'
-        throw reversedSpan('start', 'end', hint)
-      }
-
-      const period = { start: new Date(start), end: new Date(end) }
-      // A day, or a moment, given as `end` is part of the period.
-      const last = new Date(query.end === undefined ? end : end - 1)
-      const [sums, days, [budget]] = await Promise.all([
-        usageByModel(backend.postgres.query, caller.scope.vault, period),
-        query.by_day ? usageByDay(backend.postgres.query, caller.scope.vault, period) : null,
-        presentBudgets(backend, [budgetsOf(caller.keyRow, limitSubjectOf(caller))[0]]),
-      ])
-      const total = (field: Exclude<keyof UsageByModel, 'model'>): number =>
-        sums.reduce((sum, row) => sum + row[field], 0)
-      ctx.body = {
-        key: caller.maskedKey,
-        period: { start: period.start.toISOString(), end: last.toISOString() },
-        total_requests: total('requests'),
-        total_input_tokens: total('inputTokens'),
-        total_output_tokens: total('outputTokens'),
-        total_memory_tokens: total('memoryTokens'),
-        budget: budget!,
-        by_model: Object.fromEntries(
-          sums
-            .filter(({ model }) => model !== '')
-            .map(({ model, requests, inputTokens }) => [
-              model,
-              { requests, input_tokens: inputTokens },
-            ]),
-        ),
-        ...(days && { by_day: days.map(presentDay) }),
       }
     },
   })
@@ -232,16 +179,6 @@ export function account(router: Router, backend: ApiBackend): void {
     },
   })
 }
-
-const defaultPeriodMs = 30 * 24 * 3600 * 1000
-
-const presentDay = ({ day, requests, inputTokens, outputTokens, memoryTokens }: DayUsage) => ({
-  day,
-  requests,
-  input_tokens: inputTokens,
-  output_tokens: outputTokens,
-  memory_tokens: memoryTokens,
-})
 
 function requireProvider(providers: Providers, name: string): void {
   if (providers.has(name)) return

@@ -2,6 +2,7 @@ import { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { RateLimiter } from '#api/edge/rate-limit.ts'
 import { account } from '#api/routes/account.ts'
+import { accountUsage } from '#api/routes/account/usage.ts'
 import { applications } from '#api/routes/applications.ts'
 import { bulk } from '#api/routes/bulk.ts'
 import { consolidation } from '#api/routes/consolidation.ts'
@@ -55,6 +56,7 @@ const routes: readonly AddRoutes[] = [
   proxy,
   traces,
   account,
+  accountUsage,
   passThrough,
   safekeeping,
   webhooks,

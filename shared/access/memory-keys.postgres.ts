@@ -130,6 +130,22 @@ export async function listAccountKeys(
   return rows
 }
 
+/** Keys of an account by their ids, those of members too, in any order. */
+export async function findKeysById(
+  query: Query,
+  account: string,
+  ids: readonly string[],
+): Promise<(Pick<AccountKey, 'id' | 'masked' | 'name'> & KeyLimits)[]> {
+  const { rows } = await query<Pick<AccountKey, 'id' | 'masked' | 'name'> & KeyLimits>(
+    `select k.id, k.masked, k.name, ${limitColumns}
+     from memory_keys k join vaults v on v.id = k.vault join accounts a on a.id = k.account
+     where k.id = any($2::uuid[]) and k.account = $1`,
+    [account, ids],
+    'account-keys.by-id',
+  )
+  return rows
+}
+
 /** A user of an account, with the key that counts what they use. */
 export type ListedUser = {
   vault: string

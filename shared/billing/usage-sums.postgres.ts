@@ -29,7 +29,7 @@ export async function usageByModel(
   { start, end }: { start: Date; end: Date },
 ): Promise<UsageByModel[]> {
   const { rows } = await query<UsageByModel>(
-    `${periodUsageSql} select model, ${totalColumns} from parts group by model order by model`,
+    `${vaultUsageSql} select model, ${totalColumns} from parts group by model order by model`,
     [vault, start, end],
   )
   return rows
@@ -42,33 +42,59 @@ export async function usageByDay(
   { start, end }: { start: Date; end: Date },
 ): Promise<DayUsage[]> {
   const { rows } = await query<DayUsage>(
-    `${periodUsageSql} select ${dayColumn}, ${totalColumns} from parts group by day order by day`,
+    `${vaultUsageSql} select ${dayColumn}, ${totalColumns} from parts group by day order by day`,
     [vault, start, end],
   )
   return rows
 }
 
-/** Rolled-up days come from the daily sums, the rest from single events. */
-const periodUsageSql = `with keys as (
-    select hash from memory_keys where vault = $1
-  ), period as (
+/**
+ * With-clauses that end in `parts`, the usage of a table `keys` with the column `hash` from `$2` to before `$3`: rolled-up
+ * days come from the daily sums, the rest from single events.
+ *
+ * @param ofDays condition on the sums `d` of days
+ * @param withSessions all from single events: sums of days have no sessions
+ */
+export const usagePartsSql = (ofDays: string, withSessions = false): string => `days as (
     select $2::timestamptz as starts, $3::timestamptz as ends,
            (($2::timestamptz + interval '1 day' - interval '1 microsecond')
-             at time zone 'utc')::date as first_day,
+             at time zone 'utc')::date as first,
            least(($3::timestamptz at time zone 'utc')::date, (select before from usage_rolled))
-             as after_days
-  ), parts as (
-    select d.day, d.model, d.requests, d.input_tokens, d.output_tokens, d.memory_tokens
-    from usage_daily d, period p
-    where d.key_hash in (select hash from keys) and d.day >= p.first_day and d.day < p.after_days
+             as after
+  ), rolled as (
+    select *, least(ends, first::timestamp at time zone 'utc') as starts_at from days
+  ), spans as (
+    ${
+      withSessions
+        ? 'select starts as since, ends as until from days'
+        : `select starts as since, starts_at as until from rolled where starts < starts_at
     union all
-    select (e.at at time zone 'utc')::date, coalesce(e.model, ''), 1,
-           e.input_tokens, e.output_tokens, e.memory_tokens
-    from usage_events e, period p
-    where e.key_hash in (select hash from keys) and e.at >= p.starts and e.at < p.ends
-      and not ((e.at at time zone 'utc')::date >= p.first_day
-               and (e.at at time zone 'utc')::date < p.after_days)
+    select greatest(starts_at, after::timestamp at time zone 'utc'), ends from rolled`
+    }
+  ), parts as (
+    select e.key_hash, (e.at at time zone 'utc')::date as day, coalesce(e.model, '') as model,
+           e.session, 1 as requests, e.input_tokens, e.cached_tokens, e.output_tokens, e.memory_tokens
+    from spans s cross join keys k
+    -- One range of the index by key and time for each key. Written as a plain join and bounds of the time, Postgres would
+    -- often read the events of all accounts in that time.
+    cross join lateral (
+      select * from usage_events e
+      where e.key_hash = k.hash and (e.key_hash, e.at) >= (k.hash, s.since)
+        and (e.key_hash, e.at) < (k.hash, s.until) offset 0
+    ) e
+    ${
+      withSessions
+        ? ''
+        : `union all
+    select d.key_hash, d.day, d.model, null, d.requests, d.input_tokens, d.cached_tokens,
+           d.output_tokens, d.memory_tokens
+    from usage_daily d, days
+    where d.day >= days.first and d.day < days.after and ${ofDays}`
+    }
   )`
+
+const vaultUsageSql = `with keys as (select hash from memory_keys where vault = $1),
+  ${usagePartsSql('d.key_hash in (select hash from keys)')}`
 
 /**
  * SQL for the usage per account and day since a day, today included: a table `used` of the accounts

@@ -12,6 +12,8 @@ export type PricedTokens = {
 
 /** A price of the table. */
 export type TablePrice = Price & {
+  /** As the table names it. */
+  model: string
   /** Page that it was read on; null for one of the operator. */
   source: string | null
   /** Day on which it was read, `YYYY-MM-DD`; null for one of the operator. */
@@ -27,7 +29,7 @@ const shipped: ReadonlyMap<string, TablePrice> = new Map(
   pages.flatMap(({ source, date, models }) =>
     Object.entries(models as Record<string, Price>).map(([name, price]) => [
       name,
-      { ...price, source, date },
+      { ...price, model: name, source, date },
     ]),
   ),
 )
@@ -44,7 +46,7 @@ export class Prices {
   constructor(own: OwnPrices) {
     const unsourced = { source: null, date: null }
     this.#own = new Map(
-      [...own].map(([name, price]) => [name, price && { ...price, ...unsourced }]),
+      [...own].map(([name, price]) => [name, price && { ...price, model: name, ...unsourced }]),
     )
     this.#beginnings = [...own.keys()]
       .filter(name => name.endsWith('*'))

@@ -1,4 +1,5 @@
 import { rollUpDaySql } from '#shared/billing/usage-sums.postgres.ts'
+import type { Caller } from '#shared/access/caller.ts'
 import type { Backend } from '#shared/backend.ts'
 import type { JobName } from '#shared/domain/jobs.ts'
 
@@ -71,6 +72,30 @@ export const insertPastUsage = (
      from vaults v join memory_keys k on k.vault = v.id, unnest($2::int[]) day
      where v.account = $1`,
     [account, days, model, memoryTokens],
+  )
+
+type PastCall = {
+  model?: string
+  session?: string
+  input?: number
+  cached?: number
+  output?: number
+  memory?: number
+}
+
+/** Stores a model call with a key, of so many days ago. */
+export const insertPastCall = (
+  { postgres }: Postgres,
+  { account, keyHash, scope }: Pick<Caller, 'account' | 'keyHash'> & { scope: { vault: string } },
+  daysAgo: number,
+  { model, session, input = 0, cached = 0, output = 0, memory = 0 }: PastCall,
+) =>
+  postgres.query(
+    `insert into usage_events (id, account, vault, key_hash, kind, model, session, input_tokens,
+                               cached_tokens, output_tokens, memory_tokens, at)
+     values (gen_random_uuid(), $1, $2, $3, 'proxy', $4, $5, $6, $7, $8, $9,
+             date_trunc('day', now(), 'utc') - make_interval(days => $10))`,
+    [account, scope.vault, keyHash, model, session, input, cached, output, memory, daysAgo],
   )
 
 /** Removes the rolled-up usage of all accounts. */

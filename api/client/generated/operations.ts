@@ -5,6 +5,7 @@ import type { Method, UploadMethod } from '../method.ts'
 export const operations = {
   models: {"route":"GET /v1/models","query":["limit","after","after_id","before_id","pageSize","pageToken"]},
   usage: {"route":"GET /v1/account/usage","query":["start","end","by_day"]},
+  usageReport: {"route":"GET /v1/account/usage/report","query":["group","start","end","key_id","external_id","model","limit","cursor"]},
   listProviderKeys: {"route":"GET /v1/account/provider-keys"},
   checkProviderKey: {"route":"POST /v1/account/provider-keys/:provider/check","body":"json","writes":true},
   putProviderKey: {"route":"PUT /v1/account/provider-keys/:provider","body":"json","writes":true},
@@ -150,8 +151,10 @@ export const operations = {
 export interface Methods {
   /** Lists the models that the account's provider keys reach, or else the operator's. Lists are an hour old at most; a provider that does not answer keeps its last one. */
   models: Method<'GET /v1/models'>
-  /** The usage of the vault of the key over a time, with this key and with the keys it replaced. One key is one vault, so a product sums its users by a request with each key. */
+  /** The usage of the vault of the key over a time, with this key and with the keys it replaced. One key is one vault; `GET /v1/account/usage/report` tells the usage of a whole account. */
   usage: Method<'GET /v1/account/usage'>
+  /** The usage of the whole account over a time: its own vaults, those of its users, members of its organizations and their pipelines; by day, key, user, session or model, or several of them. Rows are sorted by day, newest first, then by tokens of models, most first, then by memory tokens. Money is what list prices make of the tokens: providers charge more for long prompts, for writing to their caches and for their tools, and passed-through calls (images, speech, embeddings) are counted as requests alone. */
+  usageReport: Method<'GET /v1/account/usage/report'>
   /** Lists the provider keys of the account, masked, and the providers that it may have one for. */
   listProviderKeys: Method<'GET /v1/account/provider-keys'>
   /** Calls models of a provider once each, with a question of a few tokens and an answer in JSON, as the pipeline of an organization does. Nothing is stored, and the provider charges the key. */

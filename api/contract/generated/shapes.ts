@@ -5,6 +5,7 @@ import type * as Types from '#api/contract/generated/types.ts'
 
 export const ModelsQuery = shapeOf<Types.ModelsQuery>('ModelsQuery', 'query')
 export const UsageQuery = shapeOf<Types.UsageQuery>('UsageQuery', 'query')
+export const UsageReportQuery = shapeOf<Types.UsageReportQuery>('UsageReportQuery', 'query')
 export const CheckProviderKeyBody = shapeOf<Types.CheckProviderKeyBody>(
   'CheckProviderKeyBody',
   'body',

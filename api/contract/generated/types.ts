@@ -6,6 +6,8 @@ export type Moment = string | number
 export type DailyRequests = number | null
 /** Input and output tokens of model calls in 24 hours, as their providers count them; those of a call are known once it has ended, so the last calls may pass the limit. null: no limit of its own. */
 export type DailyTokens = number | null
+/** The id that a product has for one of its users: unique in the account, compared in Unicode form NFC and without white space around it. What programs write for a missing value (`undefined`, `null`, `NaN`, `None`) is no id. */
+export type ExternalId = string
 /** A model provider of this service: openai, anthropic, google, openrouter, xai, deepseek, mistral, groq, cerebras, together, fireworks, ollama, vllm, or one that its operator has named. `GET /v1/account/provider-keys` lists them. */
 export type Provider = string
 /** A model as its provider names it, or provider-prefixed. */
@@ -34,8 +36,6 @@ export type DestinationKey = string
 export type TransferAnswer = TransferDone | TransferPreview
 /** POST /v1/memory/graft */
 export type GraftAnswer = GraftDone | GraftPreview
-/** The id that a product has for one of its users: unique in the account, compared in Unicode form NFC and without white space around it. What programs write for a missing value (`undefined`, `null`, `NaN`, `None`) is no id. */
-export type ExternalId = string
 export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'reply'
 /** A name people read. */
 export type Name = string
@@ -200,6 +200,95 @@ export interface Budget {
   used_tokens: number
   /** when the 24 hours end; null before the first request */
   resets_at: string | null
+}
+export interface UsageSums {
+  /** those that read, store or delete memories, whatever they came to, and model calls */
+  requests: number
+  /** of model calls, as their providers count them; of `POST /v1/memory/ingest`, where the call itself is not seen, of its user's turns */
+  input_tokens: number
+  /** of the input tokens, those from a provider's cache */
+  cached_tokens: number
+  output_tokens: number
+  /** stored and retrieved */
+  memory_tokens: number
+  /** dollars for the input and output tokens, by the list prices of this service; null: none of the models has a price */
+  cost_usd: number | null
+  /** input and output tokens of models without a price, which `cost_usd` does not contain */
+  unpriced_tokens: number
+}
+/** Fields of what the report is not grouped by are left out. */
+export interface UsageRow {
+  /** UTC */
+  day?: string
+  /** null: the key is gone with its member or organization, or it is the pipeline of an organization */
+  key_id?: string | null
+  masked_key?: string | null
+  key_name?: string | null
+  /** beside `key_id`: the organization of a member's key, or of the pipeline */
+  org_id?: string | null
+  /** the user whose vault it was; null for any other vault */
+  external_id?: string | null
+  /** null: without a session, or of a session that was deleted */
+  session_id?: string | null
+  /** provider-prefixed where the name tells it; null: no model */
+  model?: string | null
+  /** where it is grouped by keys or users: what the key or user may use, and has used; null: no limit */
+  budget?: Budget | null
+  /** those that read, store or delete memories, whatever they came to, and model calls */
+  requests: number
+  /** of model calls, as their providers count them; of `POST /v1/memory/ingest`, where the call itself is not seen, of its user's turns */
+  input_tokens: number
+  /** of the input tokens, those from a provider's cache */
+  cached_tokens: number
+  output_tokens: number
+  /** stored and retrieved */
+  memory_tokens: number
+  /** dollars for the input and output tokens, by the list prices of this service; null: none of the models has a price */
+  cost_usd: number | null
+  /** input and output tokens of models without a price, which `cost_usd` does not contain */
+  unpriced_tokens: number
+}
+/** Dollars for a million tokens. */
+export interface ModelPrice {
+  /** as the table names it, without the date of a snapshot; `*` at its end stands for any */
+  model: string
+  input: number
+  /** input from the provider's cache */
+  cached: number
+  output: number
+  /** page that it was read on; null: set by the operator */
+  source: string | null
+  /** when it was read */
+  date: string | null
+}
+/** GET /v1/account/usage/report */
+export interface UsageReportQuery {
+  /** one or several of `day`, `key`, `user`, `session`, `model`, separated by commas */
+  group: string
+  start?: Moment
+  end?: Moment
+  /** only this key */
+  key_id?: string
+  external_id?: ExternalId
+  /** only this model */
+  model?: string
+  limit: number
+  /** `next_cursor` of the page before */
+  cursor?: string
+}
+/** GET /v1/account/usage/report */
+export interface UsageReportAnswer {
+  period: {
+    start: string
+    /** its last millisecond */
+    end: string
+  }
+  total: UsageSums
+  items: UsageRow[]
+  has_more: boolean
+  next_cursor: string | null
+  /** those that the costs are made of */
+  prices: ModelPrice[]
 }
 export interface ProviderKey {
   provider: Provider
@@ -3680,6 +3769,12 @@ export interface Endpoints {
     headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     defaults: 'by_day'
     answers: { 200: UsageAnswer }
+  }
+  /** The usage of the whole account over a time: its own vaults, those of its users, members of its organizations and their pipelines; by day, key, user, session or model, or several of them. */
+  'GET /v1/account/usage/report': {
+    query: UsageReportQuery
+    defaults: 'group' | 'limit'
+    answers: { 200: UsageReportAnswer }
   }
   /** Lists the provider keys of the account, masked, and the providers that it may have one for. */
   'GET /v1/account/provider-keys': {

@@ -94,7 +94,14 @@ t.test('the examples of a vault, in the order of a life', async t => {
   t.equal((await run('commit')).status, 200)
   const { body: keys } = await run('listKeys')
   made('memoryKey', keys.items.find(({ current }: { current: boolean }) => !current).id)
-  await works(t, ['listAccountUsers', 'changeKey', 'inspect', 'deleteIds', 'clearMemory'])
+  await works(t, [
+    'listAccountUsers',
+    'usageReport',
+    'changeKey',
+    'inspect',
+    'deleteIds',
+    'clearMemory',
+  ])
   await works(t, ['remintKey', 'revokeKey', 'rotateKey'])
   t.equal((await run('cancelOperation')).status, 409, 'what is done cannot be cancelled')
 })

@@ -10,6 +10,7 @@ import { listOperations } from '#shared/operations/operation-rows.postgres.ts'
 import { eraseSessionNames } from '#shared/vault/delete/erase-texts.postgres.ts'
 import { deleteVaultUse, listKeysOfVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
 import { buildKey } from '#test/support/api.ts'
+import { readUsage } from '#shared/billing/usage-report.postgres.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { watchPlans } from '#test/support/plans.ts'
@@ -105,6 +106,20 @@ t.test('a rare operation of a busy account is found after pages that look at som
   const first = await listOperations(query, scope, everything)
   t.equal(first.rows.length, 50)
   t.equal(first.after, first.rows.at(-1)!.id)
+})
+
+t.test('the usage of an account is read by its own keys, by session too', async t => {
+  const end = new Date(Date.now() + 2 * 86_400_000)
+  const filter = { start: new Date(Date.now() - 86_400_000), end }
+  const all = { key: undefined, user: undefined, model: undefined }
+  const first = { after: undefined, limit: 50 }
+  for (const group of ['model', 'session'] as const) {
+    const watched = watchPlans(query)
+    const { total } = await readUsage(watched.query, account, [group], { ...filter, ...all }, first)
+    t.equal(total.requests, 300)
+    t.ok(watched.indexes.has('usage_events_of_key'))
+    t.notOk(watched.indexes.has('usage_events_by_time'), [...watched.indexes].join(', '))
+  }
 })
 
 t.test('the names of sessions go from the bills of a vault', async t => {

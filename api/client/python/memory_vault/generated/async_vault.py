@@ -61,7 +61,8 @@ class AsyncVault(AsyncVaultBase):
         by_day: Optional[bool] = None,
     ) -> types.UsageAnswer:
         """The usage of the vault of the key over a time, with this key and with the keys it
-        replaced. One key is one vault, so a product sums its users by a request with each key.
+        replaced. One key is one vault; `GET /v1/account/usage/report` tells the usage of a whole
+        account.
 
         `GET /v1/account/usage`
 
@@ -71,6 +72,51 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["usage"], query={"start": start, "end": end, "by_day": by_day}
+        )
+
+    async def usage_report(
+        self,
+        *,
+        group: Optional[str] = None,
+        start: Optional[types.Moment] = None,
+        end: Optional[types.Moment] = None,
+        key_id: Optional[str] = None,
+        external_id: Optional[types.ExternalId] = None,
+        model: Optional[str] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+    ) -> types.UsageReportAnswer:
+        """The usage of the whole account over a time: its own vaults, those of its users, members
+        of its organizations and their pipelines; by day, key, user, session or model, or several of
+        them. Rows are sorted by day, newest first, then by tokens of models, most first, then by
+        memory tokens. Money is what list prices make of the tokens: providers charge more for long
+        prompts, for writing to their caches and for their tools, and passed-through calls (images,
+        speech, embeddings) are counted as requests alone.
+
+        `GET /v1/account/usage/report`
+
+        :param group: one or several of `day`, `key`, `user`, `session`, `model`, separated by
+            commas
+        :param start: 30 days before the end, when missing
+        :param end: a day counts whole; now, when missing. At most 366 days after the start, by
+            session 31
+        :param key_id: only this key
+        :param external_id: only this user
+        :param model: only this model
+        :param cursor: `next_cursor` of the page before
+        """
+        return await self._call(
+            OPERATIONS["usage_report"],
+            query={
+                "group": group,
+                "start": start,
+                "end": end,
+                "key_id": key_id,
+                "external_id": external_id,
+                "model": model,
+                "limit": limit,
+                "cursor": cursor,
+            },
         )
 
     async def list_provider_keys(self) -> types.ListProviderKeysAnswer:

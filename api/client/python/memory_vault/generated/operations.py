@@ -12,6 +12,7 @@ VERSION = "1.0.0"
 OPERATIONS: Dict[str, Operation] = {
     "models": Operation("models", "GET", "/v1/models"),
     "usage": Operation("usage", "GET", "/v1/account/usage"),
+    "usage_report": Operation("usage_report", "GET", "/v1/account/usage/report"),
     "list_provider_keys": Operation("list_provider_keys", "GET", "/v1/account/provider-keys"),
     "check_provider_key": Operation(
         "check_provider_key",

@@ -80,6 +80,96 @@ class UsageAnswer(_UsageAnswerRequired, total=False):
     by_day: List[DayUsage]
 
 
+class UsageSums(TypedDict):
+    # those that read, store or delete memories, whatever they came to, and model calls
+    requests: int
+    # of model calls, as their providers count them; of `POST /v1/memory/ingest`, where the call
+    # itself is not seen, of its user's turns
+    input_tokens: int
+    # of the input tokens, those from a provider's cache
+    cached_tokens: int
+    output_tokens: int
+    # stored and retrieved
+    memory_tokens: int
+    # dollars for the input and output tokens, by the list prices of this service; null: none of the
+    # models has a price
+    cost_usd: Union[float, None]
+    # input and output tokens of models without a price, which `cost_usd` does not contain
+    unpriced_tokens: int
+
+
+class _UsageRowRequired(TypedDict):
+    # those that read, store or delete memories, whatever they came to, and model calls
+    requests: int
+    # of model calls, as their providers count them; of `POST /v1/memory/ingest`, where the call
+    # itself is not seen, of its user's turns
+    input_tokens: int
+    # of the input tokens, those from a provider's cache
+    cached_tokens: int
+    output_tokens: int
+    # stored and retrieved
+    memory_tokens: int
+    # dollars for the input and output tokens, by the list prices of this service; null: none of the
+    # models has a price
+    cost_usd: Union[float, None]
+    # input and output tokens of models without a price, which `cost_usd` does not contain
+    unpriced_tokens: int
+
+
+# Fields of what the report is not grouped by are left out.
+class UsageRow(_UsageRowRequired, total=False):
+    # UTC
+    day: str
+    # null: the key is gone with its member or organization, or it is the pipeline of an
+    # organization
+    key_id: Union[str, None]
+    masked_key: Union[str, None]
+    key_name: Union[str, None]
+    # beside `key_id`: the organization of a member's key, or of the pipeline
+    org_id: Union[str, None]
+    # the user whose vault it was; null for any other vault
+    external_id: Union[str, None]
+    # null: without a session, or of a session that was deleted
+    session_id: Union[str, None]
+    # provider-prefixed where the name tells it; null: no model
+    model: Union[str, None]
+    # where it is grouped by keys or users: what the key or user may use, and has used; null: no
+    # limit
+    budget: Union[Budget, None]
+
+
+# Dollars for a million tokens.
+class ModelPrice(TypedDict):
+    # as the table names it, without the date of a snapshot; `*` at its end stands for any
+    model: str
+    input: float
+    # input from the provider's cache
+    cached: float
+    output: float
+    # page that it was read on; null: set by the operator
+    source: Union[str, None]
+    # when it was read
+    date: Union[str, None]
+
+
+class UsageReportAnswerPeriod(TypedDict):
+    start: str
+    # its last millisecond
+    end: str
+
+
+# GET /v1/account/usage/report
+class UsageReportAnswer(TypedDict):
+    period: UsageReportAnswerPeriod
+    # of all rows, not of the page alone
+    total: UsageSums
+    items: List[UsageRow]
+    has_more: bool
+    next_cursor: Union[str, None]
+    # those that the costs are made of
+    prices: List[ModelPrice]
+
+
 class ProviderKey(TypedDict):
     provider: Provider
     masked_key: str
