@@ -22,6 +22,8 @@ import type { UserRow } from '#shared/org/base/users.postgres.ts'
 import type { OrgUsageRow } from '#shared/org/base/org-usage.postgres.ts'
 import type { OrgOverview, TagCounts } from '#shared/org/admin/overview.ts'
 import type { Pipeline } from '#shared/org/admin/pipeline-status.ts'
+import type { Prices } from '#shared/models/prices.ts'
+import { presentCost } from '#api/present/usage.ts'
 
 export const presentOrg = (org: OrgRow): Organization => ({
   org_id: org.id,
@@ -124,7 +126,7 @@ const presentTagCounts = ({ memories, untagged, byTag, other }: TagCounts) => ({
 })
 
 /** @param daysMax how many of the newest days are answered at most */
-export const presentOverview = (overview: OrgOverview, daysMax: number) => ({
+export const presentOverview = (prices: Prices, overview: OrgOverview, daysMax: number) => ({
   total: presentTagCounts(overview.total),
   by_day: overview.days
     .slice(-daysMax)
@@ -135,7 +137,7 @@ export const presentOverview = (overview: OrgOverview, daysMax: number) => ({
   },
   notice: overview.notice,
   pipeline: presentPipeline(overview.pipeline),
-  usage_today: sumOf(overview.usageToday),
+  usage_today: sumOf(prices, overview.usageToday),
   members: {
     count: overview.counts.members,
     with_key: overview.counts.withKey,
@@ -149,24 +151,33 @@ export const presentOverview = (overview: OrgOverview, daysMax: number) => ({
   defined_tags: overview.counts.tags,
 })
 
-/** Sums of calls and tokens, in all and by pass, member, model and day. */
-export const presentOrgUsage = (rows: readonly OrgUsageRow[]) => ({
-  total: sumOf(rows),
-  by_pass: groupSums(rows, ({ pass }) => pass),
-  by_member: groupSums(rows, ({ member }) => member),
-  by_model: groupSums(rows, ({ model }) => model),
-  by_day: groupSums(rows, ({ day }) => day),
-})
+/** Sums of calls and tokens, in all and by pass, member, model and day, and what they cost. */
+export function presentOrgUsage(prices: Prices, rows: readonly OrgUsageRow[]) {
+  const groupSums = (nameOf: (row: OrgUsageRow) => string): Record<string, OrgUsageSums> =>
+    Object.fromEntries(
+      [...Map.groupBy(rows, nameOf)].map(([name, group]) => [name, sumOf(prices, group)]),
+    )
+  return {
+    total: sumOf(prices, rows),
+    by_pass: groupSums(({ pass }) => pass),
+    by_member: groupSums(({ member }) => member),
+    by_model: groupSums(({ model }) => model),
+    by_day: groupSums(({ day }) => day),
+  }
+}
 
-const groupSums = (
-  rows: readonly OrgUsageRow[],
-  nameOf: (row: OrgUsageRow) => string,
-): Record<string, OrgUsageSums> =>
-  Object.fromEntries([...Map.groupBy(rows, nameOf)].map(([name, group]) => [name, sumOf(group)]))
-
-const sumOf = (rows: readonly OrgUsageRow[]): OrgUsageSums => ({
-  calls: rows.reduce((sum, { calls }) => sum + calls, 0),
-  input_tokens: rows.reduce((sum, { inputTokens }) => sum + inputTokens, 0),
-  cached_input_tokens: rows.reduce((sum, { cachedTokens }) => sum + cachedTokens, 0),
-  output_tokens: rows.reduce((sum, { outputTokens }) => sum + outputTokens, 0),
-})
+function sumOf(prices: Prices, rows: readonly OrgUsageRow[]): OrgUsageSums {
+  const models = rows.map(({ model, inputTokens: input, cachedTokens: cached, outputTokens }) => ({
+    model,
+    input,
+    cached,
+    output: outputTokens,
+  }))
+  return {
+    calls: rows.reduce((sum, { calls }) => sum + calls, 0),
+    input_tokens: models.reduce((sum, { input }) => sum + input, 0),
+    cached_input_tokens: models.reduce((sum, { cached }) => sum + cached, 0),
+    output_tokens: models.reduce((sum, { output }) => sum + output, 0),
+    ...presentCost(prices, models),
+  }
+}

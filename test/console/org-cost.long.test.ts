@@ -36,15 +36,16 @@ test('what a team costs, by day, pass, model and member', async (t, { open }) =>
   const rows = await section.locator('.table').first().locator('tr').allInnerTexts()
   const cells = rows.map(row => row.split('\t').map(cell => cell.trim()))
   t.match(cells, [
-    ['Of', 'Calls', 'Tokens in', 'Of these cached', 'Tokens out'],
+    ['Of', 'Calls', 'Tokens in', 'Of these cached', 'Tokens out', 'Cost'],
     ['Pass: extract', '8'],
     ['Pass: tag', '1'],
   ])
   t.match(
     cells.find(([name]) => name === 'In all'),
-    ['In all', String(body.total.calls)],
+    ['In all', String(body.total.calls), /,/, /%/, /\d/, 'no price'],
   )
   t.ok(cells.some(([name]) => name === 'Member: ada@example.com'))
+  await section.getByText(/^Not in the cost: [\d,]+ tokens of models without a price/).waitFor()
   await section.getByText('Days with calls').click()
   const days = await section.locator('details .table tr').allInnerTexts()
   t.equal(days.length, 3, 'a head and two days')

@@ -9,6 +9,12 @@ export const formatCount = (value: number): string => numbers.format(value)
 export const formatCompact = (value: number): string => compact.format(value)
 export const formatPercent = (share: number): string => `${Math.round(share * 100)} %`
 
+const dollars = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' })
+
+/** To the cent, so that a column of them lines up; null is an amount that is not known. */
+export const formatCost = (cost: number | null): string =>
+  cost === null ? 'no price' : cost > 0 && cost < 0.01 ? '< $0.01' : dollars.format(cost)
+
 /** `1 memory`, `2 memories`. */
 export const pluralize = (value: number, one: string, many = `${one}s`): string =>
   `${formatCount(value)} ${value === 1 ? one : many}`

@@ -1894,6 +1894,10 @@ export interface OrgUsageSums {
   /** of these, those that a cache of the provider held, which it charges less for */
   cached_input_tokens: number
   output_tokens: number
+  /** dollars by the list prices of this service; null: none of the models has a price */
+  cost_usd: number | null
+  /** input and output tokens of models without a price, which `cost_usd` does not contain */
+  unpriced_tokens: number
 }
 /** POST /v1/orgs */
 export interface CreateOrgBody {

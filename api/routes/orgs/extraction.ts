@@ -26,7 +26,7 @@ export function extraction(router: Router, backend: ApiBackend): void {
       ctx.body = {
         org_id: org.id,
         period: { start: period.from.toISOString(), end: period.to.toISOString() },
-        ...presentOrgUsage(rows),
+        ...presentOrgUsage(backend.prices, rows),
       }
     },
   })

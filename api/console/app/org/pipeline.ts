@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { call } from '#api/console/app/api-call.ts'
 import {
   formatDateTime,
+  formatCost,
   formatCount,
   formatPercent,
   formatUtcDay,
@@ -9,6 +10,7 @@ import {
 import { html, type View } from '#api/console/app/html.ts'
 import type { OrgProps } from '#api/console/app/org/org-queries.ts'
 import { chart, fillMissingDays, table } from '#api/console/app/parts/chart.ts'
+import { unpricedNote } from '#api/console/app/parts/cost.ts'
 import { actionButton } from '#api/console/app/parts/dialogs.ts'
 import { form, textField } from '#api/console/app/parts/fields.ts'
 import { queryView, emptyNote } from '#api/console/app/parts/notes.ts'
@@ -100,6 +102,7 @@ function costView({ period, total, by_day, by_pass, by_model, by_member }: OrgUs
       ...rowsOf('Member', by_member),
       costRow('In all', total),
     ])}
+    ${unpricedNote(total.unpriced_tokens)}
     <details>
       <summary>Days with calls</summary>
       ${table(
@@ -110,7 +113,7 @@ function costView({ period, total, by_day, by_pass, by_model, by_member }: OrgUs
   </div>`
 }
 
-const costHead = ['Of', 'Calls', 'Tokens in', 'Of these cached', 'Tokens out']
+const costHead = ['Of', 'Calls', 'Tokens in', 'Of these cached', 'Tokens out', 'Cost']
 
 const rowsOf = (kind: string, sums: Record<string, OrgUsageSums>): string[][] =>
   Object.entries(sums).map(([name, each]) => costRow(`${kind}: ${name}`, each))
@@ -121,6 +124,7 @@ const costRow = (name: string, sums: OrgUsageSums): string[] => [
   formatCount(sums.input_tokens),
   cachedShare(sums),
   formatCount(sums.output_tokens),
+  formatCost(sums.cost_usd),
 ]
 
 const cachedShare = ({ input_tokens: input, cached_input_tokens: cached }: OrgUsageSums): string =>

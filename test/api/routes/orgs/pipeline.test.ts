@@ -34,12 +34,25 @@ t.test('cost is billed to the organization and shown to its admin alone', async 
     by_pass: { extract: { calls: 2 }, tag: { calls: 2 }, reconcile: { calls: 1 } },
     by_member: { 'ada@example.com': { calls: 5 } },
   })
+  t.match(body.total, { cost_usd: null, unpriced_tokens: 600 })
   t.equal(Object.keys(body.by_day).length, 1)
   const { rows } = await query<{ calls: number }>(
     `select count(*)::int as calls from usage_events where account = $1 and kind like 'org-%' and model is not null`,
     [acme.account],
   )
   t.equal(rows[0]!.calls, 5, 'and the account pays for them')
+})
+
+t.test('what calls cost is told where their model has a price', async t => {
+  const acme = await newTeam()
+  const models = { extract_model: 'gpt-4', classify_model: 'gpt-5' }
+  await acme.admin.send('PATCH', `/v1/orgs/${acme.org}`, { body: models })
+  await acme.share('Fact: launch: in May')
+  const { total, by_model } = (await acme.admin.get(`/v1/orgs/${acme.org}/usage`)).body
+  const { input_tokens, output_tokens } = by_model['openai/gpt-4']
+  t.equal(by_model['openai/gpt-4'].cost_usd, (input_tokens * 30 + output_tokens * 60) / 1e6)
+  t.match(total, { unpriced_tokens: 0 })
+  t.ok(total.cost_usd >= by_model['openai/gpt-4'].cost_usd)
 })
 
 t.test('a period of usage that is no time is refused', async t => {

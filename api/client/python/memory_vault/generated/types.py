@@ -1878,6 +1878,10 @@ class OrgUsageSums(TypedDict):
     # of these, those that a cache of the provider held, which it charges less for
     cached_input_tokens: int
     output_tokens: int
+    # dollars by the list prices of this service; null: none of the models has a price
+    cost_usd: Union[float, None]
+    # input and output tokens of models without a price, which `cost_usd` does not contain
+    unpriced_tokens: int
 
 
 class _CreateOrgBodyRequired(TypedDict):
