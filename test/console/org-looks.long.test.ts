@@ -8,9 +8,8 @@ const { backend, api, base, test } = await startConsole(t)
 const { org, adminKey } = await fillTeam(backend, base)
 await ingestTexts(api, ['work of a tenant'])
 
-const ofOrg = 'review memories members roles tags instructions audit events passes settings'.split(
-  ' ',
-)
+const ofOrg =
+  'review memories see-as members roles tags instructions audit events passes settings'.split(' ')
 
 const ofService = ['', '/queues', '/tenants', '/usage', '/operations'].map(name => `service${name}`)
 

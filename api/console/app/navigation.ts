@@ -124,6 +124,7 @@ const orgPages: readonly Page<{ org: string }>[] = [
     'Shared memories',
     lazyPage('SharedMemories', () => import('#api/console/app/org/shared-memories.ts')),
   ],
+  ['see-as', 'See as a member', lazyPage('SeeAs', () => import('#api/console/app/org/see-as.ts'))],
   ['members', 'Members', lazyPage('Members', () => import('#api/console/app/org/members.ts'))],
   ['roles', 'Roles', lazyPage('Roles', () => import('#api/console/app/org/roles.ts'))],
   ['tags', 'Tags', lazyPage('Tags', () => import('#api/console/app/org/tags.ts'))],

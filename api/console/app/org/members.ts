@@ -2,7 +2,8 @@ import { useState } from 'preact/hooks'
 import { call, filled } from '#api/console/app/api-call.ts'
 import { describeUse } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { useRoles, type OrgProps } from '#api/console/app/org/org-queries.ts'
+import { seeAsHref, useRoles, useUsers, type OrgProps } from '#api/console/app/org/org-queries.ts'
+import { buttonLink } from '#api/console/app/parts/buttons.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
 import {
   actionButton,
@@ -19,7 +20,7 @@ import type { ListedUser, OrgRole } from '#api/contract/generated/types.ts'
 
 /** Lists the members of an organization with their roles and keys. */
 export function Members({ org }: OrgProps): View {
-  const users = useListing('GET /v1/orgs/:orgId/users', { params: { orgId: org } }, of => of.users)
+  const users = useUsers(org)
   const roles = useRoles(org).items
   const [showSecret, secretView] = useSecret()
   const [turn, setTurn] = useState(0)
@@ -53,6 +54,7 @@ export function Members({ org }: OrgProps): View {
           })
         }
         return [
+          buttonLink('See as', seeAsHref(org, { user: user.user_id }), { about: member }),
           actionButton('New key', { act: mint, about: member }),
           dialogButton('Edit', editor(user), { about: member }),
           confirmButton('Remove', {

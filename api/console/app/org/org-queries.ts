@@ -1,5 +1,6 @@
+import { hrefTo } from '#api/console/app/address.ts'
 import { useListing, type Listing } from '#api/console/app/queries.ts'
-import type { OrgRole, OrgTag } from '#api/contract/generated/types.ts'
+import type { ListedUser, OrgRole, OrgTag } from '#api/contract/generated/types.ts'
 
 /** Props of the pages of an organization. */
 export type OrgProps = { org: string }
@@ -9,3 +10,12 @@ export const useRoles = (org: string): Listing<OrgRole> =>
 
 export const useTags = (org: string): Listing<OrgTag> =>
   useListing('GET /v1/orgs/:orgId/tags', { params: { orgId: org } }, answer => answer.tags)
+
+export const useUsers = (org: string): Listing<ListedUser> =>
+  useListing('GET /v1/orgs/:orgId/users', { params: { orgId: org } }, answer => answer.users)
+
+/** The address of the page that shows what a member sees: a user, or anyone with a role. */
+export const seeAsHref = (
+  org: string,
+  choice: { user?: string; roles?: string; query?: string },
+): string => hrefTo('orgs', org, `see-as?${new URLSearchParams(choice).toString()}`)

@@ -1,6 +1,7 @@
 import { call } from '#api/console/app/api-call.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { useRoles, useTags, type OrgProps } from '#api/console/app/org/org-queries.ts'
+import { seeAsHref, useRoles, useTags, type OrgProps } from '#api/console/app/org/org-queries.ts'
+import { buttonLink } from '#api/console/app/parts/buttons.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
 import { confirmButton, dialogButton, dialogForm } from '#api/console/app/parts/dialogs.ts'
 import {
@@ -31,6 +32,7 @@ export function Roles({ org }: OrgProps): View {
         html`<p class="row-title">${name}</p>
           <p class="chips">${allowedChips(allowed_tags)}</p>`,
       actions: role => [
+        buttonLink('See as', seeAsHref(org, { roles: role.role_id }), { about: role.name }),
         dialogButton('Edit', editor(role), { about: role.name }),
         confirmButton('Remove', {
           about: role.name,

@@ -1,7 +1,8 @@
 import { filled } from '#api/console/app/api-call.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { useTags, type OrgProps } from '#api/console/app/org/org-queries.ts'
+import { seeAsHref, useTags, type OrgProps } from '#api/console/app/org/org-queries.ts'
 import { sharedCard, SharedForm } from '#api/console/app/org/shared-card.ts'
+import { buttonLink } from '#api/console/app/parts/buttons.ts'
 import { dialogButton } from '#api/console/app/parts/dialogs.ts'
 import { filters, selectField, textField, useFilters } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
@@ -21,11 +22,14 @@ export function SharedMemories({ org }: OrgProps): View {
   return page({
     title: 'Shared memories',
     description: 'Found in what members say, or seeded here.',
-    actions: dialogButton(
-      'Seed a memory',
-      onClose => renderComponent(SharedForm, { org, onClose, onSaved: list.refetch }),
-      { kind: 'main' },
-    ),
+    actions: [
+      buttonLink('See as a member', seeAsHref(org, filled({ query: fields.q }))),
+      dialogButton(
+        'Seed a memory',
+        onClose => renderComponent(SharedForm, { org, onClose, onSaved: list.refetch }),
+        { kind: 'main' },
+      ),
+    ],
     children: html`${filters(
       textField({ label: 'Search', type: 'search', ...of('q') }),
       selectField({

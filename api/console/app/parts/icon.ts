@@ -27,6 +27,9 @@ const outlines: Record<string, string> = {
   policy: 'M4 7h10M18 7h2M4 17h2M10 17h10M16 4v6M8 14v6',
   settings: 'M4 7h10M18 7h2M4 17h2M10 17h10M16 4v6M8 14v6',
   review: 'M4 5h16v14H4zM8 12l3 3 5-6',
+  'see-as':
+    'M3 12s3.5-6 9-6 9 6 9 6-3.5 6-9 6-9-6-9-6zM12 14.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5z',
+  trial: 'M9 4h6M10 4v6l-5 9h14l-5-9V4M8 15h8',
   memories: 'M4 6h16M4 12h16M4 18h10',
   roles: 'M12 3 4 6v6c0 5 3.5 8 8 9 4.5-1 8-4 8-9V6z',
   tags: 'M4 4h8l8 8-8 8-8-8zM8 8h.1',
