@@ -1,10 +1,7 @@
 import t from 'tap'
-import { sampleQueues } from '#shared/storage/queue/queue-samples.postgres.ts'
-import { operatorEmail } from '#shared/access/admin.ts'
-import { look, picture, press, settled } from '#test/console/browser.ts'
+import { look, settled } from '#test/console/browser.ts'
 import { consoleTests } from '#test/console/console.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 
 // The limits of a service in use: looking at the console must fit into them.
@@ -68,58 +65,4 @@ test('guides are read in both themes and on a phone', async (t, { page }) => {
     await page.goto(path)
     await look(t, page, path.replaceAll(/\W/g, '-'))
   }
-})
-
-test('an operator looks into the queues, cancels a job, and puts dead ones back', async (t, {
-  open,
-}) => {
-  const { key } = await buildAdmin(backend, operatorEmail(backend.config))
-  const client = createTestClient(base, await buildKey(backend))
-  const { query } = backend.postgres
-  // No worker runs: the jobs stay where they are put.
-  const ingest = async (): Promise<string> => {
-    const messages = [{ role: 'user', content: 'Saxifrage grows on the wall.' }]
-    return (await client.post('/v1/memory/ingest', { messages })).body.operation_id
-  }
-  const stateOf = async (id: string) => (await client.get(`/v1/operations/${id}`)).body.state
-  const [first] = [await ingest(), await ingest()]
-  const page = await open(key)
-  await sampleQueues(query, Date.now())
-  await page.goto('/admin/queues')
-  const row = page.getByRole('row', { name: /^ingest/ })
-  await row.getByText('2', { exact: true }).waitFor()
-  await row.getByRole('img', { name: /over 24 hours: at most 2 \(.*\), 2 at last/ }).waitFor()
-  await look(t, page, 'queues')
-  const third = await ingest()
-  await row.getByText('3', { exact: true }).waitFor()
-  await page.getByRole('link', { name: 'ingest', exact: true }).click()
-  await page.getByRole('img', { name: /^Age of the oldest.*: at most \d+ s/ }).waitFor()
-  await press(page, `Show: ${first}`)
-  await page
-    .getByRole('dialog')
-    .getByText(/\(\d+ characters\)/)
-    .waitFor()
-  t.notMatch(await page.getByRole('dialog').innerText(), /Saxifrage/)
-  await picture(page, 'queue-job')
-  await press(page, 'Close')
-  await press(page, `Cancel: ${first}`)
-  await press(page.getByRole('dialog'), 'Cancel it')
-  await page.getByText('1 job is cancelled.').waitFor()
-  t.equal(await stateOf(first), 'cancelled')
-
-  await query(
-    `update pgboss.job set name = name || '.dead', source_name = name, source_retry_count = 10,
-       source_output = '{"message": "the model was away"}' where name = 'ingest'`,
-  )
-  await page.getByRole('link', { name: 'Dead jobs' }).click()
-  await page.getByText('the model was away').first().waitFor()
-  t.equal(await page.locator('.chip', { hasText: /^dead$/ }).count(), 2)
-  await page.getByLabel(`Select: ${third}`).check()
-  await look(t, page, 'queue-dead')
-  await press(page, 'Put back selected')
-  await page.getByText('1 job is put back.').waitFor()
-  await press(page, 'Delete all')
-  await press(page.getByRole('dialog'), 'Delete')
-  await page.getByText('No dead jobs').waitFor()
-  t.equal(await stateOf(third), 'accepted')
 })
