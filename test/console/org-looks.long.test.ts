@@ -9,13 +9,15 @@ const { org, adminKey } = await fillTeam(backend, base)
 await ingestTexts(api, ['work of a tenant'])
 
 const ofOrg =
-  'review memories see-as members roles tags instructions audit events passes settings'.split(' ')
+  'home review memories see-as members roles tags instructions audit events passes settings'.split(
+    ' ',
+  )
 
 const ofService = ['', '/queues', '/tenants', '/usage', '/operations'].map(name => `service${name}`)
 
 test('pages of a team have no barrier, and fit, from a phone to 2560 px', async (t, { open }) => {
   const page = await open(adminKey)
-  for (const name of ['orgs', ...ofOrg, ...ofService]) {
+  for (const name of ['orgs', 'admins', ...ofOrg, ...ofService]) {
     await visit(page, ofOrg.includes(name) ? `orgs/${org}/${name}` : name)
     if (ofOrg.includes(name)) {
       t.match(await page.title(), / · Acme · /)

@@ -35,7 +35,7 @@ story(
     await press(dialog, 'Create')
     t.match(await page.locator('.secret').innerText(), /^mk_/)
     await press(page, 'I have copied it')
-    await page.getByText('No members yet').waitFor()
+    await page.getByText('The team knows nothing yet').waitFor()
     await visit(page, 'orgs')
     await page.getByRole('link', { name: /Acme Research/ }).waitFor()
     await picture(page, 'orgs')
@@ -49,15 +49,15 @@ story(
 )
 
 story(
-  'a team: its name is on its pages, and another is chosen at the same page',
+  'a team: its name is on its pages, and the choice of another leads to its home',
   async (t, { page }) => {
     await visit(page, at('members'))
     t.equal(await page.title(), 'Members · Acme · Memory Vault')
     t.match(await page.locator('main header').first().innerText(), /^Acme\s+Members/)
     await page.getByText(/Nothing new is shared.+no key for openai/).waitFor()
     await page.getByLabel('Organization').selectOption({ label: 'Acme Research' })
-    await page.getByText('No members yet').waitFor()
-    t.equal(await page.title(), 'Members · Acme Research · Memory Vault')
+    await page.getByText('The team knows nothing yet').waitFor()
+    t.equal(await page.title(), 'Home · Acme Research · Memory Vault')
     t.equal(await page.getByText('Nothing new is shared').count(), 0)
     await page.goBack()
     await page.getByText('ann@example.com').first().waitFor()

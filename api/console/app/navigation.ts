@@ -68,6 +68,7 @@ function lazyPage<Name extends string, Props extends object>(
 
 export const Receipt = lazyPage('Receipt', () => import('#api/console/app/vault/receipt.ts'))
 const Orgs = lazyPage('Orgs', () => import('#api/console/app/org/orgs.ts'))
+const Admins = lazyPage('Admins', () => import('#api/console/app/org/admins.ts'))
 const Connect = lazyPage('Connect', () => import('#api/console/app/vault/connect/connect.ts'))
 const Playground = lazyPage('Playground', () => import('#api/console/app/vault/playground.ts'))
 const Copy = lazyPage('Copy', () => import('#api/console/app/vault/copy.ts'))
@@ -118,6 +119,7 @@ const visibleVaultPages = (
   pages.filter(([path]) => (owner || !ownerOnly.has(path)) && (member || path !== 'shared'))
 
 const orgPages: readonly Page<{ org: string }>[] = [
+  ['home', 'Home', lazyPage('Home', () => import('#api/console/app/org/home.ts'))],
   ['review', 'Review queue', lazyPage('Review', () => import('#api/console/app/org/review.ts'))],
   [
     'memories',
@@ -195,7 +197,13 @@ export function navGroupsFor(
     }))
   }
   const org = orgIdIn(address)
-  const teams = { name: 'Teams', items: [{ name: 'Organizations', path: ['orgs'] }] }
+  const teams = {
+    name: 'Teams',
+    items: [
+      { name: 'Organizations', path: ['orgs'] },
+      ...(credential.reviewer ? [] : [{ name: 'Admins', path: ['admins'] }]),
+    ],
+  }
   const service = { name: 'Service', items: navItems(servicePages, 'service') }
   return [
     teams,
@@ -238,6 +246,9 @@ export function pageFor(
   }
   if (credential.operator && place === 'service') {
     return pageView(servicePages, address.slice(1), {})
+  }
+  if (place === 'admins' && org === undefined && !credential.reviewer) {
+    return renderComponent(Admins, {})
   }
   if (place !== undefined && place !== 'orgs') return unknownPage()
   if (isUnknown) return unknownOrg()

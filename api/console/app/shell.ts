@@ -50,7 +50,7 @@ export function Shell({ credential }: { credential: Credential }): View {
       <div class=${open ? 'side side-open' : 'side'}>
         <nav id="places" class="places" aria-label="Pages">
           ${navGroups.map(({ name, items, isTeam }, index) =>
-            navList(index, isTeam ? teamName(name, teams, address) : name, items, current),
+            navList(index, isTeam ? teamName(name, teams) : name, items, current),
           )}
         </nav>
         <footer class="side-foot stack">
@@ -66,8 +66,8 @@ export function Shell({ credential }: { credential: Credential }): View {
   </div>`
 }
 
-/** The name of the organization that is open; with several, the choice of one, at the same page. */
-const teamName = (name: string, { list, team }: Teams, [, , page]: readonly string[]): Children => {
+/** The name of the organization that is open; with several, the choice of one, at its home. */
+const teamName = (name: string, { list, team }: Teams): Children => {
   const orgs = list.answer?.orgs ?? []
   if (!team || orgs.length < 2) return name
   return html`<span class="field"
@@ -76,7 +76,7 @@ const teamName = (name: string, { list, team }: Teams, [, , page]: readonly stri
       value=${team.org_id}
       onChange=${(event: Event) => {
         const id = (event.currentTarget as HTMLSelectElement).value
-        navigate(...['orgs', id, page ?? ''].filter(Boolean))
+        navigate('orgs', id, 'home')
       }}
     >
       ${orgs.map(

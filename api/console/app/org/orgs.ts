@@ -24,7 +24,7 @@ export function Orgs(): View {
       explanation:
         'It reads shared memories without tags and stores nothing. Members get keys of their own. It is shown only now.',
       secret: org_key,
-      onClose: () => navigate('orgs', org_id, 'members'),
+      onClose: () => navigate('orgs', org_id, 'home'),
     })
   }
   const listing = {
@@ -61,8 +61,12 @@ const orgCard = ({
   created_at,
   processor_provider,
   notice,
+  access,
 }: ListedOrganization): View =>
-  html`<a class="panel card stack-close" href=${hrefTo('orgs', org_id, 'review')}>
+  html`<a
+    class="panel card stack-close"
+    href=${hrefTo('orgs', org_id, access === 'admin' ? 'home' : 'review')}
+  >
     <b>${name}</b>
     <span class="quiet"
       >Since ${formatShortDay(created_at)}, processed by ${processor_provider}</span

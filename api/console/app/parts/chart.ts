@@ -60,17 +60,30 @@ export const table = (head: readonly string[], rows: readonly (readonly Children
     </table>
   </div>`
 
-type Props = {
-  days: Day[]
-  /** The field of a day that is drawn. */
+/** What is drawn of each day. */
+export type Series = {
+  /** The field of a day. */
   metric: string
   name: string
+  /** A bar for each day, a line, or a line with what is below it filled. */
+  shape: 'bars' | 'line' | 'area'
+  /** A colour of CSS; that of accents when missing. */
+  colour?: string
+  /** A line is told from others without its colour, too. */
+  dash?: 'dashed' | 'dotted' | 'double'
+}
+
+type Props = {
+  days: Day[]
+  series: readonly Series[]
+  /** What the chart shows, for screen readers. */
+  label: string
 }
 
 const height = 220
 const axisDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 
-function Chart({ days, metric, name }: Props): View {
+function Chart({ days, series, label }: Props): View {
   const container = useRef<HTMLDivElement>(null)
   useEffect(() => {
     let plot: uPlot | undefined
@@ -80,8 +93,8 @@ function Chart({ days, metric, name }: Props): View {
       if (isUnmounted || !container.current) return
       plot?.destroy()
       plot = new Plot(
-        plotOptions(container.current, name, Plot),
-        [days.map(({ at }) => at / 1000), days.map(day => day[metric] || null)],
+        plotOptions(container.current, series, Plot),
+        [days.map(({ at }) => at / 1000), ...series.map(one => valuesOf(days, one))],
         container.current,
       )
     }
@@ -102,23 +115,43 @@ function Chart({ days, metric, name }: Props): View {
       themeObserver.disconnect()
       darkScheme.removeEventListener('change', redraw)
     }
-  }, [days, metric])
+  }, [days, JSON.stringify(series)])
+  return html`<div class="chart" role="img" aria-label=${label} ref=${container}></div>`
+}
+
+/** A day without anything has no bar; a line goes on. */
+const valuesOf = (days: readonly Day[], { metric, shape }: Series): (number | null)[] =>
+  days.map(day => (shape === 'bars' ? day[metric] || null : (day[metric] ?? 0)))
+
+/** A bar for each day, in the colours of the theme. */
+export function chart(days: Day[], metric: string, name: string): View {
   const valueOf = (day: Day): number => day[metric] ?? 0
   const total = days.reduce((sum, day) => sum + valueOf(day), 0)
   const busiest = days.reduce((one, other) => (valueOf(other) > valueOf(one) ? other : one))
-  return html`<div
-    class="chart"
-    role="img"
-    aria-label=${`${name}: ${formatCount(total)} in all, most on ${formatUtcDay(busiest.at)}`}
-    ref=${container}
-  ></div>`
+  const label = `${name}: ${formatCount(total)} in all, most on ${formatUtcDay(busiest.at)}`
+  return renderComponent(Chart, { days, series: [{ metric, name, shape: 'bars' }], label })
 }
 
-/** A bar for each day, in the colours of the theme. */
-export const chart = (days: Day[], metric: string, name: string): View =>
-  renderComponent(Chart, { days, metric, name })
+/** Several series over the same days, named in a legend. */
+export const seriesChart = (props: Props): View => renderComponent(Chart, props)
 
-function plotOptions(container: HTMLElement, name: string, { paths }: typeof uPlot): uPlot.Options {
+const dashes = { dashed: [10, 5], dotted: [2, 4], double: [12, 4, 2, 4] }
+
+/** A colour as the canvas takes it: a variable or `light-dark()` as it is where the element stands. */
+function resolveColour(container: HTMLElement, colour: string): string {
+  const probe = document.createElement('span')
+  probe.style.color = colour
+  container.append(probe)
+  const { color } = getComputedStyle(probe)
+  probe.remove()
+  return color
+}
+
+function plotOptions(
+  container: HTMLElement,
+  series: readonly Series[],
+  { paths }: typeof uPlot,
+): uPlot.Options {
   const { color: inkColor } = getComputedStyle(container)
   const colors = getComputedStyle(container, '::before')
   const axis = {
@@ -130,7 +163,11 @@ function plotOptions(container: HTMLElement, name: string, { paths }: typeof uPl
     width: container.clientWidth,
     height,
     tzDate: seconds => utcAsLocal(seconds),
-    legend: { live: true },
+    legend: {
+      live: true,
+      // The border of a name's box has the dashes of its line.
+      markers: { dash: (_, index) => series[index - 1]?.dash ?? 'solid' },
+    },
     cursor: { y: false, drag: { x: false, y: false } },
     scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
     axes: [
@@ -149,14 +186,21 @@ function plotOptions(container: HTMLElement, name: string, { paths }: typeof uPl
     ],
     series: [
       { label: 'Day', value: (_, at) => (at === null ? '–' : formatUtcDay(at * 1000)) },
-      {
-        label: name,
-        stroke: colors.color,
-        fill: colors.color,
-        points: { show: false },
-        paths: paths.bars!({ size: [0.7, 40], radius: 0.15 }),
-        value: (_, value) => (value === null ? '–' : formatCompact(value)),
-      },
+      ...series.map(({ name, shape, colour, dash }): uPlot.Series => {
+        const stroke = colour ? resolveColour(container, colour) : colors.color
+        return {
+          label: name,
+          stroke,
+          points: { show: false },
+          value: (_, value) => (value === null ? '–' : formatCompact(value)),
+          ...(shape === 'bars' && {
+            fill: stroke,
+            paths: paths.bars!({ size: [0.7, 40], radius: 0.15 }),
+          }),
+          ...(shape !== 'bars' && { width: 2, ...(dash && { dash: dashes[dash] }) }),
+          ...(shape === 'area' && { fill: resolveColour(container, 'var(--accent-soft)') }),
+        }
+      }),
     ],
   }
 }

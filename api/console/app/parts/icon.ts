@@ -40,6 +40,9 @@ const outlines: Record<string, string> = {
   traces: 'M3 12h4l3-8 4 16 3-8h4',
   orgs: 'M4 21V4h9v17M13 9h7v12M7 8h3M7 12h3M7 16h3M16 13h1M16 17h1M3 21h18',
   queues: 'M4 6h10M4 12h16M4 18h7',
+  home: 'M3 12 12 4l9 8M6 10v10h5v-6h2v6h5V10',
+  admins: 'M8 16a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM12 12h9M18 12v4',
+  team: 'M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM2.5 20a6.5 6.5 0 0 1 13 0M16 4.5a3.5 3.5 0 0 1 0 6.5M18 14a6.5 6.5 0 0 1 3.5 6',
   service: 'M4 4h16v6H4zM4 14h16v6H4zM8 7h.1M8 17h.1',
   tenants: 'M4 21V9l8-5 8 5v12zM10 21v-6h4v6',
 }

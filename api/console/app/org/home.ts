@@ -1,0 +1,264 @@
+import { hrefTo } from '#api/console/app/address.ts'
+import { call } from '#api/console/app/api-call.ts'
+import {
+  formatCompact,
+  formatCount,
+  formatRelativeTime,
+  pluralize,
+} from '#api/console/app/format.ts'
+import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
+import { chartedTags, knowledgeChart } from '#api/console/app/org/knowledge-chart.ts'
+import type { OrgProps } from '#api/console/app/org/org-queries.ts'
+import { SharedForm } from '#api/console/app/org/shared-card.ts'
+import { buttonLink } from '#api/console/app/parts/buttons.ts'
+import { daysField } from '#api/console/app/parts/chart.ts'
+import { avatar, tagChips, timeView } from '#api/console/app/parts/chips.ts'
+import { actionButton, dialogButton } from '#api/console/app/parts/dialogs.ts'
+import { useFilters } from '#api/console/app/parts/fields.ts'
+import { figure, page, section } from '#api/console/app/parts/frame.ts'
+import { emptyNote, queryView } from '#api/console/app/parts/notes.ts'
+import { useCall, useRefresh } from '#api/console/app/queries.ts'
+import { showToast } from '#api/console/app/toasts.ts'
+import type { OrgOverviewAnswer, Pipeline } from '#api/contract/generated/types.ts'
+
+const dayMs = 24 * 3600 * 1000
+const newestShown = 5
+
+const unfiltered = { days: '90' }
+
+/** What a team knows, who it is from, what waits for a person, what stops it and what today cost. */
+export function Home({ org }: OrgProps): View {
+  const { fields, of } = useFilters(unfiltered)
+  const since = new Date(Date.now() - Number(fields.days) * dayMs).toISOString().slice(0, 10)
+  const query = useCall('GET /v1/orgs/:orgId/overview', {
+    params: { orgId: org },
+    query: { since, tags: chartedTags },
+  })
+  return page({
+    title: 'Home',
+    description: 'What the team knows, and what waits for you.',
+    children: queryView(query, 'the team', overview =>
+      isEmpty(overview)
+        ? renderComponent(FirstSteps, { org, overview, refetch: query.refetch })
+        : html`<div class="stack-wide">
+            ${figures(org, overview)} ${pipelineNote(org, overview.pipeline, query.refetch)}
+            ${section(
+              'Knowledge over time',
+              knowledgeChart(overview),
+              daysField(of('days').value, of('days').onValue),
+            )}
+            <div class="halves">
+              ${section(
+                'Newest',
+                renderComponent(Newest, { org }),
+                html`<a href=${hrefTo('orgs', org, 'memories')}>Shared memories</a>`,
+              )}
+              <div class="stack-wide">
+                ${section(
+                  'Who it is from',
+                  contributors(overview),
+                  html`<a href=${hrefTo('orgs', org, 'members')}>Members</a>`,
+                )}
+                ${section(
+                  'Model calls today',
+                  costOfToday(overview),
+                  html`<a href=${hrefTo('orgs', org, 'settings')}>Other days</a>`,
+                )}
+              </div>
+            </div>
+          </div>`,
+    ),
+  })
+}
+
+const isEmpty = ({ total, review }: OrgOverviewAnswer): boolean =>
+  total.memories === 0 && review.waiting === 0
+
+function figures(org: string, overview: OrgOverviewAnswer): View {
+  const { total, by_day, review, members, pipeline } = overview
+  const added = by_day.reduce((sum, { memories }) => sum + memories, 0)
+  const { waiting, oldest_at } = review
+  return html`<dl class="figures">
+    ${figure('Shared memories', formatCount(total.memories), `${formatCount(added)} in this time`)}
+    ${figure(
+      'Waits for review',
+      html`<a href=${hrefTo('orgs', org, 'review')}>${formatCount(waiting)}</a>`,
+      oldest_at === null ? 'nothing to decide' : `the oldest ${formatRelativeTime(oldest_at)}`,
+    )}
+    ${figure(
+      'Waits for the models',
+      formatCount(pipeline.waiting),
+      pipeline.waiting === 1 ? 'message not read yet' : 'messages not read yet',
+    )}
+    ${figure(
+      'Members',
+      formatCount(members.count),
+      members.last_used_at === null
+        ? `${formatCount(members.with_key)} with a key, never used`
+        : `last seen ${formatRelativeTime(members.last_used_at)}`,
+    )}
+  </dl>`
+}
+
+/** What keeps the pipeline from reading; a fault of its provider stands at the head of each page of the team. */
+function pipelineNote(
+  org: string,
+  { state, given_up: givenUp }: Pipeline,
+  refetch: () => void,
+): View | false {
+  const settings = html`<a href=${hrefTo('orgs', org, 'settings')}>Settings</a>`
+  const redrive = async (): Promise<void> => {
+    const params = { orgId: org }
+    const { redriven } = await call('POST /v1/orgs/:orgId/pipeline/redrive', { params })
+    showToast(`${pluralize(redriven, 'message is', 'messages are')} tried again.`)
+    refetch()
+  }
+  const words: Children[] = [
+    state === 'paused' && html`<p>Paused: what members say waits. ${settings} resumes it.</p>`,
+    state === 'over_budget' &&
+      html`<p>
+        The budget of today is spent: the rest waits for tomorrow (UTC). ${settings} changes it.
+      </p>`,
+    givenUp > 0 &&
+      html`<p>${pluralize(givenUp, 'message was', 'messages were')} given up after eleven tries.</p>
+        <div class="actions">${actionButton('Try again', { act: redrive })}</div>`,
+  ].filter(Boolean)
+  return words.length > 0 && html`<div class="notice stack-tight" role="status">${words}</div>`
+}
+
+function contributors({ members }: OrgOverviewAnswer): View {
+  const most = Math.max(1, ...members.contributors.map(({ statements }) => statements))
+  return members.contributors.length === 0
+    ? emptyNote('No member has said anything in this time', 'What admins seed is not counted here.')
+    : html`<ol class="plain latest">
+        ${members.contributors.map(
+          ({ team_member_id: member, statements, last_said_at }) =>
+            html`<li key=${member}>
+              <article class="latest-row">
+                ${avatar({ role: 'user', name: member })}
+                <div class="row-main stack-close">
+                  <p class="contributor">${member}</p>
+                  <meter
+                    min="0"
+                    max=${most}
+                    value=${statements}
+                    aria-label=${`Facts from ${member}`}
+                  ></meter>
+                  <p class="quiet">
+                    ${pluralize(statements, 'fact')}, last ${formatRelativeTime(last_said_at)}
+                  </p>
+                </div>
+              </article>
+            </li>`,
+        )}
+      </ol>`
+}
+
+const costOfToday = ({ usage_today: sums }: OrgOverviewAnswer): View =>
+  html`<div class="stack">
+    <dl class="figures">
+      ${figure('Calls', formatCount(sums.calls))}
+      ${figure('Tokens in', formatCompact(sums.input_tokens), cachedWords(sums))}
+      ${figure('Tokens out', formatCompact(sums.output_tokens))}
+    </dl>
+    <p class="quiet">Since midnight UTC, by the models that find what is worth sharing.</p>
+  </div>`
+
+const cachedWords = ({ cached_input_tokens }: OrgOverviewAnswer['usage_today']): string | false =>
+  cached_input_tokens > 0 && `${formatCompact(cached_input_tokens)} of them cached`
+
+function Newest({ org }: OrgProps): View | null {
+  const newest = useCall('GET /v1/orgs/:orgId/memories', {
+    params: { orgId: org },
+    query: { limit: newestShown },
+  })
+  return queryView(
+    newest,
+    'the newest memories',
+    ({ items }) =>
+      html`<ul class="plain latest">
+        ${items.map(
+          ({ mem_id, text, author, acquired_at, tags }) =>
+            html`<li key=${mem_id}>
+              <article class="latest-row">
+                ${avatar({ role: 'user', name: author })}
+                <div class="row-main stack-close">
+                  <p class="latest-text">${text}</p>
+                  <p class="quiet chips">
+                    <span>${author}</span>
+                    ${timeView(acquired_at, formatRelativeTime(acquired_at))}
+                    ${tags.length > 0 && tagChips(tags)}
+                  </p>
+                </div>
+              </article>
+            </li>`,
+        )}
+      </ul>`,
+  )
+}
+
+const firstLookMs = 2_000
+
+type StepsProps = OrgProps & { overview: OrgOverviewAnswer; refetch: () => void }
+
+/** What to do with a new team, each step ticked when it is done. It gives way to what the team knows. */
+function FirstSteps({ org, overview, refetch }: StepsProps): View {
+  useRefresh(refetch, firstLookMs)
+  const { notice, defined_tags: tags, members, pipeline } = overview
+  const step = (done: boolean, name: string, words: Children, action?: Children): View =>
+    html`<li class=${done ? 'done' : ''}>
+      <b>${name}</b>${' '}${done && html`<span class="unseen">(done)</span>`}
+      <p class="quiet">${words}</p>
+      ${!done && action && html`<div class="actions">${action}</div>`}
+    </li>`
+  const link = (label: string, name: string): View => buttonLink(label, hrefTo('orgs', org, name))
+  return html`<section class="panel stack">
+    <h2>The team knows nothing yet</h2>
+    <ol class="steps stack">
+      ${step(
+        notice === null,
+        'Models that answer',
+        notice === null
+          ? 'They read what members say and decide what is worth sharing.'
+          : 'Without a key for the provider nothing that members say is shared.',
+        link('Store a key', 'settings'),
+      )}
+      ${step(
+        tags > 0,
+        'Tags',
+        tags > 0
+          ? `${pluralize(tags, 'tag')}; a role says which of them its holders see.`
+          : 'They say what a memory is about, and roles who sees it. Without any, all members see everything.',
+        link('Make tags', 'tags'),
+      )}
+      ${step(
+        members.count > 0,
+        'Members',
+        members.count > 0
+          ? `${pluralize(members.count, 'member')} in the team.`
+          : 'Each has a private vault beside what the team shares.',
+        link('Add members', 'members'),
+      )}
+      ${step(
+        members.with_key > 0,
+        'A key for each',
+        members.with_key > 0
+          ? `${pluralize(members.with_key, 'member has', 'members have')} one.`
+          : 'It opens the private vault of a member, and what their roles let them see.',
+        link('Make keys', 'members'),
+      )}
+      ${step(
+        false,
+        'The first memory',
+        pipeline.waiting > 0
+          ? `${pluralize(pipeline.waiting, 'message is', 'messages are')} being read.`
+          : 'It comes from what members say with their keys, or from you. This page shows it when it is there.',
+        dialogButton(
+          'Seed a memory',
+          onClose => renderComponent(SharedForm, { org, onClose, onSaved: refetch }),
+          { kind: 'main' },
+        ),
+      )}
+    </ol>
+  </section>`
+}
