@@ -98,6 +98,9 @@ function renderGuide(guide: Guide): Html {
         const link = toServedLink(guide, href)
         return link === undefined ? text : html`<a href="${link}">${new Html(text)}</a>`.text
       },
+      image({ href, text }: Tokens.Image) {
+        return html`<img src="/guides/${posix.basename(href)}" alt="${text}" />`.text
+      },
       table({ header, rows }: Tokens.Table) {
         const cells = (row: Tokens.TableCell[], tag: string): string =>
           row.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join('')
@@ -210,6 +213,10 @@ const markdown = 'text/markdown; charset=utf-8'
 export const guideFiles = (): Record<string, Asset> => ({
   '/guides': createAsset(text, contentsPage()),
   '/llms.txt': createAsset('text/plain; charset=utf-8', languageModelIndex()),
+  '/guides/picture.png': createAsset(
+    'image/png',
+    readFileSync(new URL('../console/picture.png', import.meta.url)),
+  ),
   '/guides/style.css': createAsset(
     'text/css; charset=utf-8',
     ['../console/style/tokens.css', 'guides.css']

@@ -11,6 +11,7 @@ import type { StoryResult } from '#scripts/clients/demo/story.ts'
 import { cleanEnvironment } from '#scripts/services/process.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { readPage, readSection } from '#test/support/readme.ts'
 
 // A start of its own makes two databases from nothing.
 
@@ -69,6 +70,13 @@ t.test('a running service: the demo passes, and leaves the vault of its owner al
   })
 })
 
+/** A line of the output without what differs each time: how long it took, and how long ago it was. */
+const constantPart = (line: string): string =>
+  line
+    .trim()
+    .replace(/ · [\d.]+ ms$/, '')
+    .replace(/ · [^·]+ · (?=user|assistant)/, ' · ')
+
 t.test('no service: one is started, filled, asked and removed again', async t => {
   const { code, out, err } = await demo([], { DATABASE_URL: 'postgres://127.0.0.1:1/not-used' })
   t.equal(err, '')
@@ -87,6 +95,12 @@ t.test('no service: one is started, filled, asked and removed again', async t =>
     `All ${questions.length + 2} questions were answered as they should be.`,
   ])
     t.ok(out.includes(part), part)
+  const printed = new Set(out.split('\n').map(constantPart))
+  const [, shown = ''] = /^```\n( .*?)^```$/ms.exec(
+    readSection(readPage('README.md'), 'Two commands'),
+  )!
+  const lines = shown.trimEnd().split('\n').map(constantPart)
+  t.same([lines.length, lines.filter(line => !printed.has(line))], [12, []], 'the first page')
   t.notOk(out.includes('\u001B'), 'no colours where nobody looks')
   t.ok(
     out.split('\n').every(line => line.length <= 100),

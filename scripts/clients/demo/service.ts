@@ -111,7 +111,8 @@ async function connectToRunning(
   }
 }
 
-async function startTemporaryService(signal: AbortSignal): Promise<DemoService> {
+/** Starts a service in a temporary folder; its data goes when it is stopped. */
+export async function startTemporaryService(signal: AbortSignal): Promise<DemoService> {
   const startedAt = performance.now()
   const dataDir = await mkdtemp(join(tmpdir(), 'memory-vault-demo-'))
   const child = spawn(process.execPath, [startScript], {

@@ -22,6 +22,11 @@ t.test('200: every guide as a page and as the file that it is', async t => {
   }
 })
 
+t.test('pictures are there', async t => {
+  const [, picture = ''] = /<img src="([^"]*)"/.exec(pages.get('/guides/start')!)!
+  t.match(await get(picture), 'PNG')
+})
+
 t.test('links between guides lead to pages and headings that are there', async t => {
   let followed = 0
   for (const [path, page] of pages) {
