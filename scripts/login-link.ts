@@ -1,4 +1,4 @@
-import { credentialHeaders, type ServiceConnection } from '#scripts/service-connection.ts'
+import type { ServiceConnection } from '#scripts/service-connection.ts'
 
 /** A link that opens the console with a Memory Key, once, within an hour; undefined where the service gives none. */
 export async function makeLoginLink({
@@ -8,7 +8,7 @@ export async function makeLoginLink({
   try {
     const response = await fetch(`${baseUrl}/console/login/links`, {
       method: 'POST',
-      headers: credentialHeaders({ key }),
+      headers: { authorization: `Bearer ${key}` },
       signal: AbortSignal.timeout(5_000),
     })
     const { path } = (await response.json()) as { path?: string }

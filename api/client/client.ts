@@ -132,7 +132,7 @@ export function vaultClient(
     })
     const search = new URLSearchParams(toTextFields(query)).toString()
     const isForm = typeof FormData !== 'undefined' && body instanceof FormData
-    const isSent = typeof body === 'string' || isForm
+    const isSent = typeof body === 'string' || body instanceof Uint8Array || isForm
     const response = await sendRequest(`${base}${target}${search && `?${search}`}`, {
       method,
       headers: {

@@ -8,7 +8,13 @@ import { stopWords } from '#shared/search/words/stop-words.ts'
 const root = new URL('../../', import.meta.url)
 
 /** Sources outside the console's folder that the browser loads, too. */
-const sharedSources = ['api/client/client.ts', 'shared/search/words/stem.ts']
+const sharedSources = [
+  'api/client/client.ts',
+  'shared/core/dates.ts',
+  'shared/core/errors.ts',
+  'shared/search/words/stem.ts',
+  'shared/vault/bulk/split-lines.ts',
+]
 
 /** The English stop words as a module of their own: their source reads files, which a browser cannot. */
 const stopWordsModule = [
@@ -33,7 +39,8 @@ const style = 'text/css; charset=utf-8'
  */
 export async function consoleFiles(login: string | null = null): Promise<Record<string, Asset>> {
   const own = globSync('api/console/app/**/*.ts', { cwd: fileURLToPath(root) }).sort()
-  const sources = [...own, ...sharedSources]
+  const importers = globSync('api/import/**/*.ts', { cwd: fileURLToPath(root) }).sort()
+  const sources = [...own, ...importers, ...sharedSources]
   const stripped = await stripTypes(sources.map(file => new URL(file, root).href))
   const modules = sources.map((file, index) => [servedPath(file), stripped[index]!] as const)
   const libraries = Object.entries(vendorFiles).map(

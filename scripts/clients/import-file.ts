@@ -1,9 +1,14 @@
+import { createHash } from 'node:crypto'
+import { guessFormat } from '#api/import/formats.ts'
+import { newState, sumTotals } from '#api/import/send/progress.ts'
+import { uploadClient } from '#api/import/send/upload-part.ts'
+import { listFilesAt } from '#scripts/clients/import/export-files.ts'
+import { formats } from '#scripts/clients/import/formats.ts'
 import { readOptions, type ImportOptions } from '#scripts/clients/import/options.ts'
 import {
   exitCodeOf,
   formatResult,
   formatSurvey,
-  sumTotals,
   toJsonReport,
   type ImportResult,
 } from '#scripts/clients/import/report.ts'
@@ -13,10 +18,10 @@ import {
   surveyExport,
   type LineSet,
   type OpenExport,
-} from '#scripts/clients/import/survey.ts'
+} from '#api/import/survey.ts'
 import { describeVault } from '#scripts/service-connection.ts'
-import { sendAll } from '#scripts/clients/upload/send-parts.ts'
-import { newState, readState } from '#scripts/clients/upload/state.ts'
+import { sendAll } from '#scripts/clients/upload/send-all.ts'
+import { readState } from '#scripts/clients/upload/state.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 process.exitCode = await main(readOptions())
@@ -24,12 +29,20 @@ process.exitCode = await main(readOptions())
 /** @returns the exit code. */
 async function main(options: ImportOptions): Promise<number> {
   try {
-    const source = await openExport(options.from, options.path)
-    const survey = await surveyExport(source, options.path)
+    const { from, path } = options
+    const source = openExport(formats[from]!, await listFilesAt(path), path)
+    const digests = { import: createHash('sha256'), upload: createHash('sha256') }
+    const survey = await surveyExport(source, {
+      hintFor,
+      onLine: ({ kind, text }) => digests[kind].update(text),
+    })
     if (!options.json) process.stdout.write(formatSurvey(source.format, survey))
     const end = { format: source.format, survey }
     if (options.dryRun) return report(options, { ...end, totals: undefined, stopped: null })
-    const sets = survey.sets.map(set => openSet(options, source, set))
+    const sets = survey.sets.map(set => {
+      const digest = digests[set.kind].digest('base64url')
+      return openSet(options, source, { ...set, digest })
+    })
     const finish = (stopped: Refusal | null): number => {
       const totals = sumTotals(sets.map(({ lines }) => lines.state.totals))
       return report(options, { ...end, totals, stopped })
@@ -43,18 +56,24 @@ async function main(options: ImportOptions): Promise<number> {
   }
 }
 
+function hintFor(stranger: unknown): string | undefined {
+  const guess = guessFormat(stranger, formats)
+  return guess && `It looks like an export of ${formats[guess]!.product}: --from ${guess}`
+}
+
 /** Opens the lines of a set where an earlier run of the same export for the same vault has stopped. */
-function openSet(options: ImportOptions, source: OpenExport, set: LineSet) {
+function openSet(options: ImportOptions, source: OpenExport, set: LineSet & { digest: string }) {
   const { path, baseUrl, session, embeddings, onConflict, fresh } = options
   const { kind, bytes: size } = set
   const vault = describeVault(options)
+  const client = uploadClient(baseUrl, options.key, options.user)
   const of = JSON.stringify({ ...set, baseUrl, vault, session, embeddings, onConflict })
   const suffix = kind === 'upload' ? 'import-state' : 'restore-state'
   const statePath = `${path.replace(/[/\\]$/, '')}.${suffix}.json`
   const state = (fresh ? undefined : readState(statePath, of)) ?? newState(of)
   return {
     // Restored memories have sessions of their own.
-    target: { ...options, kind, session: kind === 'upload' ? session : undefined },
+    target: { ...options, client, kind, session: kind === 'upload' ? session : undefined },
     lines: { source: lineBytes(source, kind, state.offset), state, size, statePath },
   }
 }

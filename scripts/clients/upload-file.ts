@@ -1,21 +1,24 @@
 import { createReadStream, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { formatCounts, newState, type UploadState } from '#api/import/send/progress.ts'
+import { uploadClient } from '#api/import/send/upload-part.ts'
 import { describeVault } from '#scripts/service-connection.ts'
 import { readOptions, type UploadOptions } from '#scripts/clients/upload/options.ts'
-import { formatCounts } from '#scripts/clients/upload/progress.ts'
-import { sendAll, type LineSource } from '#scripts/clients/upload/send-parts.ts'
-import { newState, readState, type UploadState } from '#scripts/clients/upload/state.ts'
+import { sendAll, type SavedLines } from '#scripts/clients/upload/send-all.ts'
+import { readState } from '#scripts/clients/upload/state.ts'
 import type { Refusal } from '#shared/core/errors.ts'
 
 process.exitCode = await main(readOptions())
 
 /** @returns the exit code. */
 async function main(options: UploadOptions): Promise<number> {
-  let lines: LineSource | undefined
+  let lines: SavedLines | undefined
   try {
     const opened = (lines = openLines(options))
+    const client = uploadClient(options.baseUrl, options.key, options.user)
+    const target = { ...options, client }
     const report = (stopped: Refusal | null): number => reportResult(options, opened.state, stopped)
-    return report(await sendAll([{ target: options, lines }], ['line', 'lines'], report))
+    return report(await sendAll([{ target, lines }], ['line', 'lines'], report))
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (!code) throw error
@@ -25,7 +28,7 @@ async function main(options: UploadOptions): Promise<number> {
 }
 
 /** Opens the file where an earlier run stopped, if that was the same file for the same vault. */
-function openLines(options: UploadOptions): LineSource {
+function openLines(options: UploadOptions): SavedLines {
   const { file, baseUrl, kind, session, embeddings, onConflict, fresh } = options
   if (file === '-') {
     return { source: process.stdin, state: newState('-'), size: null, statePath: null }

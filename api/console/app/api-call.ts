@@ -1,5 +1,6 @@
 import type { EndpointRequest, EndpointResponse, Route, VaultClient } from '#api/client/client.ts'
 import { VaultError, vaultClient } from '#api/client/client.ts'
+import { Refusal } from '#shared/core/errors.ts'
 import { currentCredential, setCredential } from '#api/console/app/credential.ts'
 
 /** An error as a page displays it. */
@@ -92,6 +93,7 @@ export function toFault(error: unknown): Fault {
     return { message: error.detail || `The service answered ${error.status}`, hint: error.hint }
   }
   if (error instanceof UserError) return { message: error.message, hint: undefined }
+  if (error instanceof Refusal) return { message: error.message, hint: error.hint }
   return {
     message: 'The service did not answer',
     hint: 'It may be restarting, or the connection is down. Try again in a moment.',

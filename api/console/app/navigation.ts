@@ -7,7 +7,6 @@ import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { faultNote, loadingNote } from '#api/console/app/parts/notes.ts'
 import { orgIdIn, type Teams } from '#api/console/app/teams.ts'
-import { Files } from '#api/console/app/vault/files.ts'
 import { Keys } from '#api/console/app/vault/keys.ts'
 import { Operations } from '#api/console/app/vault/operations.ts'
 import { Overview } from '#api/console/app/vault/overview.ts'
@@ -71,6 +70,7 @@ const Orgs = lazyPage('Orgs', () => import('#api/console/app/org/orgs.ts'))
 const Admins = lazyPage('Admins', () => import('#api/console/app/org/admins.ts'))
 const Connect = lazyPage('Connect', () => import('#api/console/app/vault/connect/connect.ts'))
 const Playground = lazyPage('Playground', () => import('#api/console/app/vault/playground.ts'))
+const Files = lazyPage('Files', () => import('#api/console/app/vault/files.ts'))
 const Copy = lazyPage('Copy', () => import('#api/console/app/vault/copy.ts'))
 const People = lazyPage('People', () => import('#api/console/app/vault/people.ts'))
 const Webhooks = lazyPage('Webhooks', () => import('#api/console/app/vault/webhooks.ts'))

@@ -1,7 +1,6 @@
-import type { Format } from '#scripts/clients/import/formats/format.ts'
-import type { Survey } from '#scripts/clients/import/survey.ts'
-import { formatCounts } from '#scripts/clients/upload/progress.ts'
-import { errorsMax, type UploadTotals } from '#scripts/clients/upload/state.ts'
+import type { Format } from '#api/import/formats/format.ts'
+import type { Survey } from '#api/import/survey.ts'
+import { formatCounts, type UploadTotals } from '#api/import/send/progress.ts'
 import type { Refusal } from '#shared/core/errors.ts'
 
 /** The end of an import. */
@@ -13,23 +12,17 @@ export type ImportResult = {
   stopped: Refusal | null
 }
 
-/** Adds up the totals of several sets of lines. */
-export const sumTotals = (all: readonly UploadTotals[]): UploadTotals => ({
-  lines: all.reduce((sum, { lines }) => sum + lines, 0),
-  stored: all.reduce((sum, { stored }) => sum + stored, 0),
-  replaced: all.reduce((sum, { replaced }) => sum + replaced, 0),
-  skipped: all.reduce((sum, { skipped }) => sum + skipped, 0),
-  failed: all.reduce((sum, { failed }) => sum + failed, 0),
-  errors: all.flatMap(({ errors }) => errors).slice(0, errorsMax),
-})
-
 /** Describes what an export holds, and what cannot be imported. */
 export function formatSurvey(format: Format, survey: Survey): string {
-  const { memories, undated, oldest, newest, losses } = survey
+  const { memories, conversations, undated, oldest, newest, losses } = survey
   const span = oldest && newest ? ` from ${oldest.slice(0, 10)} to ${newest.slice(0, 10)}` : ''
   const count = (number: number): string => number.toLocaleString('en')
+  const of =
+    conversations > 0
+      ? ` of ${count(conversations)} conversation${conversations === 1 ? '' : 's'}`
+      : ''
   return [
-    `${format.product}: ${count(memories)} ${memories === 1 ? 'memory' : 'memories'}${span}`,
+    `${format.product}: ${count(memories)} ${memories === 1 ? 'memory' : 'memories'}${of}${span}`,
     undated > 0 && `without a time, so with that of the import: ${count(undated)}`,
     ...losses.map(({ what, count: times }) => `left out: ${what}: ${count(times)}`),
     `never carried over from ${format.product}: ${format.missing}`,
@@ -59,6 +52,7 @@ export function toJsonReport(result: ImportResult): object {
     status: statusOf(result).replace(' ', '_'),
     product: format.product,
     memories: survey.memories,
+    conversations: survey.conversations,
     undated: survey.undated,
     oldest: survey.oldest ?? null,
     newest: survey.newest ?? null,

@@ -1,3 +1,4 @@
+import { partLinesMax } from '#api/import/send/send-parts.ts'
 import { exitWithUsage, parseCommand, type parseOptions } from '#scripts/command-line.ts'
 import {
   resolveConnection,
@@ -23,9 +24,6 @@ export type UploadOptions = ServiceConnection &
     file: string
     kind: 'upload' | 'import'
   }
-
-/** The most lines the service accepts in one request. */
-const partLinesMax = 10_000
 
 const help = `Usage: npm run upload-file -- <file|-> [options]
 

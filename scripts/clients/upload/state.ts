@@ -1,43 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-
-/** Counts of the lines so far. */
-export type UploadTotals = {
-  lines: number
-  stored: number
-  replaced: number
-  skipped: number
-  failed: number
-  /** The first faulty lines, by their number in the file. */
-  errors: { line: number; error: string }[]
-}
-
-/** The saved position of an upload, to resume it after an interruption. */
-export type UploadState = {
-  version: 1
-  /** Id of this run; part of the idempotency key of each part. Another one after a part failed or was cancelled. */
-  run: string
-  /** Fingerprint of the file and the target; a different one starts a new run. */
-  of: string
-  /** The next part: its number and its byte offset and line in the file. */
-  index: number
-  offset: number
-  line: number
-  totals: UploadTotals
-}
-
-/** How many faulty lines are recorded. */
-export const errorsMax = 20
-
-export const newState = (fingerprint: string): UploadState => ({
-  version: 1,
-  run: randomUUID(),
-  of: fingerprint,
-  index: 0,
-  offset: 0,
-  line: 0,
-  totals: { lines: 0, stored: 0, replaced: 0, skipped: 0, failed: 0, errors: [] },
-})
+import type { UploadState } from '#api/import/send/progress.ts'
 
 /** Reads the state of an earlier run; undefined if there is none or its fingerprint differs. */
 export function readState(path: string, fingerprint: string): UploadState | undefined {

@@ -27,7 +27,7 @@ const carriageReturn = 0x0d
 /** Begins every line of application/json-seq. */
 const recordSeparator = 0x1e
 const noBytes = new Uint8Array()
-const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
+const byteOrderMark = [0xef, 0xbb, 0xbf]
 
 /**
  * Splits a stream of bytes into lines: LF or CRLF, with or without a byte order mark. Leaves out blank lines.
@@ -55,7 +55,7 @@ export async function* splitLines(
     else if (part.length > 0) buffered.push(part)
   }
   const line = (): RawLine | undefined => {
-    const bytesOfLine = buffered.length === 1 ? buffered[0]! : Buffer.concat(buffered)
+    const bytesOfLine = buffered.length === 1 ? buffered[0]! : joinBytes(buffered)
     number++
     const text = trimLine(bytesOfLine, number === 1)
     const isTooLong =
@@ -88,8 +88,19 @@ export async function* splitLines(
   if (last) yield last
 }
 
+/** As `Buffer.concat`, which browsers lack. */
+export function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const joined = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) {
+    joined.set(part, at)
+    at += part.length
+  }
+  return joined
+}
+
 function trimLine(line: Uint8Array, isFirst: boolean): Uint8Array {
-  const markEnd = isFirst && byteOrderMark.equals(line.subarray(0, 3)) ? 3 : 0
+  const markEnd = isFirst && byteOrderMark.every((byte, at) => line[at] === byte) ? 3 : 0
   const start = line[markEnd] === recordSeparator ? markEnd + 1 : markEnd
   const end = line.at(-1) === carriageReturn ? line.length - 1 : line.length
   return line.subarray(start, Math.max(start, end))

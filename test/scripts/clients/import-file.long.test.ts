@@ -49,7 +49,7 @@ t.test(
     )
     const dry = await run(['--from', 'chatgpt', file, '--dry-run'])
     t.equal(dry.code, 0, dry.err)
-    t.match(dry.out, /^ChatGPT: 8 memories from 2025-02-01 to 2025-02-01\n/)
+    t.match(dry.out, /^ChatGPT: 8 memories of 2 conversations from 2025-02-01 to 2025-02-01\n/)
     t.match(dry.out, /left out: messages of branches .*: 2\n[^]*never carried over from ChatGPT: /)
     t.match(dry.out, /dry run: nothing was sent\n$/)
     t.same(await exportLines(client), [])

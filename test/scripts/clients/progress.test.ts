@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import t from 'tap'
-import { openProgressDisplay } from '#scripts/clients/upload/progress.ts'
+import { openProgressDisplay } from '#scripts/clients/upload/progress-bar.ts'
 
 const totals = { lines: 10, stored: 10, replaced: 0, skipped: 0, failed: 0, errors: [] }
 

@@ -1,5 +1,5 @@
-import type { Draft, Losses } from '#scripts/clients/import/draft.ts'
-import { asTime } from '#scripts/clients/import/formats/fields.ts'
+import type { Draft, Losses } from '#api/import/draft.ts'
+import { asTime } from '#api/import/formats/fields.ts'
 import { nameRepository } from '#scripts/hooks/repository.ts'
 import { readText } from '#shared/domain/turn/text.ts'
 

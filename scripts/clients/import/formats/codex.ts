@@ -1,13 +1,7 @@
-import type { Draft } from '#scripts/clients/import/draft.ts'
+import type { Draft } from '#api/import/draft.ts'
 import { readSessions } from '#scripts/clients/import/formats/agent-sessions.ts'
-import {
-  asList,
-  asObject,
-  asText,
-  isObject,
-  type Fields,
-} from '#scripts/clients/import/formats/fields.ts'
-import { jsonFormat } from '#scripts/clients/import/formats/format.ts'
+import { asList, asObject, asText, isObject, type Fields } from '#api/import/formats/fields.ts'
+import { jsonFormat } from '#api/import/formats/format.ts'
 import { normalizeRemote } from '#scripts/hooks/repository.ts'
 
 /**

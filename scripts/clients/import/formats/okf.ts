@@ -1,14 +1,8 @@
 import { parse } from 'yaml'
-import type { Draft, ImportLine, Losses } from '#scripts/clients/import/draft.ts'
-import type { ExportFile } from '#scripts/clients/import/export-files.ts'
-import {
-  asObject,
-  asText,
-  asTime,
-  isObject,
-  type Fields,
-} from '#scripts/clients/import/formats/fields.ts'
-import { toLines, type Format } from '#scripts/clients/import/formats/format.ts'
+import type { Draft, ImportLine, Losses } from '#api/import/draft.ts'
+import type { ExportFile } from '#api/import/export-files.ts'
+import { asObject, asText, asTime, isObject, type Fields } from '#api/import/formats/fields.ts'
+import { toLines, type Format } from '#api/import/formats/format.ts'
 
 /** The largest document that is read. */
 const documentBytesMax = 8 * 1024 * 1024

@@ -1,6 +1,7 @@
 import t from 'tap'
-import { Losses } from '#scripts/clients/import/draft.ts'
-import { formats, guessFormat } from '#scripts/clients/import/formats.ts'
+import { Losses } from '#api/import/draft.ts'
+import { guessFormat } from '#api/import/formats.ts'
+import { formats } from '#scripts/clients/import/formats.ts'
 
 /** Reads lines of sessions, as the programs write them, one file for each list. */
 async function read(name: string, ...files: object[][]) {
@@ -69,7 +70,7 @@ t.test('Claude Code: what a person typed and the last text of each turn', async 
     },
   })
   t.same(lost, { 'messages that the program wrote': 1 })
-  t.equal(guessFormat(session[1]), 'claude-code')
+  t.equal(guessFormat(session[1], formats), 'claude-code')
 })
 
 t.test('Codex: events of a person and of the agent, in the form of each version', async t => {

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ExportFile } from '#api/import/export-files.ts'
 import t from 'tap'
-import { listExportFiles, type ExportFile } from '#scripts/clients/import/export-files.ts'
+import { listFilesAt } from '#scripts/clients/import/export-files.ts'
 import { zipOf } from '#test/support/foreign-exports.ts'
 
 const dir = t.testdir({
@@ -16,7 +17,7 @@ async function textOf(file: ExportFile): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 const read = async (path: string): Promise<[string, string][]> => {
-  const files = await listExportFiles(join(dir, path))
+  const files = await listFilesAt(join(dir, path))
   return Promise.all(files.map(async file => [file.name, await textOf(file)] as [string, string]))
 }
 

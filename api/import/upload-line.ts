@@ -1,4 +1,4 @@
-import type { Draft, ImportLine, Losses } from '#scripts/clients/import/draft.ts'
+import type { Draft, ImportLine, Losses } from '#api/import/draft.ts'
 
 /** Characters of a line: its JSON stays below 256 KiB even where every character is escaped. */
 const lineCharactersMax = 40_000
@@ -19,12 +19,14 @@ export function* toUploadLines(draft: Draft, losses: Losses): Generator<ImportLi
     return
   }
   const metadata = toMetadata(draft.metadata, losses)
+  const { conversation } = draft.metadata
   const start = draft.timestamp === undefined ? undefined : Date.parse(draft.timestamp)
   for (const [index, content] of splitText(text).entries()) {
     // A millisecond apart, so that pieces stay in order.
     const timestamp = start === undefined ? undefined : new Date(start + index).toISOString()
     const line = { content, role: draft.role ?? 'user', timestamp, expires_at: expiresAt, metadata }
-    yield { kind: 'upload', timestamp, text: JSON.stringify(line) }
+    const of = typeof conversation === 'string' && { conversation }
+    yield { kind: 'upload', timestamp, text: JSON.stringify(line), ...of }
   }
 }
 

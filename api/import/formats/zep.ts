@@ -1,4 +1,4 @@
-import type { Draft, Losses } from '#scripts/clients/import/draft.ts'
+import type { Draft, Losses } from '#api/import/draft.ts'
 import {
   asList,
   asText,
@@ -6,8 +6,8 @@ import {
   firstText,
   isObject,
   type Fields,
-} from '#scripts/clients/import/formats/fields.ts'
-import { jsonFormat } from '#scripts/clients/import/formats/format.ts'
+} from '#api/import/formats/fields.ts'
+import { jsonFormat } from '#api/import/formats/format.ts'
 
 /** Messages of threads, episodes and facts (edges) as Zep's API and SDKs answer them. */
 export const zep = jsonFormat({

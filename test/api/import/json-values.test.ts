@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readJsonValues } from '#scripts/clients/import/json-values.ts'
+import { readJsonValues } from '#api/import/json-values.ts'
 
 async function read(text: string | Uint8Array, chunkBytes = 1 << 20): Promise<unknown[]> {
   const bytes = Buffer.from(text)

@@ -1,5 +1,5 @@
-import type { Draft, Losses } from '#scripts/clients/import/draft.ts'
-import { messageOf, type ThreadMessage } from '#scripts/clients/import/formats/langchain-message.ts'
+import type { Draft, Losses } from '#api/import/draft.ts'
+import { messageOf, type ThreadMessage } from '#api/import/formats/langchain-message.ts'
 import {
   asList,
   asObject,
@@ -8,8 +8,8 @@ import {
   firstText,
   isObject,
   type Fields,
-} from '#scripts/clients/import/formats/fields.ts'
-import { jsonFormat } from '#scripts/clients/import/formats/format.ts'
+} from '#api/import/formats/fields.ts'
+import { jsonFormat } from '#api/import/formats/format.ts'
 
 /** Items of a LangGraph store, and the messages of its checkpoints or thread states. */
 export const langgraph = jsonFormat({

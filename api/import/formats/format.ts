@@ -1,8 +1,8 @@
-import type { Draft, ImportLine, Losses } from '#scripts/clients/import/draft.ts'
-import type { ExportFile } from '#scripts/clients/import/export-files.ts'
-import { asList, isObject, type Fields } from '#scripts/clients/import/formats/fields.ts'
-import { readJsonValues } from '#scripts/clients/import/json-values.ts'
-import { toUploadLines } from '#scripts/clients/import/upload-line.ts'
+import type { Draft, ImportLine, Losses } from '#api/import/draft.ts'
+import type { ExportFile } from '#api/import/export-files.ts'
+import { asList, isObject, type Fields } from '#api/import/formats/fields.ts'
+import { readJsonValues } from '#api/import/json-values.ts'
+import { toUploadLines } from '#api/import/upload-line.ts'
 
 /** A kind of export that can be imported. */
 export type Format = {

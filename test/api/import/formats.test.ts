@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Losses } from '#scripts/clients/import/draft.ts'
-import { formats, guessFormat } from '#scripts/clients/import/formats.ts'
+import { Losses } from '#api/import/draft.ts'
+import { formats, guessFormat } from '#api/import/formats.ts'
 import {
   chatgptConversation,
   claudeConversation,

@@ -1,4 +1,4 @@
-import type { Draft, Losses } from '#scripts/clients/import/draft.ts'
+import type { Draft, Losses } from '#api/import/draft.ts'
 import {
   addMilliseconds,
   asList,
@@ -6,8 +6,8 @@ import {
   asText,
   asTime,
   type Fields,
-} from '#scripts/clients/import/formats/fields.ts'
-import { jsonFormat } from '#scripts/clients/import/formats/format.ts'
+} from '#api/import/formats/fields.ts'
+import { jsonFormat } from '#api/import/formats/format.ts'
 
 /** `My Activity/Gemini Apps/MyActivity.json` of Google Takeout: prompts with their answers. */
 export const gemini = jsonFormat({

@@ -1,4 +1,4 @@
-import { asList, asObject, asText, type Fields } from '#scripts/clients/import/formats/fields.ts'
+import { asList, asObject, asText, type Fields } from '#api/import/formats/fields.ts'
 
 /** A message of a user or a model in a thread. */
 export type ThreadMessage = {

@@ -1,10 +1,10 @@
-import { splitLines, type LineLimits } from '#shared/vault/bulk/split-lines.ts'
+import { joinBytes, splitLines, type LineLimits } from '#shared/vault/bulk/split-lines.ts'
 
 /** Lines of a file that are sent in one request. */
 export type UploadPart = {
   /** Counted from 0. */
   index: number
-  body: Buffer
+  body: Uint8Array<ArrayBuffer>
   /** The number of each line in the file, counted from 1. */
   lineNumbers: number[]
   /** Lines of the file that are too long for any part. */
@@ -37,7 +37,7 @@ export async function* splitIntoParts(
   let { index, offset: end, line: lineEnd } = from
 
   const finishPart = (): UploadPart => {
-    const body = Buffer.concat(lines.flatMap(line => [line, newline]))
+    const body = joinBytes(lines.flatMap(line => [line, newline]))
     const part = {
       index: index++,
       body,
@@ -70,4 +70,4 @@ export async function* splitIntoParts(
   if (lines.length > 0 || oversizedLines.length > 0) yield finishPart()
 }
 
-const newline = Buffer.from('\n')
+const newline = new TextEncoder().encode('\n')

@@ -1,4 +1,4 @@
-import type { Draft, Losses } from '#scripts/clients/import/draft.ts'
+import type { Draft, Losses } from '#api/import/draft.ts'
 import {
   addMilliseconds,
   asList,
@@ -8,9 +8,9 @@ import {
   firstText,
   isObject,
   type Fields,
-} from '#scripts/clients/import/formats/fields.ts'
-import { jsonFormat } from '#scripts/clients/import/formats/format.ts'
-import { contentText } from '#scripts/clients/import/formats/langchain-message.ts'
+} from '#api/import/formats/fields.ts'
+import { jsonFormat } from '#api/import/formats/format.ts'
+import { contentText } from '#api/import/formats/langchain-message.ts'
 
 /** An agent file (.af) of Letta, of 2025's form with `agents` and of the one before it. */
 export const letta = jsonFormat({

@@ -1,4 +1,4 @@
-import type { Draft, Losses } from '#scripts/clients/import/draft.ts'
+import type { Draft, Losses } from '#api/import/draft.ts'
 import {
   addMilliseconds,
   asList,
@@ -7,9 +7,9 @@ import {
   asTime,
   isObject,
   type Fields,
-} from '#scripts/clients/import/formats/fields.ts'
-import { branchShown, otherBranches } from '#scripts/clients/import/formats/branches.ts'
-import { jsonFormat } from '#scripts/clients/import/formats/format.ts'
+} from '#api/import/formats/fields.ts'
+import { branchShown, otherBranches } from '#api/import/formats/branches.ts'
+import { jsonFormat } from '#api/import/formats/format.ts'
 
 /** `conversations.json` and `memories.json` of Claude's export. */
 export const claude = jsonFormat({

@@ -24,9 +24,8 @@ export async function* readJsonValues(
 async function* decode(source: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let decoder: TextDecoder | undefined
   for await (const chunk of source) {
-    const mark = Buffer.from(chunk.subarray(0, 2)).toString('hex')
-    const encodings: Record<string, string> = { fffe: 'utf-16le', feff: 'utf-16be' }
-    decoder ??= new TextDecoder(encodings[mark])
+    const encodings: Record<string, string> = { '255,254': 'utf-16le', '254,255': 'utf-16be' }
+    decoder ??= new TextDecoder(encodings[chunk.subarray(0, 2).join()])
     yield decoder.decode(chunk, { stream: true })
   }
 }

@@ -1,4 +1,4 @@
-import type { Draft, Losses } from '#scripts/clients/import/draft.ts'
+import type { Draft, Losses } from '#api/import/draft.ts'
 import {
   addMilliseconds,
   asList,
@@ -8,9 +8,9 @@ import {
   firstText,
   isObject,
   type Fields,
-} from '#scripts/clients/import/formats/fields.ts'
-import { branchShown, otherBranches } from '#scripts/clients/import/formats/branches.ts'
-import { jsonFormat } from '#scripts/clients/import/formats/format.ts'
+} from '#api/import/formats/fields.ts'
+import { branchShown, otherBranches } from '#api/import/formats/branches.ts'
+import { jsonFormat } from '#api/import/formats/format.ts'
 
 /** `conversations.json` of ChatGPT's export: trees of messages, of which the branch last shown is read. */
 export const chatgpt = jsonFormat({

@@ -1,11 +1,5 @@
-import {
-  asList,
-  asObject,
-  asTime,
-  firstText,
-  type Fields,
-} from '#scripts/clients/import/formats/fields.ts'
-import { jsonFormat } from '#scripts/clients/import/formats/format.ts'
+import { asList, asObject, asTime, firstText, type Fields } from '#api/import/formats/fields.ts'
+import { jsonFormat } from '#api/import/formats/format.ts'
 
 /** What mem0's `get_all` answers, its platform's pages and exports, and OpenMemory's list. */
 export const mem0 = jsonFormat({

@@ -16,6 +16,8 @@ export type ImportLine = {
   text: string
   /** ISO 8601; undefined where the export has no time. */
   timestamp: string | undefined
+  /** The id of what it was said in. */
+  conversation?: string
 }
 
 /** Counts what an import leaves out, by its description in plain words. */
