@@ -12,6 +12,7 @@ import {
   createRecalledTurns,
   type RecalledTurns,
 } from '#shared/vault/read/traces/recalled-turns.postgres.ts'
+import { CallLog } from '#shared/vault/read/traces/call-log.ts'
 import { createExpiryPurger } from '#shared/vault/delete/purge-expired.ts'
 import { openMongo, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { requestSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
@@ -75,6 +76,8 @@ export type Backend = KeyAccess & {
   exchanges: OpenExchanges
   /** The memories recalled for those calls, for the next calls of the same turns. */
   recalledTurns: RecalledTurns
+  /** Writes traces that no answer waits for. */
+  callLog: CallLog
   /** Which models can be reached. */
   catalog: ModelCatalog
   /** What model calls cost. */
@@ -117,6 +120,7 @@ export async function openBackend(
   const now = Date.now
   const { embedders } = models
   queue.held.away = () => [...embedders.away(), ...(reads.storeBreaker.isAway ? ['mongodb'] : [])]
+  const callLog = new CallLog(postgres, log)
   const exchanges = new OpenExchanges({ postgres, ingest, usage, now, log })
   const webhookSender = new WebhookSender({ allowLoopback: config.allowLoopbackWebhooks })
   const { clearSubscription, ...searched } = reads
@@ -141,13 +145,19 @@ export async function openBackend(
     retrievals,
     exchanges,
     recalledTurns: createRecalledTurns(postgres),
+    callLog,
     webhookSender,
     async close() {
       reads.storeBreaker.stop()
       embedders.close()
       await exchanges.drain(drainMs)
       await queue.close()
-      const flushed = Promise.all([usage.flush(), keys.lastUsed.flush(), retrievals.flush()])
+      const flushed = Promise.all([
+        usage.flush(),
+        keys.lastUsed.flush(),
+        retrievals.flush(),
+        callLog.settled(),
+      ])
       await withTimeout(flushed, flushMs, () => undefined)
       await Promise.all([
         operationWaiter.close(),

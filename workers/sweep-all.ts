@@ -25,7 +25,10 @@ import {
 import { failOperations } from '#shared/operations/operations.postgres.ts'
 import { dropOldUnansweredTurns } from '#shared/vault/ingest/open-exchanges.postgres.ts'
 import { dropOldTurns } from '#shared/org/base/org-turns.postgres.ts'
-import { dropExpiredTraces, shortenTraces } from '#shared/vault/read/traces/call-traces.postgres.ts'
+import {
+  dropExpiredTraces,
+  shortenTraces,
+} from '#shared/vault/read/traces/trace-retention.postgres.ts'
 import { dropOldRecalledTurns } from '#shared/vault/read/traces/recalled-turns.postgres.ts'
 import { purgeErasedAccounts } from '#shared/accounts/account-erasures.postgres.ts'
 import { dropOldRetrievals } from '#shared/org/trail/shared-retrievals.postgres.ts'

@@ -1,6 +1,7 @@
 import { fieldsOf, type Endpoint } from '#api/contract/document.ts'
 import { defaultsOf } from '#api/mcp/arguments.ts'
 import { readArguments } from '#api/mcp/read-arguments.ts'
+import { wayHeader } from '#api/edge/log-recall.ts'
 import type { Tool } from '#api/mcp/tools.ts'
 import { suggestName } from '#shared/core/describe-input.ts'
 import { isUuid } from '#shared/core/ids.ts'
@@ -15,9 +16,10 @@ export type ToolCaller = (tool: Tool, args: Arguments) => Promise<ToolResponse>
  * trace is looked up by a request before it.
  *
  * @param base of the service, such as `http://127.0.0.1:3000`
- * @param headers that carry the Memory Key
+ * @param credential headers that carry the Memory Key
  */
-export function createToolCaller(base: string, headers: Record<string, string>): ToolCaller {
+export function createToolCaller(base: string, credential: Record<string, string>): ToolCaller {
+  const headers = { ...credential, [wayHeader]: 'mcp' }
   const send = async (path: string, init: RequestInit): Promise<ToolResponse> => {
     const response = await fetch(`${base}${path}`, init)
     return { status: response.status, body: await response.json() }
@@ -142,7 +144,7 @@ async function findTracePath(
     const isId = typeof id === 'string' && isUuid(id)
     return isId ? { path: `/v1/traces/${id}` } : { refusal: noTraceId }
   }
-  const latest = await get('/v1/traces?limit=1')
+  const latest = await get('/v1/traces?way=proxy&limit=1')
   if (latest.status >= 400) return { refusal: latest }
   const { items } = latest.body as { items: { trace_id: string }[] }
   return items[0] ? { path: `/v1/traces/${items[0].trace_id}` } : { refusal: noTrace }

@@ -1,24 +1,62 @@
+import type { Prices } from '#shared/models/prices.ts'
 import { markAt, type CallTrace, type TracedBlock } from '#shared/vault/read/traces/call-trace.ts'
 import type { StoredCallTrace } from '#shared/vault/read/traces/call-traces.postgres.ts'
-import type { ReadBlock, RecalledNow } from '#shared/vault/read/traces/read-trace.ts'
+import type { ReadBlock, RecalledNow, WordedTrace } from '#shared/vault/read/traces/read-trace.ts'
+
+/** Characters of question and answer in a list. */
+const listedCharacters = 300
+
+/** Does not end in half a character. */
+const beginningOf = (text: string | null): string | null =>
+  text && text.slice(0, listedCharacters).replace(/[\uD800-\uDBFF]$/, '')
 
 /** A trace as a list shows it. */
-export const presentTraceSummary = ({
+export const presentTraceSummary = (trace: WordedTrace, prices: Prices) => ({
+  ...presentSummary(trace),
+  cost_usd: costOf(trace, prices),
+  question: beginningOf(trace.question),
+  answer: beginningOf(trace.answer),
+})
+
+/** By the prices of today; null where they or the tokens are not known. */
+function costOf({ trace: { model }, outcome }: StoredCallTrace, prices: Prices): number | null {
+  const { input, cached = 0, output } = outcome ?? {}
+  if (model === undefined || input === undefined || output === undefined) return null
+  return prices.costOf(model, { inputTokens: input, cachedTokens: cached, outputTokens: output })
+}
+
+function presentSummary({
   id,
+  way,
+  user,
   session,
   createdAt,
   expiresAt,
   trace,
-}: StoredCallTrace) => ({
-  trace_id: id,
-  created_at: createdAt.toISOString(),
-  expires_at: expiresAt.toISOString(),
-  session_id: session,
-  model: trace.model,
-  status: trace.status,
-  memories: trace.blocks.reduce((sum, { ids }) => sum + ids.length, 0),
-  sent_bytes: trace.sentBytes,
-})
+  outcome,
+}: StoredCallTrace) {
+  const { model, status, confidence, abstained, blocks } = trace
+  const { recall, provider, total, input, output } = outcome ?? {}
+  return {
+    trace_id: id,
+    way,
+    user,
+    created_at: createdAt.toISOString(),
+    expires_at: expiresAt.toISOString(),
+    session_id: session,
+    model: model ?? null,
+    status,
+    confidence: confidence === undefined ? null : Math.round(confidence * 100) / 100,
+    abstained: abstained ?? null,
+    memories: trace.memories ?? blocks.reduce((sum, { ids }) => sum + ids.length, 0),
+    left_out_memories: trace.leftOutMemories ?? 0,
+    tokens: trace.tokens ?? 0,
+    latency: { recall: recall ?? null, provider: provider ?? null, total: total ?? null },
+    input_tokens: input ?? null,
+    output_tokens: output ?? null,
+    sent_bytes: trace.sentBytes ?? 0,
+  }
+}
 
 /** @param texts whether the policy of the account shows the words of a memory */
 export const presentRecalled = ({ id, turns, lastAt, memory }: RecalledNow, texts: boolean) => ({
@@ -37,11 +75,14 @@ export const presentRecalled = ({ id, turns, lastAt, memory }: RecalledNow, text
 
 /** @param texts whether the policy of the account shows the lines of the blocks */
 export const presentTrace = (
-  stored: StoredCallTrace,
+  stored: WordedTrace,
   blocks: readonly ReadBlock[],
-  texts: boolean,
+  { texts, prices }: { texts: boolean; prices: Prices },
 ) => ({
   ...presentCall(stored),
+  cost_usd: costOf(stored, prices),
+  question: stored.question,
+  answer: stored.answer,
   texts,
   blocks: blocks.map(({ block, lines }) => ({
     ...presentPlace(block),
@@ -54,11 +95,15 @@ export const presentTrace = (
   })),
 })
 
-/** A trace as it is stored: of each line its digest, in place of what became of it. */
+/**
+ * A trace as it is stored: of each line its digest, in place of what became of it; the question of a call that stores
+ * nothing.
+ */
 export const presentStoredTrace = (stored: StoredCallTrace) => ({
   ...presentCall(stored),
+  ...(stored.question !== null && { question: stored.question }),
   ...(stored.trace.renamed !== undefined && { renamed: stored.trace.renamed }),
-  conversation: stored.trace.conversation,
+  ...(stored.trace.conversation !== undefined && { conversation: stored.trace.conversation }),
   blocks: stored.trace.blocks.map(block => ({
     ...presentPlace(block),
     memories: block.ids.map((id, index) => ({
@@ -73,18 +118,16 @@ export const presentStoredTrace = (stored: StoredCallTrace) => ({
 function presentCall(stored: StoredCallTrace) {
   const { trace } = stored
   return {
-    ...presentTraceSummary(stored),
-    format: trace.format,
+    ...presentSummary(stored),
+    format: trace.format ?? null,
     embeddings: trace.embeddings,
     revision: trace.revision,
     as_of: trace.asOf === undefined ? null : new Date(trace.asOf).toISOString(),
-    confidence: trace.confidence === undefined ? null : Math.round(trace.confidence * 100) / 100,
-    abstained: trace.abstained ?? null,
-    splices: trace.splices,
+    splices: trace.splices ?? [],
     removed: removalsOf(trace),
-    left_out: trace.leftOut as Record<string, number>,
-    received_bytes: trace.receivedBytes,
-    sent_sha256: trace.sentSha256,
+    left_out: (trace.leftOut ?? {}) as Record<string, number>,
+    received_bytes: trace.receivedBytes ?? 0,
+    sent_sha256: trace.sentSha256 ?? null,
   }
 }
 
@@ -103,7 +146,7 @@ function presentRanking({ lines, ranking }: TracedBlock, id: string, index: numb
   }
 }
 
-function removalsOf({ removed }: Pick<CallTrace, 'removed'>): { at: number; bytes: number }[] {
+function removalsOf({ removed = [] }: Pick<CallTrace, 'removed'>): { at: number; bytes: number }[] {
   const starts = removed.filter((_, index) => index % 2 === 0)
   return starts.map((at, index) => ({ at, bytes: removed[2 * index + 1]! - at }))
 }

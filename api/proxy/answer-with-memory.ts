@@ -89,6 +89,10 @@ type CallMemory = {
   opening: Promise<OpenExchange> | undefined
   /** Resolves when the trace of the last request is stored; never rejects. */
   traced?: Promise<void> | undefined
+  /** Milliseconds that the recall took. */
+  recallMs: number
+  /** When the last request was sent to the provider, by `performance.now()`. */
+  sentAt?: number
 }
 
 /** Recalls, and begins to write down what the user says. */
@@ -97,6 +101,7 @@ async function recall({ backend, call, answer: { facts } }: CallRun): Promise<Ca
   // Its error is that of `requireOpen`.
   opening?.catch(() => {})
   const { caller, request, memoryUse } = call
+  const begunAt = performance.now()
   const recalled = await recallForCall(backend, caller, request, memoryUse).catch(
     async (error: unknown) => {
       await finishIdempotentCall(backend, call, 'nothing')
@@ -107,7 +112,7 @@ async function recall({ backend, call, answer: { facts } }: CallRun): Promise<Ca
   recalls.inc({ way: 'proxy', status: recalled.status })
   if (recalled.context !== null) blockTokens.observe({ way: 'proxy' }, recalled.contextTokens)
   facts.isCoreSession = memoryUse.conversation !== memoryUse.session
-  return { recalled, opening }
+  return { recalled, opening, recallMs: performance.now() - begunAt }
 }
 
 /**
@@ -166,6 +171,7 @@ async function postToProvider(run: CallRun, memory: CallMemory): Promise<Upstrea
   const headers =
     length === undefined ? target.headers : { ...target.headers, 'content-length': String(length) }
   const { provider } = model
+  memory.sentAt = performance.now()
   return answer.timeProvider(
     backend.upstream.send({ ...target, headers, provider, body, signal: answer.signal }),
   )
@@ -216,13 +222,27 @@ function toFailedResult({ answer }: CallRun, error: unknown): CallResult {
 }
 
 async function record(
-  { backend, call }: CallRun,
-  { recalled, traced }: CallMemory,
+  { backend, call, answer: { facts } }: CallRun,
+  { recalled, traced, recallMs, sentAt }: CallMemory,
   exchange: OpenExchange | undefined,
   { answered, toStore }: CallResult,
 ): Promise<void> {
+  const endedAt = performance.now()
   const result = toExchangeResult(call.memoryUse, recalled, answered)
   await Promise.all([closeExchange(backend, call, exchange, result), recalled.persisted, traced])
+  if (facts.trace !== undefined)
+    backend.callLog.end({
+      id: facts.trace,
+      vault: call.caller.scope.vault,
+      outcome: {
+        recall: Math.round(recallMs),
+        provider: sentAt && Math.round(endedAt - sentAt),
+        total: Math.round(performance.now() - facts.startedAt),
+        input: answered?.reply.inputTokens,
+        cached: answered?.reply.cachedTokens,
+        output: answered?.reply.outputTokens,
+      },
+    })
   await finishIdempotentCall(backend, call, toStore)
 }
 

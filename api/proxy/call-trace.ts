@@ -6,10 +6,9 @@ import type { RecallResult } from '#api/proxy/recall.ts'
 import type { AnswerFacts } from '#api/proxy/response-headers.ts'
 import { countMarks } from '#shared/domain/turn/text.ts'
 import { prefixedName } from '#shared/models/resolve-model.ts'
-import { matchReasons } from '#shared/search/ranking/signals.ts'
-import { marksOf, type CallTrace, type TracedBlock } from '#shared/vault/read/traces/call-trace.ts'
+import type { RecallTrace, TracedBlock } from '#shared/vault/read/traces/call-trace.ts'
 import type { NewCallTrace } from '#shared/vault/read/traces/call-traces.postgres.ts'
-import type { PreparedContext } from '#shared/vault/read/prepare/prepare.ts'
+import { blockOfContext } from '#shared/vault/read/traces/recall-trace.ts'
 
 /** What a call is sent with. */
 type SentRequest = { body: Buffer; change: RequestChange }
@@ -49,6 +48,7 @@ export async function saveCallTrace(
     epoch,
     session: memoryUse.session,
     days: caller.keyRow.traces.days,
+    way: 'proxy',
     trace: {
       format: dialect.apiFormat,
       leftOut,
@@ -66,8 +66,8 @@ export async function saveCallTrace(
 function traceOfRecall(
   { request, caller, memoryUse: { space, asOf } }: ProxyCall,
   recalled: RecallResult,
-): Pick<CallTrace, 'embeddings' | 'status' | 'revision' | 'blocks'> & Partial<CallTrace> {
-  const { status, confidence, abstained } = recalled
+): RecallTrace {
+  const { status, confidence, abstained, contextTokens, prepared } = recalled
   return {
     embeddings: space.model,
     status,
@@ -75,6 +75,8 @@ function traceOfRecall(
     ...(asOf !== undefined && { asOf }),
     ...(confidence !== undefined && { confidence, abstained: abstained ?? null }),
     blocks: tracedBlocks(request, recalled),
+    tokens: contextTokens,
+    leftOutMemories: prepared?.leftOut ?? 0,
   }
 }
 
@@ -101,31 +103,10 @@ function tracedBlocks(
   { earlier, prepared, blockIndex }: RecallResult,
 ): TracedBlock[] {
   const blocks = earlier.map(({ turn, blockIndex: place, prepared: before }) =>
-    toTracedBlock(before, earlierTurns.indexOf(turn), place),
+    blockOfContext(before, earlierTurns.indexOf(turn), place),
   )
-  if (prepared && prepared.context !== null) blocks.push(toTracedBlock(prepared, null, blockIndex))
+  if (prepared && prepared.context !== null) blocks.push(blockOfContext(prepared, null, blockIndex))
   return blocks
-}
-
-function toTracedBlock(
-  { context, ids, lines, at, ranking }: PreparedContext,
-  turn: number | null,
-  place: number,
-): TracedBlock {
-  // The first line opens the block.
-  const told = context!.split('\n').slice(1, 1 + ids.length)
-  return {
-    turn,
-    place,
-    at,
-    ids,
-    lines,
-    marks: marksOf(told),
-    ranking: ranking.map(({ score, signals }) => ({
-      relevance: Math.round(score * 1e4) / 1e4,
-      why: matchReasons(signals),
-    })),
-  }
 }
 
 /** A longer body is hashed by another thread. */

@@ -4,7 +4,7 @@ import type { ProxyRequest, RequestChange } from '#api/proxy/dialects/dialect.ts
 import { inPlace } from '#api/proxy/earlier-turns.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { blockOfLines } from '#shared/domain/context-block.ts'
-import type { CallTrace } from '#shared/vault/read/traces/call-trace.ts'
+import type { CallTrace, ModelCallTrace } from '#shared/vault/read/traces/call-trace.ts'
 import type { ReadBlock, TracedLine } from '#shared/vault/read/traces/read-trace.ts'
 
 /** What a call sent to its provider, rebuilt. */
@@ -23,13 +23,20 @@ export type CallReplay = {
 /**
  * Rebuilds the bytes that a call sent, from the body of the client and the blocks as the vault has them now.
  *
- * @throws Refusal `invalid` for a body that is not of this conversation.
+ * @throws Refusal `invalid` for the trace of another call, and for a body that is not of this conversation.
  */
 export async function replayCall(
   trace: CallTrace,
   blocks: readonly ReadBlock[],
   body: Buffer,
 ): Promise<CallReplay> {
+  if (!isOfModelCall(trace)) {
+    throw new Refusal(
+      'invalid',
+      'This trace is of a call without a model: nothing was sent to a provider',
+      'GET /v1/traces?way=proxy lists the calls that can be replayed',
+    )
+  }
   const request = await dialects[trace.format].parseInSlices(body)
   await request.readAhead()
   if (!request.userTurn || conversationOf(request.userTurn) !== trace.conversation) {
@@ -53,8 +60,10 @@ export async function replayCall(
   }
 }
 
+const isOfModelCall = (trace: CallTrace): trace is ModelCallTrace => trace.format !== undefined
+
 function changeOf(
-  { renamed }: CallTrace,
+  { renamed }: ModelCallTrace,
   blocks: readonly ReadBlock[],
   { earlierTurns }: ProxyRequest,
 ): RequestChange {

@@ -18,6 +18,12 @@ import {
   resolveSessionSpace,
 } from '#api/edge/request.ts'
 import { recordRead } from '#shared/billing/meter.ts'
+import { logRecall } from '#api/edge/log-recall.ts'
+import {
+  traceOfContext,
+  traceOfDatedRows,
+  traceOfResults,
+} from '#shared/vault/read/traces/recall-trace.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import {
   requireReadableVault,
@@ -48,24 +54,40 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
     async handle({ caller, body, query, startedAt }, ctx) {
       const { session } = resolveSessionSpace(ctx, { inBody: body.session_id, query })
 
+      const messages = body.messages.map(withContent)
+      const embeddings = embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings)
+      const asOf = parseAsOf(body.as_of)
+      const prepared = caller.permissions.retrieve
+        ? await prepareContext(backend, caller, {
+            messages,
+            session,
+            embeddings,
+            density: body.density,
+            limit: body.context_limit,
+            tiers: body.tiers,
+            importance: body.importance,
+            metadata: parseMetadataFilter(body.metadata),
+            minScore: body.min_relevance,
+            asOf,
+          })
+        : undefined
       const { context, memories, ranking, recalledTokens, contextTokens, confidence, abstained } =
-        caller.permissions.retrieve
-          ? await prepareContext(backend, caller, {
-              messages: body.messages.map(withContent),
-              session,
-              embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings),
-              density: body.density,
-              limit: body.context_limit,
-              tiers: body.tiers,
-              importance: body.importance,
-              metadata: parseMetadataFilter(body.metadata),
-              minScore: body.min_relevance,
-              asOf: parseAsOf(body.as_of),
-            })
-          : nothingPrepared
+        prepared ?? nothingPrepared
+      const recalledAt = performance.now()
       recordRead(backend, caller, { kind: 'prepare', tokens: recalledTokens, session })
       countRecall('prepare', caller, context !== null)
       if (context !== null) blockTokens.observe({ way: 'prepare' }, contextTokens)
+      if (prepared)
+        logRecall(ctx, backend, caller, {
+          way: 'prepare',
+          session,
+          embeddings,
+          asOf,
+          startedAt,
+          recalledAt,
+          question: messages.findLast(({ role }) => role === 'user'),
+          trace: () => traceOfContext(prepared),
+        })
 
       ctx.body = {
         context,
@@ -87,7 +109,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/memory/search',
     auth: memoryKey(requireReadableVault),
     admit: ({ caller }) => caller.permissions.retrieve && requireBalance(caller),
-    async handle({ caller, body, query: parameters }, ctx) {
+    async handle({ caller, body, query: parameters, startedAt }, ctx) {
       const { query, limit, tiers, importance } = body
       const asOf = parseAsOf(body.as_of)
       const session = resolveSession(ctx, body.session_id, parameters.session_id)
@@ -102,16 +124,18 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
         asOf,
       }
       let matchingMemories = 0
-      const embeddings = [body.embeddings, parameters.embeddings]
+      const spaces = [body.embeddings, parameters.embeddings] as const
+      const embeddings = embeddingModelForRequest(ctx, caller, ...spaces)
       const results = caller.permissions.retrieve
         ? await recallReranked(backend, caller, {
             ...question,
             onMatchCount: count => (matchingMemories += count),
             sessions: [session],
-            embeddings: embeddingModelForRequest(ctx, caller, ...embeddings),
+            embeddings,
             relevantOnly: false,
           })
         : []
+      const recalledAt = performance.now()
       if (caller.memberScope && caller.permissions.retrieve) {
         const returned = sharedIdsOf(results.map(({ memory }) => memory))
         backend.retrievals.record(caller.memberScope, { request: 'search', returned, question })
@@ -120,6 +144,19 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
       const { windows, tiers: tierBreakdown, tokens } = breakDownResults(results, now)
       recordRead(backend, caller, { kind: 'search', tokens, session })
       countRecall('search', caller, results.length > 0)
+      logRecall(ctx, backend, caller, {
+        way: 'search',
+        session,
+        embeddings,
+        asOf,
+        startedAt,
+        recalledAt,
+        question: { role: 'user', content: query },
+        trace: () => ({
+          ...traceOfResults(results, now),
+          leftOutMemories: Math.max(0, matchingMemories - results.length),
+        }),
+      })
 
       ctx.body = {
         query,
@@ -141,28 +178,31 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/memory/date-search',
     auth: memoryKey(requireRetrievePermission),
     admit: ({ caller }) => requireBalance(caller),
-    async handle({ caller, body, query: parameters }, ctx) {
+    async handle({ caller, body, query: parameters, startedAt }, ctx) {
       const { from, to, query, tiers = allTiers, max_tokens: maxTokens, order, importance } = body
       const session = resolveSession(ctx, body.session_id, parameters.session_id)
       const spaces = [body.embeddings, parameters.embeddings] as const
-      const window = windowAsOf(parseTimeWindow(from, to, backend.now()), parseAsOf(body.as_of))
+      const asOf = parseAsOf(body.as_of)
+      const window = windowAsOf(parseTimeWindow(from, to, backend.now()), asOf)
 
       const metadata = parseMetadataFilter(body.metadata)
+      // Without a query the memories of all spaces are listed by time.
+      const embeddings =
+        query === undefined
+          ? requestedEmbeddingModel(ctx, ...spaces)
+          : embeddingModelForRequest(ctx, caller, ...spaces)
       const { rows, tokens, truncated, returned } = await searchDates(backend, caller, {
         window,
         session,
         query,
-        // Without a query the memories of all spaces are listed by time.
-        embeddings:
-          query === undefined
-            ? requestedEmbeddingModel(ctx, ...spaces)
-            : embeddingModelForRequest(ctx, caller, ...spaces),
+        embeddings,
         tiers,
         importance,
         metadata,
         maxTokens,
         order,
       })
+      const recalledAt = performance.now()
       if (caller.memberScope) {
         backend.retrievals.record(caller.memberScope, {
           request: 'date-search',
@@ -181,6 +221,16 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
         })
       }
       recordRead(backend, caller, { kind: 'date-search', tokens, session })
+      logRecall(ctx, backend, caller, {
+        way: 'search',
+        session,
+        embeddings,
+        asOf,
+        startedAt,
+        recalledAt,
+        question: query === undefined ? undefined : { role: 'user', content: query },
+        trace: () => traceOfDatedRows(rows, momentOf(backend, asOf)),
+      })
 
       ctx.body = {
         from: new Date(window.from).toISOString(),

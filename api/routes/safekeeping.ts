@@ -138,6 +138,7 @@ export function safekeeping(router: Router, backend: ApiBackend): void {
     async handle({ account, actor }, ctx) {
       const event = { account, actor, action: 'account.exported', subject: 'account' } as const
       await recordAccountEvent(backend.postgres, event)
+      await backend.callLog.settled()
       await sendNdjson(ctx, appendEndLine(presentLines(exportAccountItems(backend, account))))
     },
   })

@@ -5,37 +5,49 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import { presentPage } from '#api/present/page.ts'
 import { presentRecalled, presentTrace, presentTraceSummary } from '#api/present/trace.ts'
 import { replayCall } from '#api/proxy/replay-trace.ts'
-import { requireRetrievePermission, type Caller } from '#shared/access/caller.ts'
-import { parseStart } from '#shared/core/dates.ts'
+import { requireOwner, requireRetrievePermission, type Caller } from '#shared/access/caller.ts'
+import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { readPage } from '#shared/core/page.ts'
 import {
   findCallTrace,
   listCallTraces,
+  type AccountTraceScope,
   type StoredCallTrace,
   type TraceScope,
 } from '#shared/vault/read/traces/call-traces.postgres.ts'
-import { readRecalledMemories, readTracedBlocks } from '#shared/vault/read/traces/read-trace.ts'
+import {
+  readRecalledMemories,
+  readTracedBlocks,
+  readWords,
+  type WordedTrace,
+} from '#shared/vault/read/traces/read-trace.ts'
 
-/** Lists, reads and replays the traces of a vault's model calls. */
+/** Lists and reads the call log, and replays model calls. */
 export function traces(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'GET /v1/traces',
     auth: memoryKey(requireRetrievePermission),
-    async handle({ caller, query: { limit, cursor } }, ctx) {
-      const { query } = backend.postgres
-      const scope = traceScope(caller)
+    async handle({ caller, query: { limit, cursor, since, until, account, user, ...named } }, ctx) {
+      const scope = { ...traceScope(caller), ...accountScope(caller, { account, user }) }
+      const filter = {
+        ...named,
+        since: since === undefined ? undefined : parseStart(since),
+        until: until === undefined ? undefined : parseExclusiveEnd(until),
+      }
+      await backend.callLog.settled()
       const page = await readPage(
         backend.cursors,
-        { limit, cursor, bound: ['GET /v1/traces', scope.vault, scope.epoch] },
+        { limit, cursor, bound: ['GET /v1/traces', scope, caller.scope.epoch, filter] },
         (before: string | undefined, count) =>
           isOff(caller)
             ? Promise.resolve([])
-            : listCallTraces(query, scope, { before, limit: count }),
+            : listCallTraces(backend.postgres.query, scope, { before, limit: count }, filter),
         row => row.id,
       )
-      ctx.body = presentPage(page, presentTraceSummary)
+      const rows = await readShownWords(backend, caller, page.rows, 'list')
+      ctx.body = presentPage({ ...page, rows }, row => presentTraceSummary(row, backend.prices))
     },
   })
 
@@ -44,6 +56,7 @@ export function traces(router: Router, backend: ApiBackend): void {
     auth: memoryKey(requireRetrievePermission),
     async handle({ caller, query: { since, limit } }, ctx) {
       const range = { since: since === undefined ? Date.now() - dayMs : parseStart(since), limit }
+      await backend.callLog.settled()
       const recalled = isOff(caller)
         ? []
         : await readRecalledMemories(backend, caller, traceScope(caller), range)
@@ -56,8 +69,12 @@ export function traces(router: Router, backend: ApiBackend): void {
     auth: memoryKey(requireRetrievePermission),
     async handle({ caller, params }, ctx) {
       const stored = await requireTrace(backend, caller, params.traceId)
-      const blocks = await readTracedBlocks(backend, caller, stored)
-      ctx.body = presentTrace(stored, blocks, showsTexts(caller))
+      const [blocks, [worded]] = await Promise.all([
+        readTracedBlocks(backend, caller, stored),
+        readShownWords(backend, caller, [stored], 'whole'),
+      ])
+      const { prices } = backend
+      ctx.body = presentTrace(worded!, blocks, { texts: showsTexts(caller), prices })
     },
   })
 
@@ -83,11 +100,35 @@ export function traces(router: Router, backend: ApiBackend): void {
 
 const dayMs = 24 * 3_600_000
 
-const traceScope = ({ scope: { vault, epoch }, keyRow }: Caller): TraceScope => ({
+const traceScope = ({ scope: { vault }, keyRow }: Caller): TraceScope => ({
   vault,
-  epoch,
   days: keyRow.traces.days,
 })
+
+/**
+ * The vaults of the account that a request asks for; undefined where it asks for its own alone.
+ *
+ * @throws Refusal `forbidden` for a key that does not act for its account.
+ */
+function accountScope(
+  caller: Caller,
+  { account, user }: { account: boolean; user: string | undefined },
+): Pick<AccountTraceScope, 'account' | 'user'> | undefined {
+  if (!account && user === undefined) return undefined
+  requireOwner(caller)
+  return { account: caller.account, user }
+}
+
+/** Traces with their words, where the policy has texts. */
+const readShownWords = (
+  backend: ApiBackend,
+  caller: Caller,
+  traces: readonly StoredCallTrace[],
+  extent: Parameters<typeof readWords>[2],
+): Promise<WordedTrace[]> | WordedTrace[] =>
+  showsTexts(caller)
+    ? readWords(backend, traces, extent)
+    : traces.map(trace => ({ ...trace, question: null, answer: null }))
 
 const isOff = ({ keyRow }: Caller): boolean => keyRow.traces.mode === 'off'
 
@@ -102,10 +143,11 @@ const textsRefusal = (): Refusal =>
 
 /** @throws Refusal `missing` for any trace that this vault does not have. */
 async function requireTrace(
-  { postgres }: Pick<ApiBackend, 'postgres'>,
+  { postgres, callLog }: Pick<ApiBackend, 'postgres' | 'callLog'>,
   caller: Caller,
   id: string,
 ): Promise<StoredCallTrace> {
+  await callLog.settled()
   const isReadable = isUuid(id) && !isOff(caller)
   const stored = isReadable
     ? await findCallTrace(postgres.query, traceScope(caller), id)

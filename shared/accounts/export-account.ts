@@ -69,7 +69,7 @@ export async function* exportAccountItems(
     for await (const memory of whileStored(exportMemories(backend, vault, everything))) {
       yield { type: 'memory', number, memory }
     }
-    for await (const trace of listAllCallTraces(query, vault, policy.traces)) {
+    for await (const trace of listAllCallTraces(query, vault.vault, policy.traces)) {
       yield { type: 'trace', number, trace }
     }
   }

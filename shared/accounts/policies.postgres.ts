@@ -51,8 +51,8 @@ export type StoredPolicyChange = {
 }
 
 /**
- * Changes the given fields, from the next request on. Traces that end earlier by it end at once for readers; the
- * sweep deletes them.
+ * Changes the given fields, from the next request on. Traces that end earlier by it, and questions that it keeps no
+ * more, are gone at once for readers; the sweep deletes them.
  *
  * @returns whether anything changed.
  */
@@ -67,7 +67,8 @@ export async function putAccountPolicy(
        (p.redaction, p.create_users, p.verbatim, p.response_with_input, p.traces, p.trace_days,
         p.user_daily_requests, p.user_daily_tokens),
        traces_shortened_at = case
-         when (p.traces = 'off' and a.traces <> 'off') or p.trace_days < a.trace_days
+         when p.trace_days < a.trace_days
+           or (a.traces, p.traces) in (('texts', 'ids'), ('texts', 'off'), ('ids', 'off'))
          then clock_timestamp() else a.traces_shortened_at end
      from (select id, coalesce($2::jsonb, redaction) as redaction,
                   coalesce($3, create_users) as create_users, coalesce($4, verbatim) as verbatim,

@@ -133,7 +133,7 @@ export const operations = {
   listShared: {"route":"GET /v1/shares","query":["limit","cursor"]},
   changeSharing: {"route":"PATCH /v1/shares","body":"json","writes":true},
   withdrawShared: {"route":"DELETE /v1/shares/:statementId","takesKey":true,"writes":true},
-  listTraces: {"route":"GET /v1/traces","query":["limit","cursor"]},
+  listTraces: {"route":"GET /v1/traces","query":["way","status","session","model","since","until","account","user","limit","cursor"]},
   listRecalled: {"route":"GET /v1/traces/memories","query":["since","limit"]},
   readTrace: {"route":"GET /v1/traces/:traceId"},
   replayTrace: {"route":"POST /v1/traces/:traceId/replay","body":"json"},
@@ -410,13 +410,13 @@ A retention applies to every vault of the account, those of its members included
   changeSharing: Method<'PATCH /v1/shares'>
   /** Takes back what was shared from you, for good: no one sees your words from then on, nor finds them in the history or the trail. What others said too stays in their name. Words of another that yours had replaced wait for a person to decide about them, unless the redaction policy blocks them by now. Words that an admin wrote stay. Your private vault is not changed. */
   withdrawShared: Method<'DELETE /v1/shares/:statementId'>
-  /** Lists the latest model calls that read memory, newest first. */
+  /** Lists the latest calls that read memory, newest first. A trace is written a moment after its call. */
   listTraces: Method<'GET /v1/traces'>
-  /** The memories that model calls were given most, since a moment, from the latest 1,000 traces; equals by the last time. What a prompt still holds of an earlier turn is not counted again. None while the policy of the account has no traces. Bills nothing. */
+  /** The memories that were recalled most, by model calls, `prepare`, searches and tools of MCP, since a moment, from the latest 1,000 traces; equals by the last time. What a prompt still holds of an earlier turn is not counted again. None while the policy of the account has no traces. Bills nothing. */
   listRecalled: Method<'GET /v1/traces/memories'>
-  /** Which memories an answer was given with, why, and where they stood in the request. A trace of another vault, one whose days are over, and every trace while the policy has none, is a 404. */
+  /** Which memories a call was given, why, and of a model call where they stood in the request. A trace of another vault, one whose days are over, and every trace while the policy has none, is a 404. */
   readTrace: Method<'GET /v1/traces/:traceId'>
-  /** Rebuilds the bytes that the provider got, from the body that the client sent. A memory that has changed or is gone is a line that says so. A 403 where the policy of the account has no texts. */
+  /** Rebuilds the bytes that the provider got, from the body that the client sent. A memory that has changed or is gone is a line that says so. A 403 where the policy of the account has no texts; a 400 for the trace of a call without a model. */
   replayTrace: Method<'POST /v1/traces/:traceId/replay'>
   /** Subscribes an address to events: at most 20 of an account. */
   createWebhook: Method<'POST /v1/account/webhooks'>

@@ -51,7 +51,7 @@ export type SpeakAnswer = string
 export type RedactionKind = 'secret' | 'card' | 'iban' | 'national-id' | 'email' | 'phone' | 'ip'
 /** Days that memories are kept, from the moment they are stored, rounded down to the full hour. null: without end. */
 export type RetentionDays = number | null
-/** What is kept of a model call beside its exchange. `off`: nothing, and what is there is deleted; `ids`: traces are shown without texts, and no call can be replayed; `texts`: with the texts that the vault still has. A trace itself never holds a word of a memory or a request. */
+/** What the call log keeps of calls that read memory. `off`: nothing, and what is there is deleted; `ids`: traces are shown without texts, no question is kept, and no call can be replayed; `texts`: with the texts that the vault still has, and with the questions of `prepare`, searches and tools of MCP, which store nothing: each at most 8,000 characters, by the redaction of the account, until its trace ends or a memory of the same text is deleted or edited. A trace never holds a word of a memory, or of a model call. */
 export type TraceMode = 'off' | 'ids' | 'texts'
 /** When an answer is stored. `always`: unless a switch says otherwise; `with_input`: only where the input that it answers is stored, too. */
 export type StoreResponse = 'always' | 'with_input'
@@ -99,6 +99,10 @@ export type AccountAction =
 export type Tags = string[]
 /** What has become of a turn: its passes go on or wait, are done, or were given up after the last try, until `POST /v1/orgs/:orgId/pipeline/redrive`. */
 export type TurnState = 'waiting' | 'done' | 'given_up'
+/** How memory was read. `proxy`: a model call through this service; `prepare`: `POST /v1/memory/prepare`; `search`: a search, by words or by dates; `mcp`: one of these by a tool of `/mcp`. */
+export type CallWay = 'proxy' | 'prepare' | 'search' | 'mcp'
+/** As `X-Memory-Status`; of calls other than the proxy's `ok` or `none`: whether anything was recalled. */
+export type TraceStatus = 'ok' | 'none' | 'off' | 'degraded' | 'aside'
 /** `operation.finished`: queued work is done, failed or cancelled: `{operation_id, kind, state, session_id, key, created_at, finished_at}`. `reflection.suggested`: what waits for consolidation has reached the threshold: `{key, tier, raw_units, raw_tokens, tier2_count, tier2_importance}`. `review.waiting`: a shared memory waits for a person: `{org_id, mem_id, confidence, tags}`. `key.revoked`: a Memory Key of the account, or of a member, has ended before its time: `{key, name, kind, key_id, org_id, external_id}`. There are no events of the private vaults of members. */
 export type WebhookEvent =
   'operation.finished' | 'reflection.suggested' | 'review.waiting' | 'key.revoked'
@@ -2772,7 +2776,7 @@ export interface PathParameters {
   reviewerId: string
   /** what was shared from a member */
   statementId: string
-  /** the `X-Memory-Trace` of a model call */
+  /** the `X-Memory-Trace` of a call */
   traceId: string
 }
 /** Beside the headers that carry credentials. */
@@ -2990,7 +2994,7 @@ export interface AccountEventsAnswer {
   has_more: boolean
   next_cursor: string | null
 }
-/** One thing that is kept, and its own fields: `account`: what it is; `policy`: what it keeps out of memory. `provider_key`, `webhook`, `application`: as they are listed, without their secrets. `vault`: its number in this file and its keys, masked; then its memories as `memory`, as `GET /v1/memory/export` tells them, and what its model calls were told as `trace`, newest first, both with that number. A `trace` is what `GET /v1/traces/:traceId` gives, as it is stored: each of its memories has a `mark`, the first 8 hex digits of the SHA-256 of its line, in place of `state` and `line`, `later` where that line is marked so; `conversation` is the digest of the conversation and `renamed` the `model` that was put into the body; the words are those of the `memory` of that id. There is none while the policy has none. Then its organizations, each as `GET /v1/orgs/:orgId/export` tells it. `account_event`: what was done to the account, in order; its `hash` is counted like that of an `audit_event`, over `position`, `account_id`, `event_id`, `action`, `subject`, `created_at_us` and `actor`; where an event has `before` and `after`, the compact JSON of `[before, after]` follows, and of `[before, after, org_id]` where it has an `org_id`. Last comes `end`. */
+/** One thing that is kept, and its own fields: `account`: what it is; `policy`: what it keeps out of memory. `provider_key`, `webhook`, `application`: as they are listed, without their secrets. `vault`: its number in this file and its keys, masked; then its memories as `memory`, as `GET /v1/memory/export` tells them, and its call log as `trace`, newest first, both with that number. A `trace` is what `GET /v1/traces/:traceId` gives, as it is stored: each of its memories has a `mark`, the first 8 hex digits of the SHA-256 of its line, in place of `state` and `line`, `later` where that line is marked so; `conversation` is the digest of the conversation and `renamed` the `model` that was put into the body; `question` is there where the trace keeps it, and `answer` and `cost_usd` are not; all other words are those of the `memory` of that id. There is none while the policy has none. Then its organizations, each as `GET /v1/orgs/:orgId/export` tells it. `account_event`: what was done to the account, in order; its `hash` is counted like that of an `audit_event`, over `position`, `account_id`, `event_id`, `action`, `subject`, `created_at_us` and `actor`; where an event has `before` and `after`, the compact JSON of `[before, after]` follows, and of `[before, after, org_id]` where it has an `org_id`. Last comes `end`. */
 export interface AccountLine {
   type:
     | 'account'
@@ -3511,18 +3515,45 @@ export interface ChangeSharingBody {
 export interface TraceSummary {
   /** the `X-Memory-Trace` of the call */
   trace_id: string
+  way: CallWay
+  /** the account's own id of the user whose vault it is */
+  user: string | null
   created_at: string
   /** by the policy of the account */
   expires_at: string
   /** the session whose memories were asked beside the core */
   session_id: string | null
-  /** provider-prefixed */
-  model: string
-  /** as `X-Memory-Status` */
-  status: 'ok' | 'none' | 'off' | 'degraded' | 'aside'
-  /** in all blocks of the request */
+  /** provider-prefixed; null where no model is called */
+  model: string | null
+  status: TraceStatus
+  /** as `X-Memory-Confidence`, and of `prepare`; of a search always null */
+  confidence: number | null
+  /** as `X-Memory-Abstained`, and of `prepare` */
+  abstained: 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'already_told' | null
+  /** in all blocks of the request, or returned */
   memories: number
-  /** of the body that the provider got */
+  /** found for this call and not given: what had no room in the block, or stands in earlier ones; of a search what matches beyond `limit` */
+  left_out_memories: number
+  /** of the blocks, or of the memories that were returned */
+  tokens: number
+  latency: {
+    /** milliseconds; null where nothing was looked up, and of traces of 1.0 */
+    recall: number | null
+    /** from the request to the provider to the last byte of its answer; null where none was called, and until it has ended */
+    provider: number | null
+    /** null until the call has ended */
+    total: number | null
+  }
+  /** as the provider told them; null where it told none */
+  input_tokens: number | null
+  output_tokens: number | null
+  /** of these tokens by the prices of today; null where they or the price of the model are not known */
+  cost_usd: number | null
+  /** what was asked, in a list its first 300 characters: of a model call the memories that were stored of it, as they are now; of other calls the words of the request, at most 8,000 characters. Null where nothing was kept or it is gone, where the policy of the account has no texts, and where this key may not read that vault */
+  question: string | null
+  /** what the model answered, by the memories that were stored of it; as `question` */
+  answer: string | null
+  /** of the body that the provider got; 0 where no model is called */
   sent_bytes: number
 }
 export interface TracedMemory {
@@ -3564,33 +3595,57 @@ export interface TraceRemoval {
 export interface Trace {
   /** the `X-Memory-Trace` of the call */
   trace_id: string
+  way: CallWay
+  /** the account's own id of the user whose vault it is */
+  user: string | null
   created_at: string
   /** by the policy of the account */
   expires_at: string
   /** the session whose memories were asked beside the core */
   session_id: string | null
-  /** provider-prefixed */
-  model: string
-  /** as `X-Memory-Status` */
-  status: 'ok' | 'none' | 'off' | 'degraded' | 'aside'
-  /** in all blocks of the request */
+  /** provider-prefixed; null where no model is called */
+  model: string | null
+  status: TraceStatus
+  /** as `X-Memory-Confidence`, and of `prepare`; of a search always null */
+  confidence: number | null
+  /** as `X-Memory-Abstained`, and of `prepare` */
+  abstained: 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'already_told' | null
+  /** in all blocks of the request, or returned */
   memories: number
-  /** of the body that the provider got */
+  /** found for this call and not given: what had no room in the block, or stands in earlier ones; of a search what matches beyond `limit` */
+  left_out_memories: number
+  /** of the blocks, or of the memories that were returned */
+  tokens: number
+  latency: {
+    /** milliseconds; null where nothing was looked up, and of traces of 1.0 */
+    recall: number | null
+    /** from the request to the provider to the last byte of its answer; null where none was called, and until it has ended */
+    provider: number | null
+    /** null until the call has ended */
+    total: number | null
+  }
+  /** as the provider told them; null where it told none */
+  input_tokens: number | null
+  output_tokens: number | null
+  /** of these tokens by the prices of today; null where they or the price of the model are not known */
+  cost_usd: number | null
+  /** what was asked, in a list its first 300 characters: of a model call the memories that were stored of it, as they are now; of other calls the words of the request, at most 8,000 characters. Null where nothing was kept or it is gone, where the policy of the account has no texts, and where this key may not read that vault */
+  question: string | null
+  /** what the model answered, by the memories that were stored of it; as `question` */
+  answer: string | null
+  /** of the body that the provider got; 0 where no model is called */
   sent_bytes: number
-  format: 'openai' | 'responses' | 'anthropic' | 'google'
+  /** null where no model is called; `splices` and `removed` are then empty */
+  format: 'openai' | 'responses' | 'anthropic' | 'google' | null
   /** the embedding model whose vectors were searched */
   embeddings: string
   /** of the vault; it rises with every visible change */
   revision: number
   /** the moment that the call asked about */
   as_of: string | null
-  /** as `X-Memory-Confidence` */
-  confidence: number | null
-  /** as `X-Memory-Abstained` */
-  abstained: 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'already_told' | null
   /** whether the policy of the account shows texts */
   texts: boolean
-  /** in the order of the prompt */
+  /** in the order of the prompt; of a search one block, its memories best first */
   blocks: TraceBlock[]
   /** what was put into the client's body, or in place of its model */
   splices: TraceSplice[]
@@ -3600,13 +3655,23 @@ export interface Trace {
   left_out: {
     [k: string]: number
   }
-  /** of the client's body */
+  /** of the client's body; 0 where no model is called */
   received_bytes: number
-  /** of the bytes that were sent, in hex */
-  sent_sha256: string
+  /** of the bytes that were sent, in hex; null where no model is called */
+  sent_sha256: string | null
 }
 /** GET /v1/traces */
 export interface ListTracesQuery {
+  way?: CallWay
+  status?: TraceStatus
+  session?: string
+  /** as the traces name it */
+  model?: string
+  since?: Moment
+  until?: Moment
+  /** with an owner key: the calls of all users and keys of the account, not those of its organizations and their members. Words are shown of the key's own vault, and of those that `X-Memory-User` opens */
+  account: boolean
+  user?: ExternalId
   limit: number
   /** `next_cursor` of the page before */
   cursor?: string
@@ -3619,7 +3684,7 @@ export interface ListTracesAnswer {
 }
 export interface MemoryRecall {
   memory_id: string
-  /** messages of the user that it was recalled for */
+  /** messages of the user, and searches, that it was recalled for */
   turns: number
   last_recalled_at: string
   /** as it is now; this and what follows is left out where it is gone, where this key may not see it, and where the policy of the account has no texts */
@@ -4581,21 +4646,21 @@ export interface Endpoints {
     headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     answers: { 200: Removed }
   }
-  /** Lists the latest model calls that read memory, newest first. */
+  /** Lists the latest calls that read memory, newest first. */
   'GET /v1/traces': {
     query: ListTracesQuery
     headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
-    defaults: 'limit'
+    defaults: 'account' | 'limit'
     answers: { 200: ListTracesAnswer }
   }
-  /** The memories that model calls were given most, since a moment, from the latest 1,000 traces; equals by the last time. */
+  /** The memories that were recalled most, by model calls, `prepare`, searches and tools of MCP, since a moment, from the latest 1,000 traces; equals by the last time. */
   'GET /v1/traces/memories': {
     query: ListRecalledQuery
     headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     defaults: 'limit'
     answers: { 200: ListRecalledAnswer }
   }
-  /** Which memories an answer was given with, why, and where they stood in the request. */
+  /** Which memories a call was given, why, and of a model call where they stood in the request. */
   'GET /v1/traces/:traceId': {
     params: Pick<PathParameters, 'traceId'>
     headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>

@@ -21,6 +21,8 @@ export type TombstonedMemory = {
   tokens: number
   importance: number
   consolidated: boolean
+  /** Of its text; undefined of one that was never stored. */
+  hash: Uint8Array | undefined
 }
 
 type TombstoneScope = Pick<DeleteIdsJob, 'operation' | 'vault' | 'epoch' | 'overAt'>
@@ -73,6 +75,7 @@ export async function tombstone(
     tier: '$tier',
     tokens: '$tokens',
     importance: '$importance',
+    hash: '$hash',
     consolidated: {
       $or: [
         { $and: ['$consolidated', { $eq: [{ $size: marked }, 0] }] },
@@ -132,5 +135,14 @@ const bareTombstone = { _id: '$_id', vault: '$vault' }
 
 function toTombstonedMemory(document: MemoryDocument): TombstonedMemory {
   const { _id, session, tier, tokens, importance = 0, consolidated } = document
-  return { id: _id, session: session || null, tier, tokens, importance, consolidated }
+  const { hash } = document as Partial<MemoryDocument>
+  return {
+    id: _id,
+    session: session || null,
+    tier,
+    tokens,
+    importance,
+    consolidated,
+    hash: hash?.buffer,
+  }
 }

@@ -36,7 +36,7 @@ import type { Stores } from '#shared/storage/stores.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Refusal } from '#shared/core/errors.ts'
 import { dropClearedExchanges } from '#shared/vault/ingest/open-exchanges.postgres.ts'
-import { dropClearedTraces } from '#shared/vault/read/traces/call-traces.postgres.ts'
+import { dropClearedTraces } from '#shared/vault/read/traces/trace-retention.postgres.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import { removeClearedJobs, type RemovedJobs } from '#shared/storage/queue/cleared-jobs.ts'
 

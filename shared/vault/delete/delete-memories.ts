@@ -33,6 +33,7 @@ import type { Stores } from '#shared/storage/stores.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Log } from '#shared/core/log.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import { forgetQuestions } from '#shared/vault/base/trace-questions.postgres.ts'
 import { addDebt, debtOf } from '#shared/vault/base/debt-of-memories.ts'
 import { recordDeferredBill } from '#shared/billing/bill.postgres.ts'
 
@@ -161,6 +162,11 @@ function finalizeDeletion(
     const tokens = overAt === undefined ? sum(tombstoned, row => row.tokens) : 0
     await recordDeferredBill(tx, operation, tokens)
     if (deleted === 0) return
+    await forgetQuestions(
+      tx.query,
+      vault,
+      tombstoned.flatMap(({ hash }) => hash ?? []),
+    )
     await recordTombstoneDay(tx, vault)
     await deleteStoredResponses(tx, vault, { ofCopies: 'previews' })
     // After a clearing neither the debt nor any index includes these memories.

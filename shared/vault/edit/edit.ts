@@ -14,6 +14,7 @@ import {
   type EditableMemory,
   type TextReplacement,
 } from '#shared/vault/edit/edits.mongo.ts'
+import { forgetQuestions } from '#shared/vault/base/trace-questions.postgres.ts'
 import { contentHash } from '#shared/vault/base/memories.mongo.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import {
@@ -140,6 +141,7 @@ function writeEdit(
     const before = await tokensBeforeEdit(tx, memory)
     const next = { ...content, operation: job.operation, debtTokensBefore: before }
     if (!(await replaceText(backend.mongo, caller.scope, memory, next))) return false
+    await forgetQuestions(tx.query, job.vault, [memory.hash])
     if (content.expiry) {
       const written = { ...job, ids: [memory.id], days: caller.keyRow.retentionDays }
       await applyCurrentRetention(backend, tx.query, written)

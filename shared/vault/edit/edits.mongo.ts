@@ -19,6 +19,8 @@ export type EditableMemory = {
   at: number
   importance: number | undefined
   tokens: number
+  /** `contentHash` of its text. */
+  hash: Uint8Array
   session: string | null
   sessionEpoch: number
   consolidated: boolean
@@ -136,6 +138,7 @@ function editableFromDocument(document: MemoryDocument): EditableMemory {
     at: document.at.getTime(),
     importance: document.importance,
     tokens: document.tokens,
+    hash: document.hash.buffer,
     session: document.session || null,
     sessionEpoch: document.session_epoch,
     consolidated: document.consolidated,

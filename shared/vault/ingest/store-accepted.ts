@@ -9,13 +9,13 @@ import {
 } from '#shared/vault/ingest/finalize-stored.postgres.ts'
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
 import type { Stores } from '#shared/storage/stores.ts'
-import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
+import { contentHash, type MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import { isExpired } from '#shared/domain/expiry.ts'
-import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { recordTombstoneDay } from '#shared/vault/base/erasures.postgres.ts'
+import { forgetQuestions } from '#shared/vault/base/trace-questions.postgres.ts'
 import { tombstoneAlreadyExpired } from '#shared/vault/base/expiries.mongo.ts'
 import { finalizeTombstones, findTombstonedBy } from '#shared/vault/base/tombstones.mongo.ts'
 
@@ -165,15 +165,16 @@ type AlreadyExpiredIds = ReadonlyMap<string, ReadonlySet<string>>
  * @returns the ids not to store; an earlier run may have stored some of the expired ones in time.
  */
 async function skipAlreadyExpired(
-  { mongo }: { mongo: Mongo },
+  { mongo, postgres }: Stores,
   jobs: readonly IngestJob[],
 ): Promise<AlreadyExpiredIds> {
   const alreadyExpired = new Map<string, Set<string>>()
   for (const job of jobs) {
-    const expiredIds = job.memories
-      .filter(memory => isExpired(memory, Date.now()))
-      .map(({ id }) => id)
-    if (expiredIds.length === 0) continue
+    const expired = job.memories.filter(memory => isExpired(memory, Date.now()))
+    if (expired.length === 0) continue
+    const expiredIds = idsOf(expired)
+    const hashes = expired.map(({ text }) => contentHash(text))
+    await forgetQuestions(postgres.query, job.vault, hashes)
     await tombstoneAlreadyExpired(mongo, job, expiredIds)
     const tombstoned = await findTombstonedBy(mongo, job, expiredIds)
     alreadyExpired.set(job.operation, new Set(tombstoned.map(({ id }) => id)))

@@ -227,7 +227,8 @@ t.test('an erased account has no trace, nor gets one of a call that was under wa
     async () => (await tablesHolding(backend, vault, ['public.call_traces'])).length === 0,
   )
   const late = { format: 'openai', status: 'ok', blocks: [] } as unknown as CallTrace
-  const saved = { ...scope, id: mintId(), session: null, days: 7, trace: late }
+  const rest = { session: null, days: 7, way: 'proxy', trace: late } as const
+  const saved = { ...scope, id: mintId(), ...rest }
   await backend.recalledTurns.saveTrace(async () => saved)
   t.same(await tablesHolding(backend, vault, ['public.call_traces']), [])
 })

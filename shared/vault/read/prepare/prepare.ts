@@ -56,6 +56,8 @@ export type PreparedContext = {
   confidence: number
   /** Null when there is a block. */
   abstained: AbstentionReason | null
+  /** Memories that were found and are not in the block; 0, unknown, for a rebuilt block. */
+  leftOut: number
 }
 
 /** What was found for a conversation; `renderContext` makes a block of it. */
@@ -136,6 +138,7 @@ export function renderContext(
     ranking: sortForBlock(lines).map(({ id }) => rows.get(id)!),
     confidence: answerConfidence(found),
     abstained: lines.length > 0 ? null : abstentionReason(prepared),
+    leftOut: found.length - lines.length,
   }
 }
 
@@ -166,13 +169,19 @@ export async function rebuildContext(
   })
   recordPrepared(backend, caller, memories, null)
   const told = asTold(memories, lines)
-  return { ...buildPreparedContext(told, at), ranking: [], confidence: 0, abstained: null }
+  return {
+    ...buildPreparedContext(told, at),
+    ranking: [],
+    confidence: 0,
+    abstained: null,
+    leftOut: 0,
+  }
 }
 
 function buildPreparedContext(
   found: readonly ContextMemory[],
   at: number,
-): Omit<PreparedContext, 'ranking' | 'confidence' | 'abstained'> {
+): Omit<PreparedContext, 'ranking' | 'confidence' | 'abstained' | 'leftOut'> {
   const memories = sortForBlock(found)
   const context = renderContextBlock(memories, at)
   return {

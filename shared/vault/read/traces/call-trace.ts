@@ -4,14 +4,11 @@ import type { MatchReason } from '#shared/search/ranking/signals.ts'
 import type { AbstentionReason } from '#shared/vault/read/prepare/prepare.ts'
 import type { RecalledLine } from '#shared/vault/read/prepare/choose-lines.ts'
 
-/** The memories in a model call, and the changes of its request on the way to the provider. Holds no text. */
-export type CallTrace = {
-  /** The API format of the call. */
-  format: 'openai' | 'responses' | 'anthropic' | 'google'
-  /** Provider-prefixed. */
-  model: string
-  /** The `model` that was put into the body in place of the client's; undefined where that stayed. */
-  renamed?: string
+/** How memory was read: by a model call, by one of the endpoints, or by a tool of MCP. */
+export type CallWay = 'proxy' | 'prepare' | 'search' | 'mcp'
+
+/** What a call recalled. Holds no text. */
+export type RecallTrace = {
   /** The embedding model of the space that was searched. */
   embeddings: string
   status: 'ok' | 'none' | 'off' | 'degraded' | 'aside'
@@ -23,6 +20,22 @@ export type CallTrace = {
   abstained?: AbstentionReason | null
   /** In the order of the prompt; that of the call's own turn is the last one. */
   blocks: TracedBlock[]
+  /** Memories that were returned; undefined: those of the blocks. */
+  memories?: number
+  /** Of the blocks, or of the memories that were returned. Undefined in traces of 1.0, as `leftOutMemories`. */
+  tokens?: number
+  /** Memories that were found for the call and not given. */
+  leftOutMemories?: number
+}
+
+/** The changes of a model call's request on the way to the provider. */
+export type SentCallTrace = {
+  /** The API format of the call. */
+  format: 'openai' | 'responses' | 'anthropic' | 'google'
+  /** Provider-prefixed. */
+  model: string
+  /** The `model` that was put into the body in place of the client's; undefined where that stayed. */
+  renamed?: string
   splices: Splice[]
   /** Start and end of what was taken out of the client's body, in turn. */
   removed: number[]
@@ -33,6 +46,25 @@ export type CallTrace = {
   sentBytes: number
   /** SHA-256 of the bytes that were sent, in hex. */
   sentSha256: string
+}
+
+/** The trace of a model call. */
+export type ModelCallTrace = RecallTrace & SentCallTrace
+
+/** The trace of any call. */
+export type CallTrace = RecallTrace & Partial<SentCallTrace>
+
+/** What is known when a call has ended; durations in milliseconds. Undefined: not known, or there was none. */
+export type CallOutcome = {
+  recall?: number | undefined
+  /** From the request to the provider to the last byte of its answer. */
+  provider?: number | undefined
+  total?: number | undefined
+  /** Tokens, as the provider told them. */
+  input?: number | undefined
+  /** Of these, from the provider's cache. */
+  cached?: number | undefined
+  output?: number | undefined
 }
 
 /** One context block of a request. */

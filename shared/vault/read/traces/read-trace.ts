@@ -10,6 +10,12 @@ import {
   type TraceScope,
   listCallTraces,
 } from '#shared/vault/read/traces/call-traces.postgres.ts'
+import { undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
+import {
+  findExchangeWords,
+  type CallWords,
+} from '#shared/vault/read/traces/exchange-words.mongo.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { sessionsToRecall } from '#shared/vault/read/prepare/prepare.ts'
 import { asTold } from '#shared/vault/read/prepare/choose-lines.ts'
 import { reloadRecalled } from '#shared/vault/read/search/recall.ts'
@@ -117,16 +123,42 @@ const pageRows = 50
 /** Every trace that a vault may show under a policy, newest first, one page in memory at a time. */
 export async function* listAllCallTraces(
   query: Query,
-  { vault, epoch }: { vault: string; epoch: number },
+  vault: string,
   { mode, days }: TracePolicy,
 ): AsyncGenerator<StoredCallTrace> {
   if (mode === 'off') return
   let before: string | undefined
   for (;;) {
     const page = { before, limit: pageRows }
-    const traces = await listCallTraces(query, { vault, epoch, days }, page)
-    yield* traces
+    const traces = await listCallTraces(query, { vault, days }, page)
+    for (const trace of traces) yield mode === 'texts' ? trace : { ...trace, question: null }
     if (traces.length < pageRows) return
     before = traces.at(-1)!.id
   }
+}
+
+/** A trace with the words of its call. */
+export type WordedTrace = StoredCallTrace & CallWords
+
+/** Memories of a call that are read for its words: in a list, and of one trace. */
+const wordChunksMax = { list: 16, whole: 512 }
+
+/**
+ * Traces with the words of their calls that the reader may see. Without MongoDB those of model calls are missing.
+ *
+ * @param extent how much of long ones is read
+ */
+export async function readWords(
+  { mongo, now }: { mongo: Mongo; now: () => number },
+  traces: readonly StoredCallTrace[],
+  extent: keyof typeof wordChunksMax,
+): Promise<WordedTrace[]> {
+  const calls = traces.filter(({ way, isReadable }) => way === 'proxy' && isReadable)
+  const bounds = { chunksMax: wordChunksMax[extent], now: now() }
+  const stored = await undefinedIfUnavailable(findExchangeWords(mongo, calls, bounds))
+  return traces.map(trace => ({
+    ...trace,
+    answer: null,
+    ...stored?.get(trace.id),
+  }))
 }

@@ -2,6 +2,7 @@ import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
 import type { RecalledLine } from '#shared/vault/read/prepare/choose-lines.ts'
 import {
   insertTracesSql,
+  toTraceRows,
   type NewCallTrace,
 } from '#shared/vault/read/traces/call-traces.postgres.ts'
 import { padArray } from '#shared/storage/postgres/padded-array.ts'
@@ -74,7 +75,7 @@ export async function saveRecalledTurns(
     }),
   )
   await query(
-    `with traced as (${insertTracesSql})
+    `with traced as (${insertTracesSql('$2')})
      insert into recalled_turns (vault, turn, memories, at, place, lines, digest, is_partial)
      select i.vault, decode(i.turn, 'hex'), i.memories, i.at, i.place, i.lines,
        decode(i.digest, 'hex'), i."isPartial"
@@ -87,10 +88,7 @@ export async function saveRecalledTurns(
        set memories = excluded.memories, at = excluded.at, place = excluded.place,
          lines = excluded.lines, digest = excluded.digest, is_partial = excluded.is_partial,
          kept_at = now()`,
-    [
-      JSON.stringify([...last.values()]),
-      JSON.stringify([...new Map(traces.map(trace => [trace.id, trace])).values()]),
-    ],
+    [JSON.stringify([...last.values()]), toTraceRows(traces)],
     'recalled-turns.keep',
   )
 }

@@ -53,8 +53,8 @@ t.test('each trace is a line of its vault, with digests and without words', asyn
   )
   const [, first] = tracesOf(lines)
   const { body: read } = await client.get(`/v1/traces/${older}`)
-  const { texts, blocks, ...call } = read
-  t.equal(texts, true)
+  const { texts, blocks, question: asked, answer: _, cost_usd: __, ...call } = read
+  t.same([texts, asked], [true, 'Which bicycle of Quirin is orange?'])
   t.match(first, call, 'what a reader of the trace sees of the call')
   const memory = lines.find(({ type }) => type === 'memory')!
   const [told] = blocks[0].memories
@@ -97,6 +97,7 @@ t.test('more than a page of them, each once; none of a cleared vault or by polic
     epoch: scope.epoch,
     session: null,
     days: 7,
+    way: 'proxy' as const,
     trace: stored.trace,
   }))
   await saveRecalledTurns(backend.postgres.query, [], copies)

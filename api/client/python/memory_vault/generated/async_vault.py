@@ -3303,22 +3303,56 @@ class AsyncVault(AsyncVaultBase):
         )
 
     async def list_traces(
-        self, *, limit: Optional[int] = None, cursor: Optional[str] = None
+        self,
+        *,
+        way: Optional[types.CallWay] = None,
+        status: Optional[types.TraceStatus] = None,
+        session: Optional[str] = None,
+        model: Optional[str] = None,
+        since: Optional[types.Moment] = None,
+        until: Optional[types.Moment] = None,
+        account: Optional[bool] = None,
+        user: Optional[types.ExternalId] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
     ) -> types.ListTracesAnswer:
-        """Lists the latest model calls that read memory, newest first.
+        """Lists the latest calls that read memory, newest first. A trace is written a moment after
+        its call.
 
         `GET /v1/traces`
 
+        :param model: as the traces name it
+        :param until: not this moment itself; a day counts whole
+        :param account: with an owner key: the calls of all users and keys of the account, not those
+            of its organizations and their members. Words are shown of the key's own vault, and of
+            those that `X-Memory-User` opens
+        :param user: with an owner key: the calls of that user of the account; none where there is
+            no such user
         :param cursor: `next_cursor` of the page before
         """
-        return await self._call(OPERATIONS["list_traces"], query={"limit": limit, "cursor": cursor})
+        return await self._call(
+            OPERATIONS["list_traces"],
+            query={
+                "way": way,
+                "status": status,
+                "session": session,
+                "model": model,
+                "since": since,
+                "until": until,
+                "account": account,
+                "user": user,
+                "limit": limit,
+                "cursor": cursor,
+            },
+        )
 
     async def list_recalled(
         self, *, since: Optional[types.Moment] = None, limit: Optional[int] = None
     ) -> types.ListRecalledAnswer:
-        """The memories that model calls were given most, since a moment, from the latest 1,000
-        traces; equals by the last time. What a prompt still holds of an earlier turn is not counted
-        again. None while the policy of the account has no traces. Bills nothing.
+        """The memories that were recalled most, by model calls, `prepare`, searches and tools of
+        MCP, since a moment, from the latest 1,000 traces; equals by the last time. What a prompt
+        still holds of an earlier turn is not counted again. None while the policy of the account
+        has no traces. Bills nothing.
 
         `GET /v1/traces/memories`
 
@@ -3327,24 +3361,24 @@ class AsyncVault(AsyncVaultBase):
         return await self._call(OPERATIONS["list_recalled"], query={"since": since, "limit": limit})
 
     async def read_trace(self, trace_id: str) -> types.Trace:
-        """Which memories an answer was given with, why, and where they stood in the request. A
-        trace of another vault, one whose days are over, and every trace while the policy has none,
-        is a 404.
+        """Which memories a call was given, why, and of a model call where they stood in the
+        request. A trace of another vault, one whose days are over, and every trace while the policy
+        has none, is a 404.
 
         `GET /v1/traces/:traceId`
 
-        :param trace_id: the `X-Memory-Trace` of a model call
+        :param trace_id: the `X-Memory-Trace` of a call
         """
         return await self._call(OPERATIONS["read_trace"], path={"traceId": trace_id})
 
     async def replay_trace(self, trace_id: str, *, body: str) -> types.ReplayTraceAnswer:
         """Rebuilds the bytes that the provider got, from the body that the client sent. A memory
         that has changed or is gone is a line that says so. A 403 where the policy of the account
-        has no texts.
+        has no texts; a 400 for the trace of a call without a model.
 
         `POST /v1/traces/:traceId/replay`
 
-        :param trace_id: the `X-Memory-Trace` of a model call
+        :param trace_id: the `X-Memory-Trace` of a call
         :param body: the body of the call, as it was sent, in one text; one of another conversation
             is a 400
         """

@@ -3039,17 +3039,17 @@ class _AccountLineRequired(TypedDict):
 # One thing that is kept, and its own fields: `account`: what it is; `policy`: what it keeps out of
 # memory. `provider_key`, `webhook`, `application`: as they are listed, without their secrets.
 # `vault`: its number in this file and its keys, masked; then its memories as `memory`, as `GET
-# /v1/memory/export` tells them, and what its model calls were told as `trace`, newest first, both
-# with that number. A `trace` is what `GET /v1/traces/:traceId` gives, as it is stored: each of its
-# memories has a `mark`, the first 8 hex digits of the SHA-256 of its line, in place of `state` and
-# `line`, `later` where that line is marked so; `conversation` is the digest of the conversation and
-# `renamed` the `model` that was put into the body; the words are those of the `memory` of that id.
-# There is none while the policy has none. Then its organizations, each as `GET
-# /v1/orgs/:orgId/export` tells it. `account_event`: what was done to the account, in order; its
-# `hash` is counted like that of an `audit_event`, over `position`, `account_id`, `event_id`,
-# `action`, `subject`, `created_at_us` and `actor`; where an event has `before` and `after`, the
-# compact JSON of `[before, after]` follows, and of `[before, after, org_id]` where it has an
-# `org_id`. Last comes `end`.
+# /v1/memory/export` tells them, and its call log as `trace`, newest first, both with that number. A
+# `trace` is what `GET /v1/traces/:traceId` gives, as it is stored: each of its memories has a
+# `mark`, the first 8 hex digits of the SHA-256 of its line, in place of `state` and `line`, `later`
+# where that line is marked so; `conversation` is the digest of the conversation and `renamed` the
+# `model` that was put into the body; `question` is there where the trace keeps it, and `answer` and
+# `cost_usd` are not; all other words are those of the `memory` of that id. There is none while the
+# policy has none. Then its organizations, each as `GET /v1/orgs/:orgId/export` tells it.
+# `account_event`: what was done to the account, in order; its `hash` is counted like that of an
+# `audit_event`, over `position`, `account_id`, `event_id`, `action`, `subject`, `created_at_us` and
+# `actor`; where an event has `before` and `after`, the compact JSON of `[before, after]` follows,
+# and of `[before, after, org_id]` where it has an `org_id`. Last comes `end`.
 class AccountLine(_AccountLineRequired, total=False):
     # of a vault, its memories and its traces
     vault: int
@@ -3591,21 +3591,56 @@ class ChangeSharingBody(TypedDict):
     shares: bool
 
 
+class TraceSummaryLatency(TypedDict):
+    # milliseconds; null where nothing was looked up, and of traces of 1.0
+    recall: Union[int, None]
+    # from the request to the provider to the last byte of its answer; null where none was called,
+    # and until it has ended
+    provider: Union[int, None]
+    # null until the call has ended
+    total: Union[int, None]
+
+
 class TraceSummary(TypedDict):
     # the `X-Memory-Trace` of the call
     trace_id: str
+    way: CallWay
+    # the account's own id of the user whose vault it is
+    user: Union[str, None]
     created_at: str
     # by the policy of the account
     expires_at: str
     # the session whose memories were asked beside the core
     session_id: Union[str, None]
-    # provider-prefixed
-    model: str
-    # as `X-Memory-Status`
-    status: Literal["ok", "none", "off", "degraded", "aside"]
-    # in all blocks of the request
+    # provider-prefixed; null where no model is called
+    model: Union[str, None]
+    status: TraceStatus
+    # as `X-Memory-Confidence`, and of `prepare`; of a search always null
+    confidence: Union[float, None]
+    # as `X-Memory-Abstained`, and of `prepare`
+    abstained: Literal["asks_nothing", "nothing_relevant", "nothing_then", "already_told", None]
+    # in all blocks of the request, or returned
     memories: int
-    # of the body that the provider got
+    # found for this call and not given: what had no room in the block, or stands in earlier ones;
+    # of a search what matches beyond `limit`
+    left_out_memories: int
+    # of the blocks, or of the memories that were returned
+    tokens: int
+    latency: TraceSummaryLatency
+    # as the provider told them; null where it told none
+    input_tokens: Union[int, None]
+    output_tokens: Union[int, None]
+    # of these tokens by the prices of today; null where they or the price of the model are not
+    # known
+    cost_usd: Union[float, None]
+    # what was asked, in a list its first 300 characters: of a model call the memories that were
+    # stored of it, as they are now; of other calls the words of the request, at most 8,000
+    # characters. Null where nothing was kept or it is gone, where the policy of the account has no
+    # texts, and where this key may not read that vault
+    question: Union[str, None]
+    # what the model answered, by the memories that were stored of it; as `question`
+    answer: Union[str, None]
+    # of the body that the provider got; 0 where no model is called
     sent_bytes: int
 
 
@@ -3658,36 +3693,68 @@ class TraceRemoval(TypedDict):
     bytes: int
 
 
+class TraceLatency(TypedDict):
+    # milliseconds; null where nothing was looked up, and of traces of 1.0
+    recall: Union[int, None]
+    # from the request to the provider to the last byte of its answer; null where none was called,
+    # and until it has ended
+    provider: Union[int, None]
+    # null until the call has ended
+    total: Union[int, None]
+
+
 class Trace(TypedDict):
     # the `X-Memory-Trace` of the call
     trace_id: str
+    way: CallWay
+    # the account's own id of the user whose vault it is
+    user: Union[str, None]
     created_at: str
     # by the policy of the account
     expires_at: str
     # the session whose memories were asked beside the core
     session_id: Union[str, None]
-    # provider-prefixed
-    model: str
-    # as `X-Memory-Status`
-    status: Literal["ok", "none", "off", "degraded", "aside"]
-    # in all blocks of the request
+    # provider-prefixed; null where no model is called
+    model: Union[str, None]
+    status: TraceStatus
+    # as `X-Memory-Confidence`, and of `prepare`; of a search always null
+    confidence: Union[float, None]
+    # as `X-Memory-Abstained`, and of `prepare`
+    abstained: Literal["asks_nothing", "nothing_relevant", "nothing_then", "already_told", None]
+    # in all blocks of the request, or returned
     memories: int
-    # of the body that the provider got
+    # found for this call and not given: what had no room in the block, or stands in earlier ones;
+    # of a search what matches beyond `limit`
+    left_out_memories: int
+    # of the blocks, or of the memories that were returned
+    tokens: int
+    latency: TraceLatency
+    # as the provider told them; null where it told none
+    input_tokens: Union[int, None]
+    output_tokens: Union[int, None]
+    # of these tokens by the prices of today; null where they or the price of the model are not
+    # known
+    cost_usd: Union[float, None]
+    # what was asked, in a list its first 300 characters: of a model call the memories that were
+    # stored of it, as they are now; of other calls the words of the request, at most 8,000
+    # characters. Null where nothing was kept or it is gone, where the policy of the account has no
+    # texts, and where this key may not read that vault
+    question: Union[str, None]
+    # what the model answered, by the memories that were stored of it; as `question`
+    answer: Union[str, None]
+    # of the body that the provider got; 0 where no model is called
     sent_bytes: int
-    format: Literal["openai", "responses", "anthropic", "google"]
+    # null where no model is called; `splices` and `removed` are then empty
+    format: Literal["openai", "responses", "anthropic", "google", None]
     # the embedding model whose vectors were searched
     embeddings: str
     # of the vault; it rises with every visible change
     revision: int
     # the moment that the call asked about
     as_of: Union[str, None]
-    # as `X-Memory-Confidence`
-    confidence: Union[float, None]
-    # as `X-Memory-Abstained`
-    abstained: Literal["asks_nothing", "nothing_relevant", "nothing_then", "already_told", None]
     # whether the policy of the account shows texts
     texts: bool
-    # in the order of the prompt
+    # in the order of the prompt; of a search one block, its memories best first
     blocks: List[TraceBlock]
     # what was put into the client's body, or in place of its model
     splices: List[TraceSplice]
@@ -3695,10 +3762,10 @@ class Trace(TypedDict):
     removed: List[TraceRemoval]
     # as `X-Memory-Left-Out`: pieces of the user's turn by their marks
     left_out: Dict[str, int]
-    # of the client's body
+    # of the client's body; 0 where no model is called
     received_bytes: int
-    # of the bytes that were sent, in hex
-    sent_sha256: str
+    # of the bytes that were sent, in hex; null where no model is called
+    sent_sha256: Union[str, None]
 
 
 # GET /v1/traces
@@ -3710,7 +3777,7 @@ class ListTracesAnswer(TypedDict):
 
 class _MemoryRecallRequired(TypedDict):
     memory_id: str
-    # messages of the user that it was recalled for
+    # messages of the user, and searches, that it was recalled for
     turns: int
     last_recalled_at: str
 
@@ -3977,9 +4044,12 @@ RedactionKind = Literal["secret", "card", "iban", "national-id", "email", "phone
 # without end.
 RetentionDays = Union[int, None]
 
-# What is kept of a model call beside its exchange. `off`: nothing, and what is there is deleted;
-# `ids`: traces are shown without texts, and no call can be replayed; `texts`: with the texts that
-# the vault still has. A trace itself never holds a word of a memory or a request.
+# What the call log keeps of calls that read memory. `off`: nothing, and what is there is deleted;
+# `ids`: traces are shown without texts, no question is kept, and no call can be replayed; `texts`:
+# with the texts that the vault still has, and with the questions of `prepare`, searches and tools
+# of MCP, which store nothing: each at most 8,000 characters, by the redaction of the account, until
+# its trace ends or a memory of the same text is deleted or edited. A trace never holds a word of a
+# memory, or of a model call.
 TraceMode = Literal["off", "ids", "texts"]
 
 # When an answer is stored. `always`: unless a switch says otherwise; `with_input`: only where the
@@ -3998,6 +4068,15 @@ Tags = List[str]
 # What has become of a turn: its passes go on or wait, are done, or were given up after the last
 # try, until `POST /v1/orgs/:orgId/pipeline/redrive`.
 TurnState = Literal["waiting", "done", "given_up"]
+
+# How memory was read. `proxy`: a model call through this service; `prepare`: `POST
+# /v1/memory/prepare`; `search`: a search, by words or by dates; `mcp`: one of these by a tool of
+# `/mcp`.
+CallWay = Literal["proxy", "prepare", "search", "mcp"]
+
+# As `X-Memory-Status`; of calls other than the proxy's `ok` or `none`: whether anything was
+# recalled.
+TraceStatus = Literal["ok", "none", "off", "degraded", "aside"]
 
 # `operation.finished`: queued work is done, failed or cancelled: `{operation_id, kind, state,
 # session_id, key, created_at, finished_at}`. `reflection.suggested`: what waits for consolidation
