@@ -111,6 +111,7 @@ export const examples: Partial<Record<string, Example>> = {
   createKey: { body: { name: 'Ada', external_id: 'user-17' } },
   rotateKey: { body: { grace_seconds: 3_600 } },
   listKeys: { query: { active: true } },
+  listAccountUsers: { query: { counts: true } },
   remintKey: { path: { memoryKeyId: ids.memoryKey } },
   disconnectApplication: { path: { applicationId: ids.operation } },
   changeKey: { path: { memoryKeyId: ids.memoryKey }, body: { daily_requests: 500 } },

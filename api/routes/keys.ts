@@ -44,6 +44,7 @@ import {
   type KeyLimits,
   type ListedUser,
 } from '#shared/access/memory-keys.postgres.ts'
+import { countVault, type VaultCounts } from '#shared/vault/read/lists/counts.mongo.ts'
 import type { AccountUser, Budget, MemoryKey } from '#api/contract/generated/types.ts'
 
 /** The Memory Keys of an account: minted with a vault of their own, rotated, listed, revoked. */
@@ -173,7 +174,7 @@ function accountKeyRoutes(router: Router, backend: ApiBackend): void {
     route: 'GET /v1/account/users',
     auth: owner(),
     async handle({ account, query }, ctx) {
-      const { q, limit, cursor } = query
+      const { q, limit, cursor, counts: counted } = query
       await backend.usage.flush()
       const [page, { users, usersMax }] = await Promise.all([
         readPage(
@@ -185,8 +186,14 @@ function accountKeyRoutes(router: Router, backend: ApiBackend): void {
         ),
         countUsers(backend.postgres.query, account, backend.config.usersMax),
       ])
-      const budgets = await presentBudgets(backend, page.rows.map(toBudget))
-      const items = presentPage(page, (row, n) => presentUser(row, budgets[n]!))
+      const [budgets, counts] = await Promise.all([
+        presentBudgets(backend, page.rows.map(toBudget)),
+        counted && Promise.all(page.rows.map(row => countVault(backend.mongo, row, backend.now()))),
+      ])
+      const items = presentPage(page, (row, n) => ({
+        ...presentUser(row, budgets[n]!),
+        ...(counts && presentCounts(counts[n]!)),
+      }))
       ctx.body = { users, users_max: usersMax, ...items }
     },
   })
@@ -352,6 +359,12 @@ const presentUser = (user: ListedUser, budget: Budget | null): AccountUser => ({
   created_at: user.createdAt.toISOString(),
   last_used_at: toIsoOrNull(user.lastUsedAt),
   budget,
+})
+
+const presentCounts = ({ memories, stored7Days, stored30Days }: VaultCounts) => ({
+  memories,
+  memories_7_days: stored7Days,
+  memories_30_days: stored30Days,
 })
 
 const toBudget = (row: KeyLimits) => budgetsOf(row, row.subject)[0]

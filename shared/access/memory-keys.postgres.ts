@@ -155,14 +155,26 @@ export type ListedUser = {
   active: boolean
   createdAt: Date
   lastUsedAt: Date | null
-} & KeyLimits
+} & KeyLimits &
+  UserVault
+
+/** What counting the memories of a user's vault takes. */
+type UserVault = {
+  vault: string
+  epoch: number
+  revision: number
+  /** Sessions of which everything up to an epoch is cleared and not removed yet. */
+  clearedSessions: { session: string; upTo: number }[]
+  /** Some of its memories have expired and may not be removed yet. */
+  hasExpired: boolean
+}
 
 /** Users of an account, newest first. */
 export async function listUsers(
   query: Query,
   account: string,
   filter: {
-    /** A part of the id, in any case. */
+    /** A part of the id, or of the name of a key of the user, in any case. */
     search: string | undefined
     /** The vault of the last user of the page before. */
     after: string | undefined
@@ -172,14 +184,20 @@ export async function listUsers(
   const { search, after, limit } = filter
   const { rows } = await query<ListedUser>(
     `with page as (
-       select id, account, external_id, created_at from vaults
+       select id, account, external_id, created_at, epoch, revision, next_expiry from vaults v
        where account = $1 and external_id is not null and ($3::uuid is null or id < $3)
-         and ($2::text is null or position(lower($2) in lower(external_id)) > 0)
+         and ($2::text is null or position(lower($2) in lower(external_id)) > 0
+              or exists (select from memory_keys k
+                         where k.vault = v.id and position(lower($2) in lower(k.name)) > 0))
        order by id desc limit $4
      )
      select v.id as vault, v.external_id as "externalId", v.created_at as "createdAt",
             k.id as "keyId", k.name, k."isActive" as active, ${limitColumns},
-            (select max(e.at) from usage_events e where e.key_hash = k.hash) as "lastUsedAt"
+            (select max(e.at) from usage_events e where e.key_hash = k.hash) as "lastUsedAt",
+            v.epoch, v.revision, coalesce(v.next_expiry <= now(), false) as "hasExpired",
+            (select coalesce(json_agg(json_build_object('session', e.session, 'upTo', e.up_to)), '[]')
+             from erasures e
+             where e.vault = v.id and e.session <> '' and e.due_at = 'infinity') as "clearedSessions"
      from page v join accounts a on a.id = v.account join lateral (${keyInUseSql}) k on true
      order by v.id desc`,
     [account, search ?? null, after ?? null, limit],

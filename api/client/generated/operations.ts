@@ -31,7 +31,7 @@ export const operations = {
   remintKey: {"route":"POST /v1/keys/:memoryKeyId/remint","body":"json","takesKey":true,"writes":true},
   listKeys: {"route":"GET /v1/keys","query":["active","external_id","limit","cursor"]},
   changeKey: {"route":"PATCH /v1/keys/:memoryKeyId","body":"json","writes":true},
-  listAccountUsers: {"route":"GET /v1/account/users","query":["q","limit","cursor"]},
+  listAccountUsers: {"route":"GET /v1/account/users","query":["q","counts","limit","cursor"]},
   revokeKey: {"route":"DELETE /v1/keys/:memoryKeyId","query":["erase"],"takesKey":true,"writes":true},
   prepare: {"route":"POST /v1/memory/prepare","query":["sessions"],"headers":{"memory_sessions":"x-memory-sessions","memory_share":"x-memory-share"},"body":"json","takesKey":true},
   ingest: {"route":"POST /v1/memory/ingest","query":["wait","sessions"],"headers":{"memory_sessions":"x-memory-sessions","memory_share":"x-memory-share"},"body":"json","takesKey":true,"writes":true},

@@ -9,15 +9,17 @@ export type Fault = { message: string; hint: string | undefined }
 /**
  * Calls the service with the credential of this tab. Signs out when the credential is no longer valid.
  *
+ * @param user of the account, whose vault is meant (`useVaultUser`)
  * @throws VaultError, or what `fetch` throws.
  */
 export async function call<Name extends Route>(
   route: Name,
   request?: EndpointRequest<Name>,
   signal?: AbortSignal,
+  user?: string,
 ): Promise<EndpointResponse<Name>> {
   try {
-    return await clientWith({}).call(route, request, signal && { signal })
+    return await clientWith({ user }).call(route, request, signal && { signal })
   } catch (error) {
     if (error instanceof VaultError && error.status === 401 && currentCredential()) {
       setCredential(null, 'The credential is no longer valid.')
@@ -33,7 +35,7 @@ export const clientWith = ({
 }: {
   key?: string
   /** Of the account, whose owner's key is the credential. */
-  user?: string
+  user?: string | undefined
 }): VaultClient => vaultClient(location.origin, key, user === undefined ? {} : { user })
 
 /** Calls the service and returns the response as a stream. */

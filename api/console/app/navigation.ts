@@ -28,12 +28,17 @@ type NavGroup = {
   isTeam?: boolean
 }
 
-/** Props of pages that show one of several things: the id that follows the path of the page. */
-type IdProps = { id: string | undefined }
-/** A page that takes an id says so; any other ends its address. */
+/** Props of pages that show one of several things: what follows the path of the page. */
+type IdProps = { id: string | undefined; part?: string }
+/** A page that takes an id, or a part of what the id names, says so; any other ends its address. */
 type Page<Props = object> =
   | readonly [path: string, name: string, page: FunctionComponent<Props>]
-  | readonly [path: string, name: string, page: FunctionComponent<Props & IdProps>, 'takes an id']
+  | readonly [
+      path: string,
+      name: string,
+      page: FunctionComponent<Props & IdProps>,
+      takes: 'takes an id' | 'takes an id and a part',
+    ]
 
 /**
  * A page whose modules the browser loads when it is opened for the first time.
@@ -99,7 +104,7 @@ const vaultPages: Record<string, readonly Page[]> = {
     ['webhooks', 'Webhooks', Webhooks, 'takes an id'],
   ],
   Account: [
-    ['people', 'People', People, 'takes an id'],
+    ['people', 'People', People, 'takes an id and a part'],
     ['usage', 'Usage', Usage],
     ['operations', 'Operations', Operations],
     ['keys', 'Keys', Keys],
@@ -260,15 +265,22 @@ export function pageFor(
 /** @param address below the pages: the path of one, and the id that it takes. */
 function pageView<Props extends object>(
   pages: readonly Page<Props>[],
-  [path, id, ...beyond]: readonly string[],
+  [path, ...beyond]: readonly string[],
   props: NoInfer<Props>,
 ): View {
   const found = path === undefined ? pages[0] : pages.find(([one]) => one === path)
-  const isTooLong = beyond.length > 0 || (id !== undefined && !found?.[3])
-  if (!found || isTooLong) return unknownPage()
+  const takes = found?.[3]
+  const beyondMax = takes === 'takes an id and a part' ? 2 : takes ? 1 : 0
+  if (!found || beyond.length > beyondMax) return unknownPage()
   // Each organization has pages of its own: what one has loaded is not shown for another.
   const key = 'org' in props ? String(props.org) : ''
-  return renderComponent(found[2] as FunctionComponent<Props & IdProps>, { ...props, id, key })
+  const [id, part] = beyond
+  const idProps = { id, ...(part !== undefined && { part }) }
+  return renderComponent(found[2] as FunctionComponent<Props & IdProps>, {
+    ...props,
+    ...idProps,
+    key,
+  })
 }
 
 const unknownPage = (): View =>

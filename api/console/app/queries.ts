@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import type { EndpointRequest, EndpointResponse, Route } from '#api/client/client.ts'
 import { call, toFault, type Fault } from '#api/console/app/api-call.ts'
+import { useVaultUser } from '#api/console/app/vault-user.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 
 export type QueryState<Answer> = {
@@ -54,11 +55,13 @@ export function useQuery<Answer>(
 }
 
 /** Loads the answer of an endpoint, and again when the request changes. */
-export const useCall = <Name extends Route>(
+export function useCall<Name extends Route>(
   route: Name,
   request?: EndpointRequest<Name>,
-): QueryState<EndpointResponse<Name>> =>
-  useQuery(signal => call(route, request, signal), [JSON.stringify(request)])
+): QueryState<EndpointResponse<Name>> {
+  const user = useVaultUser()
+  return useQuery(signal => call(route, request, signal, user), [JSON.stringify(request), user])
+}
 
 /** Loads again at every interval, while the tab is in view. */
 export function useRefresh(refetch: () => void, intervalMs: number): void {
@@ -167,15 +170,17 @@ type PageItem<Name extends Route> =
   EndpointResponse<Name> extends CursorPage<infer Item> ? Item : never
 
 /** Loads a list of an endpoint page by page, and again when the request changes. */
-export const usePages = <Name extends PagesRoute>(
+export function usePages<Name extends PagesRoute>(
   route: Name,
   request: EndpointRequest<Name>,
-): PagedList<PageItem<Name>> =>
-  usePagedList(
+): PagedList<PageItem<Name>> {
+  const user = useVaultUser()
+  return usePagedList(
     (cursor, signal) =>
-      call(route, withCursor(request, cursor), signal) as Promise<CursorPage<PageItem<Name>>>,
-    [JSON.stringify(request)],
+      call(route, withCursor(request, cursor), signal, user) as Promise<CursorPage<PageItem<Name>>>,
+    [JSON.stringify(request), user],
   )
+}
 
 const withCursor = <Request extends { query?: object }>(
   request: Request,

@@ -1052,11 +1052,19 @@ export interface AccountUser {
   last_used_at: string | null
   /** null: no limit */
   budget: Budget | null
+  /** in the vault and its sessions; this and what follows where `counts` asks for it */
+  memories?: number
+  /** of these, accepted in the last 7 days, today among them; days are UTC */
+  memories_7_days?: number
+  /** likewise in 30 days */
+  memories_30_days?: number
 }
 /** GET /v1/account/users */
 export interface ListAccountUsersQuery {
-  /** a part of the id, in any case */
+  /** a part of the id, or of the name of the user's key, in any case */
   q?: string
+  /** tells how many memories each user has */
+  counts: boolean
   limit: number
   /** `next_cursor` of the page before */
   cursor?: string
@@ -4012,7 +4020,7 @@ export interface Endpoints {
   /** The users of the account, newest first, and how many it has and may have. */
   'GET /v1/account/users': {
     query: ListAccountUsersQuery
-    defaults: 'limit'
+    defaults: 'counts' | 'limit'
     answers: { 200: ListAccountUsersAnswer }
   }
   /** Revokes a key of the account, from the next request on (a model call without memory, in other processes of the service: within a second); revoked again it stays as it is. */

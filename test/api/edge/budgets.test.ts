@@ -1,7 +1,9 @@
 import t from 'tap'
 import { toSubject, Budgets } from '#shared/access/budgets.ts'
 import { hashKey } from '#shared/access/key.ts'
+import { lowestIdAt } from '#shared/core/ids.ts'
 import { createTestClient, startJobWorkers } from '#test/support/api.ts'
+import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'
 import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
 import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
@@ -54,6 +56,31 @@ t.test('requests of a user: 429 with what and until when, and others go on', asy
   t.equal((await policy({ user_daily_requests: null })).body.user_daily_requests, null)
   t.equal((await owner.get(stats, as('ada'))).status, 200)
   t.equal((await owner.get('/v1/account/users')).body.items[0].budget, null)
+})
+
+t.test('users with what they have: found by id or name, counted by when it came', async t => {
+  const { body: eva } = await owner.post('/v1/keys', { external_id: 'eva', name: 'Dr. Novak' })
+  const daysAgo = (days: number): string => lowestIdAt(Date.now() - days * 24 * 3_600_000)
+  await insertMemories(backend, eva.key, [
+    { text: 'Now.' },
+    { text: 'Lately.', id: daysAgo(10) },
+    { text: 'Long ago.', id: daysAgo(40) },
+    { text: 'Until now.', id: daysAgo(41), expiresAt: Date.now() },
+  ])
+  const { scope } = await resolveCaller(backend, eva.key)
+  await backend.postgres.query('update vaults set next_expiry = now() where id = $1', [scope.vault])
+  const [session] = await insertMemories(backend, eva.key, [{ text: 'Aside.' }], { session: 's' })
+  const listed = async (query: string) => (await owner.get(`/v1/account/users?${query}`)).body.items
+  t.equal((await listed('q=eva'))[0].memories, undefined)
+  const counted = async () => listed('q=novak&counts=true')
+  t.match(await counted(), [{ memories: 4, memories_7_days: 2, memories_30_days: 3 }])
+  t.match(await counted(), [{ memories: 4 }], 'the same again')
+  const client = createTestClient(base, eva.key)
+  t.equal((await client.post('/v1/memory/delete-ids', { ids: [session] })).status, 200)
+  t.match(await counted(), [{ memories: 3, memories_7_days: 1 }], 'what is deleted counts no more')
+  await insertMemories(backend, eva.key, [{ text: 'Aside again.' }], { session: 's' })
+  t.equal((await client.send('DELETE', '/v1/memory?session_id=s')).status, 200)
+  t.match(await counted(), [{ memories: 3 }], 'nor what is cleared')
 })
 
 t.test('tokens of a key: those of model calls, known once a call has ended', async t => {

@@ -1,5 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
+import { hrefTo } from '#api/console/app/address.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
+import { useVaultUser } from '#api/console/app/vault-user.ts'
 import { teamNotice, useTeams } from '#api/console/app/teams.ts'
 
 type Props = { title: string; description?: Children; actions?: Children; children?: Children }
@@ -7,18 +9,26 @@ type Props = { title: string; description?: Children; actions?: Children; childr
 function PageFrame({ title, description, actions, children }: Props): View {
   const heading = useRef<HTMLHeadingElement>(null)
   const team = useTeams()?.team
+  const user = useVaultUser()
   // Screen readers begin a new page at its heading.
   useEffect(() => {
     heading.current?.focus({ preventScroll: true })
     scrollTo(0, 0)
   }, [title])
   useEffect(() => {
-    document.title = [title, team?.name, 'Memory Vault'].filter(Boolean).join(' · ')
-  }, [title, team?.name])
+    document.title = [title, team?.name ?? user, 'Memory Vault'].filter(Boolean).join(' · ')
+  }, [title, team?.name, user])
   return html`<div class="page stack-wide">
     <header class="section-head page-head">
       <div>
         ${team && html`<p class="quiet">${team.name}</p>`}
+        ${
+          user !== undefined &&
+          html`<p class="quiet">
+            <a href=${hrefTo('people')}>People</a>${' / '}
+            <a href=${hrefTo('people', encodeURIComponent(user))}>${user}</a>
+          </p>`
+        }
         <h1 tabindex="-1" ref=${heading}>${title}</h1>
         ${description && html`<p class="quiet">${description}</p>`}
       </div>

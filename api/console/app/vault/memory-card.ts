@@ -24,6 +24,7 @@ import { textAreaField, textField, useFields } from '#api/console/app/parts/fiel
 import type { DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { Lineage } from '#api/console/app/vault/lineage.ts'
 import { forgetAnswers } from '#api/console/app/vault/read-once.ts'
+import { useVaultUser } from '#api/console/app/vault-user.ts'
 import { selectBox, type Selection } from '#api/console/app/vault/selection.ts'
 
 type Props = {
@@ -53,6 +54,7 @@ export function MemoryCard({
   onChange,
   onDeleted,
 }: Props): View {
+  const user = useVaultUser()
   const [isExpanded, setExpanded] = useState(memory.text.length <= previewLength)
   const { id, at, expires_at: end } = memory
   const own = memory.source !== 'org'
@@ -91,7 +93,7 @@ export function MemoryCard({
                   ${excerpt}${memory.text.length > 60 && ' …'}
                 </blockquote>
                 <p>It is removed from both stores at once, and cannot be brought back.</p>`,
-              act: () => deleteMemory(id),
+              act: () => deleteMemory(id, user),
               onDone: () => onDeleted(id),
               done: 'The memory is deleted.',
             }),
@@ -103,8 +105,9 @@ export function MemoryCard({
   </article>`
 }
 
-async function deleteMemory(id: string): Promise<void> {
-  const answer = await call('POST /v1/memory/delete-ids', { body: { ids: [id] } })
+async function deleteMemory(id: string, user: string | undefined): Promise<void> {
+  const request = { body: { ids: [id] } }
+  const answer = await call('POST /v1/memory/delete-ids', request, undefined, user)
   if ('failed' in answer && answer.failed.length > 0)
     throw new UserError('It could not be deleted now')
 }
@@ -141,6 +144,7 @@ type EditDialogProps = {
 
 /** Edits the text and expiry of a memory; its date, tier and importance stay. */
 function EditDialog({ memory, onClose, onChange }: EditDialogProps): View {
+  const user = useVaultUser()
   const before = memory.expires_at ? toDateTimeInput(memory.expires_at) : ''
   const { fields, of } = useFields({ text: memory.text, end: before })
   const { text, end } = fields
@@ -150,10 +154,9 @@ function EditDialog({ memory, onClose, onChange }: EditDialogProps): View {
     onClose,
     act: async () => {
       const expires_at = end === '' ? null : new Date(end).toISOString()
-      const answer = await call('POST /v1/memory/edit', {
-        // The field has minutes only: an unchanged one must not cut the stored milliseconds.
-        body: { memory_id: memory.id, text, ...(end !== before && { expires_at }) },
-      })
+      // The field has minutes only: an unchanged one must not cut the stored milliseconds.
+      const body = { memory_id: memory.id, text, ...(end !== before && { expires_at }) }
+      const answer = await call('POST /v1/memory/edit', { body }, undefined, user)
       forgetAnswers()
       onChange(memory.id, { text, expires_at: answer.expires_at })
     },

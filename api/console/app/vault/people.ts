@@ -1,7 +1,8 @@
+import type { FunctionComponent } from 'preact'
 import { useState } from 'preact/hooks'
 import { hrefTo } from '#api/console/app/address.ts'
-import { call, clientWith, filled, UserError } from '#api/console/app/api-call.ts'
-import { describeUse, formatCount } from '#api/console/app/format.ts'
+import { call, filled, UserError } from '#api/console/app/api-call.ts'
+import { describeUse, formatCount, pluralize } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { buttonLink } from '#api/console/app/parts/buttons.ts'
 import { avatar, chip } from '#api/console/app/parts/chips.ts'
@@ -18,23 +19,34 @@ import {
 import { budgetButton, budgetView } from '#api/console/app/vault/budget.ts'
 import { latestList, vaultFigures } from '#api/console/app/vault/overview.ts'
 import { profileView } from '#api/console/app/vault/profile.ts'
+import { Prompt } from '#api/console/app/vault/prompt.ts'
 import { readOnce } from '#api/console/app/vault/read-once.ts'
-import type { AccountUser, ListedMemory, VaultStats } from '#api/contract/generated/types.ts'
+import { Search } from '#api/console/app/vault/search.ts'
+import { UserContext, useVaultUser } from '#api/console/app/vault-user.ts'
+import type {
+  AccountUser,
+  ListedMemory,
+  MemoryKey,
+  VaultStats,
+} from '#api/contract/generated/types.ts'
 
 /**
  * The users of the account, or one of them.
  *
  * @param id of the user, as the address has it
+ * @param part of what is shown of the user
  */
-export const People = ({ id }: { id: string | undefined }): View =>
+export const People = ({ id, part }: { id: string | undefined; part?: string }): View =>
   id === undefined
     ? renderComponent(AllPeople, {})
-    : renderComponent(Person, { user: decodeURIComponent(id), key: id })
+    : renderComponent(Person, { user: decodeURIComponent(id), part, key: id })
 
 function AllPeople(): View {
   const [user, setUser] = useState('')
   const asked = useDebounced(user.trim())
-  const list = usePages('GET /v1/account/users', { query: filled({ q: asked, limit: 50 }) })
+  const list = usePages('GET /v1/account/users', {
+    query: filled({ q: asked, counts: true, limit: 50 }),
+  })
   const counts = useCall('GET /v1/account/users', { query: { limit: 1 } }).answer
   const count =
     counts && ` ${formatCount(counts.users)} of at most ${formatCount(counts.users_max)}.`
@@ -43,18 +55,18 @@ function AllPeople(): View {
     description: `The users of your product, by your own ids. Each has a vault.${count ?? ''}`,
     children: html`<div class="panel">
         ${textField({
-          label: 'Your id of the user',
+          label: 'Id or name of the user',
           type: 'search',
           value: user,
           onValue: setUser,
           maxlength: 256,
-          hint: 'A part of the id. Empty: everyone.',
+          hint: 'A part of your id, or of the name. Empty: everyone.',
         })}
       </div>
       ${editableList(list, {
         what: 'the users',
         empty: [
-          asked === '' ? 'No users' : 'No id has this in it',
+          asked === '' ? 'No users' : 'No id or name has this in it',
           'A key made with an id of yours, or a request that names one in X-Memory-User, makes a user.',
         ],
         key: ({ key_id }) => key_id,
@@ -72,16 +84,52 @@ const personView = ({ external_id, name, active, budget, ...user }: AccountUser)
       ${avatar({ role: 'user', name: external_id })} ${external_id}
       ${name !== external_id && chip(name)} ${!active && chip('ended', 'bad')}
     </p>
+    <p class="chips">
+      <b>${pluralize(user.memories ?? 0, 'memory', 'memories')}</b>
+      ${growthChip('7 days', user.memories_7_days)} ${growthChip('30 days', user.memories_30_days)}
+    </p>
     <p class="quiet">${describeUse(user.created_at, user.last_used_at)}</p>
     ${budgetView(budget)}`
 
-/** What is remembered of one user: over time, as a profile, and word for word. */
-function Person({ user }: { user: string }): View {
-  const stats = useQuery(signal => readKnownUser(user, signal), [user])
+const growthChip = (time: string, count = 0): View =>
+  chip(`+${formatCount(count)} in ${time}`, count > 0 ? 'good' : undefined)
+
+/** What is remembered of one user: over time, as a profile and word for word; searched; as a model gets it. */
+function Person({ user, part }: { user: string; part: string | undefined }): View {
+  const known = useQuery(signal => findUser(user, signal), [user])
+  const Part = part === undefined ? PersonOverview : parts[part]
+  if (!known.answer || !Part) {
+    return page({
+      title: user,
+      actions: buttonLink('All people', hrefTo('people')),
+      children: known.answer
+        ? emptyNote('There is no such page', 'This user has none of this name.')
+        : queryView(known, 'the user', () => html``),
+    })
+  }
+  return html`<${UserContext.Provider} value=${user}>${renderComponent(Part, {})}<//>`
+}
+
+const parts: Partial<Record<string, FunctionComponent>> = { search: Search, prompt: Prompt }
+
+/** Looks for the key of a user first: a request about an unknown id could make that user. */
+async function findUser(user: string, signal: AbortSignal): Promise<MemoryKey> {
+  const { items } = await call('GET /v1/keys', { query: { external_id: user, limit: 1 } }, signal)
+  if (!items[0]) throw new UserError('The account has no user of this id')
+  return items[0]
+}
+
+function PersonOverview(): View {
+  const user = useVaultUser()!
+  const stats = useCall('GET /v1/memory/stats', { query: { by_day: true } })
+  const linkTo = (part: string): string => hrefTo('people', encodeURIComponent(user), part)
   return page({
     title: user,
     description: 'A user of your product, opened with the key of the account.',
-    actions: buttonLink('All people', hrefTo('people')),
+    actions: [
+      buttonLink('Search', linkTo('search')),
+      buttonLink('What the model sees', linkTo('prompt')),
+    ],
     children: queryView(stats, 'the user', answer =>
       answer.memories === 0
         ? emptyNote(
@@ -93,13 +141,6 @@ function Person({ user }: { user: string }): View {
   })
 }
 
-/** Looks for the key of a user first: a request about an unknown id could make that user. */
-async function readKnownUser(user: string, signal: AbortSignal): Promise<VaultStats> {
-  const { items } = await call('GET /v1/keys', { query: { external_id: user, limit: 1 } }, signal)
-  if (items.length === 0) throw new UserError('The account has no user of this id')
-  return clientWith({ user }).call('GET /v1/memory/stats', { query: { by_day: true } }, { signal })
-}
-
 /** Rows are billed: the first look is a short one. */
 const firstRows = 5
 const moreRows = 20
@@ -108,7 +149,7 @@ function KnownPerson({ user, stats }: { user: string; stats: VaultStats }): View
   const profile = useQuery(
     signal =>
       readOnce(['profile', user, stats], () =>
-        clientWith({ user }).call('GET /v1/memory/profile', { query: { limit: 100 } }, { signal }),
+        call('GET /v1/memory/profile', { query: { limit: 100 } }, signal, user),
       ),
     [user, stats],
   )
@@ -116,7 +157,7 @@ function KnownPerson({ user, stats }: { user: string; stats: VaultStats }): View
     (cursor, signal) => {
       const query = { limit: cursor ? moreRows : firstRows, ...(cursor && { cursor }) }
       return readOnce(['list', user, stats, cursor], () =>
-        clientWith({ user }).call('GET /v1/memory/list', { query }, { signal }),
+        call('GET /v1/memory/list', { query }, signal, user),
       )
     },
     [user, stats],

@@ -3,7 +3,7 @@ import { vaultClient, type VaultClient } from '#api/client/client.ts'
 import { hrefTo } from '#api/console/app/address.ts'
 import { filled } from '#api/console/app/api-call.ts'
 import { canWrite, currentCredential } from '#api/console/app/credential.ts'
-import { formatPercent, pluralize } from '#api/console/app/format.ts'
+import { pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
@@ -16,11 +16,7 @@ import {
 } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { useCall } from '#api/console/app/queries.ts'
-import { reasonWords } from '#api/console/app/vault/traces.ts'
-import type { MatchReason } from '#api/contract/generated/types.ts'
-
-/** A memory that the model was given. */
-type Given = { line: string; why: readonly MatchReason[] }
+import { givenOf, givenView, type Given } from '#api/console/app/vault/given.ts'
 
 type Turn = {
   question: string
@@ -118,10 +114,9 @@ async function askNoModel(user: string, messages: Message[]): Promise<Turn> {
     })
   }
   const { context, memories, confidence } = prepared
-  const lines = context === null ? [] : linesOf(context, memories.length)
   return {
     question: said.content,
-    given: memories.map(({ why }, index) => ({ line: lines[index] ?? '', why })),
+    given: givenOf(prepared),
     confidence,
     answer:
       context === null
@@ -155,36 +150,12 @@ async function askModel(user: string, model: string, messages: Message[]): Promi
   }
 }
 
-/** The lines of a block, each from its bracket to the next. */
-const linesOf = (context: string, count: number): string[] =>
-  context
-    .split(/\n(?=\[)/)
-    .slice(1, 1 + count)
-    .map(line => line.split('\n</memory_context>')[0]!)
-
 const turnView = ({ question, given, confidence, answer, stored, trace }: Turn): View =>
   html`<article class="memory stack-tight">
       <header class="memory-head chips">${chip('You', 'user')}</header>
       <p class="memory-text">${question}</p>
     </article>
-    <details open=${given.length > 0}>
-      <summary>
-        ${
-          given.length === 0
-            ? 'Nothing was recalled'
-            : `Recalled: ${pluralize(given.length, 'memory', 'memories')}${confidence === null ? '' : `, ${formatPercent(confidence)} sure`}`
-        }
-      </summary>
-      <ul class="plain stack-tight">
-        ${given.map(
-          ({ line, why }) =>
-            html`<li class="row">
-              ${line}
-              <span class="chips">${why.map(reason => chip(reasonWords[reason], 'accent'))}</span>
-            </li>`,
-        )}
-      </ul>
-    </details>
+    ${givenView(given, confidence)}
     <article class="memory stack-tight">
       <header class="memory-head chips">${chip('Answer', 'assistant')}</header>
       <p class="memory-text">${answer}</p>

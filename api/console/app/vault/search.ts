@@ -15,6 +15,7 @@ import {
 import { page } from '#api/console/app/parts/frame.ts'
 import { emptyNote, faultNote, loadingNote } from '#api/console/app/parts/notes.ts'
 import { useQuery } from '#api/console/app/queries.ts'
+import { useVaultUser } from '#api/console/app/vault-user.ts'
 import { fromFound } from '#api/console/app/vault/displayed-memory.ts'
 import { highlightMatches, searchTerms } from '#api/console/app/vault/highlight.ts'
 import { MemoryCard } from '#api/console/app/vault/memory-card.ts'
@@ -42,13 +43,14 @@ type SetFields = (changed: Partial<Fields>) => void
 
 /** Searches a vault, and displays why each memory matches. */
 export function Search(): View {
+  const user = useVaultUser()
   const { fields, setFields, visits } = useAddress(emptySearch)
   const [form, setForm] = useState(fields)
   useEffect(() => setForm(fields), [visits])
   const set: SetFields = changed => setForm({ ...form, ...changed })
   const result = useQuery(
-    fields.query === '' ? undefined : signal => fetchMatches(fields, signal),
-    Object.values(fields),
+    fields.query === '' ? undefined : signal => fetchMatches(fields, signal, user),
+    [...Object.values(fields), user],
   )
   const search = (): void => {
     if (Object.entries(form).some(([name, value]) => fields[name as keyof Fields] !== value))
@@ -83,6 +85,7 @@ export function Search(): View {
 function fetchMatches(
   { query, limit, tiers, importance, session, as_of }: Fields,
   signal: AbortSignal,
+  user: string | undefined,
 ): Promise<Matches> {
   const chosen = tiersIn(tiers)
   const body = {
@@ -92,7 +95,7 @@ function fetchMatches(
     ...(importance && { importance: Number(importance) }),
     ...filled({ session_id: session, as_of }),
   }
-  return call('POST /v1/memory/search', { body }, signal)
+  return call('POST /v1/memory/search', { body }, signal, user)
 }
 
 const tiersIn = (text: string): Tier[] => allTiers.filter(tier => text.includes(String(tier)))

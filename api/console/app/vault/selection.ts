@@ -1,10 +1,11 @@
 import { useState } from 'preact/hooks'
 import { call, UserError } from '#api/console/app/api-call.ts'
 import { pluralize } from '#api/console/app/format.ts'
-import { html, type View } from '#api/console/app/html.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { button, copyButton } from '#api/console/app/parts/buttons.ts'
 import { confirmButton } from '#api/console/app/parts/dialogs.ts'
 import { showToast } from '#api/console/app/toasts.ts'
+import { useVaultUser } from '#api/console/app/vault-user.ts'
 import type { DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 
 /** The memories of a page that the user has chosen, by id. */
@@ -36,11 +37,14 @@ type Props = {
 }
 
 /** What can be done with the chosen memories. Without a choice there is no bar. */
-export function selectionBar({ selection, memories, onDeleted }: Props): View | null {
+export const selectionBar = (props: Props): View => renderComponent(SelectionBar, props)
+
+function SelectionBar({ selection, memories, onDeleted }: Props): View | null {
+  const user = useVaultUser()
   const chosen = memories.filter(({ id }) => selection.ids.has(id))
   const ids = chosen.map(({ id }) => id)
   const remove = async (): Promise<void> => {
-    const answer = await call('POST /v1/memory/delete-ids', { body: { ids } })
+    const answer = await call('POST /v1/memory/delete-ids', { body: { ids } }, undefined, user)
     const failed = new Set('failed' in answer ? answer.failed : [])
     const gone = new Set(ids).difference(failed)
     selection.set(failed)

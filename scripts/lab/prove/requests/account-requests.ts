@@ -21,7 +21,7 @@ export const accountRequests: Record<string, RequestPlan> = {
   },
   listKeys: paged('keysCursor'),
   revokeKey: { query: ({ random }) => ({ erase: String(random() < 0.5) }) },
-  listAccountUsers: {},
+  listAccountUsers: { query: () => ({ counts: 'true' }) },
   usageReport: paged('usageCursor', () => ({ group: 'user,session,model', limit: '50' })),
   changeKey: { body: () => ({ daily_requests: 1_000_000 }) },
   remintKey: named,

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { tiers, type Tier, type VaultScope } from '#shared/domain/memory.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { partitionIndex, expiryIndex } from '#shared/storage/mongo/indexes.ts'
+import { lowestIdAt } from '#shared/core/ids.ts'
 import type { Filter } from 'mongodb'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { aggregateDocuments, epochFilter, countDocuments } from '#shared/storage/mongo/commands.ts'
@@ -77,14 +78,7 @@ export async function countDays(
   scope: VaultScope,
   { clearedSessions, daysMax }: DayCountOptions,
 ): Promise<DayCount[]> {
-  const cleared = clearedSessions.map(({ session, upTo }) => ({
-    session,
-    session_epoch: { $lte: upTo },
-  }))
-  const $match = {
-    ...epochFilter(scope),
-    ...(cleared.length > 0 && { $nor: cleared }),
-  }
+  const $match = { ...epochFilter(scope), ...notOfCleared(clearedSessions) }
   const days = await aggregateDocuments<DayRow>(
     memories,
     [{ $match }, { $group: countsOfDay }, { $sort: { _id: -1 } }, { $limit: daysMax }],
@@ -92,6 +86,11 @@ export async function countDays(
   )
   return days.map(({ _id: day, raw, all }) => ({ day, raw, reflections: all - raw })).reverse()
 }
+
+const notOfCleared = (sessions: DayCountOptions['clearedSessions']) =>
+  sessions.length > 0 && {
+    $nor: sessions.map(({ session, upTo }) => ({ session, session_epoch: { $lte: upTo } })),
+  }
 
 /** The memories of a session, and the event times of the first and last. */
 export type SessionTotals = { memories: number; first: Date; last: Date }
@@ -163,4 +162,61 @@ function aggregateTotals(
     ],
     { hint },
   )
+}
+
+/** A vault, and what of it may be gone and not removed yet. */
+export type CountableVault = Pick<VaultScope, 'vault' | 'epoch' | 'revision'> & {
+  clearedSessions: DayCountOptions['clearedSessions']
+  /** Some of its memories have expired. */
+  hasExpired: boolean
+}
+
+/** Memories of a vault, sessions included, and how many of them were stored in the last days, today among them. */
+export type VaultCounts = { memories: number; stored7Days: number; stored30Days: number }
+
+const dayMs = 24 * 3_600_000
+
+/** By vault, epoch, revision and day: an unchanged vault is counted once a day. */
+const vaultCountCaches = new WeakMap<Mongo['memories'], LRUCache<string, VaultCounts>>()
+
+/**
+ * Counts the memories of a vault. It reads one range of an index and no documents, except where something is gone
+ * and not removed yet.
+ *
+ * @param now epoch ms; days are UTC
+ */
+export async function countVault(
+  { memories }: Pick<Mongo, 'memories'>,
+  { vault, epoch, revision, clearedSessions, hasExpired }: CountableVault,
+  now: number,
+): Promise<VaultCounts> {
+  const cache =
+    vaultCountCaches.get(memories) ?? new LRUCache<string, VaultCounts>({ max: cachedVaultsMax })
+  vaultCountCaches.set(memories, cache)
+  const midnight = now - (now % dayMs)
+  const name = `${vault} ${epoch} ${revision} ${midnight}`
+  const last = hasExpired ? undefined : cache.get(name)
+  if (last) return last
+  // The id of a memory begins with the time at which it was accepted.
+  const storedIn = (days: number) => ({
+    $sum: { $cond: [{ $gte: ['$_id', lowestIdAt(midnight - (days - 1) * dayMs)] }, 1, 0] },
+  })
+  const $match = {
+    ...epochFilter({ vault, epoch }),
+    ...(hasExpired && { expires_at: { $not: { $lte: new Date(now) } } }),
+    ...notOfCleared(clearedSessions),
+  }
+  const $group = {
+    _id: null,
+    memories: { $sum: 1 },
+    stored7Days: storedIn(7),
+    stored30Days: storedIn(30),
+  }
+  const [row] = await aggregateDocuments<VaultCounts>(memories, [{ $match }, { $group }], {
+    hint: partitionIndex,
+  })
+  const { memories: all = 0, stored7Days = 0, stored30Days = 0 } = row ?? {}
+  const counts = { memories: all, stored7Days, stored30Days }
+  cache.set(name, counts)
+  return counts
 }

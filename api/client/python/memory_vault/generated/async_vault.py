@@ -669,18 +669,25 @@ class AsyncVault(AsyncVaultBase):
         )
 
     async def list_account_users(
-        self, *, q: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None
+        self,
+        *,
+        q: Optional[str] = None,
+        counts: Optional[bool] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
     ) -> types.ListAccountUsersAnswer:
         """The users of the account, newest first, and how many it has and may have. A first request
         that would make one more than `users_max` is a 403, as is `POST /v1/keys` then.
 
         `GET /v1/account/users`
 
-        :param q: a part of the id, in any case
+        :param q: a part of the id, or of the name of the user's key, in any case
+        :param counts: tells how many memories each user has
         :param cursor: `next_cursor` of the page before
         """
         return await self._call(
-            OPERATIONS["list_account_users"], query={"q": q, "limit": limit, "cursor": cursor}
+            OPERATIONS["list_account_users"],
+            query={"q": q, "counts": counts, "limit": limit, "cursor": cursor},
         )
 
     async def revoke_key(

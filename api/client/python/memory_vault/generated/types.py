@@ -990,7 +990,7 @@ class ChangeKeyBody(TypedDict, total=False):
     daily_tokens: DailyTokens
 
 
-class AccountUser(TypedDict):
+class _AccountUserRequired(TypedDict):
     external_id: str
     # of the key that counts their requests
     key_id: str
@@ -1002,6 +1002,15 @@ class AccountUser(TypedDict):
     last_used_at: Union[str, None]
     # null: no limit
     budget: Union[Budget, None]
+
+
+class AccountUser(_AccountUserRequired, total=False):
+    # in the vault and its sessions; this and what follows where `counts` asks for it
+    memories: int
+    # of these, accepted in the last 7 days, today among them; days are UTC
+    memories_7_days: int
+    # likewise in 30 days
+    memories_30_days: int
 
 
 # GET /v1/account/users

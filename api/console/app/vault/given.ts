@@ -1,0 +1,45 @@
+import type { EndpointResponse } from '#api/client/client.ts'
+import { formatPercent, pluralize } from '#api/console/app/format.ts'
+import { html, type View } from '#api/console/app/html.ts'
+import { chip } from '#api/console/app/parts/chips.ts'
+import { reasonWords } from '#api/console/app/vault/traces.ts'
+import type { MatchReason } from '#api/contract/generated/types.ts'
+
+export type Prepared = EndpointResponse<'POST /v1/memory/prepare'>
+
+/** A memory that the model was given. */
+export type Given = { line: string; why: readonly MatchReason[] }
+
+/** The memories of a block, each as its line there. */
+export function givenOf({ context, memories }: Prepared): Given[] {
+  const lines = context === null ? [] : linesOf(context, memories.length)
+  return memories.map(({ why }, index) => ({ line: lines[index] ?? '', why }))
+}
+
+/** The lines of a block, each from its bracket to the next. */
+const linesOf = (context: string, count: number): string[] =>
+  context
+    .split(/\n(?=\[)/)
+    .slice(1, 1 + count)
+    .map(line => line.split('\n</memory_context>')[0]!)
+
+/** What was recalled for a message, to be opened. */
+export const givenView = (given: readonly Given[], confidence: number | null): View =>
+  html`<details open=${given.length > 0}>
+    <summary>
+      ${
+        given.length === 0
+          ? 'Nothing was recalled'
+          : `Recalled: ${pluralize(given.length, 'memory', 'memories')}${confidence === null ? '' : `, ${formatPercent(confidence)} sure`}`
+      }
+    </summary>
+    <ul class="plain stack-tight">
+      ${given.map(
+        ({ line, why }) =>
+          html`<li class="row">
+            ${line}
+            <span class="chips">${why.map(reason => chip(reasonWords[reason], 'accent'))}</span>
+          </li>`,
+      )}
+    </ul>
+  </details>`
