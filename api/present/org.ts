@@ -19,7 +19,7 @@ import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
 import type { RoleRow } from '#shared/org/base/roles.postgres.ts'
 import type { TagRow } from '#shared/org/base/tags.postgres.ts'
 import type { UserRow } from '#shared/org/base/users.postgres.ts'
-import type { OrgUsageRow } from '#shared/org/base/org-usage.postgres.ts'
+import type { OrgUsageRow, TokenCounts } from '#shared/org/base/org-usage.postgres.ts'
 import type { OrgOverview, TagCounts } from '#shared/org/admin/overview.ts'
 import type { Pipeline } from '#shared/org/admin/pipeline-status.ts'
 import type { Prices } from '#shared/models/prices.ts'
@@ -137,7 +137,7 @@ export const presentOverview = (prices: Prices, overview: OrgOverview, daysMax: 
   },
   notice: overview.notice,
   pipeline: presentPipeline(overview.pipeline),
-  usage_today: sumOf(prices, overview.usageToday),
+  usage_today: presentUsageSums(prices, overview.usageToday),
   members: {
     count: overview.counts.members,
     with_key: overview.counts.withKey,
@@ -155,10 +155,13 @@ export const presentOverview = (prices: Prices, overview: OrgOverview, daysMax: 
 export function presentOrgUsage(prices: Prices, rows: readonly OrgUsageRow[]) {
   const groupSums = (nameOf: (row: OrgUsageRow) => string): Record<string, OrgUsageSums> =>
     Object.fromEntries(
-      [...Map.groupBy(rows, nameOf)].map(([name, group]) => [name, sumOf(prices, group)]),
+      [...Map.groupBy(rows, nameOf)].map(([name, group]) => [
+        name,
+        presentUsageSums(prices, group),
+      ]),
     )
   return {
-    total: sumOf(prices, rows),
+    total: presentUsageSums(prices, rows),
     by_pass: groupSums(({ pass }) => pass),
     by_member: groupSums(({ member }) => member),
     by_model: groupSums(({ model }) => model),
@@ -166,7 +169,11 @@ export function presentOrgUsage(prices: Prices, rows: readonly OrgUsageRow[]) {
   }
 }
 
-function sumOf(prices: Prices, rows: readonly OrgUsageRow[]): OrgUsageSums {
+/** The sums of some calls of models, and what they cost. */
+export function presentUsageSums(
+  prices: Prices,
+  rows: readonly Pick<OrgUsageRow, 'model' | 'calls' | keyof TokenCounts>[],
+): OrgUsageSums {
   const models = rows.map(({ model, inputTokens: input, cachedTokens: cached, outputTokens }) => ({
     model,
     input,

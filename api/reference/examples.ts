@@ -230,6 +230,10 @@ export const examples: Partial<Record<string, Example>> = {
     },
   },
   readInstructions: { path: inOrg },
+  tryText: {
+    path: inOrg,
+    body: { text: 'We cut the Q3 budget by a fifth.', user_id: ids.user },
+  },
   seedMemories: {
     path: inOrg,
     body: { text: 'The Q3 budget was cut by a tenth.', tags: ['finance'] },

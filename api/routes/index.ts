@@ -34,6 +34,7 @@ import { memberSearch } from '#api/routes/orgs/memories/search.ts'
 import { members } from '#api/routes/orgs/members.ts'
 import { review } from '#api/routes/orgs/memories/review.ts'
 import { rolesAndTags } from '#api/routes/orgs/roles-and-tags.ts'
+import { trial } from '#api/routes/orgs/trial.ts'
 import type { Backend } from '#shared/backend.ts'
 
 type AddRoutes = (router: Router, backend: ApiBackend) => void
@@ -71,6 +72,7 @@ const routes: readonly AddRoutes[] = [
   memoryHistory,
   orgTrail,
   extraction,
+  trial,
   exportOrg,
   review,
 ]

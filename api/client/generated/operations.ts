@@ -93,6 +93,7 @@ export const operations = {
   readTagRun: {"route":"GET /v1/orgs/:orgId/tags/:tagId/apply"},
   putInstructions: {"route":"PUT /v1/orgs/:orgId/instructions","body":"json","writes":true},
   readInstructions: {"route":"GET /v1/orgs/:orgId/instructions"},
+  tryText: {"route":"POST /v1/orgs/:orgId/trial","body":"json","writes":true},
   createReviewer: {"route":"POST /v1/orgs/:orgId/reviewers","body":"json","takesKey":true,"writes":true},
   listReviewers: {"route":"GET /v1/orgs/:orgId/reviewers"},
   removeReviewer: {"route":"DELETE /v1/orgs/:orgId/reviewers/:reviewerId","takesKey":true,"writes":true},
@@ -329,6 +330,8 @@ export interface Methods {
   putInstructions: Method<'PUT /v1/orgs/:orgId/instructions'>
   /** Reads what the organization keeps. */
   readInstructions: Method<'GET /v1/orgs/:orgId/instructions'>
+  /** What would become of a text, if a member said it now: the facts that are found in it, which are kept, the tags that they get and why, and what they would change. The pipeline's own steps decide, with the models of the organization, and nothing is stored or shared; the calls are counted as `trial` in its usage. A draft of a tag or of instructions is tried in place of what is saved. One trial of an organization at a time: a 409, also once the tokens of the day are spent. */
+  tryText: Method<'POST /v1/orgs/:orgId/trial'>
   /** Makes a reviewer. Their credential is sent like an admin's, and opens of this organization the review queue and the decisions about it, the history and the audit of a memory, and the list of tags; every other path is a 401. What they decide stands in the audit with their email. */
   createReviewer: Method<'POST /v1/orgs/:orgId/reviewers'>
   /** Lists the reviewers of an organization. */

@@ -2062,7 +2062,7 @@ export interface OrgUsageAnswer {
     end: string
   }
   total: OrgUsageSums
-  /** extract, tag, reconcile */
+  /** extract, tag, reconcile; trial: texts that an admin tried */
   by_pass: {
     [k: string]: OrgUsageSums
   }
@@ -2261,8 +2261,7 @@ export interface OrgTag {
   negatives: string[]
   created_at: EpochMs
 }
-/** POST /v1/orgs/:orgId/tags */
-export interface CreateTagBody {
+export interface TagDraft {
   /** not `*` */
   label: string
   /** whether a memory is about the label, when missing */
@@ -2341,14 +2340,72 @@ export interface OrgInstructions {
   exec_rules: RetentionRule[]
   updated_at: EpochMs
 }
-/** PUT /v1/orgs/:orgId/instructions */
-export interface PutInstructionsBody {
+export interface InstructionsDraft {
   default_on?: boolean
   custom?: string
   /** all of them */
   anti_rules?: NewRetentionRule[]
   /** all of them */
   exec_rules?: NewRetentionRule[]
+}
+/** What the classifier answers about one tag and one fact. */
+export interface TriedTag {
+  label: string
+  likelihood: number
+  /** above 0.4; below 0.6 a person looks at it */
+  applies: boolean
+}
+/** A shared memory that a tried fact repeats, changes or would replace. */
+export interface TriedMemory {
+  mem_id: string
+  text: string
+  tags: string[]
+  author: string
+  /** what it would say; null where it stays as it is */
+  new_text: string | null
+}
+export interface TriedFact {
+  text: string
+  /** shortened to a note, as one of the `exec_rules` asks */
+  note: boolean
+  /** new: a memory of its own; outdated: the memory has words that were said later */
+  outcome: 'left_out' | 'new' | 'changes' | 'repeats' | 'outdated'
+  /** unsure: the model finds it unlikely to be meant or worth sharing; repeated: another fact of the text says it */
+  left_out_by: 'unsure' | 'anti_rule' | 'redaction' | 'repeated' | null
+  /** the words of the `anti_rules` that leave it out */
+  rule: string | null
+  /** that it would get */
+  tags: string[]
+  answers: TriedTag[]
+  /** that its memory would have; null where none is added or changed */
+  confidence: number | null
+  /** no member would see it before a person has decided */
+  pending: boolean
+  /** why it would wait in the review queue. unsure: of the tags, or whether it is worth sharing; unclear: no tag applies, and not every answer is a clear no; sensitive: no tag, and words such as those of pay; replaces: it contradicts what a person has reviewed; narrower: a memory that fewer may see says it; unseen: the member may not see it */
+  review: ('unsure' | 'unclear' | 'sensitive' | 'replaces' | 'narrower' | 'unseen')[]
+  memories: TriedMemory[]
+}
+/** POST /v1/orgs/:orgId/trial */
+export interface TryTextBody {
+  /** one message */
+  text: string
+  /** whose message it is: their roles decide what it is compared with; one who may see everything, when missing */
+  user_id?: string
+  tag?: TagDraft
+  instructions?: InstructionsDraft
+}
+/** POST /v1/orgs/:orgId/trial */
+export interface TryTextAnswer {
+  org_id: string
+  team_member_id: string | null
+  /** the text as it is stored and read, after redaction; null where the redaction policy refuses it */
+  read_as: string | null
+  /** why no model is asked: the policy on private data or an anti-rule keeps the text out, the instructions ask for nothing, or it only greets or asks */
+  not_asked: 'redaction' | 'anti_rule' | 'instructions' | 'states_nothing' | null
+  /** the words of that anti-rule */
+  rule: string | null
+  facts: TriedFact[]
+  usage: OrgUsageSums
 }
 /** Who decides about the review queue of one organization beside its admin, and can neither read or mint keys nor change policy. */
 export interface OrgReviewer {
@@ -4354,7 +4411,7 @@ export interface Endpoints {
   'POST /v1/orgs/:orgId/tags': {
     params: Pick<PathParameters, 'orgId'>
     headers: Pick<RequestHeaders, 'idempotency-key'>
-    body: CreateTagBody
+    body: TagDraft
     answers: { 201: OrgTag }
   }
   /** Lists the tags of an organization. */
@@ -4390,13 +4447,19 @@ export interface Endpoints {
   /** Writes the fields that are there; the others stay as they are. */
   'PUT /v1/orgs/:orgId/instructions': {
     params: Pick<PathParameters, 'orgId'>
-    body: PutInstructionsBody
+    body: InstructionsDraft
     answers: { 200: OrgInstructions }
   }
   /** Reads what the organization keeps. */
   'GET /v1/orgs/:orgId/instructions': {
     params: Pick<PathParameters, 'orgId'>
     answers: { 200: OrgInstructions }
+  }
+  /** What would become of a text, if a member said it now: the facts that are found in it, which are kept, the tags that they get and why, and what they would change. */
+  'POST /v1/orgs/:orgId/trial': {
+    params: Pick<PathParameters, 'orgId'>
+    body: TryTextBody
+    answers: { 200: TryTextAnswer }
   }
   /** Makes a reviewer. */
   'POST /v1/orgs/:orgId/reviewers': {

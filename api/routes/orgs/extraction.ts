@@ -2,12 +2,13 @@ import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { loadedOrg, orgAdmin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
+import type { InstructionsDraft } from '#api/contract/generated/types.ts'
 import { presentOrgUsage, presentPipeline, presentInstructions } from '#api/present/org.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
 import { reversedSpan } from '#shared/core/refusals.ts'
 import { listOrgUsage } from '#shared/org/base/org-usage.postgres.ts'
 import { readPipeline, redrivePipeline } from '#shared/org/admin/pipeline-status.ts'
-import { changeInstructions } from '#shared/org/admin/instructions.ts'
+import { changeInstructions, type InstructionsChange } from '#shared/org/admin/instructions.ts'
 import { readInstructions } from '#shared/org/base/org-policy.postgres.ts'
 
 const defaultPeriodMs = 30 * 24 * 3600 * 1000
@@ -45,12 +46,7 @@ export function extraction(router: Router, backend: ApiBackend): void {
     route: 'PUT /v1/orgs/:orgId/instructions',
     auth: orgAdmin,
     async handle({ orgAdmin, body }, ctx) {
-      const saved = await changeInstructions(backend, orgAdmin, {
-        defaultOn: body.default_on,
-        custom: body.custom,
-        antiRules: body.anti_rules,
-        execRules: body.exec_rules,
-      })
+      const saved = await changeInstructions(backend, orgAdmin, toInstructionsChange(body))
       ctx.body = presentInstructions(saved)
     },
   })
@@ -63,3 +59,10 @@ export function extraction(router: Router, backend: ApiBackend): void {
     },
   })
 }
+
+export const toInstructionsChange = (draft: InstructionsDraft): InstructionsChange => ({
+  defaultOn: draft.default_on,
+  custom: draft.custom,
+  antiRules: draft.anti_rules,
+  execRules: draft.exec_rules,
+})

@@ -12,7 +12,7 @@ import {
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
 /** A rule to store; with the id of an existing rule it replaces that one. */
-type RuleInput = { id?: string | undefined; match: string; note?: string | undefined }
+export type RuleInput = { id?: string | undefined; match: string; note?: string | undefined }
 
 export type InstructionsChange = {
   defaultOn?: boolean | undefined
@@ -67,7 +67,8 @@ const toRecorded = ({ defaultOn, custom, antiRules, execRules }: InstructionsRow
   sha256: digestOf([custom, antiRules, execRules]),
 })
 
-function requireMatchWords(rules: readonly RuleInput[] | undefined, field: string): void {
+/** @throws Refusal `invalid` for a rule that matches nothing. */
+export function requireMatchWords(rules: readonly RuleInput[] | undefined, field: string): void {
   const at = rules?.findIndex(isEmptyRule) ?? -1
   if (at < 0) return
   throw new Refusal('invalid', `${field}[${at}].match holds no words`, 'It would match nothing')

@@ -46,16 +46,24 @@ export const createTag = (
   { label: givenLabel, question, examples = [], negatives = [] }: TagChange & { label: string },
 ): Promise<TagRow> =>
   tags.create(backend, { admin, org }, id, async tx => {
-    const label = normalizeName(givenLabel, 'label')
-    requireNotWildcard(label)
+    const label = parseLabel(givenLabel)
     const owner = await removeFormerLabel(tx, org, label, id)
     if (owner !== undefined) {
       await requireUnusedLabel(tx, await requireOrganization(tx.query, admin, org), label)
       await relabelHistory(tx, org, { from: label, to: owner })
     }
-    const asked = question ?? `Is this about ${label}?`
+    const asked = question ?? defaultQuestion(label)
     await insertTag(tx, { id, org, label, question: asked, examples, negatives })
   })
+
+export const defaultQuestion = (label: string): string => `Is this about ${label}?`
+
+/** @throws Refusal `invalid` for a blank label and for `*`. */
+export function parseLabel(given: string): string {
+  const label = normalizeName(given, 'label')
+  requireNotWildcard(label)
+  return label
+}
 
 /**
  * Changes the given fields. Roles allow a new label from the next request on. Jobs give it to memories, the last of

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-type TokenCounts = {
+export type TokenCounts = {
   inputTokens: number
   /** Input tokens that a cache of the provider held. */
   cachedTokens: number
   outputTokens: number
 }
 
-/** One call of a model about a member's turn. */
+/** One call of a model about a member's turn, or about a text that an admin tries. */
 export type OrgModelCall = TokenCounts & {
   org: string
-  pass: 'extract' | 'tag' | 'reconcile'
+  pass: 'extract' | 'tag' | 'reconcile' | 'trial'
   member: string
   /** Provider-prefixed. */
   model: string

@@ -45,13 +45,17 @@ function beginsWord(wanted: string, within: string): boolean {
 export const isEmptyRule = ({ match }: Pick<PolicyRule, 'match'>): boolean =>
   normalizeForMatch(match) === ''
 
-export const matchesAntiRule = (
+/** Finds the first rule under which a text is not stored. */
+export const findAntiRule = (
   { antiRules }: Pick<OrgPolicy, 'antiRules'>,
   text: string,
-): boolean => {
+): PolicyRule | undefined => {
   const searched = toSearchedText(text)
-  return antiRules.some(rule => isRuleIn(rule, searched))
+  return antiRules.find(rule => isRuleIn(rule, searched))
 }
+
+export const matchesAntiRule = (policy: Pick<OrgPolicy, 'antiRules'>, text: string): boolean =>
+  findAntiRule(policy, text) !== undefined
 
 /** The part of a turn that an anti-rule kept from the model. */
 export type WithheldPart = 'turn' | 'answer'

@@ -18,6 +18,7 @@ import {
   type SharedMemoryChange,
 } from '#shared/org/memories/write-shared-memories.ts'
 import { currentTags } from '#shared/org/pipeline/batch-facts.ts'
+import type { Said } from '#shared/org/pipeline/cached-completion.ts'
 import { isBlockedByRedaction, redactOrSkipText } from '#shared/privacy/apply-redaction.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
@@ -110,24 +111,29 @@ const contestedConfidence = 0.5
 
 /** The memories to add, in the order in which their ids were made. */
 const toAdditions = ({ turn, policy, facts, decisions }: DecidedTurn): NewSharedMemory[] =>
-  decisions.flatMap((decision, index) => {
-    const addition = additionOf(decision)
-    if (!addition) return []
-    const { text, pending, unseen } = addition
-    const fact = facts[index]!
-    const confidenceMax = pending || unseen ? contestedConfidence : 1
-    return [
-      {
-        text,
-        tags: currentTags(policy, fact),
-        confidence: Math.min(fact.confidence, confidenceMax),
-        author: turn.author,
-        reviewed: false,
-        ...(pending && { pending }),
-        acquiredAt: turn.saidAt.getTime(),
-      },
-    ]
-  })
+  decisions.flatMap(
+    (decision, index) => toAddedMemory({ turn, policy, fact: facts[index]! }, decision) ?? [],
+  )
+
+/** The memory that a decision about a fact adds; undefined where it adds none. */
+export function toAddedMemory(
+  { turn, policy, fact }: { turn: Said; policy: OrgPolicy; fact: TaggedFact },
+  decision: Decision,
+): NewSharedMemory | undefined {
+  const addition = additionOf(decision)
+  if (!addition) return undefined
+  const { text, pending, unseen } = addition
+  const confidenceMax = pending || unseen ? contestedConfidence : 1
+  return {
+    text,
+    tags: currentTags(policy, fact),
+    confidence: Math.min(fact.confidence, confidenceMax),
+    author: turn.author,
+    reviewed: false,
+    ...(pending && { pending }),
+    acquiredAt: turn.saidAt.getTime(),
+  }
+}
 
 /** Whether the memory was changed or removed between the decision and its execution. */
 export const isStaleDecision = (error: unknown): boolean =>

@@ -1,17 +1,14 @@
 import { Refusal } from '#shared/core/errors.ts'
-import { copyIdOf, mintId } from '#shared/core/ids.ts'
-import { recordBill } from '#shared/billing/bill.postgres.ts'
+import { copyIdOf } from '#shared/core/ids.ts'
 import type { TagRunJob } from '#shared/domain/job-payloads.ts'
 import { toSnapshot } from '#shared/org/memories/finalize-shared-writes.ts'
 import { isAboutPrompt } from '#shared/models/completion-model.ts'
 import { findOrgPolicy, type OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
-import { orgBillingHash, recordOrgUsage } from '#shared/org/base/org-usage.postgres.ts'
 import {
   extractJson,
-  unusableAnswer,
+  meteredCompletion,
   UnusableAnswer,
   type CompletionBackend,
-  openProcessor,
 } from '#shared/org/pipeline/cached-completion.ts'
 import { classifyInstructions } from '#shared/org/pipeline/prompts.ts'
 import { readTagAnswer, tagAnswerSchema } from '#shared/org/pipeline/tag-prompt.ts'
@@ -163,28 +160,15 @@ async function readLikelihoods(
   }
 }
 
-/** Each call is billed and counted as it was answered, of use or not. */
 async function askAboutTexts(
   backend: CompletionBackend,
   { run, policy, tag }: TagPage,
   texts: readonly string[],
   signal: AbortSignal,
 ): Promise<number[]> {
-  const { model, answeringModel } = await openProcessor(backend, policy, policy.classifyModel)
-  const { text, isComplete, ...tokens } = await answeringModel.complete(
-    {
-      instructions: classifyInstructions,
-      ...pagePrompt(tag, texts),
-      schema: tagAnswerSchema(1),
-    },
-    signal,
-  )
-  const { org, account, vault } = policy
-  const call = { kind: 'org-tag', model, keyHash: orgBillingHash(org), ...tokens } as const
-  await backend.postgres.transaction(async tx => {
-    await recordBill(tx, { ...call, id: mintId(), account, vault, memoryTokens: 0 })
-    await recordOrgUsage(tx, { org, pass: 'tag', member: run.createdBy, model, ...tokens })
-  })
-  if (!isComplete) throw unusableAnswer('it was cut off')
+  const call = { policy, pass: 'tag', model: policy.classifyModel, member: run.createdBy } as const
+  const prompt = pagePrompt(tag, texts)
+  const question = { instructions: classifyInstructions, ...prompt, schema: tagAnswerSchema(1) }
+  const { text } = await meteredCompletion(backend, call, question, signal)
   return readTagAnswer(extractJson(text), texts.length)
 }

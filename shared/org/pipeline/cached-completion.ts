@@ -7,7 +7,11 @@ import {
   saveModelAnswer,
   type TurnRow,
 } from '#shared/org/base/org-turns.postgres.ts'
-import { orgBillingHash, recordOrgUsage } from '#shared/org/base/org-usage.postgres.ts'
+import {
+  orgBillingHash,
+  recordOrgUsage,
+  type TokenCounts,
+} from '#shared/org/base/org-usage.postgres.ts'
 import { recordBill } from '#shared/billing/bill.postgres.ts'
 import type { Shape } from '#shared/core/shape.ts'
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
@@ -35,6 +39,22 @@ export type PassQuestion<Answer, Kept> = CompletionRequest & {
 
 export class AnswerMissing extends Error {}
 
+/** What was said by whom and when. */
+export type Said = Pick<TurnRow, 'id' | 'author' | 'saidAt'>
+
+/** Asks a model of the organization about what was said. @returns what `extractResult` makes of the answer */
+export type AskModel = <Answer, Kept>(
+  about: { turn: Said; policy: OrgPolicy },
+  question: PassQuestion<Answer, Kept>,
+  signal: AbortSignal,
+) => Promise<Kept>
+
+/** As `cachedCompletion`. */
+export const cachedCompletions =
+  (backend: CompletionBackend): AskModel =>
+  (about, question, signal) =>
+    cachedCompletion(backend, about, question, signal)
+
 /**
  * Asks a model of the organization about a turn. A usable answer is stored with its bill in one transaction, and
  * later runs get it without a call.
@@ -43,9 +63,9 @@ export class AnswerMissing extends Error {}
  *   `invalid` when there is no key to ask with.
  * @throws AnswerMissing with `storedOnly`.
  */
-export async function cachedCompletion<Answer, Kept>(
+async function cachedCompletion<Answer, Kept>(
   backend: CompletionBackend,
-  { turn, policy }: { turn: TurnRow; policy: OrgPolicy },
+  { turn, policy }: { turn: Said; policy: OrgPolicy },
   {
     pass,
     model: modelName,
@@ -92,8 +112,35 @@ export async function cachedCompletion<Answer, Kept>(
   return (theirs as Kept | undefined) ?? answer
 }
 
+/** A call that no turn stores, and what it is counted as. */
+type MeteredCall = { policy: OrgPolicy; pass: 'tag' | 'trial'; model: string; member: string }
+
+/**
+ * Asks a model of the organization once. The call is billed and counted as it was answered, of use or not.
+ *
+ * @throws Refusal as `openProcessor`; `upstream` when the model does not answer.
+ * @throws UnusableAnswer for one that is cut off.
+ */
+export async function meteredCompletion(
+  backend: CompletionBackend,
+  { policy, pass, model: modelName, member }: MeteredCall,
+  question: CompletionRequest,
+  signal: AbortSignal,
+): Promise<TokenCounts & { text: string; model: string }> {
+  const { org, account, vault } = policy
+  const { model, answeringModel } = await openProcessor(backend, policy, modelName)
+  const { text, isComplete, ...tokens } = await answeringModel.complete(question, signal)
+  const call = { kind: `org-${pass}`, model, keyHash: orgBillingHash(org), ...tokens } as const
+  await backend.postgres.transaction(async tx => {
+    await recordBill(tx, { ...call, id: mintId(), account, vault, memoryTokens: 0 })
+    await recordOrgUsage(tx, { org, pass, member, model, ...tokens })
+  })
+  if (!isComplete) throw unusableAnswer('it was cut off')
+  return { text, model, ...tokens }
+}
+
 /** @throws Refusal `upstream` for an answer that is cut off, no JSON, or not of the shape. */
-function parseAnswer<Answer>(text: string, shape: Shape<Answer>): Answer {
+export function parseAnswer<Answer>(text: string, shape: Shape<Answer>): Answer {
   const parsed = sanitizeJson(extractJson(text))
   if (parsed === undefined) throw unusableAnswer('it is no JSON, or was cut off')
   try {

@@ -1,13 +1,9 @@
-import {
-  cachedCompletion,
-  unusableAnswer,
-  type CompletionBackend,
-} from '#shared/org/pipeline/cached-completion.ts'
+import { unusableAnswer, type AskModel, type Said } from '#shared/org/pipeline/cached-completion.ts'
 import type { BatchFact } from '#shared/org/pipeline/batch-facts.ts'
 import type { NearMemory } from '#shared/org/pipeline/nearest-shared.ts'
 import { dayOf, reconcileInstructions } from '#shared/org/pipeline/prompts.ts'
 import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
-import type { Decision, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
+import type { Decision } from '#shared/org/base/org-turns.postgres.ts'
 import { shape, type Schema } from '#shared/core/shape.ts'
 import { sharedStems, stemsOf } from '#shared/org/pipeline/text-words.ts'
 
@@ -15,7 +11,7 @@ const textMax = 4_000
 
 export type ComparisonInput = {
   /** The turn that the answer is stored under. */
-  leader: TurnRow
+  leader: Said
   policy: OrgPolicy
   facts: readonly BatchFact[]
   /** The memories near each fact, nearest first. */
@@ -37,10 +33,10 @@ export type ComparisonInput = {
  * @returns the answers about each fact, in order: none where no memory is near it, several where it changes several
  *   memories.
  *
- * @throws Refusal as `cachedCompletion`.
+ * @throws Refusal as the asked model.
  */
 export async function compareFacts(
-  backend: CompletionBackend,
+  ask: AskModel,
   input: ComparisonInput,
   signal: AbortSignal,
 ): Promise<ComparisonAnswer[][]> {
@@ -58,7 +54,7 @@ export async function compareFacts(
   )
   if (asked.length === 0) return answers
   const pick = <Item>(list: readonly Item[]): Item[] => asked.map(index => list[index]!)
-  const found = await askAbout(backend, { ...input, facts: pick(facts), near: pick(near) }, signal)
+  const found = await askAbout(ask, { ...input, facts: pick(facts), near: pick(near) }, signal)
   for (const [at, index] of asked.entries()) {
     answers[index] = found[at]!
     judged?.record(facts[index]!, { near: near[index]!, answers: found[at]! })
@@ -74,7 +70,7 @@ const isSameText = (one: string, other: string): boolean =>
   one.replaceAll(/\s+/g, ' ').trim() === other.replaceAll(/\s+/g, ' ').trim()
 
 async function askAbout(
-  backend: CompletionBackend,
+  ask: AskModel,
   { leader, policy, facts, near, model, storedOnly }: ComparisonInput,
   signal: AbortSignal,
 ): Promise<ComparisonAnswer[][]> {
@@ -95,8 +91,7 @@ async function askAbout(
       said_on: dayOf(acquiredAt),
     })),
   }
-  return cachedCompletion(
-    backend,
+  return ask(
     { turn: leader, policy },
     {
       pass: 'reconcile',

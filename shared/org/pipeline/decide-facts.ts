@@ -1,7 +1,6 @@
-import { findAuthorScope } from '#shared/access/key-row.postgres.ts'
 import type { MemberScope } from '#shared/domain/member-scope.ts'
 import { isPermitted, visibilityOf } from '#shared/domain/visibility.ts'
-import type { Decision, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
+import type { Decision } from '#shared/org/base/org-turns.postgres.ts'
 import { fallbackNote, findExecRule, matchesAntiRule } from '#shared/org/base/rule-matching.ts'
 import { findPending } from '#shared/org/memories/shared-lists.mongo.ts'
 import {
@@ -10,7 +9,7 @@ import {
   isUnstored,
   type BatchFact,
 } from '#shared/org/pipeline/batch-facts.ts'
-import type { CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
+import type { AskModel, Said } from '#shared/org/pipeline/cached-completion.ts'
 import {
   compareFacts,
   type ComparisonAnswer,
@@ -33,10 +32,13 @@ import {
 } from '#shared/org/pipeline/nearest-shared.ts'
 import { wordsIn } from '#shared/org/pipeline/text-words.ts'
 
-export type DecideBackend = CompletionBackend & NearestBackend
+type DecideBackend = NearestBackend & { ask: AskModel }
 
 /** Facts of one turn, or of several turns of one member in the order they were said. */
-type DecisionInput = Omit<ComparisonInput, 'near' | 'model'>
+type DecisionInput = Omit<ComparisonInput, 'near' | 'model'> & {
+  /** What their author may see now; undefined once the turn is gone. */
+  findAuthor: () => Promise<MemberScope | undefined>
+}
 
 /**
  * Decides what to do about each fact, in order. A model is asked where memories are near a fact, and can name no
@@ -47,26 +49,27 @@ type DecisionInput = Omit<ComparisonInput, 'near' | 'model'>
  * A fact that goes on from an earlier turn of the batch waits until that turn is settled: the result ends
  * before the turn of the fact, and never before the second turn.
  *
- * @throws Refusal as `cachedCompletion`, and `unavailable` when the memory store is out of reach;
+ * @throws Refusal as the asked model, and `unavailable` when the memory store is out of reach;
  *   `AnswerMissing` with `storedOnly`.
  */
 export async function decideFacts(
   backend: DecideBackend,
-  { judged, usesJudged, ...input }: DecisionInput,
+  { judged, usesJudged, findAuthor, ...input }: DecisionInput,
   signal: AbortSignal,
 ): Promise<Decision[]> {
+  const { ask } = backend
   const facts = applyCurrentRules(input)
-  const author = await findAuthorScope(backend.postgres.query, input.leader.id)
+  const author = await findAuthor()
   // The turn is gone, and nothing will be written about it.
   if (!author) return facts.map(toNoAction)
   const texts = facts.map(({ text }) => text)
   const visible = withEarlierFacts(facts, await findNearbyVisible(backend, author, texts))
   const question = { ...input, facts, near: visible, judged, usesJudged }
-  const first = await compareFacts(backend, question, signal)
+  const first = await compareFacts(ask, question, signal)
   const count = countSettled(facts, first)
   const about = { ...input, facts: facts.slice(0, count), near: visible.slice(0, count) }
   const answers = await recheckUpdates(
-    backend,
+    ask,
     about,
     { answers: first, memories: visible.flat() },
     signal,
@@ -77,7 +80,10 @@ export async function decideFacts(
 }
 
 /** Applies the rules that were added since the facts were extracted. */
-const applyCurrentRules = ({ policy, facts }: DecisionInput): BatchFact[] =>
+const applyCurrentRules = ({
+  policy,
+  facts,
+}: Pick<DecisionInput, 'policy' | 'facts'>): BatchFact[] =>
   facts.map(fact => {
     const rule = fact.isNote ? undefined : findExecRule(policy, fact.text)
     // An anti-rule is looked for in the words of the fact, not in those of the note.
@@ -96,7 +102,7 @@ function countSettled(
   facts: readonly BatchFact[],
   answers: readonly (readonly ComparisonAnswer[])[],
 ): number {
-  const changedBy = new Map<string, TurnRow>()
+  const changedBy = new Map<string, Said>()
   for (const [index, { turn }] of facts.entries()) {
     for (const { action, mem_id: id } of answers[index]!) {
       if (action === 'ADD' || id === null) continue
@@ -117,7 +123,7 @@ function countSettled(
  * wording that has all of its words from the fact and the memory is taken as it is.
  */
 async function recheckUpdates(
-  backend: CompletionBackend,
+  ask: AskModel,
   { facts, near, ...about }: ComparisonInput,
   { answers, memories }: { answers: readonly ComparisonAnswer[][]; memories: NearMemory[] },
   signal: AbortSignal,
@@ -139,7 +145,7 @@ async function recheckUpdates(
     const indexes = [...new Set(group.map(({ index }) => index))]
     const open = indexes.map(index => near[index]!.filter(isReadable))
     const question = { ...about, facts: indexes.map(index => facts[index]!), near: open }
-    const retried = await compareFacts(backend, question, signal)
+    const retried = await compareFacts(ask, question, signal)
     for (const { index, at, changed } of group) {
       const again = retried[indexes.indexOf(index)]!
       const confirmed = again.find(answer => answer.mem_id === changed.id)
@@ -189,7 +195,10 @@ function toDecisions(
   })
 }
 
-type DecidedFacts = DecisionInput & { author: MemberScope; decisions: readonly Decision[] }
+type DecidedFacts = Omit<DecisionInput, 'findAuthor'> & {
+  author: MemberScope
+  decisions: readonly Decision[]
+}
 
 /** Adds no fact that its author may not see and that a memory hidden from them says. */
 async function skipHiddenDuplicates(
@@ -208,7 +217,7 @@ async function skipHiddenDuplicates(
   // Whether two texts say the same is a question for the small model.
   const asked = { leader, policy, storedOnly, model: policy.classifyModel }
   const answers = await compareFacts(
-    backend,
+    backend.ask,
     { ...asked, facts: unseenFacts, near: hidden },
     signal,
   )

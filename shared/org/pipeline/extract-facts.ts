@@ -1,5 +1,8 @@
 import type { Log } from '#shared/core/log.ts'
-import type { CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
+import {
+  cachedCompletions,
+  type CompletionBackend,
+} from '#shared/org/pipeline/cached-completion.ts'
 import { findFacts, type EarlierWords } from '#shared/org/pipeline/find-facts.ts'
 import {
   withholdByAntiRules,
@@ -142,7 +145,8 @@ async function extract(
   const told = await tagsOfReturned(backend, policy, turns)
   const before = await findEarlierWords(backend, policy, jobs)
   const earlier = { ...before, inheritedTags: [...before.inheritedTags, ...told] }
-  const facts = await findFacts(backend, { leader, policy, exchanges, earlier }, signal)
+  const ask = cachedCompletions(backend)
+  const facts = await findFacts(ask, { leader, policy, exchanges, earlier }, signal)
   return jobs.map((job, index) => {
     return { job, facts: facts[index]!, withheld: shown[index]!.withheld }
   })

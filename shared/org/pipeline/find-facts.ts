@@ -4,16 +4,12 @@ import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 import type { Fact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 import {
   fallbackNote,
+  findAntiRule,
   findExecRule,
   joinTexts,
-  matchesAntiRule,
   truncateNote,
 } from '#shared/org/base/rule-matching.ts'
-import {
-  cachedCompletion,
-  unusableAnswer,
-  type CompletionBackend,
-} from '#shared/org/pipeline/cached-completion.ts'
+import { unusableAnswer, type AskModel, type Said } from '#shared/org/pipeline/cached-completion.ts'
 import { dayOf, extractInstructions, factsMax } from '#shared/org/pipeline/prompts.ts'
 import { wordsIn } from '#shared/org/pipeline/text-words.ts'
 import { isGeneralQuestion, isPhatic } from '#shared/org/pipeline/worth-asking.ts'
@@ -74,23 +70,32 @@ type ExchangeWords = {
 
 type BatchWords = {
   /** The turn that the answer is stored under. */
-  leader: TurnRow
+  leader: Said
   policy: OrgPolicy
   /** In the order they were said, of one member and one session. */
   exchanges: readonly ExchangeWords[]
   earlier: EarlierWords
+  /** Called for each fact that was found and is left out, before anything is stored. */
+  onLeftOut?: ((fact: LeftOutFact) => void) | undefined
+}
+
+/** A fact that a model found and that is not kept. */
+export type LeftOutFact = {
+  text: string
+  reason: 'unsure' | 'anti_rule' | 'redaction'
+  /** The words of the rule. */
+  rule?: string
 }
 
 /** Asks a model for the facts of each exchange, in order. Exchanges that state nothing are not shown to it. */
 export async function findFacts(
-  backend: CompletionBackend,
-  { leader, policy, exchanges, earlier }: BatchWords,
+  ask: AskModel,
+  { leader, policy, exchanges, earlier, onLeftOut }: BatchWords,
   signal: AbortSignal,
 ): Promise<Fact[][]> {
   const asked = storesNothing(policy) ? [] : exchanges.filter(isWorthAsking)
   if (asked.length === 0) return exchanges.map(() => [])
-  const found = await cachedCompletion(
-    backend,
+  const found = await ask(
     { turn: leader, policy },
     {
       pass: 'extract',
@@ -99,7 +104,7 @@ export async function findFacts(
       userPrompt: buildUserPrompt(leader.author, asked, earlier),
       schema: answerSchema,
       shape: answerShape,
-      extractResult: ({ facts }) => factsByExchange(policy, facts, asked, earlier),
+      extractResult: ({ facts }) => factsByExchange({ policy, earlier, onLeftOut }, facts, asked),
     },
     signal,
   )
@@ -107,21 +112,21 @@ export async function findFacts(
   return exchanges.map(({ turn }) => facts.get(turn.id) ?? [])
 }
 
-const isWorthAsking = ({ turns }: ExchangeWords): boolean =>
+/** Whether the member states something that a model may find facts in. */
+export const isWorthAsking = ({ turns }: Pick<ExchangeWords, 'turns'>): boolean =>
   turns
     .flat()
     .some(({ role, text }) => role === 'user' && !isPhatic(text) && !isGeneralQuestion(text))
 
 /** Whether the base instructions are off and the organization has none of its own. */
-const storesNothing = ({ defaultOn, custom, execRules }: OrgPolicy): boolean =>
+export const storesNothing = ({ defaultOn, custom, execRules }: OrgPolicy): boolean =>
   !defaultOn && custom.trim() === '' && execRules.length === 0
 
 /** @throws Refusal `upstream` for a fact of a turn that was not shown. */
 function factsByExchange(
-  policy: OrgPolicy,
+  { earlier, ...rules }: FactRules & Pick<BatchWords, 'earlier'>,
   found: readonly ExtractedFact[],
   exchanges: readonly ExchangeWords[],
-  earlier: EarlierWords,
 ): Fact[][] {
   const count = exchanges.reduce((sum, { turns }) => sum + turns.length, 0)
   if (found.some(({ turn }) => turn >= count)) throw unusableAnswer('a fact is from no turn')
@@ -132,7 +137,7 @@ function factsByExchange(
     const own = found.flatMap(fact =>
       fact.turn >= start && fact.turn < end ? [{ ...fact, turn: fact.turn - start }] : [],
     )
-    return filterFacts(policy, own, exchange.turns).map(fact => {
+    return filterFacts(rules, own, exchange.turns).map(fact => {
       const inheritedTags = inheritedTagsOf(fact.text, exchange, earlier)
       return inheritedTags.length > 0 ? { ...fact, inheritedTags } : fact
     })
@@ -170,13 +175,20 @@ const tellingWords = (messages: readonly { text: string }[]): Set<string> =>
       .filter(word => word.length >= wordLengthMin || /\p{N}|\P{ASCII}/u.test(word)),
   )
 
+type FactRules = Pick<BatchWords, 'policy' | 'onLeftOut'>
+
+const unsure = { reason: 'unsure' } as const
+
 /** Applies the rules to the facts of an exchange; returns each once, at most `factsMax`. */
 function filterFacts(
-  policy: OrgPolicy,
+  { policy, onLeftOut }: FactRules,
   found: readonly ExtractedFact[],
   turns: readonly TurnMessage[][],
 ): Fact[] {
-  const candidates = found.map(one => ({ turn: one.turn, fact: applyRules(policy, one) }))
+  const candidates = found.map(one => ({
+    turn: one.turn,
+    fact: applyRules({ policy, onLeftOut }, one),
+  }))
   const turnsWithNote = new Set(candidates.flatMap(({ turn, fact }) => (fact?.note ? [turn] : [])))
   const factsByText = new Map<string, Fact>()
   for (const { turn, fact } of candidates) {
@@ -184,6 +196,7 @@ function filterFacts(
     const rule = turnsWithNote.has(turn) ? undefined : findExecRule(policy, joinTexts(turns[turn]!))
     const finalFact = fact && rule ? { ...fact, text: fallbackNote(rule), note: true } : fact
     const text = finalFact && redactOrSkipText(policy.redaction, finalFact.text)
+    if (finalFact && text === undefined) onLeftOut?.({ text: finalFact.text, reason: 'redaction' })
     if (text !== undefined && !factsByText.has(text)) factsByText.set(text, { ...finalFact!, text })
   }
   return [...factsByText.values()].slice(0, factsMax)
@@ -193,10 +206,15 @@ function filterFacts(
 const confidenceMin = 0.2
 
 /** Drops a fact that an anti-rule matches; shortens one that an exec-rule matches to a note. */
-function applyRules(policy: OrgPolicy, found: ExtractedFact): Fact | undefined {
+function applyRules({ policy, onLeftOut }: FactRules, found: ExtractedFact): Fact | undefined {
   const text = found.text.replaceAll(/\s+/g, ' ').trim()
   const { confidence } = found
-  if (text === '' || confidence < confidenceMin || matchesAntiRule(policy, text)) return undefined
+  if (text === '') return undefined
+  const antiRule = findAntiRule(policy, text)
+  if (antiRule || confidence < confidenceMin) {
+    onLeftOut?.({ text, ...(antiRule ? { reason: 'anti_rule', rule: antiRule.match } : unsure) })
+    return undefined
+  }
   if (found.note) return { text: truncateNote(text), confidence, note: true }
   const rule = findExecRule(policy, text)
   return { text: rule ? fallbackNote(rule) : text, confidence, note: rule !== undefined }

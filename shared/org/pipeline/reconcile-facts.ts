@@ -1,3 +1,4 @@
+import { findAuthorScope } from '#shared/access/key-row.postgres.ts'
 import type { Log } from '#shared/core/log.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
 import type { OrgTurnJob } from '#shared/domain/job-payloads.ts'
@@ -18,13 +19,18 @@ import {
   recordStatements,
 } from '#shared/org/pipeline/apply-decisions.ts'
 import { factsOfTurns } from '#shared/org/pipeline/batch-facts.ts'
-import { AnswerMissing } from '#shared/org/pipeline/cached-completion.ts'
+import {
+  AnswerMissing,
+  cachedCompletions,
+  type CompletionBackend,
+} from '#shared/org/pipeline/cached-completion.ts'
 import { JudgedFacts } from '#shared/org/pipeline/compare-facts.ts'
-import { decideFacts, type DecideBackend } from '#shared/org/pipeline/decide-facts.ts'
+import { decideFacts } from '#shared/org/pipeline/decide-facts.ts'
+import type { NearestBackend } from '#shared/org/pipeline/nearest-shared.ts'
 import { inOrgLane } from '#shared/org/pipeline/turn-batches.postgres.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
-type ReconcileBackend = DecideBackend & { queue: Queue; log: Log }
+type ReconcileBackend = CompletionBackend & NearestBackend & { queue: Queue; log: Log }
 
 /**
  * Runs the third pass: compares the facts of a turn and of its batch with the shared memories, stores its
@@ -72,7 +78,7 @@ async function settleTurns(
   const judged = new JudgedFacts({ knowsWordsOnly })
   for (let round = 1; ; round++) {
     if (!input.turns[0]!.pass3) {
-      await decideFacts(backend, toQuestion(input, { judged, usesJudged: round > 2 }), signal)
+      await decide(backend, input, { judged, usesJudged: round > 2 }, signal)
     }
     const asking = { storedOnly: round < roundsOutside, judged, usesJudged: round > 1 }
     try {
@@ -85,12 +91,17 @@ async function settleTurns(
   }
 }
 
-const toQuestion = ({ policy, turns }: TurnsInput, asking: Asking) => ({
-  policy,
-  leader: turns[0]!,
-  facts: factsOfTurns(turns),
-  ...asking,
-})
+const decide = (
+  backend: ReconcileBackend,
+  { policy, turns }: TurnsInput,
+  asking: Asking,
+  signal: AbortSignal,
+): Promise<Decision[]> => {
+  const leader = turns[0]!
+  const findAuthor = () => findAuthorScope(backend.postgres.query, leader.id)
+  const question = { policy, leader, facts: factsOfTurns(turns), findAuthor, ...asking }
+  return decideFacts({ ...backend, ask: cachedCompletions(backend) }, question, signal)
+}
 
 async function decideAndApply(
   backend: ReconcileBackend,
@@ -141,7 +152,7 @@ async function loadOrMakeDecisions(
     const known = undecided < 0 ? turns : turns.slice(0, undecided)
     return known.map(turn => ({ turn, decisions: turn.pass3! }))
   }
-  const outcomes = await decideFacts(backend, toQuestion(input, asking), signal)
+  const outcomes = await decide(backend, input, asking, signal)
   let end = 0
   const made = turns.flatMap((turn): DecidedRow[] => {
     const count = turn.pass2!.length

@@ -1,5 +1,10 @@
 import { reviewThreshold } from '#shared/org/memories/shared-memories.mongo.ts'
-import { type CompletionBackend, cachedCompletion } from '#shared/org/pipeline/cached-completion.ts'
+import {
+  cachedCompletions,
+  type AskModel,
+  type CompletionBackend,
+  type Said,
+} from '#shared/org/pipeline/cached-completion.ts'
 import {
   findOrgPolicy,
   type TagQuestion,
@@ -11,7 +16,6 @@ import {
   savePassResults,
   type Fact,
   type TaggedFact,
-  type TurnRow,
 } from '#shared/org/base/org-turns.postgres.ts'
 import type { OrgTurnJob } from '#shared/domain/job-payloads.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
@@ -42,7 +46,11 @@ export async function tagFacts(
   const leader = turns.find(({ id }) => id === job.turn) ?? turns[0]
   if (!leader || !policy) return
   const facts = turns.flatMap(({ pass1 }, turn) => pass1!.map(fact => ({ ...fact, turn })))
-  const likelihoods = await rateTags(backend, { turn: leader, policy, facts }, signal)
+  const likelihoods = await rateTags(
+    cachedCompletions(backend),
+    { turn: leader, policy, facts },
+    signal,
+  )
   const tagged = facts.map((fact, index) => ({
     turn: fact.turn,
     fact: toTaggedFact(fact, policy.tags, likelihoods[index] ?? {}),
@@ -63,6 +71,9 @@ type NamedTag = Pick<TagQuestion, 'id' | 'label'> & Partial<Pick<TagQuestion, 'f
 
 const namesOf = ({ label, former = [] }: NamedTag): string[] => [label, ...former]
 
+/** A tag applies whose likelihood is above this: what may well apply counts. */
+export const appliesMin = 1 - reviewThreshold
+
 /** A likelihood above this is no clear no. */
 const clearNoMax = 0.2
 
@@ -78,7 +89,7 @@ export function toTaggedFact(
 ): TaggedFact {
   const answers = tags.map(tag => ({ ...tag, likelihood: likelihoods[tag.id] ?? 0.5 }))
   const isInherited = (tag: NamedTag) => namesOf(tag).some(name => inheritedTags.includes(name))
-  const applied = answers.filter(tag => tag.likelihood > 1 - reviewThreshold || isInherited(tag))
+  const applied = answers.filter(tag => tag.likelihood > appliesMin || isInherited(tag))
   const sure = answers.map(({ likelihood }) => Math.max(likelihood, 1 - likelihood))
   // A label that no tag has any more still closes: then only roles with `*` see the fact.
   const labels = new Set(tags.flatMap(namesOf))
@@ -103,19 +114,19 @@ const factsMax = 60
 type TurnFact = Fact & { turn: number }
 
 /** By the id of the tag. */
-type TagLikelihoods = Record<string, number>
+export type TagLikelihoods = Record<string, number>
 
 /** Asks a model how likely each tag applies to each fact, in order. */
-async function rateTags(
-  backend: CompletionBackend,
-  input: { turn: TurnRow; policy: OrgPolicy; facts: readonly TurnFact[] },
+export async function rateTags(
+  ask: AskModel,
+  input: { turn: Said; policy: OrgPolicy; facts: readonly TurnFact[] },
   signal: AbortSignal,
 ): Promise<TagLikelihoods[]> {
   const likelihoods: TagLikelihoods[] = input.facts.map(() => ({}))
   for (let from = 0; from < input.facts.length; from += factsMax) {
     const facts = input.facts.slice(from, from + factsMax)
     for (const questions of batchQuestions(input.policy.tags)) {
-      const answers = await askQuestions(backend, { ...input, facts }, questions, signal)
+      const answers = await askQuestions(ask, { ...input, facts }, questions, signal)
       for (const [index, answer] of answers.entries()) {
         Object.assign(likelihoods[from + index]!, answer)
       }
@@ -125,13 +136,12 @@ async function rateTags(
 }
 
 async function askQuestions(
-  backend: CompletionBackend,
-  { turn, policy, facts }: { turn: TurnRow; policy: OrgPolicy; facts: readonly TurnFact[] },
+  ask: AskModel,
+  { turn, policy, facts }: { turn: Said; policy: OrgPolicy; facts: readonly TurnFact[] },
   questions: readonly TagQuestion[],
   signal: AbortSignal,
 ): Promise<TagLikelihoods[]> {
-  return cachedCompletion(
-    backend,
+  return ask(
     { turn, policy },
     {
       pass: 'tag',

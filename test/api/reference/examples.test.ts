@@ -148,6 +148,7 @@ t.test('the examples of an organization, in the order of a life', async t => {
     'changeSharedMemory createAdminKey putOrgPolicy redrivePipeline applyTag'
   await works(t, writes.split(' '), admin)
   t.equal((await run('readTagRun', admin)).status, 404, 'a dry run asks of no memory')
+  t.equal((await run('tryText', admin)).status, 400, 'the account has no provider key')
   const { body: reviewer } = await run('createReviewer', admin)
   made('reviewer', reviewer.reviewer_id)
   await works(t, ['listReviewers', 'removeReviewer'], admin)

@@ -125,6 +125,7 @@ class EveryOperation(unittest.TestCase):
                 " createReviewer",
             )
             self.refused(admin, "readTagRun", 404)
+            self.refused(admin, "tryText", 400)
             (reviewer,) = self.run_one(admin, "listReviewers")["reviewers"]
             self.run_one(admin, "removeReviewer", reviewer_id=reviewer["reviewer_id"])
             self.refused(admin, "reviewMemory", 404, 409)

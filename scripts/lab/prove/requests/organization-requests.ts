@@ -27,6 +27,8 @@ export const organizationRequests: Record<string, RequestPlan> = {
   debugPasses: plain,
   readInstructions: plain,
   putInstructions: { body: ({ word }) => ({ custom: `Keep what ${word} says` }) },
+  // Greetings ask no model.
+  tryText: { body: ({ id }) => ({ text: 'Thank you!', user_id: id('userId') }) },
   createMemberKey: {
     makes: 'keyId',
     body: input => ({ team_member_id: email(input) }),

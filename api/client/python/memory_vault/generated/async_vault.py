@@ -1953,6 +1953,37 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(OPERATIONS["read_instructions"], path={"orgId": org_id})
 
+    async def try_text(
+        self,
+        org_id: str,
+        *,
+        text: str,
+        user_id: Optional[str] = None,
+        tag: Optional[types.TagDraft] = None,
+        instructions: Optional[types.InstructionsDraft] = None,
+    ) -> types.TryTextAnswer:
+        """What would become of a text, if a member said it now: the facts that are found in it,
+        which are kept, the tags that they get and why, and what they would change. The pipeline's
+        own steps decide, with the models of the organization, and nothing is stored or shared; the
+        calls are counted as `trial` in its usage. A draft of a tag or of instructions is tried in
+        place of what is saved. One trial of an organization at a time: a 409, also once the tokens
+        of the day are spent.
+
+        `POST /v1/orgs/:orgId/trial`
+
+        :param org_id: an organization
+        :param text: one message
+        :param user_id: whose message it is: their roles decide what it is compared with; one who
+            may see everything, when missing
+        :param tag: beside the saved ones, or in place of that of the same label
+        :param instructions: its fields in place of the saved ones
+        """
+        return await self._call(
+            OPERATIONS["try_text"],
+            path={"orgId": org_id},
+            body={"text": text, "user_id": user_id, "tag": tag, "instructions": instructions},
+        )
+
     async def create_reviewer(
         self, org_id: str, *, email: str, idempotency_key: Optional[str] = None
     ) -> types.CreateReviewerAnswer:

@@ -286,6 +286,7 @@ OPERATIONS: Dict[str, Operation] = {
         "put_instructions", "PUT", "/v1/orgs/:orgId/instructions", body="json", writes=True
     ),
     "read_instructions": Operation("read_instructions", "GET", "/v1/orgs/:orgId/instructions"),
+    "try_text": Operation("try_text", "POST", "/v1/orgs/:orgId/trial", body="json", writes=True),
     "create_reviewer": Operation(
         "create_reviewer",
         "POST",

@@ -2060,7 +2060,7 @@ class OrgUsageAnswer(TypedDict):
     org_id: str
     period: OrgUsageAnswerPeriod
     total: OrgUsageSums
-    # extract, tag, reconcile
+    # extract, tag, reconcile; trial: texts that an admin tried
     by_pass: Dict[str, OrgUsageSums]
     by_member: Dict[str, OrgUsageSums]
     # provider-prefixed
@@ -2284,13 +2284,12 @@ class OrgTag(TypedDict):
     created_at: EpochMs
 
 
-class _CreateTagBodyRequired(TypedDict):
+class _TagDraftRequired(TypedDict):
     # not `*`
     label: str
 
 
-# POST /v1/orgs/:orgId/tags
-class CreateTagBody(_CreateTagBodyRequired, total=False):
+class TagDraft(_TagDraftRequired, total=False):
     # whether a memory is about the label, when missing
     question: str
     # none, when missing
@@ -2385,14 +2384,89 @@ class OrgInstructions(TypedDict):
     updated_at: EpochMs
 
 
-# PUT /v1/orgs/:orgId/instructions
-class PutInstructionsBody(TypedDict, total=False):
+class InstructionsDraft(TypedDict, total=False):
     default_on: bool
     custom: str
     # all of them
     anti_rules: List[NewRetentionRule]
     # all of them
     exec_rules: List[NewRetentionRule]
+
+
+# What the classifier answers about one tag and one fact.
+class TriedTag(TypedDict):
+    label: str
+    likelihood: float
+    # above 0.4; below 0.6 a person looks at it
+    applies: bool
+
+
+# A shared memory that a tried fact repeats, changes or would replace.
+class TriedMemory(TypedDict):
+    mem_id: str
+    text: str
+    tags: List[str]
+    author: str
+    # what it would say; null where it stays as it is
+    new_text: Union[str, None]
+
+
+class TriedFact(TypedDict):
+    text: str
+    # shortened to a note, as one of the `exec_rules` asks
+    note: bool
+    # new: a memory of its own; outdated: the memory has words that were said later
+    outcome: Literal["left_out", "new", "changes", "repeats", "outdated"]
+    # unsure: the model finds it unlikely to be meant or worth sharing; repeated: another fact of
+    # the text says it
+    left_out_by: Literal["unsure", "anti_rule", "redaction", "repeated", None]
+    # the words of the `anti_rules` that leave it out
+    rule: Union[str, None]
+    # that it would get
+    tags: List[str]
+    answers: List[TriedTag]
+    # that its memory would have; null where none is added or changed
+    confidence: Union[float, None]
+    # no member would see it before a person has decided
+    pending: bool
+    # why it would wait in the review queue. unsure: of the tags, or whether it is worth sharing;
+    # unclear: no tag applies, and not every answer is a clear no; sensitive: no tag, and words such
+    # as those of pay; replaces: it contradicts what a person has reviewed; narrower: a memory that
+    # fewer may see says it; unseen: the member may not see it
+    review: List[Literal["unsure", "unclear", "sensitive", "replaces", "narrower", "unseen"]]
+    memories: List[TriedMemory]
+
+
+class _TryTextBodyRequired(TypedDict):
+    # one message
+    text: str
+
+
+# POST /v1/orgs/:orgId/trial
+class TryTextBody(_TryTextBodyRequired, total=False):
+    # whose message it is: their roles decide what it is compared with; one who may see everything,
+    # when missing
+    user_id: str
+    # beside the saved ones, or in place of that of the same label
+    tag: TagDraft
+    # its fields in place of the saved ones
+    instructions: InstructionsDraft
+
+
+# POST /v1/orgs/:orgId/trial
+class TryTextAnswer(TypedDict):
+    org_id: str
+    team_member_id: Union[str, None]
+    # the text as it is stored and read, after redaction; null where the redaction policy refuses it
+    read_as: Union[str, None]
+    # why no model is asked: the policy on private data or an anti-rule keeps the text out, the
+    # instructions ask for nothing, or it only greets or asks
+    not_asked: Literal["redaction", "anti_rule", "instructions", "states_nothing", None]
+    # the words of that anti-rule
+    rule: Union[str, None]
+    facts: List[TriedFact]
+    # of this trial
+    usage: OrgUsageSums
 
 
 # Who decides about the review queue of one organization beside its admin, and can neither read or
