@@ -94,10 +94,11 @@ test('overview: memories over time, the latest ones and the use of today', async
     '4 memories by day, most in 2 Mar 2026: 2',
     'the chart is told to those who do not see it',
   )
-  t.equal(await page.locator('.history-bars [fill="var(--accent)"]').count(), 3)
+  t.equal(await page.locator('.history-bars [fill="var(--data)"]').count(), 3)
   const latest = page.locator('.latest li')
   t.equal(await latest.count(), 4)
   t.match(await latest.first().innerText(), /Cover them when frost.*\s+assistant/)
+  t.match(await page.locator('main').innerText(), /in all, up to 4/)
   t.match(await page.locator('main').innerText(), /Used today\s+Requests\s+[1-9]/)
 
   await page.getByText('The same in numbers').click()
@@ -105,6 +106,9 @@ test('overview: memories over time, the latest ones and the use of today', async
   await page.getByText('The pear tree has been watered.').waitFor()
   await settled(page)
   t.equal(await page.locator('article').count(), 1, 'the timeline of that day')
+  await visit(page, 'overview')
+  await page.locator('.opens').first().click()
+  await page.locator('article').getByText('We planted the pear tree.').waitFor()
 })
 
 test('overview: what was recalled today, with how many messages', async (t, { open }) => {

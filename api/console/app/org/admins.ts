@@ -82,7 +82,7 @@ const keyView = (key: AdminKey): View => {
       ? `${isActive(key) ? 'Ends' : 'Ended'} ${formatRelativeTime(expires_at)}`
       : `Revoked ${formatRelativeTime(revoked_at)}`
   return html`<p class="row-title">
-      ${email}${' '}${stateOf(key)}${' '}${isOfThisTab(key) && chip('this tab', 'accent')}
+      ${email}${' '}${stateOf(key)}${' '}${isOfThisTab(key) && chip('this tab', 'data')}
     </p>
     <p class="quiet">
       <code>${masked_key}</code

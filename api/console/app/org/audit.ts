@@ -20,7 +20,7 @@ type Change = AuditEvent & { memory: NamedMemory | undefined }
 const actions: Record<AuditAction, [label: string, kind: string]> = {
   create: ['created', 'good'],
   update: ['changed', 'busy'],
-  retag: ['retagged', 'accent'],
+  retag: ['retagged', 'data'],
   delete: ['deleted', 'bad'],
 }
 

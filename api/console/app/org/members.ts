@@ -86,7 +86,7 @@ const memberView = (user: ListedUser): View => {
       ${
         roles.length === 0
           ? chip('no role', 'plain', 'Sees shared memories without tags')
-          : roles.map(role => chip(role.name, 'accent'))
+          : roles.map(role => chip(role.name, 'data'))
       }
       ${user.has_memory_key && chip('has a key', 'good')}
     </p>`

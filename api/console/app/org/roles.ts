@@ -52,7 +52,7 @@ export function Roles({ org }: OrgProps): View {
 
 function allowedChips(tags: readonly string[]): View | View[] {
   if (tags.includes('*')) return chip('every tag', 'high')
-  return tags.length === 0 ? chip('no tags') : tags.map(tag => chip(tag, 'accent'))
+  return tags.length === 0 ? chip('no tags') : tags.map(tag => chip(tag, 'data'))
 }
 
 type FormProps = {

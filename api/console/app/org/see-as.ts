@@ -97,7 +97,7 @@ const viewerView = ({
   allowed_tags: tags,
   wildcard,
 }: SearchAsMemberAnswer): Children => {
-  const held = roles.map(role => chip(role.name, 'accent'))
+  const held = roles.map(role => chip(role.name, 'data'))
   return html`<span class="chips">
     ${html`<b>${name ?? 'Someone'}</b>`}
     ${roles.length === 0 ? 'without a role' : html`with the ${roles.length === 1 ? 'role' : 'roles'} ${held}`}

@@ -33,7 +33,7 @@ export function Tags({ org }: OrgProps): View {
       empty: ['No tags yet', 'Without tags every member sees every shared memory.'],
       key: ({ tag_id }) => tag_id,
       main: ({ label, question, examples, negatives }) =>
-        html`<p class="row-title">${chip(label, 'accent')}</p>
+        html`<p class="row-title">${chip(label, 'data')}</p>
           <p>${question}</p>
           <p class="quiet">
             ${`${pluralize(examples.length, 'example')}, ${pluralize(negatives.length, 'counterexample')}`}

@@ -46,12 +46,12 @@ export const importanceChip = (importance: number | null | undefined): View | nu
 export const tagChips = (tags: readonly string[]): View =>
   tags.length === 0
     ? chip('no tags', 'plain', 'Every member sees it')
-    : html`<span class="chips">${tags.map(tag => chip(tag, 'accent'))}</span>`
+    : html`<span class="chips">${tags.map(tag => chip(tag, 'data'))}</span>`
 
 /** The fields that a memory was stored with. */
 export const metadataChips = (metadata: Metadata | undefined): View[] =>
   Object.entries(metadata ?? {}).map(([name, value]) =>
-    chip(`${name}: ${value}`, 'accent', 'Metadata'),
+    chip(`${name}: ${value}`, 'data', 'Metadata'),
   )
 
 const stateColours: Record<string, string> = {

@@ -22,6 +22,8 @@ export function historyChart(days: readonly DayCount[], { linked }: { linked: bo
   // A few bars are as narrow as those of a fortnight.
   const width = slot * Math.min(0.8, buckets.length / barsMin)
   const total = buckets.reduce((sum, { raw, reflections }) => sum + raw + reflections, 0)
+  let sum = 0
+  const sums = buckets.map(bucket => (sum += sizeOf(bucket)))
   const busiest = buckets.reduce((one, other) => (sizeOf(other) > sizeOf(one) ? other : one))
   const summary =
     `${pluralize(total, 'memory', 'memories')} by ${unit}, ` +
@@ -36,24 +38,33 @@ export function historyChart(days: readonly DayCount[], { linked }: { linked: bo
         role="img"
         aria-label=${summary}
       >
-        ${buckets.map((bucket, index) => bars(bucket, index * slot, { highest, width }))}
+        ${buckets.map((bucket, index) => bars(bucket, index * slot, { highest, width, linked }))}
+        <path
+          class="line"
+          d=${`M0 ${height}L${sums.map((sum, index) => `${(index + 1) * slot} ${height * (1 - sum / total)}`).join('L')}`}
+        />
       </svg>
     </div>
     <figcaption class="section-head quiet">
       <span>${buckets[0]!.label}</span>
-      <span class="chips">${chip('Said', 'accent')} ${chip('Reflections', 'reflection')}</span>
+      <span class="chips">
+        ${chip('Said', 'data')} ${chip('Reflections', 'reflection')}
+        <span class="line-key">in all, up to ${formatCount(total)}</span>
+      </span>
       <span>${buckets.length > 1 && buckets.at(-1)!.label}</span>
     </figcaption>
     <details>
       <summary>The same in numbers</summary>
       ${table(
-        ['When', 'Said', 'Reflections'],
+        ['When', 'Said', 'Reflections', 'In all'],
         buckets
-          .filter(bucket => sizeOf(bucket) > 0)
-          .map(bucket => [
-            linked ? timelineLink(bucket) : bucket.label,
+          .map((bucket, index) => [bucket, sums[index]!] as const)
+          .filter(([bucket]) => sizeOf(bucket) > 0)
+          .map(([bucket, sum]) => [
+            linked ? html`<a href=${timelineOf(bucket)}>${bucket.label}</a>` : bucket.label,
             formatCount(bucket.raw),
             formatCount(bucket.reflections),
+            formatCount(sum),
           ]),
       )}
     </details>
@@ -62,9 +73,9 @@ export function historyChart(days: readonly DayCount[], { linked }: { linked: bo
 
 const sizeOf = ({ raw, reflections }: Bucket): number => raw + reflections
 
-type BarScale = { highest: number; width: number }
+type BarScale = { highest: number; width: number; linked: boolean }
 
-function bars(bucket: Bucket, x: number, { highest, width }: BarScale): View {
+function bars(bucket: Bucket, x: number, { highest, width, linked }: BarScale): View {
   const share = (count: number): number => (count / highest) * height
   const raw = share(bucket.raw)
   const reflections = share(bucket.reflections)
@@ -72,13 +83,18 @@ function bars(bucket: Bucket, x: number, { highest, width }: BarScale): View {
   const bar = (colour: string, y: number, size: number): View | false =>
     size > 0 &&
     html`<rect fill=${colour} x=${x + (slot - width) / 2} y=${y} width=${width} height=${size} />`
-  return html`<g key=${bucket.from}>
+  // The table has the same as links, for the keyboard.
+  const open = linked && sizeOf(bucket) > 0 && (() => location.assign(timelineOf(bucket)))
+  return html`<g
+    key=${bucket.from}
+    class=${open ? 'opens' : undefined}
+    onClick=${open || undefined}
+  >
     <title>${words}</title>
     <rect class="bar-room" x=${x} y="0" width=${slot} height=${height} />
-    ${bar('var(--accent)', height - raw, raw)}
+    ${bar('var(--data)', height - raw, raw)}
     ${bar('var(--reflection)', height - raw - reflections, reflections)}
   </g>`
 }
 
-const timelineLink = ({ from, to, label }: Bucket): View =>
-  html`<a href=${`${hrefTo('timeline')}?from=${from}&to=${to}`}>${label}</a>`
+const timelineOf = ({ from, to }: Bucket): string => `${hrefTo('timeline')}?from=${from}&to=${to}`

@@ -66,7 +66,7 @@ export function MemoryCard({
       <span class="memory-who">${memory.name ?? memory.role}</span>
       ${timeView(at, dayKnown ? formatTime(at) : formatDateTime(at), formatRelativeTime(at))}
       ${tierChip(memory.tier)} ${importanceChip(memory.importance)}
-      ${memory.source !== 'core' && chip(memory.source === 'org' ? 'Team' : 'Session', 'accent')}
+      ${memory.source !== 'core' && chip(memory.source === 'org' ? 'Team' : 'Session', 'data')}
       ${end && chip(`Expires ${formatRelativeTime(end)}`, 'busy', formatDateTime(end))}
       ${metadataChips(memory.metadata)}
       ${memory.consolidated && chip('Consolidated', 'good', 'A reflection covers it')}

@@ -85,23 +85,20 @@ function FilledVault({ stats }: { stats: VaultStats }): View {
   )
   return html`<div class="stack-wide">
     ${vaultFigures(stats)}
-    <div class="halves">
+    <div class="flow">
       ${section(
         'Latest memories',
         queryView(latest, 'the latest memories', ({ items }) => latestList(items)),
         html`<a href=${hrefTo('timeline')}>Timeline</a>`,
       )}
-      <div class="stack-wide">
-        ${section(
-          'Recalled today',
-          renderComponent(RecalledToday, {}),
-          html`<a href=${hrefTo('traces')}>Answers</a>`,
-        )}
-        ${section('Used today', renderComponent(UsedToday, {}))}
-        ${section('Tiers of the core vault', queryView(latest, 'tiers', tierFigures))}
-      </div>
+      ${section(
+        'Recalled today',
+        renderComponent(RecalledToday, {}),
+        html`<a href=${hrefTo('traces')}>Answers</a>`,
+      )}
+      ${section('Used today', renderComponent(UsedToday, {}))}
+      ${section('Tiers of the core vault', queryView(latest, 'tiers', tierBar))} ${debtSection()}
     </div>
-    ${debtSection()}
   </div>`
 }
 
@@ -121,12 +118,32 @@ export function vaultFigures(stats: VaultStats, { linked = true } = {}): View {
     ${by_day && by_day.length > 0 && section('Memories over time', historyChart(by_day, { linked }))}`
 }
 
-const tierFigures = ({ tier_counts }: ListAnswer): View =>
-  html`<dl class="figures">
-    ${figure('Raw', formatCount(tier_counts?.raw ?? 0), 'what was said')}
-    ${figure('Reflections', formatCount(tier_counts?.tier2 ?? 0), 'what happened')}
-    ${figure('High-level', formatCount(tier_counts?.tier3 ?? 0), 'what it means')}
-  </dl>`
+/** How the core vault is made up: one bar, and what its parts mean. */
+function tierBar({ tier_counts: counts }: ListAnswer): View {
+  const parts = [
+    [1, counts?.raw ?? 0, 'what was said'],
+    [2, counts?.tier2 ?? 0, 'what happened'],
+    [3, counts?.tier3 ?? 0, 'what it means'],
+  ] as const
+  return html`<div class="panel stack">
+    <div class="stacked" aria-hidden="true">
+      ${parts.map(
+        ([tier, count]) =>
+          count > 0 &&
+          html`<span key=${tier} class="stacked-${tier}" style=${{ flexGrow: count }}></span>`,
+      )}
+    </div>
+    <dl class="stack-tight">
+      ${parts.map(
+        ([tier, count, words]) =>
+          html`<div key=${tier} class="section-head">
+            <dt>${tierChip(tier)} ${words}</dt>
+            <dd>${formatCount(count)}</dd>
+          </div>`,
+      )}
+    </dl>
+  </div>`
+}
 
 /** Days of usage are UTC. */
 const today = (): string => new Date().toISOString().slice(0, 10)

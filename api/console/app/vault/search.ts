@@ -193,12 +193,12 @@ const matchReasons: Record<MatchReason, readonly [label: string, sentence: strin
 /** Rank, score, age and common words of a match. */
 const matchReasonView = (memory: Match, rank: number, matchedWords: readonly string[]): View =>
   html`<div class="why">
-    ${chip(rank, 'accent', 'Place in the answer')}
+    ${chip(rank, 'data', 'Place in the answer')}
     <span class="why-score">
       <meter min="0" max="1" value=${memory.score} aria-label="Score"></meter>
       <span>${memory.score.toFixed(2)} score</span>
     </span>
-    ${memory.why.map(reason => chip(matchReasons[reason][0], 'accent', matchReasons[reason][1]))}
+    ${memory.why.map(reason => chip(matchReasons[reason][0], 'data', matchReasons[reason][1]))}
     ${windowChip(memory.window)}
     <span class="quiet">
       ${
