@@ -70,7 +70,11 @@ export function orgs(router: Router, backend: ApiBackend): void {
       const since = query.since === undefined ? now - overviewSpanMs : parseStart(query.since)
       const from = Math.floor(since / dayMs) * dayMs
       const overview = await readOrgOverview(backend, org, { from, now, tagsMax: query.tags })
-      ctx.body = { org_id: org.id, since: from, ...presentOverview(backend.prices, overview, overviewDaysMax) }
+      ctx.body = {
+        org_id: org.id,
+        since: from,
+        ...presentOverview(backend.prices, overview, overviewDaysMax),
+      }
     },
   })
 
