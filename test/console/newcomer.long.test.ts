@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { noBrowser, openTab, press, settled, visit } from '#test/console/browser.ts'
+import { noBrowser, openTab, press, visit } from '#test/console/browser.ts'
+import { chatgptConversation } from '#test/support/foreign-exports.ts'
 import { startService } from '#test/support/npm-start.ts'
 
 t.test(
@@ -45,8 +46,18 @@ t.test(
     await page.getByRole('dialog').getByLabel('Text').fill('The dentist is on Tuesday at nine.')
     await press(page.getByRole('dialog'), 'Store')
     await page.locator('article').getByText('The dentist is on Tuesday').waitFor()
-    await settled(page)
-    t.equal((await client.get('/v1/memory/stats')).body.memories, 3)
+
+    await visit(page, 'files')
+    const conversations = join(dataDir, 'conversations.json')
+    writeFileSync(conversations, JSON.stringify([chatgptConversation()]))
+    await page.getByLabel('File', { exact: true }).setInputFiles(conversations)
+    await press(page, /^Store \d+ memories/)
+    await page.getByText(/\d+ stored, 0 already there, 0 faulty/).waitFor()
+    await visit(page, 'search')
+    await page.getByLabel('Question').fill('What shall I call my kitten?')
+    await page.keyboard.press('Enter')
+    await page.locator('article').getByText('Ada suits her').waitFor()
+    t.ok((await client.get('/v1/memory/stats')).body.memories > 3)
     t.same([faults, strangers], [[], []])
     child.kill('SIGTERM')
     t.equal(await exit, 0, output())

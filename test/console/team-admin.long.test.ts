@@ -23,6 +23,7 @@ test('an admin: from a team without members to what one of them may know', async
   await press(page, 'I have copied it')
   const [{ org_id: org }] = (await admin.get('/v1/orgs')).body.orgs
   const at = (name: string): string => `orgs/${org}/${name}`
+  const main = (): Promise<string> => page.locator('main').innerText()
 
   await visit(page, at('tags'))
   for (const label of ['launch', 'salaries']) {
@@ -54,10 +55,20 @@ test('an admin: from a team without members to what one of them may know', async
 
   await visit(page, at('memories'))
   await page.locator('article').getByText('the third of May').waitFor()
+  await visit(page, at('members'))
+  await page.getByRole('link', { name: 'See as: ivan@example.com' }).click()
+  await page.getByRole('heading', { name: /^Given: 1 memory/ }).waitFor()
+  t.match(await main(), /the third of May/)
+  t.match(await main(), /five per cent.+\s+Not allowed:\s+salaries/)
+
+  await visit(page, at('home'))
+  await page.getByRole('heading', { name: 'Knowledge over time' }).waitFor()
+  await settled(page)
+  t.match(await main(), /Shared memories\s+2\s/)
   await visit(page, at('passes'))
   await settled(page)
-  t.match(await page.locator('main').innerText(), /the third of May/)
+  t.match(await main(), /the third of May/)
   await visit(page, at('audit'))
   await settled(page)
-  t.match(await page.locator('main').innerText(), /ivan@example\.com\s+created/)
+  t.match(await main(), /ivan@example\.com\s+created/)
 })
