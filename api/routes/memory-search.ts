@@ -179,7 +179,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
     auth: memoryKey(requireRetrievePermission),
     admit: ({ caller }) => requireBalance(caller),
     async handle({ caller, body, query: parameters, startedAt }, ctx) {
-      const { from, to, query, tiers = allTiers, max_tokens: maxTokens, order, importance } = body
+      const { from, to, query, tiers = allTiers, source, order, importance } = body
       const session = resolveSession(ctx, body.session_id, parameters.session_id)
       const spaces = [body.embeddings, parameters.embeddings] as const
       const asOf = parseAsOf(body.as_of)
@@ -197,13 +197,15 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
         query,
         embeddings,
         tiers,
+        source,
         importance,
         metadata,
-        maxTokens,
+        maxTokens: body.max_tokens,
         order,
       })
       const recalledAt = performance.now()
-      if (caller.memberScope) {
+      // What asks for the private vault alone is no retrieval of shared memory.
+      if (caller.memberScope && (source ?? 'org') === 'org') {
         backend.retrievals.record(caller.memberScope, {
           request: 'date-search',
           returned: sharedIdsOf(rows),

@@ -53,7 +53,7 @@ test('timeline: filters and pages are there again after Back', async (t, { open 
   await page.getByLabel('Text contains').fill('parrot')
   await page.waitForURL(/search=parrot/)
   await page.waitForFunction(() => document.querySelectorAll('article').length === 1)
-  t.match(await page.locator('main').innerText(), /Some of 121 raw memories/)
+  t.match(await page.locator('main').innerText(), /Some of the core vault: 121 raw memories/)
   await page.goBack()
   await rows.nth(99).waitFor()
   t.equal(await page.getByLabel('Text contains').inputValue(), '')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { barriersOf, look, picture, press, settled } from '#test/console/browser.ts'
+import { barriersOf, look, picture, press, settled, visit } from '#test/console/browser.ts'
 import { consoleTests } from '#test/console/console.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { createTestClient } from '#test/support/api.ts'
@@ -117,4 +117,41 @@ test('admins: a further credential is issued, works, and is revoked', async (t, 
   await dialog.getByText('this tab is signed out').waitFor()
   await press(dialog, 'Revoke')
   await page.getByText('The credential is no longer valid.').waitFor()
+})
+
+test('a member: what the team shares is read page by page, as far as roles allow', async (t, {
+  open,
+}) => {
+  const acme = await newTeam()
+  await acme.defineRole('Money', ['finance'])
+  const bob = await acme.addMember('bob@example.com', ['Money'])
+  const at = (hours: number) => ({ acquiredAt: Date.now() - hours * 3_600_000 })
+  await seedTeamMemories(backend, acme, [
+    ...Array.from({ length: 60 }, (_, n) => ({
+      text: `Note ${n}: ${'the harbour was quiet and the ferry left as planned '.repeat(6)}`,
+      ...at(n + 2),
+    })),
+    { text: 'The budget was cut by a tenth.', tags: ['finance'], ...at(1) },
+    { text: 'A raise of five per cent for Rosa.', tags: ['salaries'], ...at(1) },
+  ])
+  const page = await open(bob, 'team')
+  await page.getByText('The budget was cut by a tenth.').waitFor()
+  await look(t, page, 'member-team')
+  const rows = page.locator('.latest-row')
+  const shown = await rows.count()
+  t.ok(shown > 5 && shown < 61, `${shown} of 61`)
+  while (await page.getByRole('button', { name: 'Show more' }).count()) {
+    await press(page, 'Show more')
+    await settled(page)
+  }
+  t.equal(await rows.count(), 61)
+  t.notMatch((await rows.allInnerTexts()).join(), /Rosa/)
+  await page.getByLabel('Question').fill('What became of the budget?')
+  await page.waitForFunction(() => location.hash.includes('budget'))
+  await settled(page)
+  t.match(await rows.first().innerText(), /cut by a tenth/)
+  await visit(page, 'overview')
+  t.match(await page.locator('main header').first().innerText(), /your own vault/)
+  await visit(page, 'timeline')
+  t.match(await page.locator('main header').first().innerText(), /The core vault: 0 raw memories/)
 })

@@ -29,6 +29,10 @@ const channels: Record<string, (world: World) => Promise<Answer>> = {
     messages: [{ role: 'user', content: 'What is the pay of eve?' }],
   }),
   'date-search by time': ask('POST', '/v1/memory/date-search', { from: '2000-01-01' }),
+  'date-search of the team': ask('POST', '/v1/memory/date-search', {
+    from: '2000-01-01',
+    source: 'org',
+  }),
   'date-search by question': ask('POST', '/v1/memory/date-search', {
     from: '2000-01-01',
     query: 'pay of eve',

@@ -76,6 +76,7 @@ const Admins = lazyPage('Admins', () => import('#api/console/app/org/admins.ts')
 const Connect = lazyPage('Connect', () => import('#api/console/app/vault/connect/connect.ts'))
 const Playground = lazyPage('Playground', () => import('#api/console/app/vault/playground.ts'))
 const Files = lazyPage('Files', () => import('#api/console/app/vault/files.ts'))
+const Team = lazyPage('Team', () => import('#api/console/app/vault/team.ts'))
 const Copy = lazyPage('Copy', () => import('#api/console/app/vault/copy.ts'))
 const People = lazyPage('People', () => import('#api/console/app/vault/people.ts'))
 const Webhooks = lazyPage('Webhooks', () => import('#api/console/app/vault/webhooks.ts'))
@@ -95,7 +96,8 @@ const vaultPages: Record<string, readonly Page[]> = {
     ['timeline', 'Timeline', Timeline],
     ['reflections', 'Reflections', Reflections],
     ['sessions', 'Sessions', Sessions],
-    ['shared', 'Shared', Shared],
+    ['team', 'Team', Team],
+    ['shared', 'Shared by you', Shared],
   ],
   'In and out': [
     ['connect', 'Connect', Connect],
@@ -114,6 +116,9 @@ const vaultPages: Record<string, readonly Page[]> = {
   ],
 }
 
+/** Pages of what a member shares with a team. */
+const memberOnly = new Set(['team', 'shared'])
+
 /** Pages of the whole account, hidden from keys that may not govern it. */
 const ownerOnly = new Set(['policy', 'webhooks', 'account', 'people'])
 
@@ -121,7 +126,7 @@ const visibleVaultPages = (
   { owner, member }: Credential,
   pages: readonly Page[],
 ): readonly Page[] =>
-  pages.filter(([path]) => (owner || !ownerOnly.has(path)) && (member || path !== 'shared'))
+  pages.filter(([path]) => (owner || !ownerOnly.has(path)) && (member || !memberOnly.has(path)))
 
 const orgPages: readonly Page<{ org: string }>[] = [
   ['home', 'Home', lazyPage('Home', () => import('#api/console/app/org/home.ts'))],

@@ -1471,6 +1471,8 @@ export interface DateSearchBody {
   max_tokens: number
   session_id?: SessionId
   embeddings?: EmbeddingModel
+  /** rows of this source alone: `org` is the shared memory, as far as the roles of the member whose key it is allow; `session` is there where a session is asked */
+  source?: 'core' | 'session' | 'org'
   /** with a query only the end where a cut answer goes on */
   order: 'newest_first' | 'oldest_first'
   as_of?: Moment

@@ -68,12 +68,19 @@ t.test('200: a span of time lists what is shared, as far as roles allow', async 
   t.equal(session.filter(row => row.startsWith('org')).length, 2)
   t.same(await told(member, { tiers: [2, 3] }), ['core: I like ferries'])
   t.same(await told(member, { importance: 1 }), ['core: I like ferries'])
+  t.same(await told(member, { source: 'core' }), [own[1], own[0], ...before])
+  const ofTeam = (await told(member, { source: 'org' })).sort()
+  t.same(ofTeam, ['org: the ferry budget is 5 million', 'org: the ferry leaves at nine'])
+  t.same(await told(member, { source: 'session' }), [], 'no session is asked')
+  await team.assignRoles('ann@example.com', [])
+  t.same(await told(member, { source: 'org' }), ['org: the ferry leaves at nine'])
 })
 
 t.test('200: with a query both are one ranking, in one space or in two', async t => {
   const { team, member } = await built()
   const query = 'When does the ferry leave at nine?'
   const found = await told(member, { query, tiers: [1] })
+  t.same(await told(member, { query, source: 'org' }), [found[0]])
   t.equal(found[0], 'org: the ferry leaves at nine')
   t.ok(found.includes('core: my ferry was late'))
   t.notMatch(found.join(), /budget|last year/)

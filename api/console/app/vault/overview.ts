@@ -1,5 +1,6 @@
 import { hrefTo } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
+import { currentCredential } from '#api/console/app/credential.ts'
 import {
   formatCompact,
   formatCount,
@@ -27,7 +28,10 @@ export function Overview(): View {
   const queried = useCall('GET /v1/memory/stats', { query: { by_day: true } })
   return page({
     title: 'Overview',
-    description: 'What the vault of this key holds.',
+    description: currentCredential()!.member
+      ? html`What your own vault holds. <a href=${hrefTo('team')}>Team</a> has what is shared with
+          you.`
+      : 'What the vault of this key holds.',
     children: html`${queryView(queried, 'the vault', stats =>
       stats.memories === 0
         ? renderComponent(FirstSteps, { refetch: queried.refetch })

@@ -13,7 +13,7 @@ import type { ListSharedAnswer, SharedStatement } from '#api/contract/generated/
 export function Shared(): View {
   const sharing = useCall('GET /v1/shares', { query: { limit: 1 } })
   return page({
-    title: 'Shared',
+    title: 'Shared by you',
     description: 'What the memory of your team has from you.',
     children: html`${queryView(sharing, 'whether you share', state => sharingSwitch(state, sharing.refetch))}
     ${section('From you', renderComponent(Statements, {}))}`,

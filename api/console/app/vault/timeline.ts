@@ -105,7 +105,7 @@ export function useMemoryList(
 function describeList(counts: TierCounts | undefined, isFiltered: boolean): string {
   if (!counts) return 'Everything in the core vault'
   const sums = `${pluralize(counts.raw, 'raw memory', 'raw memories')}, ${pluralize(counts.tier2, 'reflection')}, ${pluralize(counts.tier3, 'high-level reflection')}`
-  return isFiltered ? `Some of ${sums}` : sums
+  return `${isFiltered ? 'Some of the core vault' : 'The core vault'}: ${sums}. Sessions have a page of their own.`
 }
 
 function filterFields(form: Filters, set: (changed: Partial<Filters>) => void): View {

@@ -49,6 +49,7 @@ export const vaultRequests: Record<string, RequestPlan> = {
       to: '2100-01-01',
       max_tokens: 1_000,
       ...(input.random() < 0.5 && { query: question(input) }),
+      ...(input.random() < 0.2 && { source: 'org' }),
     }),
   },
   list: paged(

@@ -27,6 +27,8 @@ export type DateSearchQuestion = Omit<MemoryFilter, 'tiers'> & {
   /** Embedding model that names the vault space; without one all spaces are returned. */
   embeddings: string | undefined
   tiers: readonly Tier[]
+  /** Rows of this source alone; of all of them without it. */
+  source?: DateSearchRow['source'] | undefined
   /** Clamped to 1,000 to 200,000. */
   maxTokens: number
   order: 'newest_first' | 'oldest_first'
@@ -79,10 +81,12 @@ export async function searchDates(
     query === undefined && embeddings === undefined
       ? undefined
       : await backend.embedders.get(embeddings)
-  const own = await ownSource(backend, caller, question, embedder)
-  const shared = await sharedSources(backend, caller, question)
-  const sources = [own, ...shared]
-  const { window } = question
+  const { window, source: asked } = question
+  const isAsked = ({ source }: Pick<DateSearchSource, 'source'>): boolean =>
+    asked === undefined || asked === source
+  const own = [await ownSource(backend, caller, question, embedder)].filter(isAsked)
+  const shared = isAsked({ source: 'org' }) ? await sharedSources(backend, caller, question) : []
+  const sources = [...own, ...shared]
   const source =
     query === undefined || embedder === undefined
       ? chronological(backend, { sources, window, oldestFirst: question.order === 'oldest_first' })
@@ -140,7 +144,7 @@ async function sharedSources(
 
 type SearchedSources = {
   embedder: Embedder
-  own: DateSearchSource
+  own: readonly DateSearchSource[]
   shared: readonly DateSearchSource[]
 }
 
@@ -150,14 +154,14 @@ async function groupByEmbedder(
   { memberScope }: Pick<Caller, 'memberScope'>,
   { embedder, own, shared }: SearchedSources,
 ): Promise<SourcesOfEmbedder[]> {
-  if (!memberScope || shared.length === 0) return [{ embedder, sources: [own], isOptional: false }]
+  if (!memberScope || shared.length === 0) return [{ embedder, sources: own, isOptional: false }]
   const [usual, ...former] = await openSharedEmbedders(backend, memberScope.orgSpace)
   const later = former.map(one => ({ embedder: one, sources: shared, isOptional: true }))
   if (usual.space === embedder.space) {
-    return [{ embedder, sources: [own, ...shared], isOptional: false }, ...later]
+    return [{ embedder, sources: [...own, ...shared], isOptional: false }, ...later]
   }
   const separately = { embedder: usual, sources: shared, isOptional: false }
-  return [{ embedder, sources: [own], isOptional: false }, separately, ...later]
+  return [{ embedder, sources: own, isOptional: false }, separately, ...later]
 }
 
 const isAtAnotherTime = (one: DateSearchRow, other: DateSearchRow): boolean =>

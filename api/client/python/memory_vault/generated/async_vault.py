@@ -1024,6 +1024,7 @@ class AsyncVault(AsyncVaultBase):
         max_tokens: Optional[float] = None,
         session_id: Optional[types.SessionId] = None,
         embeddings: Optional[types.EmbeddingModel] = None,
+        source: Optional[Literal["core", "session", "org"]] = None,
         order: Optional[Literal["newest_first", "oldest_first"]] = None,
         as_of: Optional[types.Moment] = None,
         importance: Optional[types.Importance] = None,
@@ -1048,6 +1049,8 @@ class AsyncVault(AsyncVaultBase):
         :param tiers: all, when missing
         :param max_tokens: brought between 1,000 and 200,000; one row is always answered, and never
             more than 5,000, or with a query 500
+        :param source: rows of this source alone: `org` is the shared memory, as far as the roles of
+            the member whose key it is allow; `session` is there where a session is asked
         :param order: with a query only the end where a cut answer goes on
         :param as_of: what was known at that moment: a span that ends later ends there; what is
             deleted today stays deleted; a day counts whole; a `from` after it is refused
@@ -1063,6 +1066,7 @@ class AsyncVault(AsyncVaultBase):
                 "max_tokens": max_tokens,
                 "session_id": session_id,
                 "embeddings": embeddings,
+                "source": source,
                 "order": order,
                 "as_of": as_of,
                 "importance": importance,

@@ -1435,6 +1435,9 @@ class DateSearchBody(_DateSearchBodyRequired, total=False):
     max_tokens: float
     session_id: SessionId
     embeddings: EmbeddingModel
+    # rows of this source alone: `org` is the shared memory, as far as the roles of the member whose
+    # key it is allow; `session` is there where a session is asked
+    source: Literal["core", "session", "org"]
     # with a query only the end where a cut answer goes on
     order: Literal["newest_first", "oldest_first"]
     # what was known at that moment: a span that ends later ends there; what is deleted today stays
