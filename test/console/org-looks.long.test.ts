@@ -9,7 +9,7 @@ const { org, adminKey } = await fillTeam(backend, base)
 await ingestTexts(api, ['work of a tenant'])
 
 const ofOrg =
-  'home review memories see-as members roles tags instructions audit events passes settings'.split(
+  'home review memories see-as members roles tags instructions trial audit events passes settings'.split(
     ' ',
   )
 

@@ -145,6 +145,7 @@ const orgPages: readonly Page<{ org: string }>[] = [
     'Instructions',
     lazyPage('Instructions', () => import('#api/console/app/org/instructions.ts')),
   ],
+  ['trial', 'Try a text', lazyPage('Trial', () => import('#api/console/app/org/trial.ts'))],
   ['audit', 'Audit', lazyPage('Audit', () => import('#api/console/app/org/audit.ts'))],
   [
     'events',

@@ -26,7 +26,7 @@ import { lacksAddress } from '#shared/core/provider-registry.ts'
 export type CompletionBackend = { postgres: Postgres; seal: Seal; config: Config }
 
 /** A prompt about a turn, and how its answer is read. */
-export type PassQuestion<Answer, Kept> = CompletionRequest & {
+type PassQuestion<Answer, Kept> = CompletionRequest & {
   pass: 'extract' | 'tag' | 'reconcile'
   model: string
   /** The schema with every bound. */

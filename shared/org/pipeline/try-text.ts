@@ -53,7 +53,7 @@ export type TrialRequest = {
 }
 
 /** Why a memory would wait for a person; see `TriedFact` of the contract. */
-export type ReviewReason = 'unsure' | 'unclear' | 'sensitive' | 'replaces' | 'narrower' | 'unseen'
+type ReviewReason = 'unsure' | 'unclear' | 'sensitive' | 'replaces' | 'narrower' | 'unseen'
 
 export type TriedFact = {
   text: string
