@@ -72,8 +72,8 @@ export async function openTab(t: Test, base: string): Promise<Watched> {
 }
 
 /** Opens the console with a credential, as a person does. */
-export async function signIn(page: Page, key: string): Promise<void> {
-  await page.goto('/console')
+export async function signIn(page: Page, key: string, address = '/console'): Promise<void> {
+  await page.goto(address)
   await page.getByLabel('Key', { exact: false }).first().fill(key)
   await page.getByRole('button', { name: 'Open' }).click()
   await page.getByRole('button', { name: 'Sign out' }).waitFor()

@@ -38,7 +38,7 @@ export const givenView = (given: readonly Given[], confidence: number | null): V
         ({ line, why }) =>
           html`<li class="row">
             ${line}
-            <span class="chips">${why.map(reason => chip(reasonWords[reason], 'accent'))}</span>
+            <span class="chips">${why.map(reason => chip(reasonWords[reason], 'data'))}</span>
           </li>`,
       )}
     </ul>

@@ -1,0 +1,44 @@
+import t from 'tap'
+import { noBrowser, openTab, settled, signIn } from '#test/console/browser.ts'
+import { startConsole } from '#test/console/console.ts'
+import { fillTeam, fillVault } from '#test/console/stories.ts'
+import { sampleQueues } from '#shared/storage/queue/queue-samples.postgres.ts'
+
+const { backend, key, api, base } = await startConsole(t)
+await fillVault(backend, api, key)
+const { org, adminKey } = await fillTeam(backend, base)
+const day = 24 * 3_600_000
+for (let at = Date.now() - day; at < Date.now(); at += 300_000)
+  await sampleQueues(backend.postgres.query, at)
+
+/** What a page may load from an empty cache, scripts and styles and answers together. */
+const bytesMax = 200_000
+/** Requests for data, those of the sign-in included. */
+const callsMax = 12
+
+for (const [credential, first] of [
+  [key, 'overview'],
+  [adminKey, `orgs/${org}/review`],
+] as const) {
+  t.test(`pages from ${first} on are light from an empty cache`, { skip: noBrowser }, async t => {
+    const { page: index } = await openTab(t, base)
+    await signIn(index, credential, `/console#/${first}`)
+    await settled(index)
+    const links = await index.locator('#places a').all()
+    const addresses = await Promise.all(links.map(link => link.getAttribute('href')))
+    t.ok(addresses.length > 10, `${addresses.length} pages`)
+    for (const address of addresses) {
+      const { page, bytes } = await openTab(t, base)
+      let calls = 0
+      page.on('request', request => {
+        if (new URL(request.url()).pathname.startsWith('/v1/')) calls++
+      })
+      await signIn(page, credential, `/console${address}`)
+      await settled(page)
+      const loaded = await bytes()
+      t.ok(loaded < bytesMax, `${address}: ${loaded} bytes`)
+      t.ok(calls <= callsMax, `${address}: ${calls} calls`)
+      await page.context().close()
+    }
+  })
+}
