@@ -163,6 +163,7 @@ story('reflections: lineage leads up and down', async (t, { page }) => {
   await visit(page, 'reflections')
   await picture(page, 'reflections')
   await page.locator('article', { hasText: 'afraid of thunder' }).getByText('Lineage').click()
+  await page.getByRole('img', { name: /^1 reflection above it, \d+ sources? below it$/ }).waitFor()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('4 sources, 1 deleted since').waitFor()
   await picture(page, 'lineage')

@@ -43,6 +43,7 @@ function lineageView(memory: Kin, found: InspectAnswer, visit: Visit): View {
     found.sources_deleted > 0 ? `, ${formatCount(found.sources_deleted)} deleted since` : ''
   const counts = `${pluralize(found.sources_total, 'source')}${deleted}${found.truncated ? '; the first 500 are shown' : ''}`
   return html`<div class="stack">
+    ${above.length + sources.length > 0 && lineageDrawing(memory, above, sources)}
     ${lineageLevel('Covered by', above, visit, {
       empty:
         memory.tier === 3
@@ -56,6 +57,48 @@ function lineageView(memory: Kin, found: InspectAnswer, visit: Visit): View {
     </section>
     ${memory.tier > 1 && lineageLevel('Made from', sources, visit, { empty: 'Its sources were deleted.', counts })}
   </div>`
+}
+
+/** Memories of one level that are drawn. */
+const drawnMax = 24
+const levelHeight = 36
+
+/** The memory between what covers it and what it was made from, as dots in the colours of their tiers. */
+function lineageDrawing(
+  memory: Kin,
+  above: readonly Pick<Kin, 'tier'>[],
+  sources: readonly Pick<Kin, 'tier'>[],
+): View {
+  const levels = [above, [memory], sources].map(kin => kin.slice(0, drawnMax))
+  const drawn = levels.filter(kin => kin.length > 0)
+  const width = 480
+  const own = drawn.findIndex(([first]) => first === memory)
+  const yOf = (level: number): number => levelHeight * level + 12
+  const dots = drawn.flatMap((kin, level) =>
+    kin.map(({ tier }, index) => ({ tier, level, x: ((index + 0.5) * width) / kin.length })),
+  )
+  const words = `${pluralize(above.length, 'reflection')} above it, ${pluralize(sources.length, 'source')} below it`
+  return html`<svg
+    class="lineage"
+    viewBox=${`0 0 ${width} ${yOf(drawn.length - 1) + 12}`}
+    role="img"
+    aria-label=${words}
+  >
+    ${dots
+      .filter(({ level }) => level !== own)
+      .map(
+        ({ x, level }) => html`<line x1=${x} y1=${yOf(level)} x2=${width / 2} y2=${yOf(own)} />`,
+      )}
+    ${dots.map(
+      ({ tier, x, level }) =>
+        html`<circle
+          class=${`tier-${tier}`}
+          cx=${x}
+          cy=${yOf(level)}
+          r=${level === own ? 8 : 5}
+        />`,
+    )}
+  </svg>`
 }
 
 type FoundKin = Omit<Kin, 'text' | 'at'> & { content: string; date: string }

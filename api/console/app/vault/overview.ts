@@ -134,7 +134,7 @@ function tierBar({ tier_counts: counts }: ListAnswer): View {
       ${parts.map(
         ([tier, count]) =>
           count > 0 &&
-          html`<span key=${tier} class="stacked-${tier}" style=${{ flexGrow: count }}></span>`,
+          html`<span key=${tier} class=${`tier-${tier}`} style=${{ flexGrow: count }}></span>`,
       )}
     </div>
     <dl class="stack-tight">
