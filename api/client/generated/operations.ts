@@ -403,7 +403,7 @@ A retention applies to every vault of the account, those of its members included
   reviewQueue: Method<'GET /v1/orgs/:orgId/memories/review'>
   /** Decides about a memory in the queue: approves it, with other tags or better words if need be; dismisses the doubt and leaves it as it is; or rejects it, and it is removed. What it `replaces` is removed when it is approved, and stays otherwise. What was rejected can be restored for 30 days. */
   reviewMemory: Method<'POST /v1/orgs/:orgId/memories/:memId/review'>
-  /** Takes the last decision about a memory back, within 30 days: it has the tags it had before, and waits again. Words that it was approved with stay. What was removed with it comes back. */
+  /** Takes the last decision about a memory back, within 30 days: it has the tags it had before, and waits again. Words that it was approved with stay. What was removed with it comes back, and so does one that was rejected. */
   undoReview: Method<'POST /v1/orgs/:orgId/memories/:memId/review/undo'>
   /** What was seen and decided, newest first: when a turn was made into memories, and when memories were chosen for an answer. */
   debugPasses: Method<'GET /v1/orgs/:orgId/debug/passes'>

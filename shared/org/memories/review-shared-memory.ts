@@ -145,8 +145,8 @@ async function undoLosingReview(
 }
 
 /**
- * Undoes the last review of a memory: it gets its former tags and waits again. The memory that was removed with it
- * is restored, unless it was changed since.
+ * Undoes the last review of a memory: it gets its former tags and waits again, also where it was rejected. The memory
+ * that was removed with it is restored, unless it was changed since.
  *
  * @throws Refusal `conflict` when it was not reviewed in the last 30 days, or its tags were changed since;
  *   otherwise as `mutateSharedMemory`.
@@ -158,8 +158,12 @@ export async function undoReview(
 ): Promise<SharedMemory> {
   const write = { operation, actor, id, kind: 'undo' } as const
   const undone = await mutateSharedMemory(backend, orgVault, write, async ({ memory }) => {
-    if (!memory) throw noSuchSharedMemory()
     const revisions = await listMemoryRevisions(backend.postgres.query, orgVault.org, id)
+    if (!memory) {
+      const [rejection] = revisions
+      if (rejection?.kind === 'review' && rejection.before) return rejection.before
+      throw noSuchSharedMemory()
+    }
     const last = revisions.find(({ kind }) => kind === 'review' || kind === 'undo')
     if (last?.kind !== 'review' || !memory.reviewed || !last.before || !last.after) {
       throw new Refusal(

@@ -29,7 +29,7 @@ const decisions: Partial<Record<`${NonNullable<AuditEvent['kind']>} ${AuditActio
   'review update': 'reviewed',
   'review retag': 'retagged in review',
   'review delete': 'rejected',
-  'undo create': 'brought back, with a decision,',
+  'undo create': 'took back the rejection of',
   'undo update': 'put back into the queue',
   'undo retag': 'took back the tags of',
   'restore create': 'brought back',

@@ -3268,7 +3268,7 @@ class AsyncVault(AsyncVaultBase):
     ) -> types.SharedMemory:
         """Takes the last decision about a memory back, within 30 days: it has the tags it had
         before, and waits again. Words that it was approved with stay. What was removed with it
-        comes back.
+        comes back, and so does one that was rejected.
 
         `POST /v1/orgs/:orgId/memories/:memId/review/undo`
 

@@ -173,4 +173,10 @@ t.test('200: reject removes it; it can be restored', async t => {
     ['delete', 'create'],
   )
   t.match(await admin.post(`${path}/${id}/restore`), { status: 200, body: { text: 'wrong' } })
+  t.equal((await admin.post(`${path}/${id}/review`, { action: 'reject' })).status, 200)
+  const undone = { status: 200, body: { text: 'wrong', reviewed: false } }
+  t.match(await admin.post(`${path}/${id}/review/undo`), undone)
+  t.ok((await queued()).includes(id!))
+  await admin.send('DELETE', `${path}/${id}`)
+  t.equal((await admin.post(`${path}/${id}/review/undo`)).status, 404, 'no decision removed it')
 })
