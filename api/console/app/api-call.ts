@@ -88,13 +88,23 @@ export async function pollOperation<Outcome>(
 }
 
 /** An error whose message pages display as it is. */
-export class UserError extends Error {}
+export class UserError extends Error {
+  readonly hint: string | undefined
+
+  constructor(
+    message: string,
+    { hint, ...options }: ErrorOptions & { hint?: string | undefined } = {},
+  ) {
+    super(message, options)
+    this.hint = hint
+  }
+}
 
 export function toFault(error: unknown): Fault {
   if (error instanceof VaultError) {
     return { message: error.detail || `The service answered ${error.status}`, hint: error.hint }
   }
-  if (error instanceof UserError) return { message: error.message, hint: undefined }
+  if (error instanceof UserError) return { message: error.message, hint: error.hint }
   if (error instanceof Refusal) return { message: error.message, hint: error.hint }
   return {
     message: 'The service did not answer',

@@ -1,4 +1,6 @@
 import { hrefTo } from '#api/console/app/address.ts'
+import type { View } from '#api/console/app/html.ts'
+import { selectField } from '#api/console/app/parts/fields.ts'
 import { useListing, type Listing } from '#api/console/app/queries.ts'
 import type { ListedUser, OrgRole, OrgTag } from '#api/contract/generated/types.ts'
 
@@ -19,3 +21,18 @@ export const seeAsHref = (
   org: string,
   choice: { user?: string; roles?: string; query?: string },
 ): string => hrefTo('orgs', org, `see-as?${new URLSearchParams(choice).toString()}`)
+
+/**
+ * A filter by a tag: of the organization's, or another that the address names.
+ *
+ * @param bound as `of('tag')` of `useFilters`
+ */
+export function tagFilter(
+  tags: readonly OrgTag[],
+  bound: { value: string; onValue: (tag: string) => void },
+): View {
+  const labels = new Set([...tags.map(({ label }) => label), bound.value])
+  labels.delete('')
+  const choices = [...labels].map(label => [label, label] as const)
+  return selectField({ label: 'Tag', ...bound, choices: [['', 'all'], ...choices] })
+}

@@ -1,28 +1,31 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { call, UserError } from '#api/console/app/api-call.ts'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { filled } from '#api/console/app/api-call.ts'
 import { pluralize } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { useTags, type OrgProps } from '#api/console/app/org/org-queries.ts'
-import { reviewCard, type ReviewAction } from '#api/console/app/org/review-card.ts'
+import { tagFilter, useTags, type OrgProps } from '#api/console/app/org/org-queries.ts'
+import { retagButton } from '#api/console/app/org/retag.ts'
+import { mayReword, reviewCard, type Editing } from '#api/console/app/org/review-card.ts'
+import { useReviewQueue, type ReviewChange } from '#api/console/app/org/review-queue.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
-import { filters, selectField, useFilters } from '#api/console/app/parts/fields.ts'
+import { filters, selectField, textField, useFilters } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { emptyNote, faultNote, queryView } from '#api/console/app/parts/notes.ts'
-import { useAction, useCall } from '#api/console/app/queries.ts'
-import type { ReviewItem } from '#api/contract/generated/types.ts'
+import { selectAllButton, selectionBar, useSelection } from '#api/console/app/parts/selection.ts'
+import { useCall, type Listing } from '#api/console/app/queries.ts'
+import type { OrgTag, ReviewItem } from '#api/contract/generated/types.ts'
 
-type ReviewDecision = { item: ReviewItem; action: ReviewAction; at: number }
+type Filters = { threshold: string; sort: 'least_sure' | 'newest'; author: string; tag: string }
 
-type Filters = { threshold: string; sort: 'least_sure' | 'newest' }
-
-const unfiltered: Filters = { threshold: '0.6', sort: 'least_sure' }
+const unfiltered: Filters = { threshold: '0.6', sort: 'least_sure', author: '', tag: '' }
 
 /** The review queue of memories with uncertain tags, with keyboard shortcuts. */
 export function Review({ org }: OrgProps): View {
   const { fields, of } = useFilters(unfiltered)
+  const { threshold, sort, author, tag } = fields
+  const tags = useTags(org)
   const queue = useCall('GET /v1/orgs/:orgId/memories/review', {
     params: { orgId: org },
-    query: { threshold: Number(fields.threshold), sort: fields.sort, limit: 200 },
+    query: { threshold: Number(threshold), sort, limit: 200, ...filled({ author, tag }) },
   })
   return page({
     title: 'Review queue',
@@ -42,32 +45,68 @@ export function Review({ org }: OrgProps): View {
           ['newest', 'newest first'],
         ],
       }),
+      textField({
+        label: 'Author',
+        ...of('author'),
+        maxlength: 320,
+        suggestions: useAuthors(queue.answer?.review),
+      }),
+      tagFilter(tags.items, of('tag')),
     )}
-    ${queryView(queue, 'the queue', ({ review }) => renderComponent(Queue, { org, review }))}`,
+    ${queryView(queue, 'the queue', ({ review }) =>
+      renderComponent(Queue, { org, review, tags, isFiltered: author + tag !== '' }),
+    )}`,
   })
 }
 
-function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
+/** The authors of all that was listed since the page was opened. */
+function useAuthors(review: readonly ReviewItem[] = []): string[] {
+  const seen = useRef(new Set<string>()).current
+  for (const { author } of review) seen.add(author)
+  return [...seen].sort()
+}
+
+type QueueProps = {
+  org: string
+  review: ReviewItem[]
+  tags: Listing<OrgTag>
+  isFiltered: boolean
+}
+
+function Queue({ org, review, tags, isFiltered }: QueueProps): View {
   const queue = useReviewQueue(org, review)
-  const { items, at, setAt, editing, setEditing, decide, undo, isRunning, fault } = queue
+  const { items, at, setAt, decide, undoLast, isRunning, view } = queue
+  const [editing, setEditing] = useState<Editing>()
+  const selection = useSelection()
   const list = useRef<HTMLDivElement>(null)
-  const tags = useTags(org)
   // Shortcuts work where the focus is: it moves to the current memory before the next key.
   useLayoutEffect(() => {
-    if (editing) return
+    if (editing || isTypedElsewhere(list.current)) return
     const current = list.current?.querySelector<HTMLElement>('[aria-current]') ?? list.current
     current?.focus()
-  }, [at, items.length, editing])
+  }, [at, items.length, editing, queue.decisions])
 
+  const chosen = items.filter(({ mem_id }) => selection.ids.has(mem_id))
+  const current = items.slice(at, at + 1)
+  const decideOne = (change: ReviewChange): void =>
+    decide(current, change, () => setEditing(undefined))
+  const decideChosen = (change: ReviewChange): void =>
+    decide(chosen, change, () => selection.set(new Set()))
+  const edit = (what: Editing): void => {
+    if (items.length > 0) setEditing(what)
+  }
   const keys: Record<string, () => void> = {
     j: () => setAt(Math.min(at + 1, items.length - 1)),
     k: () => setAt(Math.max(at - 1, 0)),
-    a: () => decide('approve'),
-    d: () => decide('dismiss'),
-    r: () => decide('reject'),
-    e: () => items.length > 0 && setEditing(true),
-    u: undo,
-    Escape: () => setEditing(false),
+    a: () => decideOne({ action: 'approve' }),
+    d: () => decideOne({ action: 'dismiss' }),
+    r: () => decideOne({ action: 'reject' }),
+    e: () => edit('tags'),
+    ...(mayReword() && { w: () => edit('text') }),
+    x: () =>
+      selection.set(selection.ids.symmetricDifference(new Set(current.map(one => one.mem_id)))),
+    u: () => undoLast?.(),
+    Escape: () => setEditing(undefined),
   }
   const onKey = (event: KeyboardEvent): void => {
     const typing = editing && event.key !== 'Escape'
@@ -75,101 +114,90 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
     event.preventDefault()
     keys[event.key]!()
   }
+  const disabled = isRunning
   return html`<div
-    ref=${list}
-    class="stack"
-    tabindex="-1"
-    onKeyDown=${onKey}
-    role="group"
-    aria-label="Queue"
-  >
-    <div class="section-head">
-      <p role="status">
-        ${items.length === 0 ? 'Nothing waits' : `${at + 1} of ${pluralize(items.length, 'memory', 'memories')}`}
-      </p>
-      ${keysHelp} ${button('Undo', undo, { disabled: !queue.canUndo || isRunning })}
+      ref=${list}
+      class="stack"
+      tabindex="-1"
+      onKeyDown=${onKey}
+      role="group"
+      aria-label="Queue"
+    >
+      <div class="section-head">
+        <p role="status">
+          ${items.length === 0 ? 'Nothing waits' : `${at + 1} of ${pluralize(items.length, 'memory', 'memories')}`}
+        </p>
+        ${keysHelp()}
+        <div class="actions">
+          ${selectAllButton(
+            selection,
+            items.map(({ mem_id }) => mem_id),
+          )}
+          ${button('Undo', undoLast ?? (() => undefined), { disabled: !undoLast || disabled })}
+        </div>
+      </div>
+      ${view} ${faultNote(tags.fault, tags.refetch)}
+      ${items.length === 0 && emptyQueueNote(isFiltered)}
+      <ol class="plain">
+        ${items.map(
+          (item, index) =>
+            html`<li key=${item.mem_id}>
+              ${reviewCard({
+                item,
+                tags: tags.isLoading || tags.fault ? undefined : tags.items,
+                current: index === at,
+                editing: index === at ? editing : undefined,
+                busy: isRunning,
+                selection,
+                onSelect: () => editing || setAt(index),
+                onEdit: setEditing,
+                onDecide: decideOne,
+              })}
+            </li>`,
+        )}
+      </ol>
     </div>
-    ${faultNote(fault)} ${faultNote(tags.fault, tags.refetch)}
-    ${
-      items.length === 0 &&
-      emptyNote(
+    ${selectionBar(selection, {
+      chosen: chosen.length === 0 ? '' : pluralize(chosen.length, 'memory', 'memories'),
+      label: 'Selected memories',
+      actions: html`${retagButton({
+        org,
+        chosen: chosen.map(({ tags }) => tags),
+        approves: mayReword() ? 'choice' : 'always',
+        onRetag: (tags, approve) => decideChosen({ action: approve ? 'approve' : 'save', tags }),
+      })}
+      ${button('Dismiss selected', () => decideChosen({ action: 'dismiss' }), { disabled })}
+      ${button('Reject selected', () => decideChosen({ action: 'reject' }), { disabled })}
+      ${button('Approve selected', () => decideChosen({ action: 'approve' }), { kind: 'main', disabled })}`,
+    })}`
+}
+
+/** Whether the user is writing in a field outside of the queue, such as a filter. */
+const isTypedElsewhere = (list: HTMLElement | null): boolean => {
+  const { activeElement } = document
+  return (
+    activeElement !== null &&
+    activeElement.matches('input, select') &&
+    !list?.contains(activeElement)
+  )
+}
+
+const emptyQueueNote = (isFiltered: boolean): View =>
+  isFiltered
+    ? emptyNote('Nothing matches', 'Fewer filters show more.')
+    : emptyNote(
         'The queue is empty',
         'Memories appear here when the classifier is not sure of their tags.',
       )
-    }
-    <ol class="plain">
-      ${items.map(
-        (item, index) =>
-          html`<li key=${item.mem_id}>
-            ${reviewCard({
-              item,
-              tags: tags.isLoading || tags.fault ? undefined : tags.items,
-              current: index === at,
-              editing: editing && index === at,
-              busy: isRunning,
-              onSelect: () => setAt(index),
-              onEdit: setEditing,
-              onDecide: decide,
-            })}
-          </li>`,
-      )}
-    </ol>
-  </div>`
-}
 
-const doneTexts: Record<ReviewAction, (item: ReviewItem) => string> = {
-  approve: ({ replaces }) => (replaces ? 'Approved; what it replaces is removed.' : 'Approved.'),
-  dismiss: () => 'Dismissed; it stays as it is.',
-  reject: () => 'Rejected; it is removed.',
-}
-
-/** What waits, which memory is current, and what was decided here, latest last. */
-function useReviewQueue(org: string, review: ReviewItem[]) {
-  const [items, setItems] = useState(review)
-  const [at, setAt] = useState(0)
-  const [editing, setEditing] = useState(false)
-  const [decided, setDecided] = useState<ReviewDecision[]>([])
-  const { run, isRunning, fault } = useAction()
-  useEffect(() => {
-    setItems(review)
-    setAt(0)
-  }, [review])
-  const decide = (action: ReviewAction, tags?: string[]): void => {
-    const item = items[at]
-    if (!item) return
-    const act = async (): Promise<void> => {
-      const body = { action, ...(tags && { tags }) }
-      const params = { orgId: org, memId: item.mem_id }
-      await call('POST /v1/orgs/:orgId/memories/:memId/review', { params, body })
-      setDecided([...decided, { item, action, at }])
-      setEditing(false)
-      setItems(items.filter(one => one !== item))
-      setAt(Math.max(0, Math.min(at, items.length - 2)))
-    }
-    void run({ act, done: `${doneTexts[action](item)} Press u to undo.` })
-  }
-  const undo = (): void => {
-    const act = async (): Promise<void> => {
-      const last = decided.at(-1)
-      if (!last) throw new UserError('Nothing was decided here yet')
-      const params = { orgId: org, memId: last.item.mem_id }
-      const route = last.action === 'reject' ? 'restore' : 'review/undo'
-      await call(`POST /v1/orgs/:orgId/memories/:memId/${route}`, { params })
-      setDecided(decided.slice(0, -1))
-      setItems(items.toSpliced(last.at, 0, last.item))
-      setAt(last.at)
-    }
-    void run({ act, done: 'It is in the queue again.' })
-  }
-  const canUndo = decided.length > 0
-  return { items, at, setAt, editing, setEditing, canUndo, decide, undo, isRunning, fault }
-}
-
-const keysHelp = html`<p class="keys">
-  <span><kbd>j</kbd> <kbd>k</kbd> next, previous</span>
-  <span><kbd>a</kbd> approve</span>
-  <span><kbd>d</kbd> dismiss</span>
-  <span><kbd>r</kbd> reject</span>
-  <span><kbd>e</kbd> edit tags</span>
-  <span><kbd>u</kbd> undo</span>
-</p>`
+const keysHelp = (): View =>
+  html`<p class="keys">
+    <span><kbd>j</kbd> <kbd>k</kbd> next, previous</span>
+    <span><kbd>a</kbd> approve</span>
+    <span><kbd>d</kbd> dismiss</span>
+    <span><kbd>r</kbd> reject</span>
+    <span><kbd>e</kbd> edit tags</span>
+    ${mayReword() && html`<span><kbd>w</kbd> edit words</span>`}
+    <span><kbd>x</kbd> select</span>
+    <span><kbd>u</kbd> undo</span>
+  </p>`

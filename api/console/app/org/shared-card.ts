@@ -13,6 +13,7 @@ import {
 } from '#api/console/app/parts/dialogs.ts'
 import { checkboxGroup, textAreaField } from '#api/console/app/parts/fields.ts'
 import { listView } from '#api/console/app/parts/notes.ts'
+import { selectBox, type Selection } from '#api/console/app/parts/selection.ts'
 import { useListing } from '#api/console/app/queries.ts'
 import type {
   OrgTag,
@@ -24,6 +25,7 @@ import type {
 type Props = {
   org: string
   memory: SharedMemory
+  selection: Selection
   onChanged: (memory: SharedMemory) => void
   onDeleted: (id: string) => void
   /** After a deletion was taken back. */
@@ -31,14 +33,21 @@ type Props = {
 }
 
 /** A shared memory with the actions of an admin. */
-export function sharedCard({ org, memory, onChanged, onDeleted, onRestored }: Props): View {
+export function sharedCard({
+  org,
+  memory,
+  selection,
+  onChanged,
+  onDeleted,
+  onRestored,
+}: Props): View {
   const { mem_id: id, text, confidence } = memory
   const params = { orgId: org, memId: id }
   const excerpt = text.slice(0, 60)
   const action = { kind: 'plain', about: excerpt } as const
   return html`<article class="memory stack-tight">
     <header class="memory-head chips">
-      <span class="memory-who">${memory.author}</span>
+      ${selectBox(selection, id, excerpt)} <span class="memory-who">${memory.author}</span>
       ${timeView(memory.acquired_at)}
       ${memory.reviewed ? chip('Reviewed', 'good') : chip(`${formatPercent(confidence)} sure`, 'busy')}
       ${

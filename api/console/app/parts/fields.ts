@@ -35,7 +35,7 @@ export const labelledControl = (label: string, hint: string | undefined, control
 
 const inputField = (
   tag: 'input' | 'textarea',
-  { label, value, onValue, hint, ...attributes }: TextProps | TextAreaProps,
+  { label, value, onValue, hint, ...attributes }: (TextProps & { list?: string }) | TextAreaProps,
 ): View =>
   labelledControl(
     label,
@@ -51,6 +51,8 @@ const inputField = (
   )
 
 type TextProps = FieldProps<string> & {
+  /** What the browser offers while one types. */
+  suggestions?: readonly string[]
   type?: 'text' | 'password' | 'search' | 'date' | 'email' | 'number' | 'datetime-local'
   placeholder?: string
   required?: boolean
@@ -61,7 +63,18 @@ type TextProps = FieldProps<string> & {
   autocomplete?: string
 }
 
-export const textField = (props: TextProps): View => inputField('input', { type: 'text', ...props })
+export const textField = ({ suggestions, ...props }: TextProps): View =>
+  suggestions
+    ? renderComponent(SuggestingField, { suggestions, ...props })
+    : inputField('input', { type: 'text', ...props })
+
+function SuggestingField({ suggestions = [], ...props }: TextProps): View {
+  const list = useId()
+  return html`${inputField('input', { type: 'text', list, ...props })}
+    <datalist id=${list}>
+      ${suggestions.map(words => html`<option key=${words} value=${words}></option>`)}
+    </datalist>`
+}
 
 type TextAreaProps = FieldProps<string> & { rows?: number; required?: boolean; maxlength?: number }
 

@@ -15,10 +15,10 @@ import { textAreaField, useFields } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { lineChart } from '#api/console/app/parts/line-chart.ts'
 import { editableList, queryView } from '#api/console/app/parts/notes.ts'
+import { selectBox, selectionBar, useSelection } from '#api/console/app/parts/selection.ts'
 import { useCall, usePages } from '#api/console/app/queries.ts'
 import { queueSeries, useQueueHistory } from '#api/console/app/service/queue-history.ts'
 import { showToast } from '#api/console/app/toasts.ts'
-import { selectBox, useSelection } from '#api/console/app/vault/selection.ts'
 import type { QueueJob } from '#api/contract/generated/types.ts'
 
 const deadSuffix = '.dead'
@@ -105,17 +105,12 @@ export function QueueJobs({ queue }: { queue: string }): View {
         main: job => html`${jobView(job, isDead && selectBox(selection, job.job_id, job.job_id))}`,
         actions: job => jobActions(job, action => change(action, [job.job_id])),
       })}
-      ${
-        chosen.length > 0 &&
-        html`<div class="selection section-head" role="region" aria-label="Selected jobs">
-          <b role="status">${pluralize(chosen.length, 'job')} selected</b>
-          <div class="actions">
-            ${button('Unselect all', () => selection.set(new Set()))}
-            ${actionButton('Put back selected', { act: () => change('run', chosen) })}
-            ${deleteButton('Delete selected', pluralize(chosen.length, 'job'), () => change('delete', chosen))}
-          </div>
-        </div>`
-      }`,
+      ${selectionBar(selection, {
+        chosen: chosen.length === 0 ? '' : pluralize(chosen.length, 'job'),
+        label: 'Selected jobs',
+        actions: html`${actionButton('Put back selected', { act: () => change('run', chosen) })}
+        ${deleteButton('Delete selected', pluralize(chosen.length, 'job'), () => change('delete', chosen))}`,
+      })}`,
   })
 }
 

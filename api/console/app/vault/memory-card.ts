@@ -21,11 +21,11 @@ import {
 } from '#api/console/app/parts/chips.ts'
 import { confirmButton, dialogButton, dialogForm } from '#api/console/app/parts/dialogs.ts'
 import { textAreaField, textField, useFields } from '#api/console/app/parts/fields.ts'
+import { selectBox, type Selection } from '#api/console/app/parts/selection.ts'
 import type { DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { Lineage } from '#api/console/app/vault/lineage.ts'
 import { forgetAnswers } from '#api/console/app/vault/read-once.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
-import { selectBox, type Selection } from '#api/console/app/vault/selection.ts'
 
 type Props = {
   memory: DisplayedMemory

@@ -14,12 +14,13 @@ import {
 } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { emptyNote, faultNote, loadingNote } from '#api/console/app/parts/notes.ts'
+import { useSelection } from '#api/console/app/parts/selection.ts'
 import { useQuery } from '#api/console/app/queries.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
 import { fromFound } from '#api/console/app/vault/displayed-memory.ts'
 import { highlightMatches, searchTerms } from '#api/console/app/vault/highlight.ts'
 import { MemoryCard } from '#api/console/app/vault/memory-card.ts'
-import { selectionBar, useSelection } from '#api/console/app/vault/selection.ts'
+import { selectedMemoriesBar } from '#api/console/app/vault/selected-memories.ts'
 import type {
   MatchReason,
   RecalledMemory,
@@ -173,7 +174,7 @@ function Results({ answer, update }: ResultsProps): View {
         </li>`
       })}
     </ol>
-    ${selectionBar({
+    ${selectedMemoriesBar({
       selection,
       memories: memories.map(fromFound),
       onDeleted: ids => change(all => all.filter(({ id }) => !ids.has(id))),

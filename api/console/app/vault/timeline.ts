@@ -11,12 +11,13 @@ import {
 } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { listView } from '#api/console/app/parts/notes.ts'
+import { useSelection } from '#api/console/app/parts/selection.ts'
 import { usePagedList, type PagedList } from '#api/console/app/queries.ts'
 import { addMemoryButton } from '#api/console/app/vault/add-memory.ts'
 import { fromListed, type DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { memoryCards } from '#api/console/app/vault/memory-card.ts'
 import { importances } from '#api/console/app/vault/search.ts'
-import { selectionBar, useSelection } from '#api/console/app/vault/selection.ts'
+import { selectedMemoriesBar } from '#api/console/app/vault/selected-memories.ts'
 import type { ListQuery, TierCounts } from '#api/contract/generated/types.ts'
 
 /** The fields of the list in the address of the page: filters, and how many pages are shown. */
@@ -61,7 +62,7 @@ export function Timeline(): View {
             </section>`,
         ),
     })}
-    ${selectionBar({
+    ${selectedMemoriesBar({
       selection,
       memories: list.items,
       onDeleted: ids => list.updateItems(all => all.filter(({ id }) => !ids.has(id))),
