@@ -2,6 +2,7 @@ import { hrefTo } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
 import {
   formatCompact,
+  formatCost,
   formatCount,
   formatRelativeTime,
   pluralize,
@@ -160,12 +161,18 @@ const costOfToday = ({ usage_today: sums }: OrgOverviewAnswer): View =>
       ${figure('Calls', formatCount(sums.calls))}
       ${figure('Tokens in', formatCompact(sums.input_tokens), cachedWords(sums))}
       ${figure('Tokens out', formatCompact(sums.output_tokens))}
+      ${figure('Cost', formatCost(sums.cost_usd), unpricedWords(sums))}
     </dl>
     <p class="quiet">Since midnight UTC, by the models that find what is worth sharing.</p>
   </div>`
 
 const cachedWords = ({ cached_input_tokens }: OrgOverviewAnswer['usage_today']): string | false =>
   cached_input_tokens > 0 && `${formatCompact(cached_input_tokens)} of them cached`
+
+const unpricedWords = ({ unpriced_tokens, cost_usd }: OrgOverviewAnswer['usage_today']) => {
+  if (cost_usd === null) return 'for these models'
+  return unpriced_tokens > 0 ? `without ${formatCompact(unpriced_tokens)} tokens` : 'by list prices'
+}
 
 function Newest({ org }: OrgProps): View | null {
   const newest = useCall('GET /v1/orgs/:orgId/memories', {
