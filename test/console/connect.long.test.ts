@@ -1,6 +1,7 @@
 import t from 'tap'
 import { createTestClient } from '#test/support/api.ts'
 import { look } from '#test/console/browser.ts'
+import { frameworkSnippets } from '#api/console/app/vault/connect/framework-snippets.ts'
 import { startConsole } from '#test/console/console.ts'
 
 const { key, base, test } = await startConsole(t)
@@ -21,10 +22,24 @@ test('connect: the key is hidden on the page, and copied whole', async (t, { pag
   t.not(made, key, 'the key of the account is copied nowhere')
   const content = await page.content()
   for (const secret of [made, key]) t.notOk(content.includes(secret))
+  await page.getByText('Waiting for its first call').waitFor()
   const client = createTestClient(base, made)
-  t.equal((await client.get('/v1/memory/stats')).status, 200)
+  t.equal((await client.post('/v1/memory/search', { query: 'cat', limit: 1 })).status, 200)
   t.equal((await client.get('/v1/account/policy')).status, 403)
+  await page.getByText('Got it: Claude Code has called.').waitFor()
   await look(t, page, 'connect-claude-code')
+  const field = page.getByLabel('Find')
+  await field.fill('python langg')
+  await field.press('Enter')
+  const shown = page.locator('figure', { hasText: 'memory-vault-client/langgraph' }).locator('pre')
+  const { snippets } = frameworkSnippets.langgraph!
+  const place = { url: base, key: 'mk_…', rights: 'memory' } as const
+  t.equal(await shown.textContent(), snippets(place)[0]!.text, 'comments and empty lines too')
+  t.match(new URL(page.url()).hash, '#/connect?client=langgraph')
+  await look(t, page, 'connect-langgraph')
+  await field.fill('nothing of this name')
+  await page.getByText('None of this name').waitFor()
+  await field.fill('')
   await page.getByRole('link', { name: 'OpenAI SDK' }).click()
   await page.getByText("baseURL: '").waitFor()
   t.match(new URL(page.url()).hash, '#/connect?client=openai')

@@ -1,7 +1,12 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
+import {
+  clientSnippets,
+  frameworkSnippets,
+} from '#api/console/app/vault/connect/framework-snippets.ts'
 import { programSnippets } from '#api/console/app/vault/connect/program-snippets.ts'
 import { sdkSnippets } from '#api/console/app/vault/connect/sdk-snippets.ts'
+import { MemoryVaultApi } from '#api/client/n8n/MemoryVaultApi.credentials.ts'
 import { clients } from '#scripts/clients/connect/clients.ts'
 
 const place = { url: 'http://127.0.0.1:3000', key: 'mk_0123456789abcdef', rights: 'users' } as const
@@ -46,19 +51,62 @@ for (const [name, connectName] of Object.entries(connectNames)) {
   })
 }
 
-t.test('SDKs: the console shows the snippets that the page of the API runs', t => {
-  const readme = readFileSync('api/README.md', 'utf8')
-  const texts = [...readme.matchAll(/```ts\n([^]*?)```/g)].map(([, text]) =>
-    text!
-      .replaceAll('`${process.env.BASE_URL}/v1`', `'${place.url}/v1'`)
-      .replaceAll(/process\.env\.BASE_URL!?/g, `'${place.url}'`)
-      .replaceAll(/process\.env\.MEMORY_KEY!?/g, `'${place.key}'`)
-      .trim(),
-  )
-  const blocks = new Set(texts)
-  for (const name of ['openai', 'anthropic', 'gemini', 'ai-sdk']) {
-    const [snippet] = sdkSnippets[name]!.snippets(place)
-    t.ok(blocks.has(snippet!.text), name)
+t.test('SDKs and clients: the console shows the programs that the pages run', t => {
+  const programs = (page: string, language: string): string[] =>
+    [
+      ...readFileSync(page, 'utf8').matchAll(new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``, 'g')),
+    ].map(([, text]) =>
+      text!
+        .replaceAll('`${process.env.BASE_URL}/v1`', `'${place.url}/v1'`)
+        .replaceAll(/process\.env\.BASE_URL!?/g, `'${place.url}'`)
+        .replaceAll(/process\.env\.MEMORY_KEY!?/g, `'${place.key}'`)
+        .replaceAll('os.environ["BASE_URL"] + "/v1"', `"${place.url}/v1"`)
+        .replaceAll('os.environ["BASE_URL"]', `"${place.url}"`)
+        .replaceAll('os.environ["MEMORY_KEY"]', `"${place.key}"`)
+        .trim(),
+    )
+  const blocks = new Set([
+    ...programs('api/README.md', 'ts'),
+    ...programs('api/client/README.md', 'ts'),
+    ...programs('api/client/python/README.md', 'python'),
+  ])
+  // What reads no variable of the environment needs no import for it.
+  const isRun = (text: string) => blocks.has(text) || blocks.has(`import os\n${text}`)
+  for (const [name, { snippets }] of Object.entries({ ...sdkSnippets, ...clientSnippets })) {
+    if (name === 'curl') continue
+    for (const { file, text } of snippets(place)) t.ok(isRun(text), `${name}: ${file}`)
   }
+  t.end()
+})
+
+t.test('frameworks: each adapter has an entry, and settings are those of the packages', t => {
+  const texts = Object.values(frameworkSnippets)
+    .flatMap(({ snippets }) => snippets(place))
+    .map(({ text }) => text)
+  const all = texts.join('\n')
+  const { exports } = JSON.parse(readFileSync('api/client/package.json', 'utf8')) as {
+    exports: Record<string, unknown>
+  }
+  for (const name of Object.keys(exports).slice(1)) {
+    t.ok(all.includes(`'memory-vault-client${name.slice(1)}'`), name)
+  }
+  const parts = new Set(['__init__', 'core', 'memory_files'])
+  for (const file of readdirSync('api/client/python/memory_vault/adapters')) {
+    const name = file.replace('.py', '')
+    if (file.endsWith('.py') && !parts.has(name))
+      t.ok(all.includes(`from memory_vault.adapters.${name} import`), name)
+  }
+  for (const { displayName } of new MemoryVaultApi().properties) {
+    t.ok(all.includes(`${displayName}: `), displayName)
+  }
+  const manifest = JSON.parse(readFileSync('api/client/openclaw/openclaw.plugin.json', 'utf8')) as {
+    id: string
+    configSchema: { required: string[] }
+  }
+  const { plugins } = JSON.parse(texts.at(-1)!) as {
+    plugins: { slots: { memory: string }; entries: Record<string, { config: object }> }
+  }
+  t.equal(plugins.slots.memory, manifest.id)
+  t.same(Object.keys(plugins.entries[manifest.id]!.config), manifest.configSchema.required)
   t.end()
 })

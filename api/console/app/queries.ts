@@ -63,12 +63,13 @@ export function useCall<Name extends Route>(
   return useQuery(signal => call(route, request, signal, user), [JSON.stringify(request), user])
 }
 
-/** Loads again at every interval, while the tab is in view. */
-export function useRefresh(refetch: () => void, intervalMs: number): void {
+/** Loads again at every interval, while the tab is in view; never for an interval of undefined. */
+export function useRefresh(refetch: () => void, intervalMs: number | undefined): void {
   useEffect(() => {
+    if (intervalMs === undefined) return undefined
     const timer = setInterval(() => document.hidden || refetch(), intervalMs)
     return () => clearInterval(timer)
-  }, [])
+  }, [intervalMs])
 }
 
 /** A list, whole or loaded page by page. */

@@ -6,44 +6,87 @@ import { currentCredential, maskKey, type Credential } from '#api/console/app/cr
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { button, copyButton } from '#api/console/app/parts/buttons.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
+import { onSubmit, textField } from '#api/console/app/parts/fields.ts'
 import { faultNote } from '#api/console/app/parts/notes.ts'
-import { useAction } from '#api/console/app/queries.ts'
+import { useAction, useCall, useRefresh } from '#api/console/app/queries.ts'
 import { programSnippets } from '#api/console/app/vault/connect/program-snippets.ts'
 import {
+  clientSnippets,
+  frameworkSnippets,
+} from '#api/console/app/vault/connect/framework-snippets.ts'
+import {
+  kinds,
   sdkSnippets,
   type ClientRights,
   type ConnectedClient,
   type Snippet,
 } from '#api/console/app/vault/connect/sdk-snippets.ts'
 
-const connectedClients: Record<string, ConnectedClient> = { ...sdkSnippets, ...programSnippets }
+const connectedClients: Record<string, ConnectedClient> = {
+  ...programSnippets,
+  ...sdkSnippets,
+  ...clientSnippets,
+  ...frameworkSnippets,
+}
 const noClient = { client: 'openai' }
-const kinds = ['Your own program', 'Coding agents', 'Chat and editors'] as const
 
 /** What to paste where, for each client, with the address of this service and a key of the client's own. */
 export function Connect(): View {
-  const { fields } = useAddress(noClient)
+  const { fields, setFields } = useAddress(noClient)
+  const [words, setWords] = useState('')
   const name = Object.hasOwn(connectedClients, fields.client) ? fields.client : noClient.client
   return page({
     title: 'Connect',
     description: 'Paste one of these, and what is said there is remembered here.',
     children: html`<div class="connect">
-      <nav class="places" aria-label="Clients">
-        ${kinds.map(
-          kind =>
-            html`<div key=${kind}>
-              <p class="places-name">${kind}</p>
-              <ul>
-                ${Object.entries(connectedClients)
-                  .filter(([, client]) => client.kind === kind)
-                  .map(([id, client]) => clientLink(id, client, id === name))}
-              </ul>
-            </div>`,
-        )}
-      </nav>
+      <div class="stack">
+        <form
+          onSubmit=${onSubmit(() => {
+            const [first] = matching(words)
+            if (first) setFields({ client: first[0] })
+          })}
+        >
+          ${textField({
+            label: 'Find',
+            type: 'search',
+            value: words,
+            onValue: setWords,
+            placeholder: 'Python, Codex …',
+          })}
+        </form>
+        <nav class="places" aria-label="Clients">
+          ${kinds.map(kind => group(kind, words, name))}
+        </nav>
+        <p class="quiet" role="status">
+          ${matching(words).length === 0 && 'None of this name: “Any program” and “Any MCP client” take the rest.'}
+        </p>
+      </div>
       ${renderComponent(ClientView, { ...connectedClients[name]!, key: name })}
     </div>`,
   })
+}
+
+/** Those whose name, group or snippets have all the words; `Python` finds what has a snippet in Python. */
+function matching(words: string): [id: string, client: ConnectedClient][] {
+  const wanted = words.toLowerCase().split(/\s+/)
+  return Object.entries(connectedClients).filter(([, { name, kind, snippets }]) => {
+    const files = snippets({ url: '', key: '', rights: 'memory' }).map(({ file }) => file)
+    const text = [name, kind, ...files].join(' ').toLowerCase()
+    return wanted.every(word => text.includes(word))
+  })
+}
+
+function group(kind: (typeof kinds)[number], words: string, current: string): View | false {
+  const found = matching(words).filter(([, client]) => client.kind === kind)
+  return (
+    found.length > 0 &&
+    html`<div key=${kind}>
+      <p class="places-name">${kind}</p>
+      <ul>
+        ${found.map(([id, client]) => clientLink(id, client, id === current))}
+      </ul>
+    </div>`
+  )
 }
 
 const clientLink = (id: string, client: ConnectedClient, isCurrent: boolean): View =>
@@ -56,10 +99,10 @@ const clientLink = (id: string, client: ConnectedClient, isCurrent: boolean): Vi
 /** A client, with a key of its own: that of this tab, which may speak for the account, is copied nowhere. */
 function ClientView({ name, snippets, notes, users }: ConnectedClient): View {
   const credential = currentCredential()!
-  const [made, setMade] = useState<string>()
+  const [made, setMade] = useState<MadeKey>()
   const action = useAction()
   const rights = users === 'named' && credential.owner ? 'users' : 'memory'
-  const key = made ?? (mayMint(credential) ? undefined : credential.key)
+  const key = made?.key ?? (mayMint(credential) ? undefined : credential.key)
   const place = { url: location.origin, rights } as const
   const masked = key === undefined ? 'mk_…' : maskKey({ key })
   const shown = snippets({ ...place, key: masked })
@@ -81,6 +124,7 @@ function ClientView({ name, snippets, notes, users }: ConnectedClient): View {
           ${faultNote(action.fault)}
         </div>`
       }
+      ${made?.id !== undefined && renderComponent(FirstCall, { id: made.id, name })}
       ${snippets({ ...place, key: key ?? '' }).map((snippet, index) =>
         snippetView(snippet, shown[index]!.text, key !== undefined),
       )}
@@ -105,15 +149,44 @@ const shared = (name: string): string =>
 /** Whether the key of this tab can make another: those of members cannot. */
 const mayMint = ({ kind, member }: Credential): boolean => kind === 'vault' && !member
 
+/** `id` where the list of keys, which an owner may read, tells its use. */
+type MadeKey = { key: string; id: string | undefined }
+
+const lookMs = 2_000
+
+/** Waits for the first call with a key. */
+function FirstCall({ id, name }: { id: string; name: string }): View {
+  const keys = useCall('GET /v1/keys', { query: { active: true, limit: 20 } })
+  const isUsed = keys.answer?.items.some(key => key.id === id && key.last_used_at !== null)
+  useRefresh(keys.refetch, isUsed ? undefined : lookMs)
+  return html`<ol class="steps stack-close">
+    <li class="done">A key for ${name}</li>
+    <li class=${isUsed ? 'done' : ''}>
+      <span role="status"
+        >${
+          isUsed
+            ? html`Got it: ${name} has called. <a href=${hrefTo('timeline')}>See the timeline</a>`
+            : 'Waiting for its first call'
+        }</span
+      >
+    </li>
+  </ol>`
+}
+
 /** Makes a key for a client, with the suffix of the tab's key; a key that makes none is used itself. */
-async function mintFor(name: string, rights: ClientRights, { key }: Credential): Promise<string> {
+async function mintFor(
+  name: string,
+  rights: ClientRights,
+  { key, owner }: Credential,
+): Promise<MadeKey> {
   const [whole, suffix] = key.split(':')
   try {
     const body = { name, rights }
     const made = await clientWith({ key: whole! }).call('POST /v1/keys', { body })
-    return suffix === undefined ? made.key : `${made.key}:${suffix}`
+    const id = owner ? made.id : undefined
+    return { id, key: suffix === undefined ? made.key : `${made.key}:${suffix}` }
   } catch (error) {
-    if (error instanceof VaultError && error.status === 403) return key
+    if (error instanceof VaultError && error.status === 403) return { key, id: undefined }
     throw error
   }
 }

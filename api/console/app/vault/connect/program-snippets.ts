@@ -54,7 +54,7 @@ ${rights === 'users' ? yamlLines(named, 6) + settings : ''}`
 export const programSnippets: Record<string, ConnectedClient> = {
   'claude-code': {
     name: 'Claude Code',
-    kind: 'Coding agents',
+    kind: 'Programs',
     snippets: place => [
       jsonFile('~/.claude/settings.json', {
         env: {
@@ -73,7 +73,7 @@ export const programSnippets: Record<string, ConnectedClient> = {
   },
   codex: {
     name: 'Codex',
-    kind: 'Coding agents',
+    kind: 'Programs',
     snippets: ({ url, key }) => [
       {
         file: '~/.codex/config.toml',
@@ -95,7 +95,7 @@ http_headers = { Authorization = "Bearer ${key}" }`,
   },
   'gemini-cli': {
     name: 'Gemini CLI',
-    kind: 'Coding agents',
+    kind: 'Programs',
     snippets: place => [
       {
         file: '~/.gemini/.env',
@@ -111,7 +111,7 @@ GEMINI_CLI_CUSTOM_HEADERS='X-Memory-Key: ${place.key}'`,
   },
   opencode: {
     name: 'opencode',
-    kind: 'Coding agents',
+    kind: 'Programs',
     snippets: place => [
       jsonFile('~/.config/opencode/opencode.json', {
         provider: Object.fromEntries(
@@ -141,7 +141,7 @@ GEMINI_CLI_CUSTOM_HEADERS='X-Memory-Key: ${place.key}'`,
   },
   cursor: {
     name: 'Cursor',
-    kind: 'Chat and editors',
+    kind: 'MCP',
     snippets: place => [
       jsonFile('~/.cursor/mcp.json', {
         mcpServers: { memory: { url: `${place.url}/mcp`, headers: bearer(place) } },
@@ -151,7 +151,7 @@ GEMINI_CLI_CUSTOM_HEADERS='X-Memory-Key: ${place.key}'`,
   },
   vscode: {
     name: 'VS Code',
-    kind: 'Chat and editors',
+    kind: 'MCP',
     snippets: place => [
       jsonFile('mcp.json of your profile', {
         servers: { memory: { type: 'http', url: `${place.url}/mcp`, headers: bearer(place) } },
@@ -163,7 +163,7 @@ GEMINI_CLI_CUSTOM_HEADERS='X-Memory-Key: ${place.key}'`,
   },
   'open-webui': {
     name: 'Open WebUI',
-    kind: 'Chat and editors',
+    kind: 'Programs',
     users: 'named',
     snippets: place => [
       {
@@ -186,7 +186,7 @@ FORWARD_USER_INFO_HEADER_USER_ID=X-Memory-User`
   },
   librechat: {
     name: 'LibreChat',
-    kind: 'Chat and editors',
+    kind: 'Programs',
     users: 'named',
     snippets: place => [
       { file: '.env', text: `MEMORY_VAULT_URL=${place.url}\nMEMORY_VAULT_KEY=${place.key}` },
@@ -196,7 +196,7 @@ FORWARD_USER_INFO_HEADER_USER_ID=X-Memory-User`
   },
   litellm: {
     name: 'LiteLLM in front',
-    kind: 'Chat and editors',
+    kind: 'Programs',
     users: 'named',
     snippets: place => [{ file: 'config.yaml of its proxy', text: litellmYaml(place) }],
     notes: [
@@ -206,7 +206,7 @@ FORWARD_USER_INFO_HEADER_USER_ID=X-Memory-User`
   },
   anythingllm: {
     name: 'AnythingLLM',
-    kind: 'Chat and editors',
+    kind: 'Programs',
     users: 'unnamed',
     snippets: ({ url, key }) => [
       {
@@ -224,7 +224,7 @@ GENERIC_OPEN_AI_MODEL_PREF=openai/gpt-4o-mini`,
   },
   mcp: {
     name: 'Any MCP client',
-    kind: 'Chat and editors',
+    kind: 'MCP',
     snippets: place => [
       jsonFile('Streamable HTTP', {
         mcpServers: { memory: { url: `${place.url}/mcp`, headers: bearer(place) } },

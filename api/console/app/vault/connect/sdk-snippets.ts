@@ -7,9 +7,12 @@ export type Place = { url: string; key: string; rights: ClientRights }
 /** A file, or a piece of a program, to copy. */
 export type Snippet = { file: string; text: string }
 
+/** The groups of the page, in their order. */
+export const kinds = ['Programs', 'SDKs by base URL', 'Clients', 'Frameworks', 'MCP'] as const
+
 export type ConnectedClient = {
   name: string
-  kind: 'Your own program' | 'Coding agents' | 'Chat and editors'
+  kind: (typeof kinds)[number]
   snippets: (place: Place) => Snippet[]
   notes: readonly string[]
   /** Several people use it: `named` where it sends the user of each call, `unnamed` where it sends none. */
@@ -23,7 +26,7 @@ const ownKey =
 export const sdkSnippets: Record<string, ConnectedClient> = {
   openai: {
     name: 'OpenAI SDK',
-    kind: 'Your own program',
+    kind: 'SDKs by base URL',
     snippets: ({ url, key }) => [
       {
         file: 'TypeScript',
@@ -40,6 +43,22 @@ const { choices } = await openai.chat.completions.create({
 })
 console.log(choices[0]?.message.content)`,
       },
+      {
+        file: 'Python',
+        text: `import os
+from openai import OpenAI
+
+client = OpenAI(
+    base_url="${url}/v1",
+    api_key="${key}",
+    default_headers={"X-Provider-Key": os.environ["OPENAI_API_KEY"]},
+)
+answer = client.chat.completions.create(
+    model="gpt-4o-mini",
+    messages=[{"role": "user", "content": "What is my cat called?"}],
+)
+print(answer.choices[0].message.content)`,
+      },
     ],
     notes: [
       ownKey,
@@ -48,7 +67,7 @@ console.log(choices[0]?.message.content)`,
   },
   anthropic: {
     name: 'Anthropic SDK',
-    kind: 'Your own program',
+    kind: 'SDKs by base URL',
     snippets: ({ url, key }) => [
       {
         file: 'TypeScript',
@@ -66,12 +85,29 @@ const { content } = await anthropic.messages.create({
 })
 console.log(content)`,
       },
+      {
+        file: 'Python',
+        text: `import os
+from anthropic import Anthropic
+
+client = Anthropic(
+    base_url="${url}",
+    api_key="${key}",
+    default_headers={"X-Provider-Key": os.environ["ANTHROPIC_API_KEY"]},
+)
+message = client.messages.create(
+    model="claude-sonnet-5",
+    max_tokens=300,
+    messages=[{"role": "user", "content": "What is my cat called?"}],
+)
+print(message.content)`,
+      },
     ],
     notes: [ownKey],
   },
   gemini: {
     name: 'Gemini SDK',
-    kind: 'Your own program',
+    kind: 'SDKs by base URL',
     snippets: ({ url, key }) => [
       {
         file: 'TypeScript',
@@ -87,12 +123,28 @@ const gemini = new GoogleGenerativeAI(process.env.GEMINI_API_KEY!).getGenerative
 const { response } = await gemini.generateContent('What is my cat called?')
 console.log(response.text())`,
       },
+      {
+        file: 'Python',
+        text: `import os
+from google import genai
+from google.genai import types
+
+client = genai.Client(
+    api_key=os.environ["GEMINI_API_KEY"],
+    http_options=types.HttpOptions(
+        base_url="${url}",
+        headers={"X-Memory-Key": "${key}"},
+    ),
+)
+answer = client.models.generate_content(model="gemini-2.5-flash", contents="What is my cat called?")
+print(answer.text)`,
+      },
     ],
     notes: [ownKey],
   },
   'ai-sdk': {
     name: 'Vercel AI SDK',
-    kind: 'Your own program',
+    kind: 'SDKs by base URL',
     snippets: ({ url, key }) => [
       {
         file: 'TypeScript',
@@ -113,9 +165,31 @@ for await (const text of textStream) process.stdout.write(text)`,
     ],
     notes: [ownKey],
   },
+  langchain: {
+    name: 'LangChain models',
+    kind: 'SDKs by base URL',
+    snippets: ({ url, key }) => [
+      {
+        file: 'TypeScript',
+        text: `import { ChatOpenAI } from '@langchain/openai'
+
+const model = new ChatOpenAI({
+  model: 'gpt-4o-mini',
+  apiKey: '${key}',
+  configuration: {
+    baseURL: '${url}/v1',
+    defaultHeaders: { 'X-Provider-Key': process.env.OPENAI_API_KEY! },
+  },
+})
+const { text } = await model.invoke('What is my cat called?')
+console.log(text)`,
+      },
+    ],
+    notes: [ownKey, 'The model of an agent of LangGraph is the same.'],
+  },
   curl: {
     name: 'Any program',
-    kind: 'Your own program',
+    kind: 'Clients',
     snippets: ({ url, key }) => [
       {
         file: 'Store what was said',
