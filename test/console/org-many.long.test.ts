@@ -3,6 +3,7 @@ import t from 'tap'
 import { barriersOf, picture, press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
 import { fillTeam } from '#test/console/stories.ts'
+import { createTestClient } from '#test/support/api.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
 const { backend, base, story, test } = await startConsole(t)
@@ -228,5 +229,34 @@ story(
     await dialog.getByText('1 stored, 0 refused.').waitFor()
     await press(dialog, 'Done')
     t.equal(await count(), before + 503)
+  },
+)
+
+story(
+  'members: a key to a private vault is shown once, and opens that vault alone',
+  async (t, { page }) => {
+    const dialog = page.getByRole('dialog')
+    await visit(page, at('members'))
+    const mint = async (): Promise<string> => {
+      await press(page, 'Key to their private vault: ann@example.com')
+      await press(dialog, 'Make the key')
+      await page.locator('.secret').waitFor()
+      return page.locator('.secret').innerText()
+    }
+    const first = await mint()
+    t.same(await barriersOf(page), [])
+    await picture(page, 'private-key')
+    const search = (key: string) =>
+      createTestClient(base, key).post('/v1/memory/search', { query: 'office', limit: 10 })
+    const found = await search(first)
+    t.equal(found.status, 200)
+    t.notMatch(JSON.stringify(found.body), /opens at eight/, 'nothing of the team')
+    await press(page, 'I have copied it')
+    const second = await mint()
+    await page.getByText('The one made before has stopped working.').waitFor()
+    t.same([(await search(first)).status, (await search(second)).status], [401, 200])
+    await press(page, 'I have copied it')
+    await settled(page)
+    await picture(page, 'members')
   },
 )

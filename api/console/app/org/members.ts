@@ -53,9 +53,28 @@ export function Members({ org }: OrgProps): View {
             onClose: refetch,
           })
         }
+        const mintPrivate = async (): Promise<void> => {
+          const params = { orgId: org, userId: user.user_id }
+          const route = 'POST /v1/orgs/:orgId/users/:userId/memory-key'
+          const { memory_key, rotated } = await call(route, { params })
+          showSecret({
+            title: `A key to the private vault of ${member}`,
+            explanation: `${rotated ? 'The one made before has stopped working. ' : ''}Give it to ${member} alone. It reads, stores and deletes in their private vault, and opens nothing that the team shares.`,
+            secret: memory_key,
+            onClose: refetch,
+          })
+        }
         return [
           buttonLink('See as', seeAsHref(org, { user: user.user_id }), { about: member }),
           actionButton('New key', { act: mint, about: member }),
+          confirmButton('Key to their private vault', {
+            about: member,
+            title: `A key to the private vault of ${member}?`,
+            message:
+              'Who has it reads all that is in the vault, and stores and deletes there; nothing of the team is seen or shared with it. A key made here for them before stops working. Making it stands in the events.',
+            verb: 'Make the key',
+            act: mintPrivate,
+          }),
           dialogButton('Edit', editor(user), { about: member }),
           confirmButton('Remove', {
             about: member,
