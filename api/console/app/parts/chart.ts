@@ -198,7 +198,7 @@ function plotOptions(
             paths: paths.bars!({ size: [0.7, 40], radius: 0.15 }),
           }),
           ...(shape !== 'bars' && { width: 2, ...(dash && { dash: dashes[dash] }) }),
-          ...(shape === 'area' && { fill: resolveColour(container, 'var(--accent-soft)') }),
+          ...(shape === 'area' && { fill: resolveColour(container, 'var(--data-soft)') }),
         }
       }),
     ],
