@@ -66,8 +66,7 @@ export function pages(router: Router, backend: ApiBackend): void {
   router.get('/metrics', async ctx => {
     await requireOperator(ctx, backend)
     const { type, text } = await page()
-    ctx.body = text
-    ctx.set('Content-Type', type)
+    await sendAsset(ctx, createAsset(type, text))
   })
 
   // Bookmarks of the pages over the queues, which are pages of the console.

@@ -41,6 +41,7 @@ t.test('200: metrics tell of requests, queues and indexes, and of no tenant', as
   const response = await get('/metrics', `Bearer ${operator}`)
   t.equal(response.status, 200)
   t.match(response.headers.get('content-type'), /^text\/plain; version=0\.0\.4/)
+  t.ok(response.headers.get('content-encoding'), 'a tenth of its bytes')
   let page = await response.text()
   // A batch is counted after its work was told, and the queues are looked at every few seconds.
   const counted = /vault_job_batch_seconds_count\{queue="ingest",outcome="done"\} [1-9]/
