@@ -1,5 +1,5 @@
 import t from 'tap'
-import { look, visit } from '#test/console/browser.ts'
+import { look, phone, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
 import { fillTeam } from '#test/console/stories.ts'
 import { ingestTexts } from '#test/support/consolidation.ts'
@@ -25,4 +25,12 @@ test('pages of a team have no barrier, and fit, from a phone to 2560 px', async 
     }
     await look(t, page, `org-${name.replace('/', '-')}`)
   }
+})
+
+test('hints for keys are shown where there is room for a keyboard', async (t, { open }) => {
+  const page = await open(adminKey, `orgs/${org}/review`)
+  const hints = page.locator('.keys')
+  await hints.waitFor()
+  await page.setViewportSize(phone)
+  t.equal(await hints.isVisible(), false)
 })
