@@ -67,7 +67,7 @@ export type Series = {
   name: string
   /** A bar for each day, a line, or a line with what is below it filled. */
   shape: 'bars' | 'line' | 'area'
-  /** A colour of CSS; that of accents when missing. */
+  /** A colour of CSS; that of data when missing. */
   colour?: string
   /** A line is told from others without its colour, too. */
   dash?: 'dashed' | 'dotted' | 'double'
