@@ -3,7 +3,7 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
 
 /** Seconds from one sample to the next. */
-export const sampleSeconds = 300
+const sampleSeconds = 300
 const keptHours = 48
 
 /**
