@@ -20,7 +20,7 @@ type LoggedRecall = {
   /** When the request was taken, and when the recall ended, by `performance.now()`. */
   startedAt: number
   recalledAt: number
-  /** Called after the answer was sent. */
+  /** What was recalled; called where a trace is kept. */
   trace: () => Omit<RecallTrace, 'embeddings' | 'revision' | 'asOf'>
 }
 
@@ -39,8 +39,8 @@ export function logRecall(
   const id = mintId()
   ctx.set('X-Memory-Trace', id)
   const { vault, epoch, revision } = scope
-  const total = Math.round(performance.now() - startedAt)
-  callLog.record(async () => ({
+  // Built now: rows and request, kept until the statement, would outlive the youngest generation of the heap.
+  const entry = {
     id,
     vault,
     epoch,
@@ -53,8 +53,15 @@ export function logRecall(
       ...(asOf !== undefined && { asOf }),
       ...trace(),
     },
-    outcome: { recall: Math.round(recalledAt - startedAt), total },
-    question:
-      question && mode === 'texts' ? await keepQuestion(keyRow.redaction, question) : undefined,
+    outcome: {
+      recall: Math.round(recalledAt - startedAt),
+      total: Math.round(performance.now() - startedAt),
+    },
+  } as const
+  const { redaction } = keyRow
+  const asked = mode === 'texts' ? question : undefined
+  callLog.record(async () => ({
+    ...entry,
+    question: asked && (await keepQuestion(redaction, asked)),
   }))
 }

@@ -81,6 +81,8 @@ export type TracedBlock = {
   lines: RecalledLine[]
   /** For each line 8 hex digits of its digest. */
   marks: string
+  /** The digests are of the texts of the memories: rendering the lines of a search costs more than its whole trace. */
+  isByText?: true
   /** For each line what it was ranked by; empty for the block of an earlier call. */
   ranking: { relevance: number; why: MatchReason[] }[]
 }

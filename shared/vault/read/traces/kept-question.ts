@@ -3,7 +3,7 @@ import { toReadTurns } from '#shared/domain/turn/conversation.ts'
 import { redactOrSkipText, type RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import { contentHash } from '#shared/vault/base/memories.mongo.ts'
 import { questionMark } from '#shared/vault/base/trace-questions.postgres.ts'
-import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
+import { chunkTokensMax, splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
 
 /** The words of a call that stores nothing, as they stand in its trace. */
 export type KeptQuestion = {
@@ -27,10 +27,14 @@ export async function keepQuestion(
   const [turn] = toReadTurns([{ role, content, ...(memory !== undefined && { memory }) }])
   if (!turn) return undefined
   const allowed = redactOrSkipText(redaction, turn.text.slice(0, charactersMax))
-  const chunks = allowed === undefined ? [] : await splitIntoChunks(allowed)
+  const chunks = allowed === undefined ? [] : await chunksOf(allowed)
   // It may be cut inside a chunk.
   if (turn.text.length > charactersMax) chunks.pop()
   if (chunks.length === 0) return undefined
   const texts = chunks.map(({ text }) => text)
   return { text: texts.join(''), marks: texts.map(text => questionMark(contentHash(text))) }
 }
+
+/** A token has at least one byte: a short text is one chunk, and is not counted. */
+const chunksOf = async (text: string): Promise<{ text: string }[]> =>
+  Buffer.byteLength(text) <= chunkTokensMax ? [{ text }] : splitIntoChunks(text)

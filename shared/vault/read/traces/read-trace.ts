@@ -111,7 +111,7 @@ function linesOf(block: TracedBlock, memories: ReadonlyMap<string, Memory>): Tra
     const memory = told.get(id)
     if (!memory) return { id, state: 'gone', line: tombstoneLine(id, 'gone') }
     const line = renderMemoryLine(memory, at)
-    return markOf(line) === markAt(block, index)
+    return markOf(block.isByText ? memory.text : line) === markAt(block, index)
       ? { id, state: 'same', line }
       : { id, state: 'changed', line: tombstoneLine(id, 'changed') }
   })

@@ -1,4 +1,4 @@
-import { renderMemoryLine, type ContextMemory } from '#shared/domain/context-block.ts'
+import type { ContextMemory } from '#shared/domain/context-block.ts'
 import { matchReasons } from '#shared/search/ranking/signals.ts'
 import {
   marksOf,
@@ -70,7 +70,8 @@ function traceOfRows(
     at,
     ids: named.map(({ id }) => id),
     lines: [],
-    marks: marksOf(named.map(row => renderMemoryLine(row, at))),
+    marks: marksOf(named.map(({ text }) => text)),
+    isByText: true,
     ranking: ranking.slice(0, rowsMax),
   }
   return {

@@ -3127,15 +3127,16 @@ class _AccountLineRequired(TypedDict):
 # `vault`: its number in this file and its keys, masked; then its memories as `memory`, as `GET
 # /v1/memory/export` tells them, and its call log as `trace`, newest first, both with that number. A
 # `trace` is what `GET /v1/traces/:traceId` gives, as it is stored: each of its memories has a
-# `mark`, the first 8 hex digits of the SHA-256 of its line, in place of `state` and `line`, `later`
-# where that line is marked so; `conversation` is the digest of the conversation and `renamed` the
-# `model` that was put into the body; `question` is there where the trace keeps it, and `answer` and
-# `cost_usd` are not; all other words are those of the `memory` of that id. There is none while the
-# policy has none. Then its organizations, each as `GET /v1/orgs/:orgId/export` tells it.
-# `account_event`: what was done to the account, in order; its `hash` is counted like that of an
-# `audit_event`, over `position`, `account_id`, `event_id`, `action`, `subject`, `created_at_us` and
-# `actor`; where an event has `before` and `after`, the compact JSON of `[before, after]` follows,
-# and of `[before, after, org_id]` where it has an `org_id`. Last comes `end`.
+# `mark`, the first 8 hex digits of the SHA-256 of its line (of a search, of its text), in place of
+# `state` and `line`, `later` where that line is marked so; `conversation` is the digest of the
+# conversation and `renamed` the `model` that was put into the body; `question` is there where the
+# trace keeps it, and `answer` and `cost_usd` are not; all other words are those of the `memory` of
+# that id. There is none while the policy has none. Then its organizations, each as `GET
+# /v1/orgs/:orgId/export` tells it. `account_event`: what was done to the account, in order; its
+# `hash` is counted like that of an `audit_event`, over `position`, `account_id`, `event_id`,
+# `action`, `subject`, `created_at_us` and `actor`; where an event has `before` and `after`, the
+# compact JSON of `[before, after]` follows, and of `[before, after, org_id]` where it has an
+# `org_id`. Last comes `end`.
 class AccountLine(_AccountLineRequired, total=False):
     # of a vault, its memories and its traces
     vault: int
@@ -3840,7 +3841,7 @@ class Trace(TypedDict):
     as_of: Union[str, None]
     # whether the policy of the account shows texts
     texts: bool
-    # in the order of the prompt; of a search one block, its memories best first
+    # in the order of the prompt; of a search one block, of its first 200 memories in their order
     blocks: List[TraceBlock]
     # what was put into the client's body, or in place of its model
     splices: List[TraceSplice]
