@@ -6,7 +6,7 @@ import { insertMemories } from '#test/support/insert-memories.ts'
 import { startModelProvider } from '#test/support/model-provider.ts'
 import { billedEvents } from '#test/support/observe.ts'
 import { tracedCalls } from '#test/support/traced-calls.ts'
-import { passMidnight } from '#test/support/wait-until.ts'
+import { passMidnight, waitUntil } from '#test/support/wait-until.ts'
 
 const provider = await startModelProvider(t)
 const { backend, key, api, test } = await startConsole(t, provider.env)
@@ -67,7 +67,7 @@ test('playground: what was said is recalled in a new conversation, without and w
   await say('Does my cat like thunder?')
   await page.getByText(/Recalled: \d memor/).waitFor()
   await page.getByRole('link', { name: 'Its trace' }).click()
-  await page.getByText('Which memories were used').waitFor()
+  await page.getByRole('heading', { name: 'Call', exact: true }).waitFor()
 })
 
 test('overview: memories over time, the latest ones and the use of today', async (t, { open }) => {
@@ -125,10 +125,14 @@ test('overview: what was recalled today, with how many messages', async (t, { op
     t.equal(status, 200)
     t.ok(trace)
   }
+  const client = createTestClient(api.base, own)
+  await client.post('/v1/memory/search', { query: 'the orange bicycle', limit: 3 })
+  const logged = async () => (await client.get('/v1/traces?way=search')).body.items.length === 1
+  await waitUntil('the search is in the log', logged)
   await page.reload()
   const rows = page.locator('.recalled li')
   await rows.first().waitFor()
-  t.match(await rows.allInnerTexts(), [/The bicycle is orange\.\s+For 2 messages, last/])
+  t.match(await rows.allInnerTexts(), [/The bicycle is orange\.\s+Recalled 3 times, last/])
   await look(t, page, 'overview-recalled')
 })
 

@@ -78,7 +78,7 @@ test('people: the profile and the timeline of a user, by your id', async (t, { o
   await page.reload()
   await page.getByRole('heading', { name: 'carla/7' }).waitFor()
 
-  await page.getByRole('link', { name: 'Search' }).last().click()
+  await page.locator('main').getByRole('link', { name: 'Search' }).click()
   await page.getByLabel('Question').fill('Where do I live?')
   await page.keyboard.press('Enter')
   const found = page.locator('article').filter({ hasText: 'I live in Porto now.' })

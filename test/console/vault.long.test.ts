@@ -3,6 +3,7 @@ import t from 'tap'
 import { buildKey, createTestClient } from '#test/support/api.ts'
 import { chatCompletion } from '#test/support/chat-stream.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 import { respondJson } from '#test/support/model-provider/answers.ts'
 import { startModelProvider } from '#test/support/model-provider.ts'
 import { barriersOf, picture, press, settled, signIn, visit } from '#test/console/browser.ts'
@@ -73,7 +74,7 @@ story('search: best first, with the reasons and the words marked', async (t, { p
   t.notMatch(await page.locator('.results').innerText(), /\bRaw\b/, 'reflections alone')
 })
 
-story('answers: which memories one was given with, and why', async (t, { page }) => {
+story('calls: what was asked and recalled, and why', async (t, { page }) => {
   const [id] = await insertMemories(backend, key, [{ text: 'The bicycle is orange.' }])
   provider.respondAlways(respondJson(chatCompletion('Orange.')))
   const response = await fetch(`${api.base}/v1/chat/completions`, {
@@ -90,17 +91,20 @@ story('answers: which memories one was given with, and why', async (t, { page })
   })
   await response.text()
   const trace = response.headers.get('x-memory-trace')!
+  const logged = async () => (await api.get(`/v1/traces/${trace}`)).status === 200
+  await waitUntil('the call is in the log', logged)
   await visit(page, 'traces')
-  await page.getByRole('link', { name: /openai\/gpt-5/ }).click()
-  await page.getByRole('heading', { name: 'Which memories were used' }).waitFor()
+  await page.getByRole('link', { name: /No words kept: Model call, openai\/gpt-5/ }).click()
+  await page.getByRole('heading', { name: 'Call', exact: true }).waitFor()
   await page.getByText('The bicycle is orange.').waitFor()
   await picture(page, 'trace')
   t.match(page.url(), new RegExp(`traces/${trace}$`))
-  t.match(await page.locator('main').innerText(), /Found by the same words/)
+  t.match(await page.locator('main').innerText(), /Found by\s+the same words/)
   t.same(await barriersOf(page), [])
   await api.post('/v1/memory/delete-ids', { ids: [id] })
-  await page.getByRole('link', { name: 'All answers' }).click()
-  await page.getByLabel('Trace of an answer').fill(trace)
+  await page.getByRole('link', { name: 'All calls' }).click()
+  await page.getByText('Open a call by its trace').click()
+  await page.getByLabel('Trace of a call').fill(trace)
   await press(page, 'Open', { exact: true })
   await page.getByText(`Deleted since, or not to be seen with this key: ${id}`).waitFor()
   t.notMatch(await page.locator('main').innerText(), /bicycle/)

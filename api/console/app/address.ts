@@ -11,6 +11,15 @@ export const currentPath = (): string[] =>
 
 export const hrefTo = (...parts: string[]): string => `#/${parts.join('/')}`
 
+/** A segment of an address as text; one that is not well-formed stays as it is. */
+export function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
 export const navigate = (...parts: string[]): void => {
   location.hash = hrefTo(...parts)
 }

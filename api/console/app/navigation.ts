@@ -91,7 +91,7 @@ const vaultPages: Record<string, readonly Page[]> = {
     ['overview', 'Overview', Overview],
     ['search', 'Search', Search],
     ['playground', 'Playground', Playground],
-    ['traces', 'Answers', Traces, 'takes an id'],
+    ['traces', 'Calls', Traces, 'takes an id and a part'],
     ['profile', 'Profile', Profile],
     ['timeline', 'Timeline', Timeline],
     ['reflections', 'Reflections', Reflections],

@@ -2,7 +2,7 @@ import type { EndpointResponse } from '#api/client/client.ts'
 import { formatPercent, pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
-import { reasonWords } from '#api/console/app/vault/traces.ts'
+import { reasonWords } from '#api/console/app/vault/trace-words.ts'
 import type { MatchReason } from '#api/contract/generated/types.ts'
 
 export type Prepared = EndpointResponse<'POST /v1/memory/prepare'>

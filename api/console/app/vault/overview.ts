@@ -98,7 +98,7 @@ function FilledVault({ stats }: { stats: VaultStats }): View {
       ${section(
         'Recalled today',
         renderComponent(RecalledToday, {}),
-        html`<a href=${hrefTo('traces')}>Answers</a>`,
+        html`<a href=${hrefTo('traces')}>Calls</a>`,
       )}
       ${section('Used today', renderComponent(UsedToday, {}))}
       ${section('Tiers of the core vault', queryView(latest, 'tiers', tierBar))} ${debtSection()}
@@ -170,21 +170,24 @@ function UsedToday(): View | null {
   )
 }
 
-/** The memories that model calls were given most since midnight. Bills nothing. */
+/** The memories that were recalled most since midnight, in every way. Bills nothing. */
 function RecalledToday(): View | null {
   const recalled = useCall('GET /v1/traces/memories', {
     query: { since: today(), limit: latestShown },
   })
   return queryView(recalled, 'what was recalled', ({ items }) =>
     items.length === 0
-      ? emptyNote('No memory was recalled today', 'What a model call is given appears here.')
+      ? emptyNote(
+          'No memory was recalled today',
+          'What a model call, a search, a prepare or a tool of MCP finds appears here.',
+        )
       : html`<ul class="plain latest recalled">
           ${items.map(({ memory_id, text, role, name, tier, turns, last_recalled_at: at }) =>
             latestRow(
               memory_id,
               { role: role ?? 'user', ...(name && { name }), ...(tier && { tier }) },
               text ?? 'Deleted since, or not to be shown with this key.',
-              html`For ${pluralize(turns, 'message')}, last
+              html`Recalled ${pluralize(turns, 'time')}, last
               ${timeView(at, ` ${formatRelativeTime(at)}`)}`,
             ),
           )}

@@ -1,6 +1,6 @@
 import type { FunctionComponent } from 'preact'
 import { useState } from 'preact/hooks'
-import { hrefTo } from '#api/console/app/address.ts'
+import { decodePart, hrefTo } from '#api/console/app/address.ts'
 import { call, filled, UserError } from '#api/console/app/api-call.ts'
 import { describeUse, formatCount, pluralize } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
@@ -39,7 +39,7 @@ import type {
 export const People = ({ id, part }: { id: string | undefined; part?: string }): View =>
   id === undefined
     ? renderComponent(AllPeople, {})
-    : renderComponent(Person, { user: decodeURIComponent(id), part, key: id })
+    : renderComponent(Person, { user: decodePart(id), part, key: id })
 
 function AllPeople(): View {
   const [user, setUser] = useState('')
@@ -129,6 +129,7 @@ function PersonOverview(): View {
     actions: [
       buttonLink('Search', linkTo('search')),
       buttonLink('What the model sees', linkTo('prompt')),
+      buttonLink('Calls', `${hrefTo('traces')}?${new URLSearchParams({ user }).toString()}`),
     ],
     children: queryView(stats, 'the user', answer =>
       answer.memories === 0

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
 import { vaultClient, type VaultClient } from '#api/client/client.ts'
-import { hrefTo } from '#api/console/app/address.ts'
 import { filled } from '#api/console/app/api-call.ts'
 import { canWrite, currentCredential } from '#api/console/app/credential.ts'
 import { pluralize } from '#api/console/app/format.ts'
@@ -16,6 +15,7 @@ import {
 } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { useCall } from '#api/console/app/queries.ts'
+import { traceHref } from '#api/console/app/vault/traces.ts'
 import { givenOf, givenView, type Given } from '#api/console/app/vault/given.ts'
 
 type Turn = {
@@ -25,6 +25,7 @@ type Turn = {
   answer: string
   /** What of the turn is remembered. */
   stored: string
+  /** Its address. */
   trace: string | null
 }
 
@@ -146,7 +147,7 @@ async function askModel(user: string, model: string, messages: Message[]): Promi
     stored: canWrite()
       ? 'Your message and the answer are stored.'
       : 'Nothing is stored with this key.',
-    trace,
+    trace: trace && traceHref(trace, user),
   }
 }
 
@@ -159,7 +160,5 @@ const turnView = ({ question, given, confidence, answer, stored, trace }: Turn):
     <article class="memory stack-tight">
       <header class="memory-head chips">${chip('Answer', 'assistant')}</header>
       <p class="memory-text">${answer}</p>
-      <p class="quiet">
-        ${stored} ${trace && html`<a href=${hrefTo('traces', trace)}>Its trace</a>`}
-      </p>
+      <p class="quiet">${stored} ${trace && html`<a href=${trace}>Its trace</a>`}</p>
     </article>`

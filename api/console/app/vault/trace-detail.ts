@@ -1,0 +1,158 @@
+import { hrefTo } from '#api/console/app/address.ts'
+import {
+  formatCost,
+  formatCount,
+  formatDateTime,
+  formatPercent,
+  pluralize,
+} from '#api/console/app/format.ts'
+import { html, type View } from '#api/console/app/html.ts'
+import { buttonLink } from '#api/console/app/parts/buttons.ts'
+import { chip, speakerColours } from '#api/console/app/parts/chips.ts'
+import { figure, page, section } from '#api/console/app/parts/frame.ts'
+import { emptyNote, queryView, row, rows } from '#api/console/app/parts/notes.ts'
+import { useCall } from '#api/console/app/queries.ts'
+import { formatMs, reasonWords, statusChip, wayNames } from '#api/console/app/vault/trace-words.ts'
+import type { Trace, TraceBlock, TracedMemory } from '#api/contract/generated/types.ts'
+
+/** A call: what was asked and answered, what was recalled for it and why, what was left out, and what it took. */
+export function TraceDetail({ trace }: { trace: string }): View {
+  const query = useCall('GET /v1/traces/:traceId', { params: { traceId: trace } })
+  return page({
+    title: 'Call',
+    description: `Trace ${trace}`,
+    actions: buttonLink('All calls', hrefTo('traces')),
+    children: queryView(query, 'the call', traceView),
+  })
+}
+
+function traceView(trace: Trace): View {
+  const {
+    memories,
+    confidence,
+    model,
+    blocks,
+    texts,
+    question,
+    answer,
+    session_id: session,
+  } = trace
+  const { input_tokens: input, output_tokens: output } = trace
+  return html`<div class="stack-wide">
+    <p class="chips">
+      ${statusChip(trace)} ${chip(wayNames[trace.way])} ${model && chip(model)}
+      ${session && chip(session, 'accent', 'Session')}
+      <span class="quiet">${formatDateTime(trace.created_at)}</span>
+    </p>
+    ${question && saidView('Asked', 'user', question)}
+    ${answer && saidView('Answer', 'assistant', answer)}
+    ${
+      !texts
+        ? html`<p class="quiet">The policy of the account shows no texts here.</p>`
+        : !question && html`<p class="quiet">No words of this call are kept.</p>`
+    }
+    <dl class="figures">
+      ${figure('Memories', formatCount(memories), leftOutWords(trace))}
+      ${figure('Memory tokens', formatCount(trace.tokens), trace.way === 'proxy' ? 'in the prompt' : 'returned')}
+      ${confidence !== null && figure('Confidence', formatPercent(confidence), 'that the answer was among them')}
+      ${
+        model !== null &&
+        figure(
+          'Model tokens',
+          input === null ? 'not known' : formatCount(input),
+          output === null ? 'input' : `input, and ${formatCount(output)} output`,
+        )
+      }
+      ${model !== null && figure('Cost', formatCost(trace.cost_usd), 'of the model')}
+    </dl>
+    ${latencyView(trace.latency)}
+    ${
+      blocks.length === 0 &&
+      emptyNote(
+        'No memory was given',
+        `The call of ${formatDateTime(trace.created_at)} went without.`,
+      )
+    }
+    ${blocks.map(block => blockView(block, trace.way))} ${piecesView(trace.left_out)}
+  </div>`
+}
+
+const saidView = (title: string, role: 'user' | 'assistant', text: string): View =>
+  html`<article class="memory stack-tight" style=${speakerColours({ role })}>
+    <header class="memory-head chips">${chip(title, role)}</header>
+    <p class="memory-text">${text}</p>
+  </article>`
+
+const leftOutWords = ({ left_out_memories: count, way }: Trace): string =>
+  count === 0
+    ? 'none was left out'
+    : `${pluralize(count, 'more', 'more')} ${way === 'search' || way === 'mcp' ? 'beyond the limit' : 'had no room, or stood there already'}`
+
+/** Pieces of the turn that are not a person's words. */
+function piecesView(leftOut: Trace['left_out']): View | null {
+  const counts = Object.entries(leftOut).map(([reason, count]) => `${reason}: ${count}`)
+  if (counts.length === 0) return null
+  return html`<p class="quiet">
+    Pieces of the turn that a program wrote, not asked with: ${counts.join(', ')}
+  </p>`
+}
+
+/** The time of a call by its parts, as one bar with a legend; null where it is not known. */
+function latencyView({ recall, provider, total }: Trace['latency']): View | null {
+  if (!total || (recall === null && provider === null)) return null
+  const rest = Math.max(0, total - (recall ?? 0) - (provider ?? 0))
+  const parts = [
+    ['Recall', recall, 'accent'],
+    ['Model', provider, 'reflection'],
+    ['Everything else', rest, 'line-strong'],
+  ] as const
+  const known = parts.flatMap(([name, ms, colour]) => (ms === null ? [] : [{ name, ms, colour }]))
+  return section(
+    `Where ${formatMs(total)} went`,
+    html`<div class="time-bar" aria-hidden="true">
+        ${known.map(
+          ({ name, ms, colour }) =>
+            html`<span
+              key=${name}
+              style=${{ flexGrow: ms, background: `var(--${colour})` }}
+            ></span>`,
+        )}
+      </div>
+      <ul class="plain chips">
+        ${known.map(
+          ({ name, ms, colour }) =>
+            html`<li key=${name} class="chips">
+              <span class="time-mark" style=${{ background: `var(--${colour})` }}></span>
+              <span>${name} ${formatMs(ms)}</span>
+            </li>`,
+        )}
+      </ul>`,
+  )
+}
+
+const blockView = ({ turn, memories }: TraceBlock, way: Trace['way']): View =>
+  section(
+    turn !== null
+      ? `Still in the prompt, of message ${turn + 1}`
+      : way === 'search'
+        ? 'Found, best first'
+        : 'Recalled',
+    rows(memories.map(memory => [memory.memory_id, row(tracedView(memory))])),
+  )
+
+const stateWords: Record<TracedMemory['state'], string> = {
+  same: 'Still in the vault as the model saw it',
+  changed: 'Edited since: its words of then are not kept',
+  gone: 'Deleted since, or not to be seen with this key',
+}
+
+const tracedView = ({ memory_id, state, line, why, relevance }: TracedMemory): View =>
+  html`${state === 'same' && line && html`<p class="row-title">${line}</p>`}
+    <p class="quiet">${stateWords[state]}: ${memory_id}</p>
+    ${
+      why &&
+      html`<p class="chips">
+        Found by ${why.map(reason => chip(reasonWords[reason], 'accent'))}
+        <span class="quiet">relevance ${relevance}</span>
+      </p>`
+    }`

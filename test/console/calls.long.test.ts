@@ -1,0 +1,72 @@
+import t from 'tap'
+import { look, settled, visit } from '#test/console/browser.ts'
+import { startConsole } from '#test/console/console.ts'
+import { chatCompletion } from '#test/support/chat-stream.ts'
+import { createTestClient } from '#test/support/api.ts'
+import { insertMemories } from '#test/support/insert-memories.ts'
+import { startModelProvider } from '#test/support/model-provider.ts'
+import { respondJson } from '#test/support/model-provider/answers.ts'
+import { tracedCalls } from '#test/support/traced-calls.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+
+const provider = await startModelProvider(t)
+const { backend, key, api, test } = await startConsole(t, provider.env)
+
+test('calls: every way with words, status, time and cost; filters; one of a user', async (t, {
+  open,
+}) => {
+  provider.respondAlways(respondJson(chatCompletion('It is orange.')))
+  const { key: ofCarla } = (await api.post('/v1/keys', { external_id: 'carla/7' })).body
+  await insertMemories(backend, ofCarla, [{ text: 'The bicycle is orange.' }])
+  const carla = createTestClient(api.base, ofCarla)
+  const messages = [{ role: 'user', content: 'Which bicycle is orange?' }]
+  const model = tracedCalls({ provider, base: api.base }, ofCarla)
+  await model('/v1/chat/completions', JSON.stringify({ model: 'openai/gpt-5', messages }))
+  await carla.post('/v1/memory/search', { query: 'orange bicycle', limit: 5 })
+  await api.post('/v1/memory/prepare', { messages: [{ role: 'user', content: 'Thanks!' }] })
+  const listed = async () => (await api.get('/v1/traces?account=true')).body.items
+  await waitUntil('the answer is stored', async () =>
+    (await listed()).some(({ answer }: { answer: string | null }) => answer !== null),
+  )
+  await waitUntil('all are logged', async () => (await listed()).length === 3)
+
+  const page = await open(key, 'traces')
+  const rows = page.locator('.rows li')
+  await rows.nth(2).waitFor()
+  const ofModel = rows.filter({ hasText: 'Model call' })
+  const words = await ofModel.innerText()
+  t.match(words, /^Which bicycle is orange\?\s+It is orange\.\s+given\s+Model call\s+openai\/gpt-5/)
+  t.match(words, /carla\/7\s+1 memory of \d+ tokens, .*m?s, recall \d+ ms, .*\$/)
+  t.match(
+    await rows.filter({ hasText: 'Prepare' }).innerText(),
+    /Thanks!\s+abstained: asks nothing/,
+  )
+  await look(t, page, 'calls')
+  await page.getByLabel('Way').selectOption('search')
+  await rows.nth(1).waitFor({ state: 'detached' })
+  t.match(page.url(), /#\/traces\?way=search/)
+  await page.reload()
+  await rows.first().waitFor()
+  t.match(await rows.allInnerTexts(), [/^orange bicycle\s+given\s+Search/])
+
+  await visit(page, 'people')
+  await page.getByRole('link', { name: 'Open: carla/7' }).click()
+  await page.locator('main').getByRole('link', { name: 'Calls' }).click()
+  await ofModel.waitFor()
+  await settled(page)
+  t.equal(await rows.count(), 2, 'those of the user')
+  await ofModel.getByRole('link').click()
+  await page.getByRole('heading', { name: /^Where .+ went$/ }).waitFor()
+  const main = await page.locator('main').innerText()
+  t.match(main, /Asked\s+Which bicycle is orange\?\s+Answer\s+It is orange\./)
+  t.match(main, /The bicycle is orange\.[\s\S]+Found by\s+the same words/)
+  t.match(main, /Recall \d+ ms\s+Model \d+ ms\s+Everything else \d+ ms/)
+  await look(t, page, 'call')
+
+  const degraded = `update call_traces set status = 'degraded',
+    trace = trace || '{"status": "degraded"}' where id = $1`
+  await backend.postgres.query(degraded, [(await listed())[0].trace_id])
+  await page.evaluate(() => (location.hash = '#/traces?status=degraded'))
+  await page.locator('.chip-bad').getByText('degraded').waitFor()
+  t.equal(await rows.count(), 1)
+})
