@@ -37,6 +37,7 @@ test('an admin: from a team without members to what one of them may know', async
   await dialog.getByLabel('Name').fill('Marketing')
   await dialog.getByLabel('launch').check()
   await press(dialog, 'Save')
+  await dialog.waitFor({ state: 'detached' })
   await visit(page, at('members'))
   await press(page, 'Add a member')
   await dialog.getByLabel('Email').fill('ivan@example.com')
