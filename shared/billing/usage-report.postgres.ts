@@ -15,7 +15,7 @@ export type UsageFilter = {
   model: string | undefined
 }
 
-/** Tokens of the model calls of one model; '' is none. */
+/** Tokens of the model calls of one model. */
 export type ModelTokens = { model: string; input: number; cached: number; output: number }
 
 export type TokenSums = {
@@ -24,7 +24,7 @@ export type TokenSums = {
   cached: number
   output: number
   memory: number
-  /** Without models of which no tokens were counted. */
+  /** Without those of no model, and without models of which no tokens were counted. */
   models: ModelTokens[]
 }
 
@@ -61,7 +61,7 @@ const sumNames = ['requests', 'input', 'cached', 'output', 'memory']
 const sumsSql = sumNames.map(name => `coalesce(sum(${name}), 0) as ${name}`).join(', ')
 
 const modelsSql = `coalesce(json_agg(json_build_object('model', of_model, 'input', input, 'cached', cached,
-    'output', output)) filter (where input > 0 or output > 0), '[]') as models`
+    'output', output)) filter (where of_model <> '' and (input > 0 or output > 0)), '[]') as models`
 
 /**
  * Reads the usage of an account in one statement: a page of its groups, and the sums of all of them.

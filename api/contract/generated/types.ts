@@ -215,7 +215,7 @@ export interface UsageSums {
   output_tokens: number
   /** stored and retrieved */
   memory_tokens: number
-  /** dollars for the input and output tokens, by the list prices of this service; null: none of the models has a price */
+  /** dollars for the input and output tokens of models, by the list prices of this service; tokens that name no model cost nothing; null: none of the models has a price */
   cost_usd: number | null
   /** input and output tokens of models without a price, which `cost_usd` does not contain */
   unpriced_tokens: number
@@ -247,7 +247,7 @@ export interface UsageRow {
   output_tokens: number
   /** stored and retrieved */
   memory_tokens: number
-  /** dollars for the input and output tokens, by the list prices of this service; null: none of the models has a price */
+  /** dollars for the input and output tokens of models, by the list prices of this service; tokens that name no model cost nothing; null: none of the models has a price */
   cost_usd: number | null
   /** input and output tokens of models without a price, which `cost_usd` does not contain */
   unpriced_tokens: number

@@ -71,6 +71,8 @@ export type Series = {
   colour?: string
   /** A line is told from others without its colour, too. */
   dash?: 'dashed' | 'dotted' | 'double'
+  /** Writes a value; counts are shortened, when missing. */
+  format?: ((value: number) => string) | undefined
 }
 
 type Props = {
@@ -116,7 +118,8 @@ function Chart({ days, series, label }: Props): View {
       darkScheme.removeEventListener('change', redraw)
     }
   }, [days, JSON.stringify(series)])
-  return html`<div class="chart" role="img" aria-label=${label} ref=${container}></div>`
+  const kind = series.length === 1 ? 'chart chart-single' : 'chart'
+  return html`<div class=${kind} role="img" aria-label=${label} ref=${container}></div>`
 }
 
 /** A day without anything has no bar; a line goes on. */
@@ -124,12 +127,12 @@ const valuesOf = (days: readonly Day[], { metric, shape }: Series): (number | nu
   days.map(day => (shape === 'bars' ? day[metric] || null : (day[metric] ?? 0)))
 
 /** A bar for each day, in the colours of the theme. */
-export function chart(days: Day[], metric: string, name: string): View {
+export function chart(days: Day[], metric: string, name: string, format?: Series['format']): View {
   const valueOf = (day: Day): number => day[metric] ?? 0
   const total = days.reduce((sum, day) => sum + valueOf(day), 0)
   const busiest = days.reduce((one, other) => (valueOf(other) > valueOf(one) ? other : one))
-  const label = `${name}: ${formatCount(total)} in all, most on ${formatUtcDay(busiest.at)}`
-  return renderComponent(Chart, { days, series: [{ metric, name, shape: 'bars' }], label })
+  const label = `${name}: ${(format ?? formatCount)(total)} in all, most on ${formatUtcDay(busiest.at)}`
+  return renderComponent(Chart, { days, series: [{ metric, name, shape: 'bars', format }], label })
 }
 
 /** Several series over the same days, named in a legend. */
@@ -152,6 +155,13 @@ function plotOptions(
   series: readonly Series[],
   { paths }: typeof uPlot,
 ): uPlot.Options {
+  const hasBars = series.some(({ shape }) => shape === 'bars')
+  const format = series[0]?.format
+  // An axis of counts has no fractions, and at least one.
+  const tick = (value: number): string => (Number.isInteger(value) ? formatCompact(value) : '')
+  const least = format ? 0.01 : 1
+  // A bar stands around its day: the first and the last need half a day more.
+  const margin = hasBars ? dayMs / 2000 : 0
   const { color: inkColor } = getComputedStyle(container)
   const colors = getComputedStyle(container, '::before')
   const axis = {
@@ -169,7 +179,10 @@ function plotOptions(
       markers: { dash: (_, index) => series[index - 1]?.dash ?? 'solid' },
     },
     cursor: { y: false, drag: { x: false, y: false } },
-    scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
+    scales: {
+      x: { range: (_, min, max) => [min - margin, max + margin] },
+      y: { range: (_, __, max) => [0, Math.max(least, max * 1.1)] },
+    },
     axes: [
       {
         ...axis,
@@ -180,19 +193,18 @@ function plotOptions(
       {
         ...axis,
         size: 56,
-        values: (_, values) =>
-          values.map(value => (Number.isInteger(value) ? formatCompact(value) : '')),
+        values: (_, values) => values.map(format ?? tick),
       },
     ],
     series: [
       { label: 'Day', value: (_, at) => (at === null ? '–' : formatUtcDay(at * 1000)) },
-      ...series.map(({ name, shape, colour, dash }): uPlot.Series => {
+      ...series.map(({ name, shape, colour, dash, format }): uPlot.Series => {
         const stroke = colour ? resolveColour(container, colour) : colors.color
         return {
           label: name,
           stroke,
           points: { show: false },
-          value: (_, value) => (value === null ? '–' : formatCompact(value)),
+          value: (_, value) => (value === null ? '–' : (format ?? formatCompact)(value)),
           ...(shape === 'bars' && {
             fill: stroke,
             paths: paths.bars!({ size: [0.7, 40], radius: 0.15 }),

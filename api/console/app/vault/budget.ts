@@ -36,16 +36,21 @@ export const limitFields = (
   }),
 ]
 
+/** How much of a budget is used: `3 of 50 requests`. */
+export const usedOf = ({ requests, tokens, used_requests, used_tokens }: Budget): string =>
+  [
+    requests !== null && `${formatCount(used_requests)} of ${formatCount(requests)} requests`,
+    tokens !== null && `${formatCount(used_tokens)} of ${formatCount(tokens)} tokens`,
+  ]
+    .filter(Boolean)
+    .join(', ')
+
 /** What is used of a budget; nothing without one. */
 export function budgetView(budget: Budget | null): View | null {
   if (!budget) return null
-  const { requests, tokens, used_requests, used_tokens, resets_at } = budget
-  const parts = [
-    requests !== null && `${formatCount(used_requests)} of ${formatCount(requests)} requests`,
-    tokens !== null && `${formatCount(used_tokens)} of ${formatCount(tokens)} tokens`,
-  ].filter(part => part !== false)
+  const { resets_at } = budget
   const until = resets_at === null ? 'in 24 hours' : `until ${formatDateTime(resets_at)}`
-  return html`<p class="quiet">${`Used: ${parts.join(', ')} ${until}`}</p>`
+  return html`<p class="quiet">${`Used: ${usedOf(budget)} ${until}`}</p>`
 }
 
 type BudgetProps = { id: string; about: string; budget: Budget | null; onChanged: () => void }

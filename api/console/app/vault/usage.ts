@@ -1,16 +1,22 @@
 import { useState } from 'preact/hooks'
 import { formatCompact, formatCount, formatUtcDay } from '#api/console/app/format.ts'
-import { html, type Children, type View } from '#api/console/app/html.ts'
+import { currentCredential } from '#api/console/app/credential.ts'
+import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
 import { chart, daysField, fillMissingDays, table } from '#api/console/app/parts/chart.ts'
 import { filters } from '#api/console/app/parts/fields.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView } from '#api/console/app/parts/notes.ts'
 import { useCall } from '#api/console/app/queries.ts'
+import { AccountUsage } from '#api/console/app/vault/account-usage.ts'
 
 const dayMs = 24 * 3600 * 1000
 
+/** The usage of the account, or for a key that may not see it, of that key. */
+export const Usage = (): View =>
+  renderComponent(currentCredential()!.owner ? AccountUsage : KeyUsage, {})
+
 /** The usage of this key by day and by model. */
-export function Usage(): View {
+function KeyUsage(): View {
   const [days, setDays] = useState('30')
   const start = new Date(Date.now() - (Number(days) - 1) * dayMs).toISOString().slice(0, 10)
   const usage = useCall('GET /v1/account/usage', { query: { start, by_day: true } })

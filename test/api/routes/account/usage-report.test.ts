@@ -25,7 +25,7 @@ const call = (of: typeof caller, ago: number, use: Parameters<typeof insertPastC
   insertPastCall(backend, of, ago, use)
 
 await call(caller, 3, { model: 'openai/gpt-5', input: million, cached: million / 2, session: 'a' })
-await call(caller, 3, { memory: 7 })
+await call(caller, 3, { input: 3, memory: 7 })
 await call(adaCaller, 2, { model: 'openai/gpt-5', output: million, session: 'b' })
 await call(adaCaller, 0, { model: 'lab/own', input: 5, output: 6, session: 'b' })
 const other = await newClient('other@example.com')
@@ -39,7 +39,7 @@ const report = async (query: string) => {
 const gpt5 = { input: 1.25, cached: 0.125, output: 10 }
 const whole = {
   requests: 4,
-  input_tokens: million + 5,
+  input_tokens: million + 8,
   cached_tokens: million / 2,
   output_tokens: million + 6,
   memory_tokens: 7,
@@ -62,7 +62,7 @@ t.test('200: the account by each group, and the same once days are rolled up', a
   t.match(byModel!.items, [
     { model: 'openai/gpt-5', requests: 2, cost_usd: whole.cost_usd, unpriced_tokens: 0 },
     { model: 'lab/own', requests: 1, cost_usd: null, unpriced_tokens: 11 },
-    { model: null, requests: 1, memory_tokens: 7, cost_usd: 0, unpriced_tokens: 0 },
+    { model: null, requests: 1, input_tokens: 3, cost_usd: 0, unpriced_tokens: 0 },
   ])
   t.match(byUser!.items, [
     { external_id: 'ada', cost_usd: gpt5.output, unpriced_tokens: 11, budget: null },

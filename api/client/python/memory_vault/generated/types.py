@@ -91,8 +91,8 @@ class UsageSums(TypedDict):
     output_tokens: int
     # stored and retrieved
     memory_tokens: int
-    # dollars for the input and output tokens, by the list prices of this service; null: none of the
-    # models has a price
+    # dollars for the input and output tokens of models, by the list prices of this service; tokens
+    # that name no model cost nothing; null: none of the models has a price
     cost_usd: Union[float, None]
     # input and output tokens of models without a price, which `cost_usd` does not contain
     unpriced_tokens: int
@@ -109,8 +109,8 @@ class _UsageRowRequired(TypedDict):
     output_tokens: int
     # stored and retrieved
     memory_tokens: int
-    # dollars for the input and output tokens, by the list prices of this service; null: none of the
-    # models has a price
+    # dollars for the input and output tokens of models, by the list prices of this service; tokens
+    # that name no model cost nothing; null: none of the models has a price
     cost_usd: Union[float, None]
     # input and output tokens of models without a price, which `cost_usd` does not contain
     unpriced_tokens: int
