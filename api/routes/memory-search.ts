@@ -223,16 +223,19 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
         })
       }
       recordRead(backend, caller, { kind: 'date-search', tokens, session })
-      logRecall(ctx, backend, caller, {
-        way: 'search',
-        session,
-        embeddings,
-        asOf,
-        startedAt,
-        recalledAt,
-        question: query === undefined ? undefined : { role: 'user', content: query },
-        trace: () => traceOfDatedRows(rows, momentOf(backend, asOf)),
-      })
+      // A range without memories, as the console asks for the debt alone, recalls nothing.
+      if (query !== undefined || rows.length > 0) {
+        logRecall(ctx, backend, caller, {
+          way: 'search',
+          session,
+          embeddings,
+          asOf,
+          startedAt,
+          recalledAt,
+          question: query === undefined ? undefined : { role: 'user', content: query },
+          trace: () => traceOfDatedRows(rows, momentOf(backend, asOf)),
+        })
+      }
 
       ctx.body = {
         from: new Date(window.from).toISOString(),
