@@ -144,6 +144,7 @@ t.test('a vault: told, searched and copied', async t => {
   const span = { from: '2026-02-01', to: '2026-02-28', max_tokens: 1_000, order: 'oldest_first' }
   await send(t, client, 'dateSearch', '/v1/memory/date-search', {
     query: 'key',
+    source: 'core',
     ...span,
     ...filters,
     ...place,

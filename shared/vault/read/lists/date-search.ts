@@ -154,14 +154,14 @@ async function groupByEmbedder(
   { memberScope }: Pick<Caller, 'memberScope'>,
   { embedder, own, shared }: SearchedSources,
 ): Promise<SourcesOfEmbedder[]> {
-  if (!memberScope || shared.length === 0) return [{ embedder, sources: own, isOptional: false }]
+  const ofOwn = own.length > 0 ? [{ embedder, sources: own, isOptional: false }] : []
+  if (!memberScope || shared.length === 0) return ofOwn
   const [usual, ...former] = await openSharedEmbedders(backend, memberScope.orgSpace)
   const later = former.map(one => ({ embedder: one, sources: shared, isOptional: true }))
   if (usual.space === embedder.space) {
     return [{ embedder, sources: [...own, ...shared], isOptional: false }, ...later]
   }
-  const separately = { embedder: usual, sources: shared, isOptional: false }
-  return [{ embedder, sources: own, isOptional: false }, separately, ...later]
+  return [...ofOwn, { embedder: usual, sources: shared, isOptional: false }, ...later]
 }
 
 const isAtAnotherTime = (one: DateSearchRow, other: DateSearchRow): boolean =>
