@@ -105,6 +105,8 @@ async function ask(
   }
   const input = inputOf(service, { ...whose, id }, canary, seededRandom(seed))
   const { path, options } = buildRequest(endpoint, input)
+  // What was asked before is in the log.
+  await backend.callLog.settled()
   // What is stored in the background is counted by the next answers.
   const answer = await service.send(
     key,
@@ -132,6 +134,7 @@ const blur = (text: string, named: readonly string[]): string =>
     .replaceAll(/"\d{4}-\d\d-\d\dT[^"]+"/g, '(time)')
     .replaceAll(/just now|\d+ minutes? ago|\d{4}-\d\d-\d\d \d\d:\d\d/g, '(ago)')
     .replaceAll(/"(\w+_ms|\w+_at|\w+_bytes|score|timestamp|relevance)":[\d.]+/g, '"$1":(number)')
+    .replaceAll(/"(recall|provider|total)":\d+/g, '"$1":(number)')
     .replaceAll(/"(hash|created_at_us|next_cursor)":"[^"]+"/g, '"$1":(text)')
 
 /**
@@ -169,6 +172,9 @@ async function viewOf(tenant: Tenant): Promise<string> {
 
 const viewsOf = (tenants: readonly Tenant[]): Promise<string[]> => Promise.all(tenants.map(viewOf))
 
+/** They tell what their caller has asked before, with the words that it searched for. */
+const asksBack = new Set(['listTraces', 'readTrace', 'exportAccount'])
+
 /** Two tenants that live alike send every request, one with ids of the victim, one with ids that nobody has. */
 async function compare(
   t: Test,
@@ -183,7 +189,8 @@ async function compare(
       const other = await ask(control, endpoint, nobodys, seed)
       t.equal(answer.bytes, other.bytes, answer.asked.slice(0, 300))
       for (const { canary } of untold) {
-        const isEchoed = answer.asked.includes(canary) && !answer.text.includes(`${canary} keeps`)
+        const isAsked = asksBack.has(endpoint.operation) || answer.asked.includes(canary)
+        const isEchoed = isAsked && !answer.text.includes(`${canary} keeps`)
         t.ok(
           isEchoed || !answer.text.includes(canary),
           `${answer.asked.slice(0, 300)} and ${canary}`,
