@@ -143,7 +143,7 @@ t.test('MCP clients attach as they are told to', async t => {
     MEMORY_KEY: memoryKey,
     MEMORY_VAULT_FOLDER: root.replace(/\/$/, ''),
   }
-  const configured = snippets.filter(({ language }) => language === 'json')
+  const configured = snippets.filter(({ text }) => text.includes('mcpServers'))
   t.equal(configured.length, 2)
   for (const { text, title } of configured) {
     const filled = text.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => env[name]!)

@@ -29,7 +29,7 @@ export type RecallTrace = {
 }
 
 /** The changes of a model call's request on the way to the provider. */
-export type SentCallTrace = {
+type SentCallTrace = {
   /** The API format of the call. */
   format: 'openai' | 'responses' | 'anthropic' | 'google'
   /** Provider-prefixed. */
