@@ -26,7 +26,7 @@ const patienceMs = 150
 /**
  * Asks the other tabs for a credential, and signs this one in with it.
  *
- * @returns when that is done, or nobody has answered in time; a late answer still signs in
+ * @returns when that is done, or no tab has answered in time; a late answer still signs in
  */
 export function askOtherTabs(): Promise<void> {
   const lastTab = localStorage.getItem(lastTabKey)

@@ -38,7 +38,7 @@ export type SharedView = {
 
 /**
  * Asks the shared memory for an admin as a member's search does, with the same ranking and the same wall, and without
- * a private vault. It is recorded as nobody's retrieval and billed to no key. A member's own search ranks their
+ * a private vault. It is no retrieval of a member, and no key is billed. A member's own search ranks their
  * private memories among these, so that it may have fewer of them.
  *
  * @throws Refusal as `recall`.

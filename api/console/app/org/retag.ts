@@ -8,7 +8,7 @@ import { checkboxField, checkboxGroup } from '#api/console/app/parts/fields.ts'
 import { listView } from '#api/console/app/parts/notes.ts'
 
 /** The tags of a memory after a change. */
-export type Retagged = (tags: readonly string[]) => string[]
+export type TagChange = (tags: readonly string[]) => string[]
 
 type Props = {
   org: string
@@ -16,7 +16,7 @@ type Props = {
   chosen: readonly (readonly string[])[]
   /** Whether the memories are approved as well. */
   approves: 'always' | 'choice' | 'never'
-  onRetag: (retagged: Retagged, approve: boolean) => void
+  onRetag: (retagged: TagChange, approve: boolean) => void
 }
 
 /** A button that puts tags on several memories, and takes others off. */

@@ -2,14 +2,14 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { call } from '#api/console/app/api-call.ts'
 import { useBulk } from '#api/console/app/bulk.ts'
 import { pluralize } from '#api/console/app/format.ts'
-import type { Retagged } from '#api/console/app/org/retag.ts'
+import type { TagChange } from '#api/console/app/org/retag.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 import type { ReviewItem } from '#api/contract/generated/types.ts'
 
 /** What is done with memories of the queue: `save` changes them, and they wait on. */
 export type ReviewChange = {
   action: 'approve' | 'dismiss' | 'reject' | 'save'
-  tags?: Retagged
+  tags?: TagChange
   text?: string
 }
 

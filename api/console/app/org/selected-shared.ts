@@ -2,7 +2,7 @@ import { call } from '#api/console/app/api-call.ts'
 import { useBulk, type Outcomes } from '#api/console/app/bulk.ts'
 import { pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
-import { retagButton, type Retagged } from '#api/console/app/org/retag.ts'
+import { retagButton, type TagChange } from '#api/console/app/org/retag.ts'
 import { confirmButton } from '#api/console/app/parts/dialogs.ts'
 import { selectionBar, type Selection } from '#api/console/app/parts/selection.ts'
 import { showToast } from '#api/console/app/toasts.ts'
@@ -42,7 +42,7 @@ export function useSelectedShared(props: Props): { bar: View | false; progress: 
     act: (memory: SharedMemory) =>
       call(`PATCH ${paths.one}`, { params: toParams(memory), body: { tags: tagsOf(memory) } }),
   })
-  const retag = (retagged: Retagged): void => {
+  const retag = (retagged: TagChange): void => {
     const onDone = ({ before, after }: ReturnType<typeof split>): void => {
       props.onChanged(after)
       selection.set(new Set())
