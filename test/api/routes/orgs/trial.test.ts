@@ -150,7 +150,7 @@ t.test('as a member: compared with what they may see', async t => {
 t.test('what is left out says by what, before and after a model is asked', async t => {
   const team = await newTeam(['finance'])
   const path = `/v1/orgs/${team.org}`
-  const anti_rules = [{ match: 'salary', note: '' }]
+  const anti_rules = [{ id: crypto.randomUUID(), match: 'salary', note: '' }]
   const text = 'Fact: salary of Eve: 90'
   const notAsked = async (body: object, reason: string) => {
     const { not_asked, facts, usage, rule } = await tries(team, body)
@@ -217,7 +217,7 @@ t.test('a draft of a tag is asked beside the saved ones, or in place of one', as
   const instructions = {
     default_on: true,
     custom: 'Keep colours.',
-    exec_rules: [{ match: 'paint', note: 'no colours' }],
+    exec_rules: [{ id: crypto.randomUUID(), match: 'paint', note: 'no colours' }],
   }
   const asNote = await tries(team, { text, instructions })
   t.match(asNote.facts[0], { text: 'Came up: paint', note: true })
