@@ -118,7 +118,7 @@ class EveryOperation(unittest.TestCase):
             self.run_all(
                 admin,
                 "listOrgs readOrg listMemberKeys readMemberKey listRoles listUsers listTags"
-                " readInstructions listSharedMemories searchAsMember memoryAudit orgAudit orgUsage reviewQueue"
+                " orgOverview readInstructions listSharedMemories searchAsMember memoryAudit orgAudit orgUsage reviewQueue"
                 " debugPasses memoryHistory listAdminKeys orgPolicy exportOrg changeOrg changeTag"
                 " changeRole changeUser assignRoles mintUserKey putInstructions"
                 " changeSharedMemory createAdminKey putOrgPolicy redrivePipeline applyTag"
@@ -148,7 +148,7 @@ class EveryOperation(unittest.TestCase):
                 owner,
                 "replayWebhookDelivery accountPolicy putAccountPolicy listWebhooks readWebhook"
                 " changeWebhook renewWebhookSecret listWebhookDeliveries deleteWebhook receiptKeys"
-                " accountEvents",
+                " accountEvents usageReport listAccountUsers listTraces listRecalled",
             )
             self.assertGreater(len(self.run_one(owner, "exportAccount")), 1)
             rotated = self.run_one(owner, "rotateKey")
@@ -162,7 +162,7 @@ class EveryOperation(unittest.TestCase):
             self.made("account", self.run_one(operator, "listTenants")["items"][0]["account_id"])
             self.run_all(operator, "changeTenant serviceUsage listServiceOperations")
             self.made("job", self.run_one(operator, "sendQueueJob")["job_id"])
-            self.run_all(operator, "listQueues listQueueJobs readQueueJob runQueueJobs")
+            self.run_all(operator, "listQueues readQueueHistory listQueueJobs readQueueJob runQueueJobs")
             self.run_all(operator, "cancelQueueJobs deleteQueueJobs")
 
     def test_6_nothing_is_left_out(self) -> None:
