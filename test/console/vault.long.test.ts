@@ -243,6 +243,7 @@ story('usage: sums and a chart', async (t, { page }) => {
   await backend.usage.flush()
   await visit(page, 'usage')
   await page.getByLabel('Drawn').selectOption('Requests')
+  await page.getByRole('heading', { name: 'Requests a day' }).waitFor()
   await page.locator('canvas').first().waitFor()
   await picture(page, 'usage')
   t.match(await page.getByRole('img').first().getAttribute('aria-label'), /Requests: \d+ in all/)
