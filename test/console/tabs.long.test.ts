@@ -66,7 +66,7 @@ test('another key opens a vault in this tab alone', async (t, { page, open }) =>
 
 test('an address of no page says so, and leads to the first', async (t, { page, open }) => {
   await open(key, 'search')
-  for (const address of ['nonsense', 'search/nonsense', 'traces/a/b', 'orgs']) {
+  for (const address of ['nonsense', 'search/nonsense', 'traces/a/b/c', 'orgs']) {
     await page.evaluate(hash => (location.hash = hash), `#/${address}`)
     await heading(page, 'There is no such page')
     await page.evaluate(() => (location.hash = '#/search'))
