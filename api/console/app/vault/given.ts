@@ -5,13 +5,13 @@ import { chip } from '#api/console/app/parts/chips.ts'
 import { reasonWords } from '#api/console/app/vault/trace-words.ts'
 import type { MatchReason } from '#api/contract/generated/types.ts'
 
-export type Prepared = EndpointResponse<'POST /v1/memory/prepare'>
+export type PrepareAnswer = EndpointResponse<'POST /v1/memory/prepare'>
 
 /** A memory that the model was given. */
 export type Given = { line: string; why: readonly MatchReason[] }
 
 /** The memories of a block, each as its line there. */
-export function givenOf({ context, memories }: Prepared): Given[] {
+export function givenOf({ context, memories }: PrepareAnswer): Given[] {
   const lines = context === null ? [] : linesOf(context, memories.length)
   return memories.map(({ why }, index) => ({ line: lines[index] ?? '', why }))
 }

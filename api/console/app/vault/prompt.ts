@@ -9,7 +9,7 @@ import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView } from '#api/console/app/parts/notes.ts'
 import { useQuery } from '#api/console/app/queries.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
-import { givenOf, givenView, type Prepared } from '#api/console/app/vault/given.ts'
+import { givenOf, givenView, type PrepareAnswer } from '#api/console/app/vault/given.ts'
 
 const emptyPrompt = { message: '' }
 
@@ -53,7 +53,7 @@ export function Prompt(): View {
   })
 }
 
-function preparedView(prepared: Prepared): View {
+function preparedView(prepared: PrepareAnswer): View {
   const { context, memories_found: found, memory_tokens: tokens, confidence } = prepared
   if (context === null) {
     return emptyNote(
