@@ -24,6 +24,7 @@ import {
 import { waitUntil } from '#test/support/wait-until.ts'
 import {
   readReleaseFacts,
+  readStatements,
   restoreDump,
   writeDump,
   type ReleasedRequest,
@@ -70,6 +71,13 @@ if (process.env.RELEASE_DUMP) {
     await writeDump(config, { version, requests, pending })
   })
 } else {
+  t.test('the dump names no table of a day: restored on another, there is none', async t => {
+    t.same(
+      readStatements().filter(line => /_\d{8}\b/.test(line)),
+      [],
+    )
+  })
+
   t.test('data of the release is read after the upgrade, and its waiting work is done', async t => {
     const config = await createTestConfig(t)
     await restoreDump(config)
