@@ -20,7 +20,7 @@ t.test('the service, the packages and the pages have one version', t => {
     ['api/client/python/memory_vault/generated/operations.py', /^VERSION = "(.+)"$/m],
     ['scripts/deploy/kubernetes/kustomization.yaml', /newTag: '(.+)'/],
     ['scripts/deploy/README.md', /memory-vault:(\S+) \./],
-    ['api/README.md', /memory-vault-client-(.+)\.tgz/],
+    ['api/guides/connect-an-sdk.md', /memory-vault-client-(.+)\.tgz/],
     ['CHANGELOG.md', /^## \[(\d.+)\] - \d{4}-\d\d-\d\d$/m],
   ]
   for (const [file, pattern] of places) t.equal(pattern.exec(read(file))?.[1], version, file)

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { Marked, type Token, type Tokens } from 'marked'
 import { createAsset, type Asset } from '#api/edge/assets.ts'
@@ -8,52 +8,82 @@ import { Html, html } from '#api/edge/html.ts'
 export const guidesSecurityPolicy =
   "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-type Guide = { name: string; title: string; file: string; about: string }
-
-/** The pages of the project that are served, in reading order. */
-export const guides: readonly Guide[] = [
-  {
-    name: 'start',
-    title: 'Start',
-    file: 'README.md',
-    about: 'two commands, a first call, the SDKs of the model providers',
-  },
-  {
-    name: 'api',
-    title: 'Using the API',
-    file: 'api/README.md',
-    about: 'every concept and endpoint, clients, agents, teams',
-  },
-  {
-    name: 'operations',
-    title: 'Running it',
-    file: 'scripts/README.md',
-    about: 'commands, imports, settings, deploying, watching',
-  },
-  {
-    name: 'containers',
-    title: 'Containers',
-    file: 'scripts/deploy/README.md',
-    about: 'the image, compose, Kubernetes',
-  },
-  {
-    name: 'typescript',
-    title: 'TypeScript',
-    file: 'api/client/README.md',
-    about: 'the client for TypeScript',
-  },
-  {
-    name: 'python',
-    title: 'Python',
-    file: 'api/client/python/README.md',
-    about: 'the client for Python',
-  },
-  { name: 'words', title: 'Words and flows', file: 'shared/README.md', about: 'the glossary' },
-  { name: 'changes', title: 'Changes', file: 'CHANGELOG.md', about: 'what each version changed' },
-]
+type Guide = {
+  name: string
+  group: string
+  file: string
+  title: string
+  /** Its first sentence. */
+  about: string
+  /** What readers call its subject, from a comment `<!-- found by: … -->` below the title. */
+  foundBy: string
+}
 
 const root = new URL('../../', import.meta.url)
-const readGuide = ({ file }: Guide): string => readFileSync(new URL(file, root), 'utf8')
+
+/** The pages that are served, in reading order, by group; a task page has the name of its file. */
+const files: Record<string, readonly (string | readonly [name: string, file: string])[]> = {
+  Begin: [['start', 'README.md'], 'connect-an-sdk', 'users', 'sessions'],
+  'Model calls': [
+    'model-calls',
+    'switches',
+    'streaming-and-tools',
+    'why-not-recalled',
+    'frameworks',
+    ['typescript', 'api/client/README.md'],
+    ['python', 'api/client/python/README.md'],
+  ],
+  'Agents and teams': ['agents', 'hooks', 'mcp', 'chat-programs', 'teams', 'console'],
+  Rules: ['keys', 'budgets', 'limits', 'metadata', 'private-data', 'erase-a-person', 'webhooks'],
+  'Running it': [
+    'deploy',
+    ['containers', 'scripts/deploy/README.md'],
+    'processes',
+    'environment',
+    'watch',
+    'backup-and-upgrade',
+    'move-in',
+    'embedding-servers',
+    'model-providers',
+    'prices',
+    'security',
+    'troubleshooting',
+    ['commands', 'scripts/README.md'],
+  ],
+  Reference: [
+    ['endpoints', 'api/README.md'],
+    'differences',
+    ['words', 'shared/README.md'],
+    ['changes', 'CHANGELOG.md'],
+  ],
+}
+
+const fileOf = (name: string): string =>
+  ['api', 'scripts']
+    .map(room => `${room}/guides/${name}.md`)
+    .find(file => existsSync(new URL(file, root)))!
+
+const readGuide = ({ file }: { file: string }): string => readFileSync(new URL(file, root), 'utf8')
+
+/** The pages of the project that are served, in reading order. */
+export const guides: readonly Guide[] = Object.entries(files).flatMap(([group, pages]) =>
+  pages.map(page => {
+    const [name, file] = typeof page === 'string' ? [page, fileOf(page)] : page
+    const text = readGuide({ file })
+    const tokens = new Marked().lexer(text)
+    const first = tokens.find(token => token.type === 'paragraph') as Tokens.Paragraph
+    return {
+      name,
+      group,
+      file,
+      title: plainText((tokens[0] as Tokens.Heading).tokens),
+      about: plainText(first.tokens)
+        .replace(/\s+/g, ' ')
+        .split(/(?<=[.?:])\s/)[0]!,
+      foundBy: /<!-- found by: (.*?) -->/.exec(text)?.[1] ?? '',
+    }
+  }),
+)
 
 /** A heading and what stands below it, up to the next one. */
 type Section = { guide: Guide; heading: string; slug: string; text: string }
@@ -66,8 +96,8 @@ const slugOf = (heading: string): string =>
     .replaceAll(/\s/g, '-')
 
 /** Text of inline tokens, without marks. */
-const plainText = (tokens: readonly Token[] | undefined): string =>
-  (tokens ?? [])
+function plainText(tokens: readonly Token[] | undefined): string {
+  return (tokens ?? [])
     .map(token =>
       'tokens' in token && token.tokens
         ? plainText(token.tokens)
@@ -76,6 +106,7 @@ const plainText = (tokens: readonly Token[] | undefined): string =>
           : '',
     )
     .join('')
+}
 
 /** A link of a page of the project as one of this service; undefined for files that are not served. */
 function toServedLink(guide: Guide, href: string): string | undefined {
@@ -142,14 +173,17 @@ const page = (title: string, body: Html, current?: Guide, query = ''): string =>
       <body>
         <header>
           <nav aria-label="Guides">
-            ${guides.map(
-              guide =>
-                html`<a
-                  href="/guides/${guide.name}"
-                  ${guide === current ? new Html('aria-current="page"') : ''}
-                  >${guide.title}</a
-                > `,
-            )}
+            <a href="/guides">Guides</a>
+            ${guides
+              .filter(({ group }) => group === current?.group)
+              .map(
+                guide =>
+                  html`<a
+                    href="/guides/${guide.name}"
+                    ${guide === current ? new Html('aria-current="page"') : ''}
+                    >${guide.title}</a
+                  > `,
+              )}
             <a href="/docs">API reference</a> <a href="/console">Console</a>
           </nav>
           <form action="/guides" role="search">
@@ -187,9 +221,18 @@ const contentsPage = (): string =>
   page(
     'Guides',
     html`<h1>Guides</h1>
-      <ul>
-        ${guides.map(({ name, title, about }) => html`<li><a href="/guides/${name}">${title}</a>: ${about}</li>`)}
-      </ul>`,
+      ${Object.keys(files).map(
+        group =>
+          html`<h2>${group}</h2>
+            <ul>
+              ${guides
+                .filter(guide => guide.group === group)
+                .map(
+                  ({ name, title, about }) =>
+                    html`<li><a href="/guides/${name}">${title}</a>: ${about}</li>`,
+                )}
+            </ul>`,
+      )}`,
   )
 
 /** For programs: what there is to read, one line each (https://llmstxt.org). */
@@ -236,25 +279,42 @@ export const guideFiles = (): Record<string, Asset> => ({
 
 let sections: Section[] | undefined
 
-/** The sections that have every word of a query, those with all words in their heading first. */
+/** Words that say nothing of a subject. */
+const small = new Set(
+  'a an and are can do does for how i in is it me my of on or the to what why with'.split(' '),
+)
+
+/**
+ * The sections that have words of a query, best first.
+ * A word in a title, or among what readers call a page, counts most, then one in a heading, then one in the text.
+ */
 export function findInGuides(query: string): string {
   sections ??= guides.flatMap(sectionsOf)
-  const words = query
-    .toLowerCase()
-    .split(/\s+/)
-    .filter(word => word !== '')
-  const hasAll = (value: string): boolean => words.every(word => value.toLowerCase().includes(word))
+  const all = query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []
+  const words = all.some(word => !small.has(word)) ? all.filter(word => !small.has(word)) : all
+  const weigh = ({ guide, heading, text, slug }: Section): number => {
+    const isPage = slug === slugOf(guide.title)
+    const has = (value: string, word: string): boolean =>
+      new RegExp(`(?<![\\p{L}\\p{N}])${word}`, 'iu').test(value)
+    return words.reduce((sum, word) => {
+      if (has(`${guide.title} ${guide.foundBy}`, word)) return sum + (isPage ? 12 : 6)
+      return sum + (has(heading, word) ? 5 : has(text, word) ? 1 : 0)
+    }, 0)
+  }
   const found = sections
-    .filter(({ heading, text }) => hasAll(`${heading} ${text}`))
-    .toSorted((one, other) => Number(hasAll(other.heading)) - Number(hasAll(one.heading)))
+    .map(section => ({ ...section, weight: weigh(section) }))
+    .filter(({ weight }) => weight > 0)
+    .toSorted((one, other) => other.weight - one.weight)
     .slice(0, 30)
   const body = html`<h1>${query}</h1>
-    ${found.length === 0 ? html`<p>No section has all of these words.</p>` : ''}
+    ${found.length === 0 ? html`<p>No section has any of these words.</p>` : ''}
     <ol class="found">
       ${found.map(
         ({ guide, heading, slug, text }) =>
           html`<li>
-            <a href="/guides/${guide.name}#${slug}">${guide.title}: ${heading}</a>
+            <a href="/guides/${guide.name}#${slug}"
+              >${heading === guide.title ? heading : `${guide.title}: ${heading}`}</a
+            >
             <p>${excerpt(text, words[0]!)}</p>
           </li>`,
       )}

@@ -152,7 +152,7 @@ export function requireNamedUser(caller: Caller): void {
   throw new Refusal(
     'invalid',
     'X-Memory-User is missing: this key opens the vaults of users alone',
-    'Let the program send the id of its user in X-Memory-User, as api/README.md says of each; a program of one person takes a key with the rights "memory"',
+    'Let the program send the id of its user in X-Memory-User, as the page on chat programs says of each; a program of one person takes a key with the rights "memory"',
   )
 }
 

@@ -66,7 +66,9 @@ t.test('SDKs and clients: the console shows the programs that the pages run', t 
         .trim(),
     )
   const blocks = new Set([
-    ...programs('api/README.md', 'ts'),
+    ...['connect-an-sdk', 'frameworks', 'users'].flatMap(name =>
+      programs(`api/guides/${name}.md`, 'ts'),
+    ),
     ...programs('api/client/README.md', 'ts'),
     ...programs('api/client/python/README.md', 'python'),
   ])

@@ -61,7 +61,7 @@ test('the reference begins with five calls, finds by words, and keeps the key fo
 })
 
 test('guides are read in both themes and on a phone', async (t, { page }) => {
-  for (const path of ['/guides', '/guides/start', '/guides/api', '/guides?q=key']) {
+  for (const path of ['/guides', '/guides/start', '/guides/endpoints', '/guides?q=key']) {
     await page.goto(path)
     await look(t, page, path.replaceAll(/\W/g, '-'))
   }

@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
+
+const root = new URL('../../', import.meta.url)
 
 export type Page = { file: string; text: string }
 
@@ -6,10 +8,14 @@ export type Page = { file: string; text: string }
 export const pages: readonly Page[] = [
   'README.md',
   'api/README.md',
+  ...globSync('api/guides/*.md', { cwd: root }).toSorted(),
   'api/client/README.md',
+  'api/console/README.md',
   'workers/README.md',
   'shared/README.md',
   'scripts/README.md',
+  ...globSync('scripts/guides/*.md', { cwd: root }).toSorted(),
+  'scripts/lab/README.md',
   'test/README.md',
   'api/DECISIONS.md',
   'shared/DECISIONS.md',
@@ -18,7 +24,7 @@ export const pages: readonly Page[] = [
   'shared/org/DECISIONS.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
-].map(file => ({ file, text: readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8') }))
+].map(file => ({ file, text: readFileSync(new URL(file, root), 'utf8') }))
 
 export const readPage = (file: string): string => pages.find(page => page.file === file)!.text
 
@@ -39,7 +45,7 @@ export function parseSnippets({ file, text }: Page): Snippet[] {
   const found: Snippet[] = []
   let heading = ''
   for (let at = 0; at < lines.length; at++) {
-    heading = /^#{2,3} (.*)/.exec(lines[at]!)?.[1] ?? heading
+    heading = /^#{1,3} (.*)/.exec(lines[at]!)?.[1] ?? heading
     const fence = /^```(\w*)$/.exec(lines[at]!)
     if (!fence) continue
     const end = lines.indexOf('```', at + 1)

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { contractDocument } from '#api/contract/document.ts'
+import { inlineCodeSpans, parseTables, readSection } from '#test/support/readme.ts'
 
 /** One list of the headers beside an answer, in three places: the code, the contract and the page. */
 
@@ -18,9 +19,9 @@ const set = sorted(
 )
 
 t.test('the page lists every header that a model call sends, and no other', async t => {
-  const [, listed = ''] =
-    /\*\*What comes back beside the answer\.\*\*([^]*?)\n- \*\*/.exec(read('api/README.md')) ?? []
-  const names = [...listed.matchAll(/`(X-[A-Za-z-]+)`/g)].map(([, name]) => name!)
+  const section = readSection(read('api/guides/switches.md'), 'What comes back beside the answer')
+  const [table] = parseTables(section)
+  const names = table!.rows.flatMap(([cell]) => inlineCodeSpans(cell!))
   t.ok(set.length >= 12)
   t.same(sorted(names), set)
 })

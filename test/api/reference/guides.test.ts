@@ -42,12 +42,40 @@ t.test('links between guides lead to pages and headings that are there', async t
   t.ok(followed > 60, String(followed))
 })
 
-t.test('a search finds sections by all of its words, and shows what was typed as text', async t => {
-  t.match(await get('/guides?q=PgBouncer%20transaction'), '/guides/operations#')
-  t.match(await get('/guides?q=xyzzy%20plugh'), 'No section has all of these words')
+t.test('a search finds sections by their words, and shows what was typed as text', async t => {
+  t.match(await get('/guides?q=PgBouncer%20transaction'), '/guides/deploy#')
+  t.match(await get('/guides?q=xyzzy%20plugh'), 'No section has any of these words')
   const hostile = await get(`/guides?q=${encodeURIComponent('"><script>alert(1)</script>')}`)
   t.notMatch(hostile, '<script>')
   t.match(await get('/guides?q='), '<h1>Guides</h1>')
+})
+
+t.test('the questions of an integrator lead to the page that answers them', async t => {
+  const questions: Record<string, string> = {
+    'How do I start and make a first call?': 'start',
+    'How do I name my own users?': 'users',
+    'How do I turn memory off for one call?': 'switches',
+    'What is a session, and is it recalled in another?': 'sessions',
+    'How do I delete all of one person?': 'erase-a-person',
+    'delete a user': 'erase-a-person',
+    'How do I limit a user, and what do they see?': 'budgets',
+    'Why was a memory not recalled?': 'why-not-recalled',
+    'Does streaming work, and tools?': 'streaming-and-tools',
+    'How do I check the signature of a webhook?': 'webhooks',
+    'How do I keep private data out?': 'private-data',
+    redaction: 'private-data',
+    'Which embedding model, and how do I change it later?': 'embedding-servers',
+    'How do I bring my data from mem0 or ChatGPT?': 'move-in',
+    'What are the limits, and what comes beyond them?': 'limits',
+    'How do I backup, restore, upgrade, rotate the master key?': 'backup-and-upgrade',
+    'What does it cost me, and are prices right?': 'prices',
+    cost: 'prices',
+  }
+  for (const [question, name] of Object.entries(questions)) {
+    const found = await get(`/guides?q=${encodeURIComponent(question)}`)
+    const [, first] = /<ol class="found">\s*<li>\s*<a href="\/guides\/([\w-]+)#/.exec(found) ?? []
+    t.equal(first, name, question)
+  }
 })
 
 t.test('an index for language models names what can be fetched', async t => {

@@ -22,7 +22,7 @@ export type ConnectedClient = {
 const ownKey =
   'The key of your model provider stays where it is: an environment variable, or stored on the account.'
 
-/** Libraries, by the name in the address of the page; as api/README.md has them. */
+/** Libraries, by the name in the address of the page; as api/guides/connect-an-sdk.md has them. */
 export const sdkSnippets: Record<string, ConnectedClient> = {
   openai: {
     name: 'OpenAI SDK',
