@@ -75,6 +75,7 @@ export function endpoint<
     const idempotency = new RequestIdempotency(ctx, backend, {
       keyHash: identity.keyHash,
       route: toStoredRoute(route, ctx.params),
+      takesKey,
     })
     const notes = new InputNotes()
     checkParameters(ctx, shapes.endpoint, notes)
@@ -93,7 +94,9 @@ export function endpoint<
     }
   }
   const { headers } = shapes.endpoint
-  const heedsPreference = headers !== undefined && fieldsOf(headers).names.includes('prefer')
+  const headerNames = headers ? fieldsOf(headers).names : []
+  const heedsPreference = headerNames.includes('prefer')
+  const takesKey = headerNames.includes('idempotency-key')
   const changesKeys = method !== 'GET' && keyPaths.test(path)
   router.register(path, [method], async ctx => {
     try {

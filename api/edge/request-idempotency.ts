@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { Context, Middleware } from 'koa'
-import { LRUCache } from 'lru-cache'
 import { isOrgPath } from '#api/edge/auth.ts'
 import {
   claimIdempotencyKey,
@@ -102,18 +101,23 @@ export class RequestIdempotency {
 
   /**
    * @param identity the hash of the credential, and the route as `toStoredRoute` writes it
+   * @param identity.takesKey false: the endpoint changes nothing, and no answer of it is kept
    * @throws Refusal `invalid` when the key is longer than 256 characters.
    */
   constructor(
     ctx: Context,
     backend: Pick<Backend, 'postgres' | 'seal'>,
-    { keyHash, route }: Pick<IdempotentRequest, 'keyHash' | 'route'>,
+    {
+      keyHash,
+      route,
+      takesKey = true,
+    }: Pick<IdempotentRequest, 'keyHash' | 'route'> & { takesKey?: boolean },
   ) {
     this.#ctx = ctx
     this.#backend = backend
     this.#keyHash = keyHash
     this.#route = route
-    this.#key = mutationKey(ctx)
+    this.#key = takesKey ? mutationKey(ctx) : undefined
   }
 
   /**
@@ -152,14 +156,14 @@ export class RequestIdempotency {
   }
 
   /**
-   * Stores the response that the handler has set. Gives the key back for one that is no success, and where the
-   * answers of a credential would fill the disk: its repeat is answered again from the stores.
+   * Stores the response that the handler has set. Gives the key back for one that is no success, or a dry run: its
+   * repeat is answered again from the stores.
    */
   async settle(): Promise<void> {
     if (!this.#claim || this.#isStored) return
     const { status, body } = this.#ctx
-    const isKept = status < 300 && hasRoom(this.#keyHash, body)
-    if (isKept) await this.#claim.store({ status, body })
+    const isDryRun = (Object(body) as { dry_run?: unknown }).dry_run === true
+    if (status < 300 && !isDryRun) await this.#claim.store({ status, body })
     else await this.#giveBack(this.#claim, status >= 500)
   }
 
@@ -186,21 +190,6 @@ export class RequestIdempotency {
       bodyHash: bodyHash.digest(),
     }
   }
-}
-
-/**
- * Answers of reads that are kept of one credential in a day, in this process: searches of 0.5 MB each, 600 in a
- * minute, would be 20 GB in an hour.
- */
-const keptBytesMax = 32 * 1024 * 1024
-const keptBytes = new LRUCache<string, number>({ max: 10_000, ttl: 86_400_000, noUpdateTTL: true })
-
-function hasRoom(keyHash: Buffer, body: unknown): boolean {
-  const credential = keyHash.toString('base64')
-  const bytes = (keptBytes.get(credential) ?? 0) + Buffer.byteLength(JSON.stringify(body ?? null))
-  if (bytes > keptBytesMax) return false
-  keptBytes.set(credential, bytes)
-  return true
 }
 
 /** A body in its canonical form, in slices; the hash of one as it is. */

@@ -1,5 +1,6 @@
 import type { ArgumentSchema } from '#api/mcp/arguments.ts'
 import type { Tool } from '#api/mcp/tools.ts'
+import { Refusal } from '#shared/core/errors.ts'
 import { createJsonCounter, parsedBodyBounds } from '#shared/core/json-bounds.ts'
 
 type Arguments = Record<string, unknown>
@@ -27,19 +28,46 @@ export function readArguments({ inputSchema }: Tool, given: Arguments): Argument
   )
 }
 
+/** Fields of one object in a call; no tool takes more than 20 arguments. */
+const fieldsMax = 200
+
+/** Messages of one body. */
+const messagesMax = 100
+
 /**
  * Turns the arguments of each call in a body into the object that the SDK requires: from its JSON text; null and
- * an empty text are no arguments. Changes the body.
+ * an empty text are no arguments. Changes the body. The SDK copies what it checks field by field: 200,000 take it
+ * 3 s.
+ *
+ * @throws Refusal `invalid` for a body of more than 100 messages, or one that has an object of more than 200 fields
+ *   where the SDK reads.
  */
 export function readCalls(body: unknown): void {
-  for (const message of Array.isArray(body) ? (body as unknown[]) : [body]) {
-    if (!isObject(message) || !isObject(message.params)) continue
-    const { arguments: given, ...others } = message.params
-    if (given === undefined || isObject(given)) continue
+  const messages = Array.isArray(body) ? (body as unknown[]) : [body]
+  if (messages.length > messagesMax) throw tooMuch(`${messagesMax} messages`)
+  for (const message of messages) {
+    if (!isObject(message)) continue
+    requireFewFields(message)
+    const { arguments: given, ...others } = Object(message.params) as Arguments
+    if (!isObject(message.params) || given === undefined || isObject(given)) continue
     const args = createJsonReader()(given)
+    if (isObject(args)) requireFewFields(args)
     message.params = isObject(args) ? { ...others, arguments: args } : others
   }
 }
+
+/** How deep the SDK reads: parameters, their objects, and the capabilities in them. */
+const depthMax = 4
+
+function requireFewFields(value: Arguments, depth = 0): void {
+  const inner = Object.values(value)
+  if (inner.length > fieldsMax) throw tooMuch(`${fieldsMax} fields in one object`)
+  if (depth === depthMax) return
+  for (const one of inner) if (isObject(one)) requireFewFields(one, depth + 1)
+}
+
+const tooMuch = (most: string): Refusal =>
+  new Refusal('invalid', `A message of MCP has at most ${most}`, 'Send less in one call')
 
 /** Reads JSON texts. Together they may hold what one body may; one beyond that stays a text, which its endpoint refuses. */
 function createJsonReader(): JsonReader {

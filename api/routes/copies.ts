@@ -1,6 +1,7 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
+import { clientSignal } from '#api/edge/client-signal.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { sendOperationOutcome, prefersAsync } from '#api/edge/operation-response.ts'
 import {
@@ -71,7 +72,9 @@ export function copies(router: Router, backend: ApiBackend): void {
       const embedder = await backend.embedders.get(embeddingModelForRequest(ctx, caller, ...named))
       const model =
         requestedEmbeddingModel(ctx, ...named) ?? destination.embeddings ?? embedder.model
-      const matches = await graftCandidates(backend, caller, { embedder, queries, threshold })
+      const signal = clientSignal(ctx)
+      const question = { embedder, queries, threshold, signal }
+      const matches = await graftCandidates(backend, caller, question)
 
       if (resolveDryRun(body.dry_run, query.dry_run)) {
         ctx.body = {

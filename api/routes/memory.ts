@@ -4,6 +4,7 @@ import type { Context } from 'koa'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
 import { releaseBody } from '#api/edge/body-budget.ts'
+import { clientSignal } from '#api/edge/client-signal.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentDebt } from '#api/present/debt.ts'
 import { embeddingModelForRequest, resolveSession, resolveSessionSpace } from '#api/edge/request.ts'
@@ -76,7 +77,7 @@ export function memory(router: Router, backend: ApiBackend): void {
         stores: resolveStoredHalves(ctx.headers, body, caller.keyRow.storage),
       }
       const accepted = caller.permissions.store
-        ? await acceptExchange(backend, caller, exchange)
+        ? await acceptExchange(backend, caller, { ...exchange, signal: clientSignal(ctx) })
         : nothingAccepted
       const { userTokens, assistantTokens, memories } = accepted
       releaseBody(ctx)

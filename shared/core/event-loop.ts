@@ -21,18 +21,20 @@ export function runAtOnce<Result>(steps: Steps<Result>): Result {
  * Does all steps: 4 ms in the first turn of the event loop, then 2 ms in each. Of all works that run at once one gets
  * a turn, in rotation, so that requests that need no such work wait for one slice and not for one of each.
  *
- * @param firstMs in the first turn, in place of 4 ms, for work that is lost when it is paused
+ * @param options.firstMs in the first turn, in place of 4 ms, for work that is lost when it is paused
+ * @param options.signal ends the work between two turns
+ * @throws the reason of `signal`
  */
 export async function runInSlices<Result>(
   steps: Steps<Result>,
-  firstMs = firstSliceMs,
+  { firstMs, signal }: { firstMs?: number; signal?: AbortSignal | undefined } = {},
 ): Promise<Result> {
   const { pause } = createSlices(firstMs)
   for (;;) {
     const { done, value } = steps.next()
     if (done) return value
     const turn = pause()
-    if (turn) await turn
+    if (turn) await turn.then(() => signal?.throwIfAborted())
   }
 }
 

@@ -11,7 +11,10 @@ type ThreadAnswer = {
   error?: unknown
 }
 
-type ThreadTask = { id: number; task: unknown }
+type ThreadTask = { id: number; task: unknown } | { id: number; ends: Ended }
+
+/** Why a task has to end. */
+type Ended = NonNullable<ThreadAnswer['refusal']>
 
 type Pending = { resolve(result: never): void; reject(error: unknown): void }
 
@@ -34,18 +37,31 @@ export class WorkerThread<Task, Result> {
   }
 
   /**
-   * @param transferred what of the task is handed over instead of copied
+   * @param options.transferred what of the task is handed over instead of copied
+   * @param options.signal ends the task, also one that has not begun; it aborts with a Refusal
    * @throws what the work throws; Error when the thread ends
    */
-  ask(task: Task, transferred: readonly Transferable[] = []): Promise<Result> {
+  ask(
+    task: Task,
+    {
+      transferred = [],
+      signal,
+    }: { transferred?: readonly Transferable[]; signal?: AbortSignal | undefined } = {},
+  ): Promise<Result> {
+    signal?.throwIfAborted()
     const { worker, pending, idle } = (this.#thread ??= this.#start())
     clearTimeout(idle)
     worker.ref()
     const id = ++this.#lastId
+    const end = (): void => {
+      const { reason, message, hint } = signal!.reason as Refusal
+      worker.postMessage({ id, ends: { reason, message, hint } } satisfies ThreadTask, [])
+    }
+    signal?.addEventListener('abort', end)
     return new Promise<Result>((resolve, reject) => {
       pending.set(id, { resolve, reject })
       worker.postMessage({ id, task } satisfies ThreadTask, transferred)
-    })
+    }).finally(() => signal?.removeEventListener('abort', end))
   }
 
   #start(): Thread {
@@ -83,23 +99,37 @@ export class WorkerThread<Task, Result> {
   }
 }
 
-/** Does, in the thread, its tasks one after the other. */
-export function serveThread<Task, Result>(work: (task: Task) => Result | Promise<Result>): void {
+/** Does, in the thread, its tasks one after the other. @param work ends with the reason of the signal once it aborts */
+export function serveThread<Task, Result>(
+  work: (task: Task, signal: AbortSignal) => Result | Promise<Result>,
+): void {
   const port = parentPort!
   let last: Promise<void> = Promise.resolve()
-  const answer = async ({ id, task }: ThreadTask): Promise<ThreadAnswer> => {
+  /** Of tasks that have not been answered. */
+  const endings = new Map<number, AbortController>()
+  const answer = async (id: number, task: Task): Promise<ThreadAnswer> => {
+    const { signal } = endings.get(id)!
     try {
-      return { id, result: await work(task as Task) }
+      signal.throwIfAborted()
+      return { id, result: await work(task, signal) }
     } catch (error) {
       if (!(error instanceof Refusal)) return { id, error }
       const { reason, message, hint } = error
       return { id, refusal: { reason, message, hint } }
+    } finally {
+      endings.delete(id)
     }
   }
-  port.on('message', (request: ThreadTask) => {
+  port.on('message', (message: ThreadTask) => {
+    const { id } = message
+    if ('ends' in message) {
+      const { reason, message: text, hint } = message.ends
+      return endings.get(id)?.abort(new Refusal(reason, text, hint))
+    }
+    endings.set(id, new AbortController())
     last = last.then(async () => {
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has none
-      port.postMessage(await answer(request))
+      port.postMessage(await answer(id, message.task as Task))
     })
   })
 }

@@ -925,6 +925,7 @@ export interface TransferBody {
 /** POST /v1/memory/graft */
 export interface GraftBody {
   destination_key: DestinationKey
+  /** the first 16,000 characters of each are read, and in equal parts 50,000 of all */
   queries: string[]
   /** lowest similarity to one of the queries that is copied */
   threshold: number
@@ -4024,7 +4025,7 @@ export interface Endpoints {
   }
   /** Shows what a reflection was made of, and what was made of a memory. */
   'POST /v1/memory/inspect': {
-    headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     body: InspectBody
     answers: { 200: InspectAnswer }
   }
@@ -4093,7 +4094,7 @@ export interface Endpoints {
   /** Finds what matters to a conversation and answers it as one block of text to put before the model. */
   'POST /v1/memory/prepare': {
     query: ConversationQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-share' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-share' | 'x-memory-user' | 'x-memory-user-from'>
     body: PrepareBody
     defaults: 'density'
     answers: { 200: PrepareAnswer }
@@ -4109,7 +4110,7 @@ export interface Endpoints {
   /** Finds the memories closest to a text, by meaning and by words. */
   'POST /v1/memory/search': {
     query: SpaceQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'x-memory-user' | 'x-memory-user-from'>
     body: SearchBody
     answers: { 200: SearchAnswer }
   }
@@ -4143,7 +4144,7 @@ export interface Endpoints {
   /** Reads a span of time: all of it in order, or, with a query, ranked by it. */
   'POST /v1/memory/date-search': {
     query: SpaceQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'x-memory-user' | 'x-memory-user-from'>
     body: DateSearchBody
     defaults: 'max_tokens' | 'order'
     answers: { 200: DateSearchAnswer }
@@ -4164,7 +4165,7 @@ export interface Endpoints {
   /** Loads a vault, or with a session that session, ahead of its first question, and has the embedding model embed one word, so that it is loaded too. */
   'POST /v1/memory/warmup': {
     query: SpaceQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'x-memory-user' | 'x-memory-user-from'>
     body: WarmupBody
     answers: { 200: WarmupAnswer }
   }

@@ -28,7 +28,7 @@ export function readLongContent(
   isVerbatim: boolean,
 ): Promise<LongContentReading> {
   const bytes = new Uint8Array(json)
-  return thread.ask({ role, bytes, isVerbatim }, [bytes.buffer])
+  return thread.ask({ role, bytes, isVerbatim }, { transferred: [bytes.buffer] })
 }
 
 const thread = new WorkerThread<LongContent, LongContentReading>(

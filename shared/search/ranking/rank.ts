@@ -144,7 +144,7 @@ export async function rankInTurns(
 ): Promise<SearchHit[]> {
   for (let attempt = 1; attempt <= attemptsMax; attempt++) {
     const steps = rankingSteps(await openIndexes(), questions, search)
-    const hits = await runInSlices(steps, firstSliceMs)
+    const hits = await runInSlices(steps, { firstMs: firstSliceMs })
     if (hits) return hits
   }
   return runAtOnce(rankingSteps(await openIndexes(), questions, search)) ?? []

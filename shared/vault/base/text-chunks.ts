@@ -16,8 +16,8 @@ const charactersPerToken = 128
  * Cuts a text into chunks of at most 512 tokens: at ends of paragraphs, then of sentences, then of words, then
  * of graphemes, then inside one. The chunks joined are the text. Yields to the event loop.
  */
-export const splitIntoChunks = (text: string): Promise<TextChunk[]> =>
-  runInSlices(splitInSteps(text))
+export const splitIntoChunks = (text: string, signal?: AbortSignal): Promise<TextChunk[]> =>
+  runInSlices(splitInSteps(text), { signal })
 
 function* splitInSteps(text: string): Steps<TextChunk[]> {
   const tokens = yield* countUpToMax(text)
@@ -106,16 +106,17 @@ export type ChunkedMessages = {
 /**
  * Redacts messages that were read and cuts their turns into chunks.
  *
- * @throws Refusal `invalid` when the policy blocks one.
+ * @throws Refusal `invalid` when the policy blocks one; the reason of `signal`.
  */
 export async function chunkMessages(
   redaction: RedactionPolicy | null,
   messages: readonly Message[],
+  signal?: AbortSignal,
 ): Promise<ChunkedMessages> {
   const storable = applyRedactionToMessages(redaction, messages)
   const turns: ChunkedTurn[] = []
   for (const { text, ...turn } of toReadTurns(storable)) {
-    const chunks = await splitIntoChunks(text)
+    const chunks = await splitIntoChunks(text, signal)
     turns.push({ ...turn, chunks: chunks.filter(({ text }) => text.trim() !== '') })
   }
   return { messages: storable, turns }

@@ -39,6 +39,8 @@ type ExchangeToStore = Omit<Exchange, 'owner' | 'embeddings'> & {
   awaited: boolean
   /** Both, when missing. */
   stores?: StoredHalves | undefined
+  /** Ends the cutting of long texts. */
+  signal?: AbortSignal
 }
 
 type AcceptedExchange = {
@@ -65,11 +67,11 @@ type IngestBackend = { ingest: IngestWriter; now: () => number }
 export async function acceptExchange(
   backend: IngestBackend & { embedders: Embedders },
   owner: ExchangeOwner,
-  { messages: sent, stores = bothHalves, awaited, ...given }: ExchangeToStore,
+  { messages: sent, stores = bothHalves, awaited, signal, ...given }: ExchangeToStore,
 ): Promise<AcceptedExchange> {
   const redaction = owner.keyRow?.redaction ?? null
   const { messages: spoken, leftOut } = await runInSlices(readSentMessageSteps(sent, stores))
-  const { messages, turns } = await chunkMessagesAside(redaction, spoken)
+  const { messages, turns } = await chunkMessagesAside(redaction, spoken, signal)
   const metadata = redactMetadata(redaction, given.metadata)
   const reasons = Object.keys(leftOut)
   if (isEmpty(turns) && reasons.every(reason => reason === 'unreadable')) {

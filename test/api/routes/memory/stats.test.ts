@@ -65,11 +65,3 @@ t.test('200: warmup loads the vault, and a session on its own', async t => {
   const named = await api.post('/v1/memory/warmup', { session_id: 'none' })
   t.equal(named.body.memories_loaded, 0)
 })
-
-t.test('warmup answers the same Idempotency-Key as the first time', async t => {
-  const warm = (body = {}) => api.post('/v1/memory/warmup', body, { 'idempotency-key': 'warm' })
-  const first = await warm()
-  t.equal(first.status, 200)
-  t.same((await warm()).body, first.body)
-  t.equal((await warm({ session_id: 'other' })).status, 400)
-})

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { Refusal } from '#shared/core/errors.ts'
 import { redactOrSkipTurns, type RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import { redactionKinds } from '#shared/privacy/detectors.ts'
 import { chunkMessages, type ChunkedTurn } from '#shared/vault/base/text-chunks.ts'
@@ -85,4 +86,17 @@ t.test('heavy texts do not hold the event loop', async t => {
     t.ok(chunks.every(({ tokens }) => tokens <= 512))
     t.equal(chunks.map(chunk => chunk.text).join('') === text, true, 'nothing is lost')
   }
+})
+
+t.test('a task ends when its signal aborts, begun or not, and the next one is done', async t => {
+  const gone = new AbortController()
+  const long = repeated('My cat is called Ada. ', mebibyte)
+  const reason = new Refusal('unavailable', 'gone')
+  const tasks = [long, long, long].map(text => chunkMessagesAside(null, user(text), gone.signal))
+  const refused = Promise.all(tasks.map(task => t.rejects(task, reason)))
+  gone.abort(reason)
+  await refused
+  await t.rejects(chunkMessagesAside(null, user(long), gone.signal), reason)
+  const { turns } = await chunkMessagesAside(null, user(repeated('a ', 80_000)))
+  t.equal(turns.length, 1)
 })

@@ -467,17 +467,13 @@ class AsyncVault(AsyncVaultBase):
             idempotency_key=idempotency_key,
         )
 
-    async def inspect(
-        self, *, memory_id: str, idempotency_key: Optional[str] = None
-    ) -> types.InspectAnswer:
+    async def inspect(self, *, memory_id: str) -> types.InspectAnswer:
         """Shows what a reflection was made of, and what was made of a memory. Sources deleted since
         are counted, not missed. Bills retrieval of the sources returned.
 
         `POST /v1/memory/inspect`
         """
-        return await self._call(
-            OPERATIONS["inspect"], body={"memory_id": memory_id}, idempotency_key=idempotency_key
-        )
+        return await self._call(OPERATIONS["inspect"], body={"memory_id": memory_id})
 
     async def transfer(
         self,
@@ -522,6 +518,8 @@ class AsyncVault(AsyncVaultBase):
 
         `POST /v1/memory/graft`
 
+        :param queries: the first 16,000 characters of each are read, and in equal parts 50,000 of
+            all
         :param threshold: lowest similarity to one of the queries that is copied
         :param dry_run: true previews and writes nothing; in the body or the query, alike where both
             have it
@@ -732,7 +730,6 @@ class AsyncVault(AsyncVaultBase):
         sessions: Optional[Literal["core", "apart"]] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
         memory_share: Optional[Literal["true", "false"]] = None,
-        idempotency_key: Optional[str] = None,
     ) -> types.PrepareAnswer:
         """Finds what matters to a conversation and answers it as one block of text to put before
         the model. The question is made of the latest turns, system turns excepted. Core and session
@@ -773,7 +770,6 @@ class AsyncVault(AsyncVaultBase):
                 "metadata": metadata,
                 "as_of": as_of,
             },
-            idempotency_key=idempotency_key,
         )
 
     async def ingest(
@@ -848,7 +844,6 @@ class AsyncVault(AsyncVaultBase):
         as_of: Optional[types.Moment] = None,
         session_id: Optional[types.SessionId] = None,
         embeddings: Optional[types.EmbeddingModel] = None,
-        idempotency_key: Optional[str] = None,
     ) -> types.SearchAnswer:
         """Finds the memories closest to a text, by meaning and by words. With a session it searches
         that session, otherwise the core vault. Identical texts appear once. Bills retrieval.
@@ -875,7 +870,6 @@ class AsyncVault(AsyncVaultBase):
                 "session_id": session_id,
                 "embeddings": embeddings,
             },
-            idempotency_key=idempotency_key,
         )
 
     async def list(
@@ -1029,7 +1023,6 @@ class AsyncVault(AsyncVaultBase):
         as_of: Optional[types.Moment] = None,
         importance: Optional[types.Importance] = None,
         metadata: Optional[types.MetadataFilter] = None,
-        idempotency_key: Optional[str] = None,
     ) -> types.DateSearchAnswer:
         """Reads a span of time: all of it in order, or, with a query, ranked by it. Reflections
         belong to the time they are about, and follow it: oldest first they stand at its end, newest
@@ -1072,7 +1065,6 @@ class AsyncVault(AsyncVaultBase):
                 "importance": importance,
                 "metadata": metadata,
             },
-            idempotency_key=idempotency_key,
         )
 
     async def stats(self, *, by_day: Optional[bool] = None) -> types.VaultStats:
@@ -1099,7 +1091,6 @@ class AsyncVault(AsyncVaultBase):
         *,
         session_id: Optional[types.SessionId] = None,
         embeddings: Optional[types.EmbeddingModel] = None,
-        idempotency_key: Optional[str] = None,
     ) -> types.WarmupAnswer:
         """Loads a vault, or with a session that session, ahead of its first question, and has the
         embedding model embed one word, so that it is loaded too. Bills nothing.
@@ -1107,9 +1098,7 @@ class AsyncVault(AsyncVaultBase):
         `POST /v1/memory/warmup`
         """
         return await self._call(
-            OPERATIONS["warmup"],
-            body={"session_id": session_id, "embeddings": embeddings},
-            idempotency_key=idempotency_key,
+            OPERATIONS["warmup"], body={"session_id": session_id, "embeddings": embeddings}
         )
 
     async def health(self) -> types.HealthAnswer:

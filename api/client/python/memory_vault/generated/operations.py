@@ -80,7 +80,7 @@ OPERATIONS: Dict[str, Operation] = {
     "commit": Operation(
         "commit", "POST", "/v1/memory/consolidate/commit", body="json", takes_key=True, writes=True
     ),
-    "inspect": Operation("inspect", "POST", "/v1/memory/inspect", body="json", takes_key=True),
+    "inspect": Operation("inspect", "POST", "/v1/memory/inspect", body="json"),
     "transfer": Operation(
         "transfer", "POST", "/v1/memory/transfer", body="json", takes_key=True, writes=True
     ),
@@ -114,11 +114,11 @@ OPERATIONS: Dict[str, Operation] = {
     "revoke_key": Operation(
         "revoke_key", "DELETE", "/v1/keys/:memoryKeyId", takes_key=True, writes=True
     ),
-    "prepare": Operation("prepare", "POST", "/v1/memory/prepare", body="json", takes_key=True),
+    "prepare": Operation("prepare", "POST", "/v1/memory/prepare", body="json"),
     "ingest": Operation(
         "ingest", "POST", "/v1/memory/ingest", body="json", takes_key=True, writes=True
     ),
-    "search": Operation("search", "POST", "/v1/memory/search", body="json", takes_key=True),
+    "search": Operation("search", "POST", "/v1/memory/search", body="json"),
     "list": Operation("list", "GET", "/v1/memory/list"),
     "profile": Operation("profile", "GET", "/v1/memory/profile"),
     "list_sessions": Operation("list_sessions", "GET", "/v1/memory/sessions"),
@@ -131,12 +131,10 @@ OPERATIONS: Dict[str, Operation] = {
         writes=True,
         nullable=frozenset({"expires_at"}),
     ),
-    "date_search": Operation(
-        "date_search", "POST", "/v1/memory/date-search", body="json", takes_key=True
-    ),
+    "date_search": Operation("date_search", "POST", "/v1/memory/date-search", body="json"),
     "stats": Operation("stats", "GET", "/v1/memory/stats"),
     "stats_of_key": Operation("stats_of_key", "GET", "/v1/memory/:key/stats"),
-    "warmup": Operation("warmup", "POST", "/v1/memory/warmup", body="json", takes_key=True),
+    "warmup": Operation("warmup", "POST", "/v1/memory/warmup", body="json"),
     "health": Operation("health", "GET", "/health"),
     "live": Operation("live", "GET", "/health/live"),
     "ready": Operation("ready", "GET", "/health/ready"),

@@ -841,6 +841,7 @@ class TransferBody(_TransferBodyRequired, total=False):
 
 class _GraftBodyRequired(TypedDict):
     destination_key: DestinationKey
+    # the first 16,000 characters of each are read, and in equal parts 50,000 of all
     queries: List[str]
 
 
