@@ -57,6 +57,7 @@ const owners: Record<string, (string | RegExp)[]> = {
     'shared/models/',
     'shared/events/webhooks/',
     'api/oauth/client-documents.ts',
+    'scripts/lab/bench/ab/',
     'scripts/lab/bench/proxy/',
     'scripts/lab/prove/',
   ],

@@ -19,7 +19,7 @@ const sections: Record<string, string> = {
     'a model call through the service, with and without memory, against a direct one, a bare pipe and nginx',
 }
 
-const help = `Usage: npm run bench -- [section …]
+const help = `Usage: npm run bench -- [section …], or npm run bench -- ab <commit> [case …]
 
 Measures speed as ratios against the bare drivers and engines, in one run on new embedded services.
 Without names it runs all sections. Ratios are comparable between machines; absolute times are not.
@@ -28,8 +28,15 @@ ${Object.entries(sections)
   .map(([name, description]) => `  ${name.padEnd(13)}${description}`)
   .join('\n')}
 
+  ab           two states of the project, side by side; see npm run bench -- ab --help
   --help       this text
 `
+
+if (process.argv[2] === 'ab') {
+  process.argv.splice(2, 1)
+  await import('#scripts/lab/bench/ab.ts')
+  process.exit()
+}
 
 /** What the sections so far have not reached. */
 const missedBars: string[] = []

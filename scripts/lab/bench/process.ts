@@ -1,5 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { request, Agent } from 'node:http'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { workerNodeOptions } from '#scripts/worker-options.ts'
 import type { ReadyMessage } from '#shared/core/process-lifecycle.ts'
@@ -8,16 +9,21 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 export type RunningProcess = { child: ChildProcess; port: number; stop(): Promise<void> }
 
-/** Starts a process of the service and waits until it is ready. */
+/**
+ * Starts a process of the service and waits until it is ready.
+ *
+ * @param folder of the checkout whose program it is; this one without it.
+ */
 export async function startProcess(
   program: string,
   env: Record<string, string>,
   args: string[] = [],
   execArgv: string[] = [],
+  folder = root,
 ): Promise<RunningProcess> {
   const ownOptions = program === 'workers/index.ts' ? workerNodeOptions : []
-  const options = { cwd: root, env, execArgv: [...ownOptions, ...execArgv] }
-  const child = fork(program, args, options)
+  const options = { cwd: folder, env, execArgv: [...ownOptions, ...execArgv] }
+  const child = fork(join(folder, program), args, options)
   const { port = 0 } = await new Promise<ReadyMessage>((resolve, reject) => {
     child.once('message', message => resolve(message as ReadyMessage))
     child.once('exit', code => reject(new Error(`${program} ended with ${code}`)))

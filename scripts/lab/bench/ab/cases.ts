@@ -1,0 +1,152 @@
+import { randomSentence } from '#scripts/lab/bench/bench-environment.ts'
+import type { ServiceClient } from '#scripts/lab/bench/ab/service-client.ts'
+import type { RunningState } from '#scripts/lab/bench/ab/state.ts'
+import { seededRandom } from '#scripts/lab/bench/generated-vectors.ts'
+import type { RunningProcess } from '#scripts/lab/bench/process.ts'
+
+/** One call of a case that must succeed. */
+type Call = () => Promise<unknown>
+
+/** Makes the calls of a case for one round. */
+type Round = {
+  call: Call
+  /** The web process that answers them, where it is not the one that always runs. */
+  web?: RunningProcess
+  /** Further figures of the round, such as milliseconds, and the end of what was started for it. */
+  end?(): Promise<Record<string, number>>
+}
+
+export type BenchCase = {
+  /** What one call is. */
+  title: string
+  clients: number
+  /** Memories of the vault, which no other case uses. */
+  memories: number
+  /** Calls of a round where they are not counted out: enough to take a second and a half. */
+  calls?: number
+  start(state: RunningState, client: ServiceClient): Promise<Round>
+}
+
+const next = seededRandom(21)
+let asked = 0
+
+/** No two calls ask the same: equal requests at one time are stored as one turn. */
+const newQuestion = (words = 40): string => `${randomSentence(words, next)} ${++asked}`
+
+/** The seven turns before the question of a chat. */
+const chat = Array.from({ length: 7 }, (_, index) => ({
+  role: index % 2 === 0 ? 'assistant' : 'user',
+  content: randomSentence(40, next),
+}))
+
+const modelCall = (client: ServiceClient, mode: 'off' | 'read' | 'on'): Call => {
+  const head = { model: 'gpt-5', memory_mode: mode }
+  return () => {
+    const messages = [...chat, { role: 'user', content: newQuestion() }]
+    return client.post('/v1/chat/completions', JSON.stringify({ ...head, messages }))
+  }
+}
+
+const proxyCase = (mode: 'off' | 'read' | 'on', clients: number, memories = 2_000): BenchCase => ({
+  title: `model call, memory ${mode}, ${memories.toLocaleString('en')} memories, ${clients} at once`,
+  clients,
+  memories,
+  start: async (_, client) => ({ call: modelCall(client, mode) }),
+})
+
+const searchCase = (memories: number): BenchCase => ({
+  title: `search of ${memories.toLocaleString('en')} memories, 4 at once`,
+  clients: 4,
+  memories,
+  start: async (_, client) => ({ call: () => client.search(newQuestion(8)) }),
+})
+
+/** The first search of a process, and how many warm ones it takes. */
+const coldCase = (memories: number): BenchCase => ({
+  title: `first search of ${memories.toLocaleString('en')} memories by a web process`,
+  clients: 1,
+  memories,
+  calls: 1,
+  async start(state, { key }) {
+    const web = await state.startColdWeb()
+    const other = state.clientOf(web, await state.emptyKey())
+    const client = state.clientOf(web, key)
+    // What a process compiles and connects at its first request is no part of a vault's load.
+    for (let n = 0; n < 50; n++) await other.search(newQuestion(8))
+    let firstMs = 0
+    return {
+      web,
+      async call() {
+        const startedAt = performance.now()
+        await client.search(newQuestion(8))
+        firstMs = performance.now() - startedAt
+      },
+      async end() {
+        const warm: number[] = []
+        for (let n = 0; n < 20; n++) {
+          const startedAt = performance.now()
+          await client.search(newQuestion(8))
+          warm.push(performance.now() - startedAt)
+        }
+        await Promise.all([client.close(), other.close()])
+        await web.stop()
+        const warmMs = warm.toSorted((one, two) => one - two)[10]!
+        return { 'warm ones it takes': firstMs / warmMs }
+      },
+    }
+  },
+})
+
+const exchange = (): string =>
+  JSON.stringify({
+    messages: [
+      { role: 'user', content: newQuestion(25) },
+      { role: 'assistant', content: newQuestion() },
+    ],
+  })
+
+export const benchCases: Record<string, BenchCase> = {
+  off: proxyCase('off', 16, 0),
+  'off-1': proxyCase('off', 1, 0),
+  read: proxyCase('read', 16),
+  'read-1': proxyCase('read', 1),
+  'read-20000': proxyCase('read', 16, 20_000),
+  store: proxyCase('on', 16),
+  'store-1': proxyCase('on', 1),
+  search: searchCase(2_000),
+  'search-10000': searchCase(10_000),
+  cold: coldCase(1_000),
+  'cold-10000': coldCase(10_000),
+  accept: {
+    title: 'exchange accepted and stored, 16 at once',
+    clients: 16,
+    memories: 0,
+    start: async (_, client) => ({ call: () => client.post('/v1/memory/ingest', exchange()) }),
+  },
+  found: {
+    title: 'exchange accepted, and searched for until it is found',
+    clients: 1,
+    memories: 2_000,
+    calls: 12,
+    async start(_, client) {
+      return {
+        async call() {
+          const content = newQuestion(25)
+          const body = JSON.stringify({ messages: [{ role: 'user', content }] })
+          await client.post('/v1/memory/ingest', body)
+          while (!(await client.search(content, 1)).includes(content));
+        },
+      }
+    },
+  },
+  upload: {
+    title: 'file of 1,000 lines, stored',
+    clients: 1,
+    memories: 0,
+    calls: 2,
+    start: async (_, client) => ({ call: () => client.fill(1_000) }),
+  },
+}
+
+/** Those that run when none is named; the others take longer. */
+export const usualCases = Object.keys(benchCases).filter(name => name !== 'read-20000')
