@@ -32,6 +32,8 @@ type JobOptions = {
   /** Jobs that a fetcher takes at once, and fetchers of a worker process. */
   batchSize: number
   concurrency: number
+  /** New jobs that no request waits for linger, so that several are taken together: see `QueuePace`. */
+  lingers?: true
   /** Jobs of one group that a worker process runs at once; at most `concurrency`. */
   groupConcurrency?: number
   /** Seconds after which a running job is given to another worker. */
@@ -57,7 +59,13 @@ const modelPass = {
 } as const
 
 export const jobOptions: Record<JobName, JobOptions> = {
-  ingest: { batchSize: 50, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
+  ingest: {
+    batchSize: 50,
+    concurrency: 2,
+    lingers: true,
+    expireInSeconds: 900,
+    policy: 'standard',
+  },
   upload: { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
   import: { batchSize: 2, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
   // The copy takes a lock. As `singleton` by destination, 20 jobs of 0.1 s took 19 s, and a worker without its claim

@@ -1,6 +1,7 @@
 import type { PgBoss } from 'pg-boss'
 import type { Log } from '#shared/core/log.ts'
 import { jobOptions, type JobName } from '#shared/domain/jobs.ts'
+import { awaitedMark } from '#shared/storage/queue/job-sql.ts'
 
 /** How often a worker asks Postgres about the queues, in milliseconds. */
 export type QueuePace = {
@@ -8,9 +9,11 @@ export type QueuePace = {
   lookEveryMs: number
   /** Dead workers are looked for at most so often; one is noticed 10 s after its last heartbeat. */
   passEveryMs: number
+  /** New jobs of a queue that `lingers` are taken at most so often; at once where the last ones were taken before. */
+  lingerMs: number
 }
 
-export const defaultQueuePace: QueuePace = { lookEveryMs: 1_000, passEveryMs: 2_000 }
+export const defaultQueuePace: QueuePace = { lookEveryMs: 1_000, passEveryMs: 2_000, lingerMs: 50 }
 
 /**
  * Wakes the fetchers of queues with due jobs: for new jobs, of which a NOTIFY tells, and for others by one statement a
@@ -27,24 +30,54 @@ export class DueQueues {
   readonly #log: Log
   readonly #schema: string
   readonly #intervalMs: number
+  readonly #lingerMs: number
   readonly #supervisor: Supervisor
   readonly #names = new Set<JobName>()
   /** When fetchers were woken for new jobs, by their ids: those woken last may not have taken theirs yet. */
   readonly #wokenAt = new Map<string, number>()
+  /** When a fetcher was last woken for new jobs of a queue, and the timers of those whose jobs linger. */
+  readonly #batchBegun = new Map<string, number>()
+  readonly #lingering = new Map<string, NodeJS.Timeout>()
   #timer: NodeJS.Timeout | undefined
   #isAsking = false
 
   /** @param boss not started */
-  constructor(boss: PgBoss, schema: string, log: Log, { lookEveryMs, passEveryMs }: QueuePace) {
+  constructor(boss: PgBoss, schema: string, log: Log, pace: QueuePace) {
     this.#boss = boss
     this.#schema = schema
     this.#log = log
-    this.#intervalMs = lookEveryMs
-    this.#supervisor = new Supervisor(boss, log, passEveryMs)
+    this.#intervalMs = pace.lookEveryMs
+    this.#lingerMs = pace.lingerMs
+    this.#supervisor = new Supervisor(boss, log, pace.passEveryMs)
     const db = boss.getDb()
     const listen = db.listen?.bind(db)
     db.listen = (channel, _, onReconnect) =>
-      listen!(channel, name => this.#wakeOne(name), onReconnect)
+      listen!(channel, payload => this.#onNotify(payload), onReconnect)
+  }
+
+  /**
+   * For new jobs: wakes a fetcher. Of a queue whose jobs linger it does so once in that time, and at once when the last
+   * time is over: a batch of 50 costs not much more than one job.
+   */
+  #onNotify(payload: string): void {
+    const isAwaited = payload.endsWith(awaitedMark)
+    const name = isAwaited ? payload.slice(0, -awaitedMark.length) : payload
+    const lingers = !isAwaited && jobOptions[name as JobName]?.lingers
+    const dueAt = lingers ? (this.#batchBegun.get(name) ?? -Infinity) + this.#lingerMs : -Infinity
+    const waitMs = dueAt - performance.now()
+    if (waitMs <= 0) this.#begin(name)
+    else if (!this.#lingering.has(name))
+      this.#lingering.set(
+        name,
+        setTimeout(() => this.#begin(name), waitMs),
+      )
+  }
+
+  #begin(name: string): void {
+    clearTimeout(this.#lingering.get(name))
+    this.#lingering.delete(name)
+    this.#batchBegun.set(name, performance.now())
+    this.#wakeOne(name)
   }
 
   add(name: JobName): void {
@@ -76,6 +109,7 @@ export class DueQueues {
 
   stop(): void {
     clearInterval(this.#timer)
+    for (const timer of this.#lingering.values()) clearTimeout(timer)
     this.#timer = undefined
     this.#names.clear()
   }

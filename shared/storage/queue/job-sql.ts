@@ -1,6 +1,9 @@
 import type { JobName } from '#shared/domain/jobs.ts'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 
+/** Ends the notice of a job for which a request waits. */
+export const awaitedMark = '!'
+
 /**
  * SQL of the with-clauses `sent` and `notified`, which insert jobs of one queue as pg-boss does and, at the commit, wake
  * a worker for those that are due. The statement has to read `notified`. A job whose id exists, or that the policy of
@@ -10,8 +13,13 @@ import { pgBossSchema } from '#shared/storage/queue/boss.ts'
  * besides: accepting an exchange is one round trip instead of three.
  *
  * @param jobs a table of `id uuid, data jsonb, priority int, key text, "group" text` and `after float8`, in seconds
+ * @param isAwaited a condition in SQL: a request waits for one of them, so that they do not linger
  */
-export const insertedJobsSql = (name: JobName, jobs: string): string => `sent as (
+export const insertedJobsSql = (
+  name: JobName,
+  jobs: string,
+  isAwaited = 'false',
+): string => `sent as (
     insert into ${pgBossSchema}.job (id, name, data, priority, start_after, created_on, singleton_key, group_id,
       expire_seconds, deletion_seconds, keep_until, retry_limit, retry_delay, retry_backoff, retry_delay_max, policy,
       dead_letter, heartbeat_seconds)
@@ -25,7 +33,8 @@ export const insertedJobsSql = (name: JobName, jobs: string): string => `sent as
     on conflict do nothing
     returning start_after
   ), notified as (
-    select pg_notify('pgboss_' || left(encode(sha224('${pgBossSchema}'::bytea), 'hex'), 24), '${name}')
+    select pg_notify('pgboss_' || left(encode(sha224('${pgBossSchema}'::bytea), 'hex'), 24),
+      '${name}' || case when ${isAwaited} then '${awaitedMark}' else '' end)
     from sent where start_after <= now() limit 1
   )`
 

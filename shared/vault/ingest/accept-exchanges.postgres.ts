@@ -118,7 +118,7 @@ const acceptSql = `with asked as (
                               'sessionEpoch', a."sessionEpoch") || i.payload as data,
            -a.pending as priority, null::text as key, null::text as "group", null::float8 as after
     from accepted a join item i on i.n = a.n where a.fresh
-  ), ${insertedJobsSql('ingest', 'job')}
+  ), ${insertedJobsSql('ingest', 'job', 'exists (select from item where awaited)')}
   -- A select in a with-clause runs only when it is read: this count sends the notification.
   select c.closing, a.epoch, a."sessionEpoch", coalesce(a.fresh, false) as fresh,
          (select count(*) from notified) as notified

@@ -2,6 +2,7 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { makeJobsDue } from '#test/support/alter-jobs.ts'
+import { insertedJobsSql } from '#shared/storage/queue/job-sql.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
@@ -28,7 +29,9 @@ pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
 } as typeof query
 t.teardown(() => (pg.Client.prototype.query = query))
 
-const backend = await createTestBackend(t, { queuePace: { lookEveryMs: 20, passEveryMs: 40 } })
+const backend = await createTestBackend(t, {
+  queuePace: { lookEveryMs: 20, passEveryMs: 40, lingerMs: 0 },
+})
 const done: string[] = []
 for (const name of ['ingest', 'clear', 'webhook'] as const) {
   await backend.queue.work(name, async batch => {
@@ -108,7 +111,7 @@ t.test('a new job is taken', async t => {
 t.test('a new job wakes one fetcher, and Postgres plans no fetch again', async t => {
   // Nothing is looked for by the clock.
   const quiet = await createTestBackend(t, {
-    queuePace: { lookEveryMs: 3_600_000, passEveryMs: 3_600_000 },
+    queuePace: { lookEveryMs: 3_600_000, passEveryMs: 3_600_000, lingerMs: 0 },
   })
   const taken: string[] = []
   const before = { ...asked }
@@ -124,6 +127,34 @@ t.test('a new job wakes one fetcher, and Postgres plans no fetch again', async t
     t.equal(asked.fetches, before.fetches + 2 + count)
   }
   t.equal(asked.named, before.named + 5)
+})
+
+t.test('new jobs linger after a batch, unless a request waits for one of them', async t => {
+  const slow = await createTestBackend(t, {
+    queuePace: { lookEveryMs: 3_600_000, passEveryMs: 3_600_000, lingerMs: 3_600_000 },
+  })
+  const batches: string[][] = []
+  const before = asked.fetches
+  await slow.queue.work('ingest', async batch => {
+    batches.push(batch.map(({ id }) => id).toSorted())
+    return batch.map(({ id }) => ({ id, status: 'done' as const }))
+  })
+  await waitUntil('both have asked once', () => asked.fetches === before + 2)
+  const send = (id: string, isAwaited: boolean) =>
+    slow.postgres.query(
+      `with job as (select $1::uuid as id, '{}'::jsonb as data, 0 as priority, null::text as key,
+                           null::text as "group", null::float8 as after),
+       ${insertedJobsSql('ingest', 'job', String(isAwaited))} select from notified`,
+      [id],
+    )
+  const [first, second, third] = [mintId(), mintId(), mintId()]
+  await send(first, false)
+  await waitUntil('the first is taken at once', () => batches.length === 1)
+  await send(second, false)
+  await send(third, true)
+  await waitUntil('the others are taken', () => batches.length === 2)
+  t.same(batches, [[first], [second, third].toSorted()])
+  t.equal(asked.fetches, before + 4)
 })
 
 t.test('jobs that become due are taken by all fetchers, up to the limit of a group', async t => {
