@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { compileRequestShapes } from '#api/contract/document.ts'
-import { createApp } from '#api/edge/app.ts'
+import { createApp } from '#api/app.ts'
 import { createHttpServer } from '#api/edge/server.ts'
 import { openBackend } from '#shared/backend.ts'
 import { readConfig } from '#shared/core/config.ts'

@@ -107,6 +107,17 @@ const inner: Record<string, string[][]> = {
     ['ingest', 'read', 'reembed', 'bulk', 'consolidate', 'restore'],
     ['edit', 'copy', 'delete'],
   ],
+  api: [
+    ['contract'],
+    ['client', 'present'],
+    ['import', 'edge'],
+    ['proxy', 'mcp', 'console', 'reference', 'operators'],
+    ['oauth'],
+    ['login'],
+    ['routes'],
+    ['app.ts'],
+    ['index.ts'],
+  ],
   'shared/vault/read': [['search'], ['lists', 'prepare'], ['traces']],
   'shared/org': [['base'], ['memories'], ['admin', 'trail'], ['pipeline']],
 }
@@ -215,6 +226,21 @@ t.test('measurements and proofs are imported by themselves alone', async t => {
     .map(([file]) => file)
   t.same(strays, [])
 })
+
+/** The console, the packages that users install and what measures them are no part of the server. */
+const isOfServer = (file: string): boolean =>
+  !/^api\/(?:console|client|import)\/|^scripts\/(?:lab|clients|hooks|bridge|python-client)\/|\/generated\/|\.d\.ts$/.test(
+    file,
+  )
+
+t.test(
+  'the server has at most 82,000 lines by hand: what comes in pays with what goes',
+  async t => {
+    const written = [...files, ...globSync('shared/**/*.sql')].filter(isOfServer)
+    const lines = written.reduce((sum, file) => sum + text(file).split('\n').length - 1, 0)
+    t.ok(lines <= 82_000, `${lines} lines`)
+  },
+)
 
 t.test('the composition root is imported by the processes alone', async t => {
   const strays = [...ownImports]

@@ -6,7 +6,7 @@ import {
   type Reference,
 } from '#api/contract/document.ts'
 import type { Endpoints } from '#api/contract/generated/types.ts'
-import { errorFamilyOf } from '#api/present/provider-error.ts'
+import { errorFamilyOf } from '#api/contract/provider-error.ts'
 import type { Shape } from '#shared/core/shape.ts'
 
 export * from '#api/contract/generated/shapes.ts'

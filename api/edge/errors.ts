@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa'
 import { bodyEndedEarly } from '#api/edge/body-stream.ts'
 import { FileRefusal, Refusal, type RefusalReason } from '#shared/core/errors.ts'
-import { errorFamilyOf, presentError, type ErrorReason } from '#api/present/provider-error.ts'
+import { errorFamilyOf, presentError, type ErrorReason } from '#api/contract/provider-error.ts'
 import { maskKeys } from '#shared/access/key.ts'
 import type { Log } from '#shared/core/log.ts'
 

@@ -4,7 +4,7 @@ import { runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { invalidJson } from '#shared/core/refusals.ts'
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
-import { validateSteps } from '#api/proxy/json/validate.ts'
+import { validateSteps } from '#shared/core/json-validate.ts'
 import {
   firstElement,
   isArrayEnd,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { LoginState } from '#api/login/identity-provider.ts'
+import type { PresentedChoice } from '#api/oauth/pages.ts'
 import { oauthRecordId } from '#api/oauth/store.ts'
 import { issueAdminKey, revokeAdminKey } from '#shared/access/admin-keys.ts'
 import { operatorEmail } from '#shared/access/admin.ts'
@@ -111,8 +112,6 @@ const ended = (): Refusal =>
     'This sign-in has ended, or it was begun in another browser',
     'Sign in again',
   )
-
-export type PresentedChoice = { id: string; kind: LoginChoice['kind']; name: string | null }
 
 const choiceId = ({ kind, key, vault }: LoginChoice): string => key ?? vault ?? kind
 

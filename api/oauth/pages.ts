@@ -1,7 +1,10 @@
 import { html, type Html } from '#api/edge/html.ts'
 import { favicon } from '#api/console/page.ts'
-import type { PresentedChoice } from '#api/login/console-login.ts'
 import type { ApplicationScope } from '#shared/access/applications.postgres.ts'
+import type { LoginChoice } from '#shared/access/login-choices.postgres.ts'
+
+/** A vault or a role that a person may choose at a sign-in. */
+export type PresentedChoice = { id: string; kind: LoginChoice['kind']; name: string | null }
 
 /**
  * The pages load the console's style and nothing else, and no page may frame them.

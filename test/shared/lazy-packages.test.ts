@@ -21,7 +21,7 @@ const script = `
       return next(url, context)
     },
   })
-  await import('#api/edge/app.ts')
+  await import('#api/app.ts')
   await import('#workers/handlers.ts')
   await import('#shared/backend.ts')
   process.stdout.write(JSON.stringify([...loaded]), () => process.exit())

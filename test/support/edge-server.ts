@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { createApp } from '#api/edge/app.ts'
+import { createApp } from '#api/app.ts'
 import { createHttpServer, type ConnectionLimits } from '#api/edge/server.ts'
 import { buildKey, createTestClient, patientLimits } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'

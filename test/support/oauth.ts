@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { Test } from 'tap'
-import { createApp } from '#api/edge/app.ts'
+import { createApp } from '#api/app.ts'
 import { createHttpServer } from '#api/edge/server.ts'
 import type { Quotas } from '#api/edge/rate-limit.ts'
 import type { Backend } from '#shared/backend.ts'

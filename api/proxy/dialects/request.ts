@@ -19,7 +19,7 @@ import {
   type UserTurn,
 } from '#api/proxy/dialects/turns.ts'
 import { Splices, type Insertion } from '#api/proxy/json/splice.ts'
-import { validateSteps } from '#api/proxy/json/validate.ts'
+import { validateSteps } from '#shared/core/json-validate.ts'
 import { runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { kindAt, parseValue } from '#shared/core/json-walk.ts'
 import { notJsonObject } from '#shared/core/refusals.ts'

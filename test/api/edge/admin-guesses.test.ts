@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createApp } from '#api/edge/app.ts'
+import { createApp } from '#api/app.ts'
 import { createHttpServer } from '#api/edge/server.ts'
 import { buildKey, createTestClient } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
-import { createApp } from '#api/edge/app.ts'
+import { createApp } from '#api/app.ts'
 import { createHttpServer, type ConnectionLimits } from '#api/edge/server.ts'
 import { buildKey, patientLimits } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'

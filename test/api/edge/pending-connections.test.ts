@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { createHttpServer } from '#api/edge/server.ts'
-import { createApp } from '#api/edge/app.ts'
+import { createApp } from '#api/app.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { listen } from '#test/support/listen.ts'
 

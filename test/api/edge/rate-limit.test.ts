@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { createApp } from '#api/edge/app.ts'
+import { createApp } from '#api/app.ts'
 import type { Quotas } from '#api/edge/rate-limit.ts'
 import { createHttpServer } from '#api/edge/server.ts'
 import type { Backend } from '#shared/backend.ts'

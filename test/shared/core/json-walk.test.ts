@@ -1,6 +1,6 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { validateJson } from '#api/proxy/json/validate.ts'
+import { validateJson } from '#shared/core/json-validate.ts'
 import { MemberRemovals, Splices, type Removals } from '#api/proxy/json/splice.ts'
 import {
   endingQuote,

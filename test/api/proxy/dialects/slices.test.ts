@@ -1,7 +1,7 @@
 import t from 'tap'
 import { parseLargeJson } from '#api/edge/parse-json.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
-import { validateJson, validateSteps } from '#api/proxy/json/validate.ts'
+import { validateJson, validateSteps } from '#shared/core/json-validate.ts'
 import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
 
 const mebibyte = 1024 * 1024

@@ -1,6 +1,6 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { createSkipUnescaped, validateJson } from '#api/proxy/json/validate.ts'
+import { createSkipUnescaped, validateJson } from '#shared/core/json-validate.ts'
 import { chance, written } from '#test/api/proxy/json/written.ts'
 
 const refusalOf = (bytes: Uint8Array): unknown => {
