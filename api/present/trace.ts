@@ -102,8 +102,6 @@ export const presentTrace = (
 export const presentStoredTrace = (stored: StoredCallTrace) => ({
   ...presentCall(stored),
   ...(stored.question !== null && { question: stored.question }),
-  ...(stored.trace.renamed !== undefined && { renamed: stored.trace.renamed }),
-  ...(stored.trace.conversation !== undefined && { conversation: stored.trace.conversation }),
   blocks: stored.trace.blocks.map(block => ({
     ...presentPlace(block),
     memories: block.ids.map((id, index) => ({

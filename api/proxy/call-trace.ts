@@ -84,19 +84,13 @@ async function traceOfRequest({ request, model }: ProxyCall, { body, change }: S
   const { inserted, removed, receivedBytes } = request.splicesOf(change)
   return {
     model: prefixedName(model),
-    ...(change.model !== undefined && { renamed: change.model }),
     splices: inserted,
     removed,
-    conversation: conversationOf(request.userTurn!),
     receivedBytes,
     sentBytes: body.length,
     sentSha256: await sha256Of(body),
   }
 }
-
-/** The first 16 bytes of a turn's fingerprint, in hex. */
-export const conversationOf = ({ fingerprint }: { fingerprint: Buffer }): string =>
-  fingerprint.toString('hex', 0, 16)
 
 function tracedBlocks(
   { earlierTurns }: ProxyCall['request'],
@@ -113,7 +107,7 @@ function tracedBlocks(
 const ownThreadBytesMax = 256 * 1024
 
 /** SHA-256 in hex. */
-export async function sha256Of(bytes: Buffer): Promise<string> {
+async function sha256Of(bytes: Buffer): Promise<string> {
   if (bytes.length <= ownThreadBytesMax) return hash('sha256', bytes, 'hex')
   const digest = await webcrypto.subtle.digest('SHA-256', bytes)
   return Buffer.from(digest).toString('hex')

@@ -162,7 +162,6 @@ export const examples: Partial<Record<string, Example>> = {
   listTraces: { query: { limit: 20 } },
   listRecalled: { query: { limit: 10 } },
   readTrace: { path: { traceId: ids.trace } },
-  replayTrace: { path: { traceId: ids.trace }, body: { body: JSON.stringify(chatBody) } },
   responses: { body: { model: 'openai/gpt-5-mini', input: question } },
   anthropicMessages: { body: { model: 'claude-sonnet-5', max_tokens: 500, messages: asked } },
   generateContent: gemini,

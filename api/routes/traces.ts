@@ -4,7 +4,6 @@ import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentPage } from '#api/present/page.ts'
 import { presentRecalled, presentTrace, presentTraceSummary } from '#api/present/trace.ts'
-import { replayCall } from '#api/proxy/replay-trace.ts'
 import { requireOwner, requireRetrievePermission, type Caller } from '#shared/access/caller.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -24,7 +23,7 @@ import {
   type WordedTrace,
 } from '#shared/vault/read/traces/read-trace.ts'
 
-/** Lists and reads the call log, and replays model calls. */
+/** Lists and reads the call log. */
 export function traces(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'GET /v1/traces',
@@ -77,25 +76,6 @@ export function traces(router: Router, backend: ApiBackend): void {
       ctx.body = presentTrace(worded!, blocks, { texts: showsTexts(caller), prices })
     },
   })
-
-  endpoint(router, backend, {
-    route: 'POST /v1/traces/:traceId/replay',
-    auth: memoryKey(requireRetrievePermission),
-    // It changes nothing, and a stored answer would outlive the memories in it, roles and the policy.
-    claims: 'never',
-    async handle({ caller, params, body }, ctx) {
-      const stored = await requireTrace(backend, caller, params.traceId)
-      if (!showsTexts(caller)) throw textsRefusal()
-      const blocks = await readTracedBlocks(backend, caller, stored)
-      const { bytes, ...replay } = await replayCall(stored.trace, blocks, Buffer.from(body.body))
-      ctx.body = {
-        trace_id: stored.id,
-        body: bytes.toString(),
-        bytes: bytes.length,
-        ...replay,
-      }
-    },
-  })
 }
 
 const dayMs = 24 * 3_600_000
@@ -133,13 +113,6 @@ const readShownWords = (
 const isOff = ({ keyRow }: Caller): boolean => keyRow.traces.mode === 'off'
 
 const showsTexts = ({ keyRow }: Caller): boolean => keyRow.traces.mode === 'texts'
-
-const textsRefusal = (): Refusal =>
-  new Refusal(
-    'forbidden',
-    'The policy of the account shows traces without texts',
-    'The owner of the account changes it by PUT /v1/account/policy with {"traces": "texts"}',
-  )
 
 /** @throws Refusal `missing` for any trace that this vault does not have. */
 async function requireTrace(

@@ -137,7 +137,6 @@ export const operations = {
   listTraces: {"route":"GET /v1/traces","query":["way","status","session","model","since","until","account","user","limit","cursor"]},
   listRecalled: {"route":"GET /v1/traces/memories","query":["since","limit"]},
   readTrace: {"route":"GET /v1/traces/:traceId"},
-  replayTrace: {"route":"POST /v1/traces/:traceId/replay","body":"json"},
   createWebhook: {"route":"POST /v1/account/webhooks","body":"json","takesKey":true,"writes":true},
   listWebhooks: {"route":"GET /v1/account/webhooks"},
   readWebhook: {"route":"GET /v1/account/webhooks/:webhookId"},
@@ -419,8 +418,6 @@ A retention applies to every vault of the account, those of its members included
   listRecalled: Method<'GET /v1/traces/memories'>
   /** Which memories a call was given, why, and of a model call where they stood in the request. A trace of another vault, one whose days are over, and every trace while the policy has none, is a 404. */
   readTrace: Method<'GET /v1/traces/:traceId'>
-  /** Rebuilds the bytes that the provider got, from the body that the client sent. A memory that has changed or is gone is a line that says so. A 403 where the policy of the account has no texts; a 400 for the trace of a call without a model. */
-  replayTrace: Method<'POST /v1/traces/:traceId/replay'>
   /** Subscribes an address to events: at most 20 of an account. */
   createWebhook: Method<'POST /v1/account/webhooks'>
   /** Lists the webhooks of the account, oldest first. */

@@ -134,7 +134,6 @@ export const ListSharedQuery = shapeOf<Types.ListSharedQuery>('ListSharedQuery',
 export const ChangeSharingBody = shapeOf<Types.ChangeSharingBody>('ChangeSharingBody', 'body')
 export const ListTracesQuery = shapeOf<Types.ListTracesQuery>('ListTracesQuery', 'query')
 export const ListRecalledQuery = shapeOf<Types.ListRecalledQuery>('ListRecalledQuery', 'query')
-export const ReplayTraceBody = shapeOf<Types.ReplayTraceBody>('ReplayTraceBody', 'body')
 export const CreateWebhookBody = shapeOf<Types.CreateWebhookBody>('CreateWebhookBody', 'body')
 export const ChangeWebhookBody = shapeOf<Types.ChangeWebhookBody>('ChangeWebhookBody', 'body')
 export const ListWebhookDeliveriesQuery = shapeOf<Types.ListWebhookDeliveriesQuery>(

@@ -51,7 +51,7 @@ export type SpeakAnswer = string
 export type RedactionKind = 'secret' | 'card' | 'iban' | 'national-id' | 'email' | 'phone' | 'ip'
 /** Days that memories are kept, from the moment they are stored, rounded down to the full hour. null: without end. */
 export type RetentionDays = number | null
-/** What the call log keeps of calls that read memory. `off`: nothing, and what is there is deleted; `ids`: traces are shown without texts, no question is kept, and no call can be replayed; `texts`: with the texts that the vault still has, and with the questions of `prepare`, searches and tools of MCP, which store nothing: each at most 8,000 characters, by the redaction of the account, until its trace ends or a memory of the same text is deleted or edited. A trace never holds a word of a memory, or of a model call. */
+/** What the call log keeps of calls that read memory. `off`: nothing, and what is there is deleted; `ids`: traces are shown without texts, and no question is kept; `texts`: with the texts that the vault still has, and with the questions of `prepare`, searches and tools of MCP, which store nothing: each at most 8,000 characters, by the redaction of the account, until its trace ends or a memory of the same text is deleted or edited. A trace never holds a word of a memory, or of a model call. */
 export type TraceMode = 'off' | 'ids' | 'texts'
 /** When an answer is stored. `always`: unless a switch says otherwise; `with_input`: only where the input that it answers is stored, too. */
 export type StoreResponse = 'always' | 'with_input'
@@ -3773,28 +3773,6 @@ export interface ListRecalledQuery {
 export interface ListRecalledAnswer {
   items: MemoryRecall[]
 }
-/** POST /v1/traces/:traceId/replay */
-export interface ReplayTraceBody {
-  /** the body of the call, as it was sent, in one text; one of another conversation is a 400 */
-  body: string
-}
-/** POST /v1/traces/:traceId/replay */
-export interface ReplayTraceAnswer {
-  trace_id: string
-  /** what was sent to the provider */
-  body: string
-  bytes: number
-  /** of these bytes, in hex */
-  sha256: string
-  /** whether they are those that were sent. Not so where a memory has changed or is gone, and where `body` is not as it was sent */
-  matches: boolean
-  /** memories that were edited since */
-  changed: string[]
-  /** memories that were deleted, have expired, or are hidden from this key */
-  gone: string[]
-  /** what of the user's last message is a person's; the rest is what `left_out` counts */
-  words: string
-}
 export interface Webhook {
   id: string
   url: string
@@ -4739,13 +4717,6 @@ export interface Endpoints {
     params: Pick<PathParameters, 'traceId'>
     headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     answers: { 200: Trace }
-  }
-  /** Rebuilds the bytes that the provider got, from the body that the client sent. */
-  'POST /v1/traces/:traceId/replay': {
-    params: Pick<PathParameters, 'traceId'>
-    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
-    body: ReplayTraceBody
-    answers: { 200: ReplayTraceAnswer }
   }
   /** Subscribes an address to events: at most 20 of an account. */
   'POST /v1/account/webhooks': {

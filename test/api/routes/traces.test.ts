@@ -57,7 +57,6 @@ t.test('404: the trace of another vault, no uuid, none', async t => {
       status: 404,
       body: { error: 'No such trace', hint: /X-Memory-Trace/ },
     })
-    t.equal((await other.client.post(`/v1/traces/${id}/replay`, { body: question })).status, 404)
   }
   t.match(await world.owner.get(`/v1/traces/${trace}`), { status: 404 })
 })
@@ -131,7 +130,7 @@ t.test('a shared memory is shown to those who may see it now', async t => {
   const [id] = await seedTeamMemories(backend, team, [
     { text: 'The orange bicycle costs 900 euro.', tags: ['deals'] },
   ])
-  const { ask, read, client } = await begin(key)
+  const { ask, read } = await begin(key)
   const trace = await ask()
   t.match((await read(trace)).body.blocks[0].memories, [
     { memory_id: id, state: 'same', line: /900 euro/ },
@@ -140,9 +139,6 @@ t.test('a shared memory is shown to those who may see it now', async t => {
   const { blocks } = (await read(trace)).body
   t.match(blocks[0].memories, [{ memory_id: id, state: 'gone' }])
   t.notMatch(JSON.stringify(blocks), /euro/)
-  const replay = await client.post(`/v1/traces/${trace}/replay`, { body: question })
-  t.match(replay.body, { matches: false, gone: [id] })
-  t.notMatch(replay.body.body, /euro/)
 })
 
 t.test('the policy: ids show no text, off has no traces, days end them', async t => {
@@ -158,8 +154,6 @@ t.test('the policy: ids show no text, off has no traces, days end them', async t
   const { body } = await read(trace)
   t.match(body, { texts: false, blocks: [{ memories: [{ state: 'same' }] }] })
   t.notMatch(JSON.stringify(body), /orange/)
-  const replay = await client.post(`/v1/traces/${trace}/replay`, { body: question })
-  t.match(replay, { status: 403, body: { hint: /"traces": "texts"/ } })
 
   await ageRows(backend, 'call_traces', '5 days', { id: trace! })
   t.equal((await read(trace)).status, 200)
@@ -182,21 +176,6 @@ t.test('the policy: ids show no text, off has no traces, days end them', async t
   await put({ traces: 'texts' })
   t.equal((await read(kept)).status, 404)
   t.equal((await read(await ask())).status, 200)
-})
-
-t.test('a replay is made anew for the same Idempotency-Key', async t => {
-  const { key, client, ask } = await begin(await buildKey(backend))
-  const [id] = await insertMemories(backend, key, [bicycle])
-  const trace = await ask()
-  const replay = () =>
-    client.post(`/v1/traces/${trace}/replay`, { body: question }, { 'idempotency-key': 'same' })
-  t.match((await replay()).body, { matches: true, body: /The bicycle is orange/ })
-  await client.post('/v1/memory/delete-ids', { ids: [id] })
-  const { body } = await replay()
-  t.match(body, { matches: false, gone: [id] })
-  t.notMatch(body.body, /The bicycle is orange/)
-  await client.send('PUT', '/v1/account/policy', { body: { traces: 'ids' } })
-  t.equal((await replay()).status, 403)
 })
 
 t.test('traces whose days are over are deleted, others stay', async t => {

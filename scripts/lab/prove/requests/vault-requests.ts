@@ -119,14 +119,6 @@ export const vaultRequests: Record<string, RequestPlan> = {
   listTraces: { keeps: listed('traceId', 'trace_id', 'items') },
   listRecalled: plain,
   readTrace: plain,
-  replayTrace: {
-    body: input => ({
-      body: JSON.stringify({
-        model: 'openai/gpt-5',
-        messages: [{ role: 'user', content: ownQuestion(input) }],
-      }),
-    }),
-  },
   listShared: plain,
   changeSharing: { body: ({ random }) => ({ shares: random() < 0.5 }) },
   withdrawShared: plain,

@@ -34,22 +34,15 @@ type SentCallTrace = {
   format: 'openai' | 'responses' | 'anthropic' | 'google'
   /** Provider-prefixed. */
   model: string
-  /** The `model` that was put into the body in place of the client's; undefined where that stayed. */
-  renamed?: string
   splices: Splice[]
   /** Start and end of what was taken out of the client's body, in turn. */
   removed: number[]
   leftOut: LeftOutCounts
-  /** SHA-256 of the conversation up to the user's last turn, its first 16 bytes in hex. */
-  conversation: string
   receivedBytes: number
   sentBytes: number
   /** SHA-256 of the bytes that were sent, in hex. */
   sentSha256: string
 }
-
-/** The trace of a model call. */
-export type ModelCallTrace = RecallTrace & SentCallTrace
 
 /** The trace of any call. */
 export type CallTrace = RecallTrace & Partial<SentCallTrace>

@@ -23,7 +23,7 @@ import { recordPrepared, type RetrievalTrail } from '#shared/vault/read/search/r
 import type { TracePolicy } from '#shared/domain/account-policies.ts'
 
 /** A line of a block against the memory as it is now. */
-export type TracedLine = {
+type TracedLine = {
   id: string
   /** `gone`: deleted, expired, or not to be seen by the caller. */
   state: 'same' | 'changed' | 'gone'

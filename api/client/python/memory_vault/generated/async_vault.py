@@ -3402,21 +3402,6 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(OPERATIONS["read_trace"], path={"traceId": trace_id})
 
-    async def replay_trace(self, trace_id: str, *, body: str) -> types.ReplayTraceAnswer:
-        """Rebuilds the bytes that the provider got, from the body that the client sent. A memory
-        that has changed or is gone is a line that says so. A 403 where the policy of the account
-        has no texts; a 400 for the trace of a call without a model.
-
-        `POST /v1/traces/:traceId/replay`
-
-        :param trace_id: the `X-Memory-Trace` of a call
-        :param body: the body of the call, as it was sent, in one text; one of another conversation
-            is a 400
-        """
-        return await self._call(
-            OPERATIONS["replay_trace"], path={"traceId": trace_id}, body={"body": body}
-        )
-
     async def create_webhook(
         self,
         *,

@@ -461,7 +461,6 @@ OPERATIONS: Dict[str, Operation] = {
     "list_traces": Operation("list_traces", "GET", "/v1/traces"),
     "list_recalled": Operation("list_recalled", "GET", "/v1/traces/memories"),
     "read_trace": Operation("read_trace", "GET", "/v1/traces/:traceId"),
-    "replay_trace": Operation("replay_trace", "POST", "/v1/traces/:traceId/replay", body="json"),
     "create_webhook": Operation(
         "create_webhook", "POST", "/v1/account/webhooks", body="json", takes_key=True, writes=True
     ),

@@ -3887,31 +3887,6 @@ class ListRecalledAnswer(TypedDict):
     items: List[MemoryRecall]
 
 
-# POST /v1/traces/:traceId/replay
-class ReplayTraceBody(TypedDict):
-    # the body of the call, as it was sent, in one text; one of another conversation is a 400
-    body: str
-
-
-# POST /v1/traces/:traceId/replay
-class ReplayTraceAnswer(TypedDict):
-    trace_id: str
-    # what was sent to the provider
-    body: str
-    bytes: int
-    # of these bytes, in hex
-    sha256: str
-    # whether they are those that were sent. Not so where a memory has changed or is gone, and where
-    # `body` is not as it was sent
-    matches: bool
-    # memories that were edited since
-    changed: List[str]
-    # memories that were deleted, have expired, or are hidden from this key
-    gone: List[str]
-    # what of the user's last message is a person's; the rest is what `left_out` counts
-    words: str
-
-
 class Webhook(TypedDict):
     id: str
     url: str
@@ -4133,11 +4108,11 @@ RedactionKind = Literal["secret", "card", "iban", "national-id", "email", "phone
 RetentionDays = Union[int, None]
 
 # What the call log keeps of calls that read memory. `off`: nothing, and what is there is deleted;
-# `ids`: traces are shown without texts, no question is kept, and no call can be replayed; `texts`:
-# with the texts that the vault still has, and with the questions of `prepare`, searches and tools
-# of MCP, which store nothing: each at most 8,000 characters, by the redaction of the account, until
-# its trace ends or a memory of the same text is deleted or edited. A trace never holds a word of a
-# memory, or of a model call.
+# `ids`: traces are shown without texts, and no question is kept; `texts`: with the texts that the
+# vault still has, and with the questions of `prepare`, searches and tools of MCP, which store
+# nothing: each at most 8,000 characters, by the redaction of the account, until its trace ends or a
+# memory of the same text is deleted or edited. A trace never holds a word of a memory, or of a
+# model call.
 TraceMode = Literal["off", "ids", "texts"]
 
 # When an answer is stored. `always`: unless a switch says otherwise; `with_input`: only where the
