@@ -61,7 +61,12 @@ const folder = t.testdir({
   node_modules: {},
   'tsconfig.json': JSON.stringify({
     extends: `${root}tsconfig.json`,
-    compilerOptions: { lib: ['esnext', 'dom'], exactOptionalPropertyTypes: false, types: ['node'] },
+    compilerOptions: {
+      lib: ['esnext', 'dom'],
+      exactOptionalPropertyTypes: false,
+      types: ['node'],
+      tsBuildInfoFile: 'types.tsbuildinfo',
+    },
     include: ['snippet-*.ts'],
   }),
   ...Object.fromEntries(snippets.map(({ name, text, language }) => [`${name}.${language}`, text])),
