@@ -14,7 +14,8 @@ const charactersPerToken = 128
 
 /**
  * Cuts a text into chunks of at most 512 tokens: at ends of paragraphs, then of sentences, then of words, then
- * of graphemes, then inside one. The chunks joined are the text. Yields to the event loop.
+ * of graphemes, then inside one. The chunks joined are the text; none is blank, unless the text is. Yields to the event
+ * loop.
  */
 export const splitIntoChunks = (text: string, signal?: AbortSignal): Promise<TextChunk[]> =>
   runInSlices(splitInSteps(text), { signal })
@@ -22,8 +23,35 @@ export const splitIntoChunks = (text: string, signal?: AbortSignal): Promise<Tex
 function* splitInSteps(text: string): Steps<TextChunk[]> {
   const tokens = yield* countUpToMax(text)
   if (tokens <= chunkTokensMax) return [{ text, tokens }]
-  return yield* packChunks(text, 0)
+  return yield* withoutBlank(yield* packChunks(text, 0))
 }
+
+/** Joins blank chunks, which are no memory, to the one before, or to the next; where it is full its nearest word goes along. */
+function* withoutBlank(chunks: readonly TextChunk[]): Steps<TextChunk[]> {
+  const kept: TextChunk[] = []
+  const measure = function* (text: string): Steps<TextChunk> {
+    return { text, tokens: yield* countTokensInSteps(text) }
+  }
+  for (const chunk of chunks) {
+    const before = kept.at(-1)
+    if (!before || (!isBlank(before) && !isBlank(chunk))) {
+      kept.push(chunk)
+      continue
+    }
+    kept.pop()
+    const joined = yield* measure(before.text + chunk.text)
+    const [, head = '', tail = ''] = (isBlank(chunk) ? lastWord : firstWord).exec(joined.text) ?? []
+    const fits = joined.tokens <= chunkTokensMax || head.trim() === '' || tail.trim() === ''
+    if (fits) kept.push(joined)
+    else kept.push(yield* measure(head), yield* measure(tail))
+  }
+  return kept
+}
+
+const isBlank = ({ text }: TextChunk): boolean => text.trim() === ''
+/** Behind all words but the last, and behind the first, of at most 64 characters; not before a mark or a joiner. */
+const lastWord = /^(.*?)(?<!\u200d)(?![\p{M}\p{EMod}\u200d])(\S{1,64}\s*)$/su
+const firstWord = /^(\s*\S{1,64})(?<!\u200d)(?![\p{M}\p{EMod}\u200d])(.*)$/su
 
 /** Tokens of a text; of one that is longer than a chunk some number above 512. */
 function* countUpToMax(text: string): Steps<number> {
@@ -116,8 +144,8 @@ export async function chunkMessages(
   const storable = applyRedactionToMessages(redaction, messages)
   const turns: ChunkedTurn[] = []
   for (const { text, ...turn } of toReadTurns(storable)) {
-    const chunks = await splitIntoChunks(text, signal)
-    turns.push({ ...turn, chunks: chunks.filter(({ text }) => text.trim() !== '') })
+    const isBlankText = text.trim() === ''
+    turns.push({ ...turn, chunks: isBlankText ? [] : await splitIntoChunks(text, signal) })
   }
   return { messages: storable, turns }
 }

@@ -39,9 +39,7 @@ export async function buildUploadItems(
       contentHash: contentHash(line.content),
       timestamp,
     }
-    const textChunks = (await splitIntoChunks(line.content)).filter(
-      ({ text }) => text.trim() !== '',
-    )
+    const textChunks = line.content.trim() === '' ? [] : await splitIntoChunks(line.content)
     for (const [textChunkIndex, { text, tokens }] of textChunks.entries()) {
       items.push({
         idAt: generation => lineMemoryId(identity, textChunkIndex, generation),
