@@ -45,6 +45,7 @@ export const presentSearchResult = (row: RecalledMemory, now: number) => {
     role: memory.role,
     content: memory.text,
     ...presentMatch(row),
+    ...(row.copies > 1 && { copies: row.copies }),
     window: recencyWindow(memory.at, now),
     timestamp: new Date(memory.at).toISOString(),
     source,

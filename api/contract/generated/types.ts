@@ -36,7 +36,7 @@ export type DestinationKey = string
 export type TransferAnswer = TransferDone | TransferPreview
 /** POST /v1/memory/graft */
 export type GraftAnswer = GraftDone | GraftPreview
-export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'reply'
+export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'context'
 /** A name people read. */
 export type Name = string
 /** How the organization calls a member: an email, or any other text. */
@@ -1214,14 +1214,16 @@ export interface RecalledMemory {
   tier: Tier
   role: string
   content: string
-  /** how well the row fits, by meaning, words, names and times; rows are in its order. 0.4 to 0.5 broad, 0.5 to 0.65 balanced, 0.65 and up strict; 1: the text is the query */
+  /** how well the row fits by itself, by meaning, words, names and times; rows are in its order. 0.4 to 0.5 broad, 0.5 to 0.65 balanced, 0.65 and up strict; 1: the text is the query */
   score: number
   /** cosine of the vectors, as the embedding model has it */
   similarity?: number
   /** another name of `score` */
   relevance: number
-  /** what it was found by */
+  /** what it was found by; `context` alone: it does not match, but stands beside a row that does. Such a row has a score below 0.5, comes after that row, and counts for no threshold */
   why: MatchReason[]
+  /** how many memories have this text, of which this is the newest; left out where it is the only one */
+  copies?: number
   /** how long ago it happened */
   window: 'hot' | 'working' | 'longterm'
   /** when it happened */
@@ -1246,7 +1248,7 @@ export interface SearchBody {
   limit: number
   tiers?: Tier[]
   importance?: Importance
-  /** lowest `score` that is answered */
+  /** lowest `score` that is answered; above 0 rows with `why: ["context"]` are left out */
   min_relevance?: number
   metadata?: MetadataFilter
   as_of?: Moment
@@ -1263,7 +1265,7 @@ export interface SearchAnswer {
   memoryKey: string
   /** rows of this answer; so the three counts below */
   totalMemories: number
-  /** memories that match, in this answer or not: those with words of the query, and the most similar ones; in a vault too large for an index in memory at least so many */
+  /** memories that match, in this answer or not, all copies of a text: those with words of the query, and the most similar ones; in a vault too large for an index in memory at least so many */
   matchingMemories: number
   tokenCount: number
   windowBreakdown: WindowCounts
@@ -1448,7 +1450,7 @@ export interface DatedMemory {
   /** another name of `score` */
   relevance?: number
   /** where a query was asked: what it was found by */
-  why?: ('words' | 'similarity' | 'name' | 'time' | 'reply')[]
+  why?: ('words' | 'similarity' | 'name' | 'time' | 'context')[]
   importance?: Importance
   covers?: Period
   /** the speaker, where the client named one */

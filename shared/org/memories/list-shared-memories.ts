@@ -101,7 +101,10 @@ export async function rankByQuery(
     rankWithEmbedder(backend, current, input),
     ...former.map(one => undefinedIfUnavailable(rankWithEmbedder(backend, one, input))),
   ])
-  const ranked = mergeRankings(rankings.flatMap(rows => rows ?? []))
+  const ranked = mergeRankings(
+    rankings.flatMap(rows => rows ?? []),
+    'relevance',
+  )
   const ids = ranked.slice(0, limit).map(({ memory }) => memory.id)
   const sessions = [question.pending ? pendingPartition : '']
   const found = await sharedByIds(backend.mongo, scope, ids, sessions)

@@ -1,5 +1,7 @@
 import type { Steps } from '#shared/core/event-loop.ts'
 import { hashText } from '#shared/search/columns/text-hash.ts'
+import { findAdjacentTurns } from '#shared/search/ranking/context.ts'
+import { contextScoreOf, isContext, scoreOf } from '#shared/search/ranking/signals.ts'
 import { type ScoredRow, uniqueTexts } from '#shared/search/ranking/scores.ts'
 import type { SearchRange } from '#shared/search/ranking/ranges.ts'
 import type { Tier } from '#shared/domain/memory.ts'
@@ -21,7 +23,10 @@ export type RankedRow = ScoredRow & {
 }
 
 /** A row as it is compared with those of other parts. */
-export type FusedRow = Pick<ScoredRow, 'range' | 'row' | 'at' | 'relevance'> & {
+export type FusedRow = Pick<
+  ScoredRow,
+  'range' | 'row' | 'at' | 'relevance' | 'ownShare' | 'twins'
+> & {
   scored: ScoredRow
   ranking: QuestionRanking
 }
@@ -39,9 +44,11 @@ export function fuseRankings(
   const fused: FusedRow[] = []
   for (const ranking of rankings) {
     for (const scored of ranking.rows) {
-      const { range, row, at } = scored
+      const { range, row, at, ownShare, twins } = scored
       const relevance = scored.relevance * ranking.weight
-      if (isAlone || relevance > 0) fused.push({ range, row, at, relevance, scored, ranking })
+      if (isAlone || relevance > 0) {
+        fused.push({ range, row, at, relevance, ownShare, twins, scored, ranking })
+      }
     }
   }
   if (isAlone) return fused
@@ -54,8 +61,37 @@ export function fuseRankings(
 export function sameTextFirst(ranked: readonly FusedRow[], query: string): readonly FusedRow[] {
   const hash = hashText(query)
   const isSame = ({ range, row }: FusedRow) => range.tierIndex.textHash(row) === hash
-  const same = ranked.filter(isSame).map(row => ({ ...row, relevance: Infinity }))
+  const same = ranked.filter(isSame).map(row => ({ ...row, relevance: Infinity, ownShare: 1 }))
   return same.length === 0 ? ranked : [...same, ...ranked.filter(row => !isSame(row))]
+}
+
+/**
+ * The score of each row. One that is found for the turns around it has less than the best of these, so that it is told
+ * after it.
+ */
+export function scoreRows(rows: readonly RankedRow[]): number[] {
+  const isAround = ({ signals }: RankedRow): boolean => isContext(signals)
+  const matches = Map.groupBy(
+    rows.filter(row => !isAround(row)),
+    ({ range }) => range,
+  )
+  const ofMatches = new Map(
+    Array.from(matches, ([range, found]) => [
+      range,
+      new Map(found.map(one => [one.row, scoreOf(one)])),
+    ]),
+  )
+  return rows.map(one => {
+    const { range, row, relevance } = one
+    const scores = ofMatches.get(range)
+    if (!isAround(one)) return scores!.get(row)!
+    const { firstContextRow, lastContextRow } = findAdjacentTurns(range)
+    const last = lastContextRow(row)
+    let best = 0
+    for (let near = firstContextRow(row); near <= last; near++)
+      best = Math.max(best, scores?.get(near) ?? 0)
+    return contextScoreOf(relevance, best || 1)
+  })
 }
 
 /** Counts the rows that match any part of a message, each once and all copies; does nothing without a listener. */
@@ -72,8 +108,10 @@ export function countMatching(onMatchCount: ((count: number) => void) | undefine
     *report(): Steps<void> {
       if (!onMatchCount) return
       let count = 0
-      for (const [range, rows] of matching)
-        count += range.tierIndex.hasCopies ? yield* countCopies(range, rows) : rows.size
+      for (const [range, rows] of matching) {
+        if (!range.tierIndex.hasCopies) count += rows.size
+        else for (const copies of (yield* countCopies(range, rows)).values()) count += copies
+      }
       onMatchCount(count)
     },
   }
@@ -82,24 +120,42 @@ export function countMatching(onMatchCount: ((count: number) => void) | undefine
 /** Rows of one step. */
 const stepRows = 8_192
 
-/** Counts the allowed rows of a range that have the text of one of the rows. */
+/** Counts the allowed rows of a range by the texts of some rows. */
 function* countCopies(
   { tierIndex, first, end, allowsAll, allows }: SearchRange,
   rows: Iterable<number>,
-): Steps<number> {
-  const texts = new Uint8Array(tierIndex.textsEnd)
+): Steps<Map<number, number>> {
+  const counts = new Map<number, number>()
   const isWhole = allowsAll && end - first === tierIndex.count
-  let count = 0
-  for (const row of rows) {
-    const text = tierIndex.textOf(row)
-    if (isWhole && texts[text] === 0) count += tierIndex.copyCount(row)
-    texts[text] = 1
-  }
+  for (const row of rows) counts.set(tierIndex.textOf(row), isWhole ? tierIndex.copyCount(row) : 0)
   for (let row = isWhole ? end : first; row < end; row++) {
     if (row % stepRows === stepRows - 1) yield
-    if (texts[tierIndex.textOf(row)] === 1 && allows(row)) count++
+    const text = tierIndex.textOf(row)
+    const count = counts.get(text)
+    if (count !== undefined && allows(row)) counts.set(text, count + 1)
   }
-  return count
+  return counts
+}
+
+/** How many memories have the text of each row, in all ranges that it was found in. */
+export function* copiesOfRows(rows: readonly RankedRow[]): Steps<number[]> {
+  const copies = rows.map(() => 0)
+  const places = rows.flatMap((one, i) =>
+    [one, ...(one.twins ?? [])].map(({ range, row }) => ({ i, range, row })),
+  )
+  for (const [range, found] of Map.groupBy(places, place => place.range)) {
+    const { tierIndex } = range
+    const counts = tierIndex.hasCopies
+      ? yield* countCopies(
+          range,
+          found.map(({ row }) => row),
+        )
+      : undefined
+    // A row may be a twin several times, once for each part of a message.
+    for (const [i, [place]] of Map.groupBy(found, place => place.i))
+      copies[i]! += counts?.get(tierIndex.textOf(place!.row)) ?? 1
+  }
+  return copies
 }
 
 type BlendableRow = { range: { tier: Tier }; relevance: number }

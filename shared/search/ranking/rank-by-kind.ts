@@ -12,7 +12,7 @@ import {
   type ScoredRow,
 } from '#shared/search/ranking/scores.ts'
 import type { SearchRange } from '#shared/search/ranking/ranges.ts'
-import type { Signals } from '#shared/search/ranking/signals.ts'
+import { noSignals, type Signals } from '#shared/search/ranking/signals.ts'
 import { textTests } from '#shared/search/ranking/text-tests.ts'
 
 /** Factor of the relevance of every further row of one day, so that rows of many days are found. */
@@ -112,17 +112,7 @@ function* rowsOfPerson(
 }
 
 /** Signals of rows that are found by their time. */
-const signals: Signals = {
-  similarity: 0,
-  words: 0,
-  context: 0,
-  time: 1,
-  speakerMatch: 0,
-  answerType: 0,
-  recency: 0,
-  question: 0,
-  informativeness: 1,
-}
+const signals: Signals = { ...noSignals, time: 1 }
 
 const toRow = (range: SearchRange, row: number): ScoredRow => ({
   range,
@@ -130,6 +120,7 @@ const toRow = (range: SearchRange, row: number): ScoredRow => ({
   at: range.tierIndex.timeAt(row),
   signals: { ...signals },
   relevance: 1,
+  ownShare: 1,
 })
 
 /** A row with the name of the person, which answers by itself. */

@@ -5,16 +5,18 @@ import type { VaultIndex } from '#shared/search/index/vault-index.ts'
 import { buildConcepts } from '#shared/search/query/concepts.ts'
 import { asksOfNames, namedSubjects } from '#shared/search/query/named-subjects.ts'
 import { parseSearchQuery, parseStatement } from '#shared/search/query/parse-query.ts'
-import { questionKind } from '#shared/search/query/sentence-kinds.ts'
+import { isAsking, questionKind } from '#shared/search/query/sentence-kinds.ts'
 import type { Question } from '#shared/search/query/select-questions.ts'
 import { splitSentences } from '#shared/search/query/split-sentences.ts'
 import { certainEvidence, createEvidence } from '#shared/search/ranking/answer-evidence.ts'
 import { nearestRowsOf } from '#shared/search/ranking/candidates.ts'
 import {
   blendTiers,
+  copiesOfRows,
   countMatching,
   fuseRankings,
   sameTextFirst,
+  scoreRows,
   type QuestionRanking,
   type RankedRow,
 } from '#shared/search/ranking/fusion.ts'
@@ -46,8 +48,10 @@ import {
   type RowLimits,
   type ScoredRow,
 } from '#shared/search/ranking/scores.ts'
+import { asksSmallWords, smallWordsFirst } from '#shared/search/ranking/small-words.ts'
 import {
   defaultWeights,
+  isContext,
   isRelated,
   scoreOf,
   type RankingWeights,
@@ -60,9 +64,13 @@ export type SearchOptions = RowLimits &
     now: number
     /** Leave out what is not relevant, even if nothing remains. */
     floor: boolean
+    /** Lowest score, 0 to 1; rows that are found for the turns around them have none. */
+    minScore?: number | undefined
     /** The whole question: a row with this very text comes first, with the score 1. */
     query?: string
     calibration: Calibration
+    /** Default: those that were measured. */
+    weights?: RankingWeights
     /** Called with the number of memories that match, beyond the limit too. */
     onMatchCount?: ((count: number) => void) | undefined
     /** Called when a part of the message names a time that is over and has no rows. */
@@ -77,7 +85,7 @@ export type SearchQuery = SearchOptions & {
 
 export type SearchHit = {
   memory: Memory
-  /** 0 to 1, in the order of the hits: see `scoreOf`. */
+  /** 0 to 1, without the turns around it: see `scoreOf`. Without the floor in the order of the hits. */
   score: number
   /** Cosine of its vector and that of the query; undefined when the query has none. */
   similarity: number | undefined
@@ -88,6 +96,8 @@ export type SearchHit = {
   /** Log odds that it answers the only question, where that is known. */
   evidence?: number | undefined
   signals: Signals
+  /** Memories with its text, of which it is the newest; 1 where they are not counted. */
+  copies: number
   /** Position of its vault index among those searched. */
   indexNumber: number
 }
@@ -102,7 +112,7 @@ export function rank(
   { text, vector, ...bounds }: SearchQuery,
   weights: RankingWeights = defaultWeights,
 ): SearchHit[] {
-  return rankQuestions(vaultIndexes, [{ text, vector, kind: 'whole' }], bounds, weights)
+  return rankQuestions(vaultIndexes, [{ text, vector, kind: 'whole' }], { ...bounds, weights })
 }
 
 /** A part of a message with its vector; null where it is ranked by words alone. */
@@ -117,10 +127,9 @@ export function rankQuestions(
   vaultIndexes: readonly VaultIndex[],
   questions: readonly EmbeddedQuestion[],
   search: SearchOptions,
-  weights: RankingWeights = defaultWeights,
 ): SearchHit[] {
   const ranges = buildSearchRanges(vaultIndexes, search)
-  return runAtOnce(rankRanges(ranges, questions, search, weights))
+  return runAtOnce(rankRanges(ranges, questions, search))
 }
 
 /** A vault that changes all the time is ranked in one turn after so many attempts. */
@@ -158,7 +167,7 @@ export function* rankingSteps(
 ): Steps<SearchHit[] | undefined> {
   const ranges = buildSearchRanges(vaultIndexes, search)
   const versions = ranges.map(({ tierIndex }) => tierIndex.version)
-  const steps = rankRanges(ranges, questions, search, defaultWeights)
+  const steps = rankRanges(ranges, questions, search)
   for (;;) {
     const { done, value } = steps.next()
     if (done) return value
@@ -170,8 +179,7 @@ export function* rankingSteps(
 function* rankRanges(
   ranges: readonly SearchRange[],
   questions: readonly EmbeddedQuestion[],
-  { limit: wanted, ...options }: SearchOptions,
-  weights: RankingWeights,
+  { limit: wanted, weights = defaultWeights, ...options }: SearchOptions,
 ): Steps<SearchHit[]> {
   const limit = ranges.reduce((sum, { first, end }) => Math.min(wanted, sum + end - first), 0)
   const matching = countMatching(options.onMatchCount)
@@ -203,7 +211,8 @@ function* rankRanges(
     const calibration = calibrationOf(vector)
     const isOpen = asksOnlyTimeOrSpeaker(parsedQuery, concepts)
     const read = { text, vector, nearestRows, now, calibration }
-    const query: RankingQuery = { ...read, parsedQuery, concepts, isOpen, weights }
+    const asksQuestion = search.floor || isAsking(text)
+    const query: RankingQuery = { ...read, parsedQuery, concepts, isOpen, asksQuestion, weights }
     const asksOfItself = isScanned && kind !== 'name'
     const wantedKind = asksOfItself ? questionKind(text) : undefined
     if (wantedKind === 'self' && !search.everyRow) {
@@ -223,7 +232,11 @@ function* rankRanges(
         ? (best?: BestMatch) => canBeRelevant(query, relevance, best)
         : undefined
     if (mayPass && !mayPass()) return
-    const all = yield* rankRows(ranges, query, { ...search, mayPass })
+    const found = yield* rankRows(ranges, query, { ...search, mayPass })
+    const all =
+      !search.floor && asksSmallWords(parsedQuery)
+        ? yield* smallWordsFirst(ranges, query, found, search)
+        : found
     const relevant = search.floor
       ? withoutFiller(filterRelevant(all, query, relevance), query)
       : all.filter(row => search.everyRow === true || isRelated(row))
@@ -246,21 +259,35 @@ function* rankRanges(
   yield* matching.report()
   const fused = fuseRankings(rankings, ranges, questions.length === 1)
   const ranked = search.query === undefined ? fused : sameTextFirst(fused, search.query)
-  const chosen = (search.tiers ? ranked.slice(0, limit) : blendTiers(ranked, limit)).map(
-    ({ ranking, scored, relevance }) => ({ ...ranking.toRanked(scored), relevance }),
+  const { minScore = 0 } = search
+  const eligible =
+    minScore > 0
+      ? ranked.filter(row => !isContext(row.scored.signals) && scoreOf(row) >= minScore)
+      : ranked
+  const chosen = (search.tiers ? eligible.slice(0, limit) : blendTiers(eligible, limit)).map(
+    ({ ranking, scored, relevance, ownShare, twins }): RankedRow => ({
+      ...ranking.toRanked(scored),
+      relevance,
+      ownShare,
+      twins,
+    }),
   )
   const isCertain = chosen.length <= weighedMax && chosen.slice(0, certainMax).some(isCertainAnswer)
   const cosines = rescore(chosen, calibrationOf)
-  return chosen.map(({ range, row, relevance, strength, weigh, signals }, i) => ({
+  const scores = scoreRows(chosen)
+  const copies = search.floor || search.everyRow ? [] : yield* copiesOfRows(chosen)
+  const hits = chosen.map(({ range, row, relevance, strength, weigh, signals }, i) => ({
     memory: range.tierIndex.memory(row),
-    score: scoreOf(relevance),
+    score: scores[i]!,
     similarity: cosines[i],
     relevance,
     strength,
     evidence: isCertain ? weigh?.() : undefined,
     signals,
+    copies: copies[i] ?? 1,
     indexNumber: range.indexNumber,
   }))
+  return search.floor ? hits : hits.sort((one, other) => other.score - one.score)
 }
 
 /** Evidence is given where one of so many best rows answers plainly, and the rows are few. */

@@ -16,7 +16,9 @@ import {
   answerTypeHints,
   questionHints,
   speakerHints,
-  isRelated,
+  isContext,
+  isMatch,
+  ownSignal,
 } from '#shared/search/ranking/signals.ts'
 import {
   scoreContext,
@@ -35,6 +37,10 @@ export type ScoredRow = {
   at: number
   signals: Signals
   relevance: number
+  /** Share of the relevance that the row has without the turns around it. */
+  ownShare: number
+  /** Rows of other ranges with its text. */
+  twins?: readonly Pick<ScoredRow, 'range' | 'row'>[] | undefined
   /** Whether it states what is asked for of a person: "Location: Berlin", "I live in Berlin". */
   statesAttribute?: boolean
 }
@@ -50,6 +56,8 @@ export type RankingQuery = {
   concepts: Concepts
   /** See `asksOnlyTimeOrSpeaker`. */
   isOpen: boolean
+  /** Whether it asks: then a question that repeats it is worth less. Key words do not. */
+  asksQuestion: boolean
   weights: RankingWeights
 }
 
@@ -148,7 +156,7 @@ function scoreScanned(
   const context = scoreContext(adjacent, wordScores, rows, similarities)
   const speakerMatches = speakerHints(range, rows, query)
   const answerTypes = answerTypeHints(range, rows, parsedQuery)
-  const questions = questionHints(range, rows)
+  const questions = query.asksQuestion ? questionHints(range, rows) : undefined
   const share = (score: number) =>
     concepts.maxTotal > 0 ? Math.min(1, score / concepts.maxTotal) : 0
 
@@ -167,19 +175,15 @@ function scoreScanned(
       speakerMatch: speakerMatches[i]!,
       answerType: answerTypes[i]!,
       recency: recencyScore(now - at),
-      question: questions[i]! * repetitionOf(share(totals[positions.of(row)]!)),
+      question: (questions?.[i] ?? 0) * repetitionOf(share(totals[positions.of(row)]!)),
       informativeness: statesAttribute ? 1 : informativenessOf(tierIndex.tokens(row), weights),
     }
-    scored.push({
-      range,
-      row,
-      at,
-      signals,
-      relevance: fuseSignals(signals, weights),
-      statesAttribute,
-    })
+    const relevance = fuseSignals(signals, weights)
+    const isAlone = signals.context === 0 || relevance === 0
+    const ownShare = isAlone ? 1 : fuseSignals(signals, weights, 0) / relevance
+    scored.push({ range, row, at, signals, relevance, ownShare, statesAttribute })
   }
-  capBoostedScores(scored, adjacent, weights)
+  capBoostedScores(scored, adjacent)
   return { scored, complete }
 }
 
@@ -193,24 +197,16 @@ function informativenessOf(tokens: number, { longText }: RankingWeights): number
 /** Maps the share of the query's words in a question to how much it repeats: 0 up to half of them. */
 const repetitionOf = (words: number): number => Math.max(0, 2 * words - 1)
 
-/** Own score below which a row is a candidate for its context only. */
-const ownScoreMin = 0.1
-
 /** Caps each row that scores by context alone just below the best row of that context. Rows ascend. */
-function capBoostedScores(
-  scored: readonly ScoredRow[],
-  adjacent: AdjacentTurns,
-  weights: RankingWeights,
-) {
-  const ownScore = ({ signals }: ScoredRow) => signals.similarity + weights.words * signals.words
+function capBoostedScores(scored: readonly ScoredRow[], adjacent: AdjacentTurns) {
   for (const [i, boosted] of scored.entries()) {
-    const own = ownScore(boosted)
-    if (own >= ownScoreMin || boosted.signals.context <= 0) continue
+    if (!isContext(boosted.signals)) continue
+    const own = ownSignal(boosted.signals)
     const from = adjacent.firstContextRow(boosted.row)
     const to = adjacent.lastContextRow(boosted.row)
     let bestContext = 0
     const compare = (other: ScoredRow) => {
-      if (ownScore(other) > own) bestContext = Math.max(bestContext, other.relevance)
+      if (ownSignal(other.signals) > own) bestContext = Math.max(bestContext, other.relevance)
     }
     for (let j = i - 1; j >= 0 && scored[j]!.row >= from; j--) compare(scored[j]!)
     for (let j = i + 1; j < scored.length && scored[j]!.row <= to; j++) compare(scored[j]!)
@@ -292,10 +288,10 @@ export function* rankRows(
       isComplete &&= pass.complete
       for (const row of pass.scored) scored.push(row)
       onMatching?.(range, rowsWithWords(words[i]!))
-      const related = onMatching ? pass.scored.filter(isRelated) : []
+      const matching = onMatching ? pass.scored.filter(({ signals }) => isMatch(signals)) : []
       onMatching?.(
         range,
-        related.map(({ row }) => row),
+        matching.map(({ row }) => row),
       )
       yield
     }
@@ -323,7 +319,10 @@ const boostMax = 0.15
  */
 function boostByTimeOrder(rows: ScoredRow[], order: 'latest' | 'first' | undefined) {
   if (!order) return
-  const best = rows.toSorted((a, b) => b.relevance - a.relevance).slice(0, boostedRowsMax)
+  const best = rows
+    .filter(({ signals }) => !isContext(signals))
+    .sort((a, b) => b.relevance - a.relevance)
+    .slice(0, boostedRowsMax)
   best.sort((a, b) => (order === 'latest' ? a.at - b.at : b.at - a.at))
   for (const [position, row] of best.entries())
     row.relevance *= 1 + (boostMax * position) / boostedRowsMax
@@ -333,10 +332,9 @@ function boostByTimeOrder(rows: ScoredRow[], order: 'latest' | 'first' | undefin
  * Removes duplicates: of identical texts the newest row stays, with the relevance of the best. Argument and result
  * are in order of relevance.
  */
-export function uniqueTexts<Row extends Pick<ScoredRow, 'range' | 'row' | 'at' | 'relevance'>>(
-  ranked: readonly Row[],
-  ranges: readonly SearchRange[],
-): Row[] {
+export function uniqueTexts<
+  Row extends Pick<ScoredRow, 'range' | 'row' | 'at' | 'relevance' | 'ownShare' | 'twins'>,
+>(ranked: readonly Row[], ranges: readonly SearchRange[]): Row[] {
   // Within a tier texts have small numbers.
   const keyOf =
     ranges.length === 1
@@ -353,7 +351,12 @@ export function uniqueTexts<Row extends Pick<ScoredRow, 'range' | 'row' | 'at' |
       continue
     }
     const known = unique[index]!
-    if (isNewer(scored, known)) unique[index] = { ...scored, relevance: known.relevance }
+    const { relevance, ownShare, twins = [] } = known
+    const [shown, other] = isNewer(scored, known) ? [scored, known] : [known, scored]
+    unique[index] =
+      other.range === shown.range
+        ? { ...shown, relevance, ownShare }
+        : { ...shown, relevance, ownShare, twins: [...twins, other] }
   }
   return unique
 }

@@ -28,6 +28,19 @@ export type Signals = {
   informativeness: number
 }
 
+/** Those of a row that is found in another way. */
+export const noSignals: Signals = {
+  similarity: 0,
+  words: 0,
+  context: 0,
+  time: 0,
+  speakerMatch: 0,
+  answerType: 0,
+  recency: 0,
+  question: 0,
+  informativeness: 1,
+}
+
 export type RankingWeights = ConceptWeights & {
   words: number
   contextWords: number
@@ -65,10 +78,15 @@ export const defaultWeights: RankingWeights = {
  * Fuses the signals into one relevance. Similarity and words are added on their calibrated scales, not by rank, so
  * that margins count. The other signals multiply: they decide between related rows and never lift an unrelated one.
  * Only a time that the query names adds, since "what happened in May" names nothing else.
+ *
+ * @param context another one than that of the signals; 0 gives the relevance of the row alone
  */
-export function fuseSignals(signals: Signals, weights: RankingWeights): number {
-  const { similarity, words, context, time, speakerMatch, answerType, recency, informativeness } =
-    signals
+export function fuseSignals(
+  signals: Signals,
+  weights: RankingWeights,
+  context = signals.context,
+): number {
+  const { similarity, words, time, speakerMatch, answerType, recency, informativeness } = signals
   const carried = 1 - weights.question * signals.question
   const related = similarity + weights.words * words + context
   const support =
@@ -178,27 +196,32 @@ function applyMarkerHints(
   for (let i = 0; i < rows.length; i++) if (sums[positions.of(rows[i]!)]! > 0) hints[i] = 1
 }
 
-export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'reply'
+export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'context'
+
+/** Similarity and words below which a row is found for the turns around it only. */
+const ownSignalMin = 0.1
+
+/** What a row has of a question by itself, but for times. */
+export const ownSignal = ({ similarity, words }: Signals): number =>
+  similarity + defaultWeights.words * words
+
+/** Whether a row is found for the turns around it, which answer, and not by itself. */
+export const isContext = (signals: Signals): boolean =>
+  signals.context > 0 && signals.time === 0 && ownSignal(signals) < ownSignalMin
 
 /** Least signal that is given as a reason. */
 const signalMin = 0.1
 
 /** Returns the signals that a row was ranked by, the strongest kinds first; at least one. */
-export function matchReasons({
-  words,
-  similarity,
-  speakerMatch,
-  time,
-  context,
-}: Signals): MatchReason[] {
+export function matchReasons(signals: Signals): MatchReason[] {
+  if (isContext(signals)) return ['context']
+  const { words, similarity, speakerMatch, time } = signals
   const reasons: MatchReason[] = []
   if (words >= signalMin) reasons.push('words')
   if (similarity >= signalMin) reasons.push('similarity')
   if (speakerMatch >= 1) reasons.push('name')
   if (time > 0) reasons.push('time')
-  if (context > 0 && context > words + similarity) reasons.push('reply')
   if (reasons.length > 0) return reasons
-  if (context > 0) return ['reply']
   return [words > similarity ? 'words' : 'similarity']
 }
 
@@ -206,13 +229,27 @@ export function matchReasons({
 const middleRelevance = 0.3
 /** Greatest score of a row whose text is not the query itself; that one has 1. */
 const scoreMax = 0.9999
+/** Greatest score that the turns around a row give it, alone and relative to the best of them. */
+const contextScoreMax = 0.4999
+const contextScoreRatio = 0.999
+
+/** Maps a relevance to a score. Monotone. */
+const toScore = (relevance: number): number =>
+  relevance === Infinity ? 1 : Math.min(scoreMax, 1 - 2 ** (-relevance / middleRelevance))
 
 /**
- * Maps a relevance to a score, 0 to 1: 0.4 to 0.5 broad, 0.5 to 0.65 balanced, 0.65 and up strict. Monotone, so
- * rows in order of relevance are in order of their scores.
+ * The score of a row, 0 to 1: 0.4 to 0.5 broad, 0.5 to 0.65 balanced, 0.65 and up strict. From 0.5 on it is that of the row
+ * by itself. Below, the turns around it add at most as much as it has itself, and never lift it to 0.5.
  */
-export const scoreOf = (relevance: number): number =>
-  relevance === Infinity ? 1 : Math.min(scoreMax, 1 - 2 ** (-relevance / middleRelevance))
+export function scoreOf({ relevance, ownShare }: { relevance: number; ownShare: number }): number {
+  const own = relevance * ownShare
+  if (own >= middleRelevance) return toScore(own)
+  return Math.min(contextScoreMax, toScore(Math.min(relevance, 2 * own)))
+}
+
+/** The score of a row that is found for the turns around it, of which the best has the score `best`. */
+export const contextScoreOf = (relevance: number, best: number): number =>
+  Math.min(toScore(relevance), contextScoreMax, best * contextScoreRatio)
 
 /**
  * Fitted by logistic regression to the tuned halves of `npm run bench -- harm` and, with a tenth of the
@@ -232,6 +269,10 @@ export function answerConfidence(
   return 1 / (1 + Math.exp(-sum))
 }
 
-/** Whether a row has anything to do with a question. */
+/** Whether a row has anything to do with a question, or with a row around it that has. */
 export const isRelated = ({ signals }: { signals: Signals }): boolean =>
-  signals.similarity > 0 || signals.words > 0 || signals.context > 0 || signals.time > 0
+  signals.context > 0 || isMatch(signals)
+
+/** Whether a row has anything to do with a question by itself. */
+export const isMatch = ({ similarity, words, time }: Signals): boolean =>
+  similarity > 0 || words > 0 || time > 0

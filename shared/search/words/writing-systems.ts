@@ -34,7 +34,8 @@ export function foldText(text: string): string {
     .replace(foldedLetters, letter => letterFolds[letter] ?? letter)
 }
 
-const unspacedScript =
+/** A character of a script that writes words without spaces between them. */
+export const unspacedScript =
   /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u30fc\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}]/u
 const unspacedRuns =
   /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u30fc\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}\p{M}]+|[^\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u30fc\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}]+/gu

@@ -5,8 +5,10 @@ import type { Memory } from '#shared/domain/memory.ts'
 import { rawCoreMemories } from '#shared/vault/copy/copies.mongo.ts'
 import { indexableRows, putInSlices } from '#shared/search/index/load-index.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
+import { spansOf } from '#shared/search/index/spans.ts'
 import { rankInTurns, type EmbeddedQuestion } from '#shared/search/ranking/rank.ts'
 import { queryLengthMax } from '#shared/search/query/parse-query.ts'
+import { defaultWeights } from '#shared/search/ranking/signals.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
@@ -37,7 +39,7 @@ export async function transferCandidates(
 
 export type Match = {
   memory: Memory
-  /** The score for its best query, as a search returns it: 0 to 1, four digits. */
+  /** The score for its best query, 0 to 1, four digits; that of a search without related words. */
   score: number
 }
 
@@ -49,6 +51,9 @@ export function readQueries(queries: readonly string[]): string[] {
   const lengthMax = Math.min(queryLengthMax, Math.floor(readCharactersMax / queries.length))
   return [...new Set(queries.map(query => query.slice(0, lengthMax)))]
 }
+
+/** What is copied has the meaning or the words of a query: neither the turns around it nor related words count. */
+const copyWeights = { ...defaultWeights, related: 0, contextWords: 0, contextSimilarity: 0 }
 
 /** Rows of a vault without an index in memory that are ranked together. */
 const streamedRowsMax = 2_000
@@ -70,7 +75,7 @@ export async function graftCandidates(
   const { space, dimension, calibration } = embedder
   const matches = new Map<string, Match>()
   const rankAll = async (openIndex: () => Promise<VaultIndex>): Promise<void> => {
-    const spans = spansOf(await openIndex())
+    const spans = spansOf([await openIndex()])
     for (const [question, span] of questions.flatMap(one =>
       spans.map(span => [one, span] as const),
     )) {
@@ -84,6 +89,7 @@ export async function graftCandidates(
         query: question.text,
         tiers: [1],
         calibration,
+        weights: copyWeights,
         ...span,
       })
       for (const { memory, score: exact } of found) {
@@ -117,21 +123,6 @@ export async function graftCandidates(
     (a, b) => b.score - a.score || compareByEventTime(a.memory, b.memory),
   )
 }
-
-/**
- * The raw memories of an index in spans of time of about 1,000 rows: ranking these takes 7 ms of CPU, ranking
- * 10,000 at once 60 ms.
- */
-function spansOf({ byTier }: VaultIndex): { from: number; to: number }[] {
-  const rows = byTier[1]
-  const starts = Array.from({ length: Math.ceil(rows.count / rankedRowsMax) }, (_, i) =>
-    i === 0 ? -Infinity : rows.timeAt(i * rankedRowsMax),
-  )
-  const distinct = [...new Set(starts)]
-  return distinct.map((from, i) => ({ from, to: distinct[i + 1] ?? Infinity }))
-}
-
-const rankedRowsMax = 1_000
 
 type GraftBackend = {
   vaultIndexes: VaultIndexes

@@ -188,7 +188,7 @@ const matchReasons: Record<MatchReason, readonly [label: string, sentence: strin
   similarity: ['similar meaning', 'It means something like the question'],
   name: ['name', 'It is of a person that the question names'],
   time: ['time', 'It is of the time that the question names'],
-  reply: ['reply', 'It is the reply to another memory that was found'],
+  context: ['beside it', 'It does not match, but stands beside a memory that does'],
 }
 
 /** Rank, score, age and common words of a match. */

@@ -59,5 +59,5 @@ export const reasonWords: Record<NonNullable<TracedMemory['why']>[number], strin
   similarity: 'the same meaning',
   name: 'the name',
   time: 'the time',
-  reply: 'the memory that it replies to',
+  context: 'a memory beside it',
 }

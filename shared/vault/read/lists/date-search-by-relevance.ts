@@ -2,13 +2,21 @@ import type { Embedder } from '#shared/domain/embedder.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 import { momentOf } from '#shared/vault/read/search/as-of.ts'
 import { mergeRankings } from '#shared/vault/read/search/recall.ts'
-import { isWithin, type TimeWindow } from '#shared/vault/read/lists/time-window.ts'
+import {
+  comparePositions,
+  placeOfReflection,
+  type TimeWindow,
+} from '#shared/vault/read/lists/time-window.ts'
 import type { ListedRow } from '#shared/vault/read/lists/listing.mongo.ts'
 import { embeddedReflections } from '#shared/vault/read/lists/timeline.mongo.ts'
 import { undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
 import { putInSlices } from '#shared/search/index/load-index.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import { rankInTurns, type SearchHit } from '#shared/search/ranking/rank.ts'
+import { isContext, isMatch } from '#shared/search/ranking/signals.ts'
+import { questionKind } from '#shared/search/query/sentence-kinds.ts'
+import { spansOf } from '#shared/search/index/spans.ts'
+import type { Span } from '#shared/domain/lease.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import type { DateSearchRow, DateSearchSource } from '#shared/vault/read/lists/dated-row.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
@@ -35,72 +43,89 @@ export type SourcesOfEmbedder = {
   isOptional: boolean
 }
 
-type RelevanceQuery = { window: TimeWindow; query: string }
+type RelevanceQuery = { window: TimeWindow; query: string; oldestFirst: boolean }
 
-/** Best rows of a window that are returned; the ones after them have little to do with the query. */
-const rankedMax = 500
 /** Candidates asked of the database for a vault that is too large for an index in memory. */
 const candidatesMax = 2_000
 
 /**
- * The rows of a window that fit a query, best first; `more` at the end when there may be others after them. Raw
- * memories are ranked in the vaults' indexes; reflections are fetched, since the index does not hold the periods
- * they cover.
+ * All rows of a window that match a query by themselves, each with its score, in the order of time; ranked in spans of about
+ * 1,000 rows as they are consumed. Raw memories are ranked in the vaults' indexes; reflections are fetched, since the index
+ * does not hold the periods they cover.
  */
 export async function* byRelevance(
   backend: RankingBackend,
   parts: readonly SourcesOfEmbedder[],
   relevanceQuery: RelevanceQuery,
-): AsyncGenerator<DateSearchRow | 'more', void, void> {
-  const rankings = await Promise.all(
+): AsyncGenerator<DateSearchRow, void, void> {
+  const { window, oldestFirst } = relevanceQuery
+  const opened = await Promise.all(
     parts.map(part => {
-      const ranking = rankSources(backend, part, relevanceQuery)
-      return part.isOptional ? undefinedIfUnavailable(ranking) : ranking
+      const opening = openPart(backend, part, relevanceQuery)
+      return part.isOptional ? undefinedIfUnavailable(opening) : opening
     }),
   )
-  const results =
-    rankings.length === 1 ? rankings[0]! : mergeRankings(rankings.flatMap(rows => rows ?? []))
-  for (const { row } of results.slice(0, rankedMax)) {
-    if (isWithin(relevanceQuery.window, row.position)) yield row
+  const ranked = opened.flatMap(part => part ?? [])
+  const spans = spansOf(
+    ranked.flatMap(({ indexes }) => indexes),
+    { from: window.from, to: window.to + 1 },
+  )
+  for (const span of oldestFirst ? spans : spans.toReversed()) {
+    const rankings = await Promise.all(ranked.map(({ rank }) => rank(span)))
+    const rows = rankings.length === 1 ? rankings[0]! : mergeRankings(rankings.flat(), 'score')
+    yield* rows
+      .map(({ row }) => row)
+      .sort((one, other) => (oldestFirst ? 1 : -1) * comparePositions(one.position, other.position))
   }
-  if (results.length >= rankedMax) yield 'more'
 }
 
 type RankedRow = SearchHit & { row: DateSearchRow }
 
-async function rankSources(
+/** A part that is loaded, and what ranks a span [from, to) of it. */
+type OpenedPart = {
+  indexes: readonly VaultIndex[]
+  rank(span: Span): Promise<RankedRow[]>
+}
+
+async function openPart(
   backend: RankingBackend,
   { embedder, sources }: SourcesOfEmbedder,
-  { window, query }: RelevanceQuery,
-): Promise<RankedRow[]> {
+  { window, query, oldestFirst }: RelevanceQuery,
+): Promise<OpenedPart> {
   const vector = await backend.queryVectors.embed(embedder, query)
-  let sourceIndexes: SourceIndex[] = []
-  const openIndexes = async () => {
-    sourceIndexes = await Promise.all(
-      sources.map(source => loadSourceIndex(backend, { source, window, embedder, vector, query })),
-    )
-    return sourceIndexes.map(({ vaultIndex }) => vaultIndex)
-  }
+  const opened = await Promise.all(
+    sources.map(source =>
+      loadSourceIndex(backend, { source, window, embedder, vector, query, oldestFirst }),
+    ),
+  )
+  const indexes = opened.map(({ vaultIndex }) => vaultIndex)
   const { tiers, importance, metadata } = sources[0]!.read
-  const ranked = await rankInTurns(openIndexes, [{ text: query, vector, kind: 'whole' }], {
+  const search = {
     now: momentOf(backend, window.asOf),
-    limit: rankedMax,
+    limit: Infinity,
     floor: false,
+    // What is known of the person who asks is found by its time.
+    everyRow: questionKind(query) !== 'self',
     query,
     calibration: embedder.calibration,
     tiers,
     ...(importance !== undefined && { importance }),
     ...(metadata && { metadata }),
-    from: window.from,
-    to: window.to + 1,
-  })
-  return ranked.map(one => {
-    const { memory, indexNumber, score, similarity, signals } = one
-    const { source } = sources[indexNumber]!
-    const listed = sourceIndexes[indexNumber]!.rows.get(memory.id) ?? toListedRow(memory)
-    const position = { at: memory.at, id: memory.id }
-    return { ...one, row: { ...listed, source, position, hit: { score, similarity, signals } } }
-  })
+  }
+  async function rank(span: Span): Promise<RankedRow[]> {
+    const questions = [{ text: query, vector, kind: 'whole' as const }]
+    const ranked = await rankInTurns(async () => indexes, questions, { ...search, ...span })
+    return ranked
+      .filter(({ signals }) => isMatch(signals) && !isContext(signals))
+      .map(one => {
+        const { memory, indexNumber, score, similarity, signals } = one
+        const { source } = sources[indexNumber]!
+        const listed = opened[indexNumber]!.rows.get(memory.id) ?? toListedRow(memory)
+        const position = { at: memory.at, id: memory.id }
+        return { ...one, row: { ...listed, source, position, hit: { score, similarity, signals } } }
+      })
+  }
+  return { indexes, rank }
 }
 
 type SourceQuery = {
@@ -109,6 +134,7 @@ type SourceQuery = {
   embedder: Embedder
   vector: Float32Array
   query: string
+  oldestFirst: boolean
 }
 
 type SourceIndex = { vaultIndex: VaultIndex; rows: Map<string, ListedRow> }
@@ -156,20 +182,20 @@ async function loadRawIndex(
   })
 }
 
-/** The reflections of the window; a period that ends after the window counts for the window's end. */
+/** The reflections of the window, each at its place in the order of time. */
 async function loadReflectionIndex(
   { mongo }: RankingBackend,
-  { source: { scope, read }, window, embedder: { space, dimension } }: SourceQuery,
+  { source: { scope, read }, window, embedder: { space, dimension }, oldestFirst }: SourceQuery,
 ): Promise<SourceIndex> {
   const reflectionIndex = createVaultIndex({ dimension, termsOf })
   const isRaw = read.partition.session !== null || read.tiers.every(tier => tier === 1)
   if (isRaw) return { vaultIndex: reflectionIndex, rows: new Map() }
   const reflections = await embeddedReflections(mongo, scope, { ...read, window, space })
-  const end = window.to
-  await putInSlices(
-    reflectionIndex,
-    reflections.map(({ memory }) => ({ ...memory, at: Math.min(memory.at, end) })),
-  )
+  const placed = reflections.map(({ memory, row }) => ({
+    ...memory,
+    at: placeOfReflection(row, window, oldestFirst),
+  }))
+  await putInSlices(reflectionIndex, placed)
   return { vaultIndex: reflectionIndex, rows: new Map(reflections.map(({ row }) => [row.id, row])) }
 }
 

@@ -4,7 +4,11 @@ import {
   byRelevance,
   type SourcesOfEmbedder,
 } from '#shared/vault/read/lists/date-search-by-relevance.ts'
-import { comparePositions, type TimeWindow } from '#shared/vault/read/lists/time-window.ts'
+import {
+  comparePositions,
+  placeOfReflection,
+  type TimeWindow,
+} from '#shared/vault/read/lists/time-window.ts'
 import type { Tier } from '#shared/domain/memory.ts'
 import { openSharedEmbedders, sharedPartition } from '#shared/vault/base/shared-embedders.ts'
 import { findSessionEpoch } from '#shared/vault/base/vault-changes.postgres.ts'
@@ -16,7 +20,6 @@ import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.t
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { MemoryFilter, NearestSearch } from '#shared/vault/read/search/nearest.ts'
 import { overlappingReflections, rowsWithin } from '#shared/vault/read/lists/timeline.mongo.ts'
-import type { ListedRow } from '#shared/vault/read/lists/listing.mongo.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 
 export type DateSearchQuestion = Omit<MemoryFilter, 'tiers'> & {
@@ -63,10 +66,10 @@ const rowsMax = 5_000
  * Finds what happened in a span of time. Reflections belong to the period they cover: one that overlaps the span
  * is in it. For a member the result includes what they may see of the shared memory.
  *
- * Rows are taken, in the order of time or best first, until the next one would exceed the budget; at least one
- * is. In the order of time a page ends between two milliseconds, over its budget if need be. A search that
- * continues from `returned` (to its `from` newest first, from its `to` oldest first) returns what was left out:
- * in the order of time every row exactly once.
+ * Rows are taken in the order of time until the next one would exceed the budget; at least one is. A page ends between
+ * two milliseconds, over its budget if need be. With a query these are the rows that match it, and a page is best first.
+ * A search that continues from `returned` (to its `from` newest first, from its `to` oldest first) returns what was left
+ * out: every row exactly once.
  *
  * @throws Refusal `invalid` when `embeddings` names no known model, `upstream` when it does not answer,
  *   `unavailable`.
@@ -87,30 +90,28 @@ export async function searchDates(
   const own = [await ownSource(backend, caller, question, embedder)].filter(isAsked)
   const shared = isAsked({ source: 'org' }) ? await sharedSources(backend, caller, question) : []
   const sources = [...own, ...shared]
+  const oldestFirst = question.order === 'oldest_first'
   const source =
     query === undefined || embedder === undefined
-      ? chronological(backend, { sources, window, oldestFirst: question.order === 'oldest_first' })
+      ? chronological(backend, { sources, window, oldestFirst })
       : byRelevance(backend, await groupByEmbedder(backend, caller, { embedder, own, shared }), {
           window,
           query,
+          oldestFirst,
         })
   const budget = Math.min(tokensMax, Math.max(tokensMin, maxTokens))
   const rows: DateSearchRow[] = []
   let tokens = 0
   let truncated = false
   for await (const row of source) {
-    if (row === 'more') {
-      truncated = rows.length > 0
-      break
-    }
     const isFull = rows.length >= rowsMax || tokens + row.tokens > budget
-    truncated =
-      isFull && rows.length > 0 && (query !== undefined || isAtAnotherTime(row, rows.at(-1)!))
+    truncated = isFull && rows.length > 0 && isAtAnotherTime(row, rows.at(-1)!)
     if (truncated) break
     rows.push(row)
     tokens += row.tokens
   }
   const returned = returnedRange(window, rows, truncated ? question.order : null)
+  if (query !== undefined) rows.sort((one, other) => scoreOf(other) - scoreOf(one))
   return { rows, tokens, truncated, returned }
 }
 
@@ -163,6 +164,8 @@ async function groupByEmbedder(
   }
   return [...ofOwn, { embedder: usual, sources: shared, isOptional: false }, ...later]
 }
+
+const scoreOf = ({ hit }: DateSearchRow): number => hit?.score ?? 0
 
 const isAtAnotherTime = (one: DateSearchRow, other: DateSearchRow): boolean =>
   one.position.at !== other.position.at
@@ -225,9 +228,7 @@ type OrderedQuery = Omit<ChronologicalQuery, 'sources'> & {
 }
 
 /**
- * Merges the rows of a source with its reflections: oldest first a reflection stands at the end of its period,
- * newest first at its beginning, or at the end of the window that is passed first. A client that goes on moves
- * the other end of the window, so each reflection keeps its place on all pages.
+ * Merges the rows of a source with its reflections, each at its place in the window.
  */
 async function* rowsOfSource(
   { mongo }: { mongo: Mongo },
@@ -235,12 +236,13 @@ async function* rowsOfSource(
   { window, oldestFirst, isBefore }: OrderedQuery,
 ): AsyncGenerator<DateSearchRow, void, void> {
   const read = { ...sourceRead, window, oldestFirst }
-  const placeOf = ({ at, covers }: ListedRow): number =>
-    oldestFirst ? Math.min(at, window.to) : Math.max(covers?.from ?? at, window.from)
   const reflections = (
     await overlappingReflections(mongo, scope, { ...read, endingAfter: oldestFirst })
   )
-    .map((row): DateSearchRow => ({ ...row, source, position: { at: placeOf(row), id: row.id } }))
+    .map((row): DateSearchRow => {
+      const at = placeOfReflection(row, window, oldestFirst)
+      return { ...row, source, position: { at, id: row.id } }
+    })
     .sort((a, b) => (isBefore(a, b) ? -1 : 1))
   const isPlaced = read.partition.session === null && !oldestFirst
   const tiers = isPlaced ? read.tiers.filter(tier => tier === 1) : read.tiers

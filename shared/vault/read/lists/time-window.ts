@@ -1,4 +1,5 @@
 import { reversedSpan } from '#shared/core/refusals.ts'
+import type { Span } from '#shared/domain/lease.ts'
 import { requireKnown } from '#shared/vault/read/search/as-of.ts'
 import { momentText, parseExclusiveEnd, parseStart, type Moment } from '#shared/core/dates.ts'
 
@@ -24,8 +25,9 @@ export function parseTimeWindow(from: Moment, to: Moment | undefined, now: numbe
   const start = parseStart(from) + (isFinerThanMilliseconds(text) ? 1 : 0)
   if (to === undefined) return { from: start, to: now }
   const end = parseExclusiveEnd(to) - 1
-  // A page may have ended with the last row of the window: the rest is empty, and begins 1 ms after it.
-  if (start > end + (/\.\d{3}/.test(text) ? 1 : 0)) {
+  // A page may have ended with the last row of the window: the rest is empty, and begins 1 ms after its end.
+  const isOfPage = /\.\d{3}/.test(text) || /\.\d{3}/.test(momentText(to))
+  if (start > end + (isOfPage ? 1 : 0)) {
     throw reversedSpan('from', 'to', 'from is the earlier end')
   }
   return { from: start, to: end }
@@ -43,6 +45,17 @@ export function windowAsOf(window: TimeWindow, asOf: number | undefined): TimeWi
 }
 
 const isFinerThanMilliseconds = (text: string): boolean => /\.\d{3}0*[1-9]/.test(text)
+
+/**
+ * Where a reflection stands in a window, in epoch milliseconds: oldest first at the end of its period, newest first at its
+ * beginning, or at the end of the window that is passed first. A client that goes on moves the other end, so a reflection
+ * keeps its place on all pages.
+ */
+export const placeOfReflection = (
+  { at, covers }: { at: number; covers: Span | null },
+  window: TimeWindow,
+  oldestFirst: boolean,
+): number => (oldestFirst ? Math.min(at, window.to) : Math.max(covers?.from ?? at, window.from))
 
 /** Earlier rows first. */
 export const comparePositions = (a: TimelinePosition, b: TimelinePosition): number =>

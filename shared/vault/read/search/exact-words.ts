@@ -31,6 +31,10 @@ export function exactWords(text: string): ExactWord[] {
     const weight = wordWeight(word)
     if (weight > (words.get(key)?.weight ?? 0)) words.set(key, { word: key, weight })
   }
+  const phrase = text.trim().toLowerCase()
+  // "The Who": no word of it can be looked for by itself.
+  if (words.size === 0 && phrase !== '' && phrase.length <= wordLengthMax)
+    return [{ word: phrase, pattern: phrasePattern(phrase), isName: true }]
   return [...words.values()]
     .toSorted((a, b) => b.weight - a.weight)
     .slice(0, wordsMax)
@@ -69,6 +73,11 @@ function patternOf(word: string): string {
   const literal = word.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`)
   return /^[a-z0-9]/.test(word) ? String.raw`\b${literal}` : literal
 }
+
+/** Whole words: "it" is in most texts as a part of others. */
+const phrasePattern = (phrase: string): string =>
+  patternOf(phrase).replaceAll(/\s+/g, String.raw`\s+`) +
+  (/[a-z0-9]$/.test(phrase) ? String.raw`\b` : '')
 
 /**
  * The ids of the rows with the rarest words, best first: a word weighs by how few of the rows have it.

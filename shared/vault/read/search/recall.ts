@@ -13,6 +13,7 @@ import { searchableIndex, type IndexBackend } from '#shared/vault/read/search/se
 import type { IndexRef, VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import { rankInTurns, type EmbeddedQuestion, type SearchHit } from '#shared/search/ranking/rank.ts'
 import { selectQuestions, type Question } from '#shared/search/query/select-questions.ts'
+import { isContext } from '#shared/search/ranking/signals.ts'
 import { recallSeconds } from '#shared/core/metrics.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import { embeddingTimeoutMs, withEmbeddingTimeout } from '#shared/models/model-refusal.ts'
@@ -92,7 +93,9 @@ export async function recall(
     ...former.map(one => undefinedIfUnavailable(rankIn(backend, one, [shared], timed))),
   ])
   if (rankings.length === 1) return rankings[0]
-  return mergeRankings(rankings.flatMap(found => found ?? [])).slice(0, question.limit)
+  const found = rankings.flatMap(rows => rows ?? [])
+  const merged = mergeRankings(found, question.relevantOnly ? 'relevance' : 'score')
+  return merged.slice(0, question.limit)
 }
 
 /** A part of a vault to search; of a shared vault only what `audience` may see. */
@@ -133,6 +136,7 @@ async function rankIn(
     now: momentOf(backend, question.asOf),
     limit: question.limit,
     floor: question.relevantOnly,
+    minScore: question.minScore,
     ...(!question.relevantOnly && { query: question.text }),
     excludeTexts: question.excludedTexts,
     calibration: embedder.calibration,
@@ -145,10 +149,7 @@ async function rankIn(
     ...question.within,
   })
   stopRankTimer()
-  const { minScore = 0 } = question
-  return found
-    .filter(({ score }) => score >= minScore)
-    .map(row => ({ ...row, source: memorySource(partitions[row.indexNumber]!) }))
+  return found.map(row => ({ ...row, source: memorySource(partitions[row.indexNumber]!) }))
 }
 
 /**
@@ -180,14 +181,21 @@ function memorySource({ session, audience }: RecallPartition): RecalledMemory['s
 }
 
 /** Merges rankings, best first; of identical texts only the newest row stays. */
-export function mergeRankings<Row extends SearchHit>(rows: readonly Row[]): Row[] {
+export function mergeRankings<Row extends SearchHit>(
+  rows: readonly Row[],
+  by: 'relevance' | 'score',
+): Row[] {
   const newest = new Map<string, Row>()
   for (const row of rows) {
     const text = row.memory.text.normalize('NFC').trim()
     const known = newest.get(text)
-    if (!known || known.memory.at < row.memory.at) newest.set(text, row)
+    // Another model has found the same memory.
+    const others = known && known.memory.id !== row.memory.id ? known.copies : 0
+    const copies = row.copies + others
+    const shown = known && known.memory.at >= row.memory.at ? known : row
+    newest.set(text, { ...shown, copies })
   }
-  return [...newest.values()].sort((a, b) => b.relevance - a.relevance)
+  return [...newest.values()].sort((a, b) => b[by] - a[by])
 }
 
 /** Memories that a reranker puts in order: enough to bring up what the ranking had too low. */
@@ -218,8 +226,9 @@ export async function recallReranked(
         onEmptyTime: undefined,
       })
     : found
-  const fixed = candidates.filter(({ relevance }) => relevance === Infinity).length
-  const open = candidates.slice(fixed, candidatesMax)
+  const isOpen = ({ relevance, signals }: RecalledMemory): boolean =>
+    relevance !== Infinity && !isContext(signals)
+  const open = candidates.slice(0, candidatesMax).filter(isOpen)
   if (open.length < 2) return found
   const texts = open.map(({ memory }) =>
     tellText({ ...memory, passage: bestPassage(memory.text, question.text) }),
@@ -232,11 +241,10 @@ export async function recallReranked(
     const { score, relevance } = open[at]!
     return { ...open[from]!, score, relevance }
   })
-  return [
-    ...candidates.slice(0, fixed),
-    ...reordered,
-    ...candidates.slice(fixed + open.length),
-  ].slice(0, limit)
+  let next = 0
+  return candidates
+    .map((row, at) => (at < candidatesMax && isOpen(row) ? reordered[next++]! : row))
+    .slice(0, limit)
 }
 
 type ReloadBackend = {

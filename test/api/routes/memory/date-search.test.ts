@@ -262,34 +262,46 @@ t.test('200: the budget is brought between 1,000 and 200,000; one row always fit
   t.match(await asked(1, '2025-03-01', 'row'), { truncated: true })
 })
 
-t.test('200: a ranked answer that is cut goes on as well, and nothing comes twice', async t => {
+t.test('200: ranked pages hold every match once, in both orders, with any budget', async t => {
   const client = await newClient()
   const { scope: own } = await client.caller()
+  const matching = await insertStoredMemories(
+    backend,
+    own,
+    Array.from({ length: 60 }, (_, index) => ({
+      text: index % 7 === 0 ? 'the comet was seen' : `the comet was seen again, night ${index}`,
+      at: begin + index * 60_000,
+      tokens: 90,
+    })),
+  )
   await insertStoredMemories(
     backend,
     own,
-    Array.from({ length: 12 }, (_, index) => ({
-      text: `the comet was seen again, night ${index}`,
-      at: begin + Math.floor(index / 3) * day,
-      tokens: 450,
-    })),
+    Array.from({ length: 20 }, (_, n) => ({ text: `bread and milk ${n}`, at: begin + n * 99_000 })),
   )
-  const found: string[] = []
-  let to = '2025-12-31'
-  for (let page = 0; page < 20; page++) {
-    const { body } = await ask(
-      { from: '2025-03-01', to, query: 'comet', max_tokens: 1_000 },
-      {},
-      client,
-    )
-    found.push(...body.memories.map(({ id }: Found) => id))
-    if (!body.truncated) break
-    to = body.returned.from
-    t.ok(page < 19, 'it ends')
+  const newest = new Date(begin + 59 * 60_000).toISOString()
+  for (const order of ['newest_first', 'oldest_first']) {
+    for (const max_tokens of [1_000, 2_500, 200_000]) {
+      const found: string[] = []
+      let [from, to] = ['2025-03-01T12:00:00Z', newest]
+      for (let page = 0; page < 50; page++) {
+        const asked = { from, to, query: 'the comet', max_tokens, order, tiers: [1] }
+        const { status, body } = await ask(asked, {}, client)
+        t.equal(status, 200)
+        const rows: Found[] = body.memories
+        t.ok(rows.every((row, n) => n === 0 || row.score! <= rows[n - 1]!.score!))
+        found.push(...rows.map(({ id }) => id))
+        // As a client does that always asks once more.
+        if (rows.length === 0) break
+        if (order === 'newest_first') to = body.truncated ? body.returned.from : before(from)
+        else from = body.truncated ? body.returned.to : after(to)
+      }
+      t.same(found.toSorted(), matching.toSorted(), `${order}, ${max_tokens}`)
+    }
   }
-  t.equal(new Set(found).size, found.length)
-  t.ok(found.length >= 2)
 })
+const before = (time: string): string => new Date(Date.parse(time) - 1).toISOString()
+const after = (time: string): string => new Date(Date.parse(time) + 1).toISOString()
 
 t.test('200: X-Embedding-Model names the space, in order and ranked', async t => {
   const client = await newClient()

@@ -11,7 +11,8 @@ t.test('identifiers come first, then names, then long words, and no function wor
     'serial',
     'bought',
   ])
-  t.same(wordsOf('  ?? the of, … '), [])
+  t.same(wordsOf('The Who'), ['the who'], 'of these alone the phrase')
+  t.same(wordsOf('  '), [])
   t.equal(exactWords(Array.from({ length: 500 }, (_, n) => `word${n}`).join(' ')).length, 16)
 })
 

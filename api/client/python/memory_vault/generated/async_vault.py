@@ -851,7 +851,8 @@ class AsyncVault(AsyncVaultBase):
         `POST /v1/memory/search`
 
         :param limit: most memories to answer
-        :param min_relevance: lowest `score` that is answered
+        :param min_relevance: lowest `score` that is answered; above 0 rows with `why: ["context"]`
+            are left out
         :param metadata: only memories with such metadata
         :param as_of: searches as at that moment: later memories are unknown, and words such as
             yesterday and the windows are counted from it; what is deleted today stays deleted; a
@@ -1027,13 +1028,13 @@ class AsyncVault(AsyncVaultBase):
         """Reads a span of time: all of it in order, or, with a query, ranked by it. Reflections
         belong to the time they are about, and follow it: oldest first they stand at its end, newest
         first at its beginning. An answer over the token budget is cut, and goes on where it ended:
-        newest first with `to` = `returned.from`, oldest first with `from` = `returned.to`; in order
-        every row comes exactly once. A page ends between two milliseconds, so it may exceed its
-        budget by the other rows of the last one: many lines of a file with one date come on one
-        page. A ranked answer takes the best rows of the span, at most 500; what it leaves out
-        inside its own span, a larger `max_tokens` brings up to that number, and narrower spans
-        beyond it. Bills retrieval of the rows returned. With a member's key it also tells what the
-        member may see of the shared memory, which is raw and without importance.
+        newest first with `to` = `returned.from`, oldest first with `from` = `returned.to`; every
+        row comes exactly once, with a query every row that matches. A page ends between two
+        milliseconds, so it may exceed its budget by the other rows of the last one: many lines of a
+        file with one date come on one page. A page of ranked rows has those of the part of the span
+        that is nearest in `order`, best first; what fits in one page is ranked as a whole. Bills
+        retrieval of the rows returned. With a member's key it also tells what the member may see of
+        the shared memory, which is raw and without importance.
 
         `POST /v1/memory/date-search`
 

@@ -1179,12 +1179,13 @@ class _RecalledMemoryRequired(TypedDict):
     tier: Tier
     role: str
     content: str
-    # how well the row fits, by meaning, words, names and times; rows are in its order. 0.4 to 0.5
-    # broad, 0.5 to 0.65 balanced, 0.65 and up strict; 1: the text is the query
+    # how well the row fits by itself, by meaning, words, names and times; rows are in its order.
+    # 0.4 to 0.5 broad, 0.5 to 0.65 balanced, 0.65 and up strict; 1: the text is the query
     score: float
     # another name of `score`
     relevance: float
-    # what it was found by
+    # what it was found by; `context` alone: it does not match, but stands beside a row that does.
+    # Such a row has a score below 0.5, comes after that row, and counts for no threshold
     why: List[MatchReason]
     # how long ago it happened
     window: Literal["hot", "working", "longterm"]
@@ -1197,6 +1198,9 @@ class _RecalledMemoryRequired(TypedDict):
 class RecalledMemory(_RecalledMemoryRequired, total=False):
     # cosine of the vectors, as the embedding model has it
     similarity: float
+    # how many memories have this text, of which this is the newest; left out where it is the only
+    # one
+    copies: int
     # reflections only
     importance: Importance
     # the speaker, where the client named one
@@ -1221,7 +1225,7 @@ class _SearchBodyRequired(TypedDict):
 class SearchBody(_SearchBodyRequired, total=False):
     tiers: List[Tier]
     importance: Importance
-    # lowest `score` that is answered
+    # lowest `score` that is answered; above 0 rows with `why: ["context"]` are left out
     min_relevance: float
     # only memories with such metadata
     metadata: MetadataFilter
@@ -1242,8 +1246,8 @@ class SearchAnswer(TypedDict):
     memoryKey: str
     # rows of this answer; so the three counts below
     totalMemories: int
-    # memories that match, in this answer or not: those with words of the query, and the most
-    # similar ones; in a vault too large for an index in memory at least so many
+    # memories that match, in this answer or not, all copies of a text: those with words of the
+    # query, and the most similar ones; in a vault too large for an index in memory at least so many
     matchingMemories: int
     tokenCount: int
     windowBreakdown: WindowCounts
@@ -1399,7 +1403,7 @@ class DatedMemory(_DatedMemoryRequired, total=False):
     # another name of `score`
     relevance: float
     # where a query was asked: what it was found by
-    why: List[Literal["words", "similarity", "name", "time", "reply"]]
+    why: List[Literal["words", "similarity", "name", "time", "context"]]
     # reflections only
     importance: Importance
     # reflections only
@@ -4027,7 +4031,7 @@ MetadataChoice = Union[str, float, bool, List[MetadataValue]]
 # fields. It leaves out what has none, such as reflections.
 MetadataFilter = Dict[str, MetadataChoice]
 
-MatchReason = Literal["words", "similarity", "name", "time", "reply"]
+MatchReason = Literal["words", "similarity", "name", "time", "context"]
 
 # A name people read.
 Name = str
