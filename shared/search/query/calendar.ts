@@ -31,19 +31,20 @@ export const seasons: Readonly<Record<string, number>> = Object.fromEntries(
   [...languages.values()].flatMap(language => Object.entries(language.seasons ?? {})),
 )
 
-/** A UTC day is extended from the noon before to the noon after: users' time zones are unknown. */
-const timezoneSlackMs = DAY_MS / 2
+/** A UTC day is extended by what zones are ahead of UTC and behind it, 14 and 12 hours: those of users are unknown. */
+const aheadMs = (14 / 24) * DAY_MS
+const behindMs = DAY_MS / 2
 
 /** Returns `days` days from a UTC day on. */
 function daySpan(year: number, month: number, day: number, days = 1): TimeSpan {
   const start = Date.UTC(year, month, day)
-  return { from: start - timezoneSlackMs, to: start + days * DAY_MS + timezoneSlackMs }
+  return { from: start - aheadMs, to: start + days * DAY_MS + behindMs }
 }
 
 export function monthSpan(year: number, month: number, count = 1): TimeSpan {
   return {
-    from: Date.UTC(year, month, 1) - timezoneSlackMs,
-    to: Date.UTC(year, month + count, 1) + timezoneSlackMs,
+    from: Date.UTC(year, month, 1) - aheadMs,
+    to: Date.UTC(year, month + count, 1) + behindMs,
   }
 }
 
@@ -81,14 +82,15 @@ export function isYear(value: number): boolean {
   return value >= 1970 && value <= 2100
 }
 
+/** Parses a day; none for one that its month does not have: of 29 February without a year leap years are left. */
 export function parseDay(
   yearText: string | undefined,
   month: number,
   dayText: string | undefined,
 ): TimeSpan[] {
   const [year, day] = [Number(yearText), Number(dayText)]
-  const exists = isYear(year) && month >= 0 && month < 12 && day >= 1 && day <= 31
-  return exists ? [daySpan(year, month, day)] : []
+  const read = utcDateOf(Date.UTC(year, month, day))
+  return isYear(year) && read.month === month && read.day === day ? [daySpan(year, month, day)] : []
 }
 
 export function parseDayOfRecentYears(

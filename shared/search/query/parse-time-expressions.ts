@@ -25,8 +25,8 @@ const queryLengthMax = 400
 /**
  * Parses the times that a query names, absolute ("3 May 2023", "2023-05-07", "in March", "2022", "summer of 2021") or
  * relative to `now` ("yesterday", "last week", "two months ago", "on Friday"). Relative times but single days are
- * understood in English. Spans are epoch milliseconds with half a day of slack on both sides for time zones; a date
- * without a year stands for that day of each of the last years. `rest` is the query without them.
+ * understood in English. Spans are epoch milliseconds, wide enough for every time zone; a date without a year stands
+ * for that day of each of the last years. `rest` is the query without them.
  */
 export function parseTimeExpressions(
   query: string,
@@ -232,14 +232,16 @@ function relativeSpan(back: number, what: string, now: number): TimeSpan[] {
   if (what === 'week') return [weekSpan(now, back)]
   if (what === 'weekend') {
     const week = weekSpan(now, back)
-    return [{ from: week.to - 3 * 86_400_000, to: week.to }]
+    return [{ from: week.from + 5 * 86_400_000, to: week.to }]
   }
   if (what === 'month') return [monthSpan(year, month - back)]
   if (what === 'year') return [yearSpan(year - back)]
   const first = seasons[what] ?? 0
+  // A winter begins in the year before its January.
+  const of = month < first - 9 ? year - 1 : year
   // In spring, "last summer" is that of the year before; in autumn, that of this year.
   const isPast = first + 3 <= month
-  return [monthSpan(year - (back === 1 && !isPast ? 1 : 0), first, 3)]
+  return [monthSpan(of - (back === 1 && !isPast ? 1 : 0), first, 3)]
 }
 
 function lastWeekday(name: string | undefined, now: number): TimeSpan[] {

@@ -6,8 +6,8 @@ import { parseSearchQuery } from '#shared/search/query/parse-query.ts'
 /** A Friday. */
 const now = Date.UTC(2026, 10, 20, 15)
 
-const covers = (question: string, date: string) =>
-  parseTimeExpressions(question, now).spans.some(
+const covers = (question: string, date: string, at = now) =>
+  parseTimeExpressions(question, at).spans.some(
     ({ from, to }) => from <= Date.parse(date) && Date.parse(date) < to,
   )
 
@@ -15,6 +15,7 @@ t.test('absolute and relative times', async t => {
   for (const [question, inside, outside] of [
     ['What happened in March 2023?', '2023-03-15', '2023-05-01'],
     ['on 2023-05-07', '2023-05-07T12:00Z', '2023-05-09T12:00Z'],
+    ['on 2023-05-07, its first minute in Samoa', '2023-05-06T11:00Z', '2023-05-06T09:00Z'],
     ['7 May 2023', '2023-05-07', '2023-05-09'],
     ['on May 7th, 2023', '2023-05-07', '2023-05-09'],
     ['3 May', '2021-05-03', '2021-05-05'],
@@ -38,6 +39,7 @@ t.test('absolute and relative times', async t => {
     ['vom 28. Februar bis 3. März 2026', '2026-03-02', '2026-03-06'],
     ['yesterday', '2026-11-19T10:00Z', '2026-11-17'],
     ['last week', '2026-11-11', '2026-11-02'],
+    ['last weekend', '2026-11-15', '2026-11-13T08:00Z'],
     ['last month', '2026-10-10', '2026-11-10'],
     ['two months ago', '2026-09-20', '2026-11-10'],
     ['3 days ago', '2026-11-17T10:00Z', '2026-11-12'],
@@ -53,6 +55,26 @@ t.test('absolute and relative times', async t => {
   }
 })
 
+t.test('relative times are true on the first and last days of months and years', async t => {
+  for (const [day, question, inside, outside] of [
+    ['2028-01-31', 'last month', '2027-12-15', '2028-01-15'],
+    ['2028-01-01', 'last week', '2027-12-22', '2027-12-30'],
+    ['2027-03-31', 'last month', '2027-02-27', '2027-03-10'],
+    ['2028-02-29', 'last year', '2027-06-01', '2028-02-01'],
+    ['2028-03-01', 'yesterday', '2028-02-29', '2028-02-27'],
+    ['2028-01-15', 'this winter', '2027-12-24', '2028-12-24'],
+    ['2028-02-29', 'this winter', '2028-02-10', '2027-11-01'],
+    ['2028-01-15', 'last winter', '2026-12-24', '2027-12-24'],
+    ['2028-03-01', 'last winter', '2027-12-24', '2026-12-24'],
+    ['2027-12-31', 'last winter', '2027-01-15', '2027-12-24'],
+    ['2028-06-01', 'on 29 February', '2024-02-29', '2027-03-01'],
+  ] as const) {
+    const at = Date.parse(`${day}T12:00:00Z`)
+    t.ok(covers(question, inside, at), `${question} on ${day}: ${inside}`)
+    t.notOk(covers(question, outside, at), `${question} on ${day}: not ${outside}`)
+  }
+})
+
 t.test('numbers and names that are no times', async t => {
   for (const question of [
     'what may I eat',
@@ -62,6 +84,7 @@ t.test('numbers and names that are no times', async t => {
     'my last name',
     'the 31 steps',
     'on 2023-13-45',
+    'on 2027-02-29',
   ])
     t.same(parseTimeExpressions(question, now).spans, [], question)
 })
