@@ -15,11 +15,15 @@ process.on('uncaughtException', (error, origin) => {
  * innermost one is meant.
  */
 export class Domain {
-  onerror: (error: unknown, origin: string) => void
+  readonly #onError: (error: unknown, origin: string) => void
 
-  constructor(onerror: Domain['onerror']) {
-    this.onerror = onerror
+  constructor(onError: (error: unknown, origin: string) => void) {
+    this.#onError = onError
     domains.push(this)
+  }
+
+  onerror(error: unknown, origin: string): void {
+    this.#onError(error, origin)
   }
 
   destroy(): void {

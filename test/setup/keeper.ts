@@ -84,7 +84,8 @@ function handleConnection(connection: Socket): void {
     if (!lingers) lingerMs = 0
     stopWhenUnused()
     const { databaseUrl, mongodbUri } = services
-    if (!isStopping) connection.write(`${JSON.stringify({ databaseUrl, mongodbUri })}\n`)
+    if (!isStopping)
+      connection.write(`${JSON.stringify({ databaseUrl, mongodbUri, pid: process.pid })}\n`)
   })
 }
 

@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { globSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
+import { Costs, readCpuSeconds } from '#test/setup/costs.ts'
 import { PromiseList } from '#test/setup/promises.ts'
 import { Report } from '#test/setup/report.ts'
 import { areDatabasesGiven, requestServices } from '#test/setup/shared-services.ts'
@@ -20,6 +21,8 @@ const { values, positionals } = parseArgs({
     again: { type: 'boolean', default: false },
     /** A file for the list of the contract's promises with the tests that touch each. */
     promises: { type: 'string' },
+    /** Prints CPU seconds, memory and the dearest files; needs Linux. */
+    costs: { type: 'boolean', default: false },
     /** One more than there are cores: a test that waits for a store leaves its core idle. */
     processes: { type: 'string', default: String(availableParallelism() + 1) },
   },
@@ -29,9 +32,12 @@ const isWhole = positionals.length === 0
 const files = selectFiles()
 // A part of the tests starts the services where it needs them.
 const services =
-  isWhole && !areDatabasesGiven() ? await requestServices({ lingers: false }) : undefined
+  (isWhole || values.costs) && !areDatabasesGiven()
+    ? await requestServices({ lingers: false })
+    : undefined
 const report = new Report(text => void process.stdout.write(text))
 const promises = new PromiseList()
+const costs = values.costs ? new Costs() : undefined
 await runFiles(files, Number(values.processes))
 if (values.again) {
   for (const file of report.failedFiles()) await report.repeat(file, () => runFiles([file], 1))
@@ -41,11 +47,13 @@ if (values.promises) promises.write(values.promises)
 if (isWhole && !values.long && report.failedFiles().length === 0) {
   for (const promise of promises.missing()) report.fail(promise, 'no test of this run touches it')
 }
+const databaseSeconds = costs && services ? readCpuSeconds(services.addresses.pid) : 0
 if (services) {
   services.connection.end()
   await once(services.connection, 'close')
 }
 if (!report.finish()) process.exitCode = 1
+if (costs) process.stdout.write(`${costs.describe(databaseSeconds)}\n`)
 
 /** Files that are named run in any case. */
 function selectFiles(): string[] {
@@ -72,6 +80,7 @@ async function runProcess(queue: string[]): Promise<void> {
     // The runner's library has messages of its own.
     if (!message.touched) return
     promises.add(message.touched)
+    costs?.note(child.pid!, current)
     current = queue.shift() ?? null
     child.send(JSON.stringify(current))
   })
@@ -80,6 +89,7 @@ async function runProcess(queue: string[]): Promise<void> {
   )
   await report.follow(child.stdout!)
   const exit = await ended
-  if (current !== null) report.fail(current, `its process ended: ${exit}`)
-  if (queue.length > 0) await runProcess(queue)
+  const lost = current ?? (queue.length > 0 ? 'a process of the run' : undefined)
+  if (lost !== undefined) report.fail(lost, `its process ended: ${exit}`)
+  if (current !== null && queue.length > 0) await runProcess(queue)
 }

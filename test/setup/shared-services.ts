@@ -13,8 +13,8 @@ import { cleanEnvironment } from '#scripts/services/process.ts'
  */
 export type KeeperRequest = { lingers: boolean }
 
-/** The keeper's answer to every request, in one line. */
-export type DatabaseUrls = { databaseUrl: string; mongodbUri: string }
+/** The keeper's answer to every request, in one line; the services are processes below its own. */
+export type DatabaseUrls = { databaseUrl: string; mongodbUri: string; pid: number }
 
 /** Messages of a keeper to its parent process until it is ready. */
 export type KeeperReport =

@@ -4,7 +4,7 @@ import { registerHooks } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
-import root, { type Test } from 'tap'
+import type { Test } from 'tap'
 import { followTests, takeTouched } from '#test/support/promises.ts'
 import { takeScopeViolations } from '#test/support/watch-scopes.ts'
 
@@ -18,8 +18,11 @@ const QUICK_SEED = 20_261_125
 const tests = new Map<string, Test>()
 Object.assign(globalThis, { testOfFile: (url: string) => tests.get(url) })
 
+const domainUrl = new URL('error-domain.ts', import.meta.url).href
+
 registerHooks({
   resolve(specifier, context, next) {
+    if (specifier === 'async-hook-domain') return { url: domainUrl, shortCircuit: true }
     const parent = context.parentURL ?? ''
     if (specifier !== 'tap' || !tests.has(parent)) return next(specifier, context)
     const source = `export default globalThis.testOfFile(${JSON.stringify(parent)})`
@@ -27,6 +30,9 @@ registerHooks({
     return { url, format: 'module', shortCircuit: true }
   },
 })
+
+// After the hook.
+const { default: root } = await import('tap')
 
 let take: (file: string | null) => void
 process.on('message', (text: string) => take(JSON.parse(text) as string | null))

@@ -47,6 +47,7 @@ const used = [
 
 /** Of calls before, of a new connection, or by the clock. */
 const background = new Set([
+  'postgres call-traces.save',
   'postgres members.note-use',
   'postgres usage.insert',
   'postgres select set_config(name, value,',
