@@ -23,6 +23,8 @@ export const pages: readonly Page[] = [
   'shared/search/DECISIONS.md',
   'shared/org/DECISIONS.md',
   'CONTRIBUTING.md',
+  'AGENTS.md',
+  'SECURITY.md',
   'CHANGELOG.md',
 ].map(file => ({ file, text: readFileSync(new URL(file, root), 'utf8') }))
 
