@@ -1,5 +1,5 @@
 import { isHttpUrl, type ServiceConnection } from '#scripts/service-connection.ts'
-import { exitWithUsage, parseOptions } from '#scripts/command-line.ts'
+import { exitWithUsage, parseCommand } from '#scripts/command-line.ts'
 import { questions, readConversation } from '#scripts/clients/demo/conversation.ts'
 import { openTerminal, silentTerminal, StoryPage } from '#scripts/clients/demo/page.ts'
 import { openService, type TimedCall } from '#scripts/clients/demo/service.ts'
@@ -15,10 +15,12 @@ import {
   type StoredSitting,
   type StoryResult,
 } from '#scripts/clients/demo/story.ts'
+import { describeTeam, makeDemoTeam } from '#scripts/clients/demo/team.ts'
 import { makeLoginLink } from '#scripts/login-link.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 const help = `Usage: npm run demo -- [options]
+       npm run demo -- team [name]
 
 Stores a conversation of eight months in the service (POST /v1/memory/ingest, with the time of each
 turn), then searches it with questions and shows what was found and why.
@@ -26,6 +28,9 @@ turn), then searches it with questions and shows what was found and why.
 It uses the service you name, or the one that "npm start" is running on DATA_DIR, and creates a key with
 a separate vault there (POST /v1/keys), so your vault does not change. When no service runs, it starts
 one in a temporary folder and removes it at the end.
+
+With "team" it makes a team in the service that runs here: tags, roles, members with their keys, shared facts
+and a review queue, to work on the console with. Its name is "Demo team" and the time, or the one that you give.
 
   --base-url <url>  a running service (default: BASE_URL)
   --key <key>       a Memory Key that may create keys (default: MEMORY_KEY)
@@ -46,7 +51,12 @@ process.exitCode = await main()
 
 async function main(): Promise<number> {
   try {
-    const { failed } = await runDemo(readOptions())
+    const { team, ...options } = readOptions()
+    if (team !== undefined) {
+      process.stdout.write(describeTeam(await makeDemoTeam(team)))
+      return 0
+    }
+    const { failed } = await runDemo(options)
     return failed.length > 0 ? 1 : 0
   } catch (error) {
     if (abortController.signal.aborted) return 130
@@ -58,12 +68,20 @@ async function main(): Promise<number> {
 
 type DemoOptions = { json: boolean; connection: ServiceConnection | undefined }
 
-function readOptions(): DemoOptions {
-  const values = parseOptions(help, {
+function readOptions(): DemoOptions & { team?: string } {
+  const { values, positionals } = parseCommand(help, {
     'base-url': { type: 'string' },
     key: { type: 'string' },
     json: { type: 'boolean', default: false },
   })
+  const [story, name, ...others] = positionals
+  if ((story !== undefined && story !== 'team') || others.length > 0) {
+    exitWithUsage(['The only story with a name is "team", with one name of the team'], help)
+  }
+  if (story === 'team') {
+    const team = name ?? `Demo team ${new Date().toISOString().slice(0, 19)}`
+    return { json: false, connection: undefined, team }
+  }
   const { BASE_URL, MEMORY_KEY } = process.env
   const baseUrl = (values['base-url'] ?? BASE_URL ?? '').trim().replace(/\/+$/, '')
   const key = (values.key ?? MEMORY_KEY ?? '').trim()

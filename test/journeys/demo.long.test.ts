@@ -10,6 +10,7 @@ import { questions } from '#scripts/clients/demo/conversation.ts'
 import type { StoryResult } from '#scripts/clients/demo/story.ts'
 import { cleanEnvironment } from '#scripts/services/process.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { buildAdmin } from '#test/support/admin.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { readPage, readSection } from '#test/support/readme.ts'
 
@@ -68,6 +69,34 @@ t.test('a running service: the demo passes, and leaves the vault of its owner al
     const { body } = await createTestClient(base, demoKey).get('/v1/memory/stats')
     t.equal(body.memories, story.stats.memories, 'the vault the demo says it made')
   })
+})
+
+t.test('team: roles, facts and a review queue, with a key for each member', async t => {
+  const backend = await createTestBackend(t)
+  await startJobWorkers(backend)
+  const { key: adminKey, memoryKey } = await buildAdmin(backend)
+  const { base } = await startTestApi(t, backend)
+  const dataDir = join(scratch, 'team')
+  mkdirSync(dataDir)
+  const credentials = { base_url: base, memory_key: memoryKey, admin_key: adminKey }
+  writeFileSync(join(dataDir, 'credentials.json'), JSON.stringify(credentials))
+  const env = { DATA_DIR: dataDir }
+  const { code, out, err } = await demo(['team', 'Acme'], env)
+  t.same([code, err], [0, ''])
+  const [, org] = /console#\/orgs\/(\S+)/.exec(out)!
+  const admin = createTestClient(base, adminKey)
+  const shared = await admin.get(`/v1/orgs/${org}/memories`)
+  const waiting = await admin.get(`/v1/orgs/${org}/memories/review`)
+  t.match(out, `${shared.body.items.length - waiting.body.count} facts are shared`)
+  t.match(out, `${waiting.body.count} wait for review`)
+  const keys = out.match(/mk_org_\w+/g)!
+  t.equal(keys.length, 3)
+  const [ada, , cho] = keys.map(key => createTestClient(base, key))
+  const price = { query: 'What does the large plan cost?', limit: 5 }
+  t.match(JSON.stringify((await ada!.post('/v1/memory/search', price)).body), '79 euro')
+  t.notMatch(JSON.stringify((await cho!.post('/v1/memory/search', price)).body), '79 euro')
+  t.match(await demo(['team', 'Acme'], env), { code: 1, err: /Acme|name/ }, 'a taken name')
+  t.match(await demo(['teams']), { code: 2 })
 })
 
 /** A line of the output without what differs each time: how long it took, and how long ago it was. */
