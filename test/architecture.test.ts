@@ -37,7 +37,6 @@ const owners: Record<string, (string | RegExp)[]> = {
   'pg-boss': ['shared/storage/queue/', 'scripts/lab/bench/'],
   'node-pg-migrate': ['shared/storage/postgres/'],
   'lru-cache': [
-    'api/edge/request-idempotency.ts',
     'shared/access/rate-limit/limiter.ts',
     'shared/access/key-access.ts',
     'shared/core/tokens.ts',

@@ -7,16 +7,19 @@ import { Refusal } from '#shared/core/errors.ts'
  *
  * @throws Refusal `invalid`.
  */
-export function refuseForeignForm(ctx: Context): void {
+export function refuseForeignForm(ctx: Context, publicUrl: string | null): void {
   const site = ctx.get('sec-fetch-site')
   const origin = ctx.get('origin')
-  const isOwn = site === '' ? origin === '' || hostOf(origin) === ctx.host : site === 'same-origin'
+  const isOwn =
+    site === '' ? origin === '' || isOwnOrigin(ctx, origin, publicUrl) : site === 'same-origin'
   if (isOwn) return
   throw new Refusal('invalid', 'This form was sent by a page of another origin')
 }
 
-const hostOf = (origin: string): string | undefined =>
-  URL.canParse(origin) ? new URL(origin).host : undefined
+/** Whether pages of an origin are ours: of the configured one, where there is one, else of the host that was asked. */
+export const isOwnOrigin = (ctx: Context, origin: string, publicUrl: string | null): boolean =>
+  URL.canParse(origin) &&
+  (publicUrl === null ? new URL(origin).host === ctx.host : new URL(origin).origin === publicUrl)
 
 const formBytesMax = 1024 * 1024
 

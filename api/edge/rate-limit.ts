@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import { setBodyTenant } from '#api/edge/body-budget.ts'
+import { clientAddress } from '#api/edge/client-address.ts'
 import { ticketHeader } from '#api/edge/ticket.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -22,6 +23,8 @@ export type Quotas = {
   key: readonly Quota[]
   /** Of an address, for requests without a valid key; at least one. */
   address: readonly Quota[]
+  /** Of an address where people and applications log in. */
+  login?: readonly Quota[]
   /** Requests of one key that a process serves at the same time; 64, when missing. */
   maxConcurrent?: number
 }
@@ -37,6 +40,12 @@ const defaultQuotas: Quotas = {
   ],
   address: [{ points: 60, seconds: 60 }],
 }
+
+/**
+ * Where no proxy is trusted, all clients may have one address. What they begin there is bounded by what it takes in the
+ * database: 1,200 sign-ins a minute that last for 10 are 180 MB.
+ */
+const defaultLoginQuotas: readonly Quota[] = [{ points: 1_200, seconds: 60 }]
 
 /** Model calls last for minutes: without a bound one key could take every connection. */
 const defaultMaxConcurrent = 64
@@ -54,7 +63,8 @@ export class RateLimiter {
   readonly #keyPepper: string
   readonly #log: Log
   /** Undefined when limits are switched off. */
-  readonly #limiters: { key: Limiter; address: Limiter; guess: Limiter } | undefined
+  readonly #limiters: { key: Limiter; address: Limiter; login: Limiter; guess: Limiter } | undefined
+  readonly #trustedProxies: number
   readonly #maxConcurrent: number
   /** Requests that are being served, by key. */
   readonly #inFlight = new Map<string, number>()
@@ -74,9 +84,10 @@ export class RateLimiter {
     this.#keyPepper = config.keyPepper
     this.#log = log
     this.#budgets = budgets
+    this.#trustedProxies = config.trustedProxies
     this.#maxConcurrent = quotas?.maxConcurrent ?? defaultMaxConcurrent
     const createQuotaLimiter = (
-      name: 'key' | 'address' | 'guess',
+      name: 'key' | 'address' | 'login' | 'guess',
       ofName: readonly Quota[],
     ): Limiter => {
       const onError = (error: unknown) => log.warn({ err: error, limit: name }, 'limits.uncounted')
@@ -90,6 +101,7 @@ export class RateLimiter {
       this.#limiters = {
         key: createQuotaLimiter('key', quotas.key),
         address: createQuotaLimiter('address', quotas.address),
+        login: createQuotaLimiter('login', quotas.login ?? defaultLoginQuotas),
         guess: createQuotaLimiter('guess', quotas.address),
       }
     }
@@ -98,12 +110,14 @@ export class RateLimiter {
   /**
    * Counts requests without a valid key by address, and refuses them before they reach anything once the
    * address has used up its points. A valid key is served from any address: the users of one product
-   * share its address, and none may lock the others out. Exempt paths are not counted.
+   * share its address, and none may lock the others out. So is a secret of a login. Exempt paths are not counted.
    */
   readonly middleware: Middleware = async (ctx, next) => {
     if (!this.#limiters || isExempt(ctx)) return next()
-    const { address } = this.#limiters
-    const refusal = hasCredential(ctx) ? undefined : address.knownRefusal(this.#addressSubject(ctx))
+    const isLogin = loginPaths.test(ctx.path)
+    const address = isLogin ? this.#limiters.login : this.#limiters.address
+    const mayBeKnown = hasCredential(ctx) || (isLogin && secretPaths.test(ctx.path))
+    const refusal = mayBeKnown ? undefined : address.knownRefusal(this.#addressSubject(ctx))
     if (refusal) this.#apply(ctx, refusal, 'address.limited')
     try {
       await next()
@@ -123,7 +137,7 @@ export class RateLimiter {
   }
 
   #addressSubject({ req }: Context): string {
-    const subnet = rateLimitSubnet(req.socket.remoteAddress ?? '')
+    const subnet = rateLimitSubnet(clientAddress(req, this.#trustedProxies))
     return toSubject(hashKey(this.#keyPepper, subnet))
   }
 
@@ -169,6 +183,19 @@ export class RateLimiter {
     const subject = toSubject(keyHash)
     this.#apply(ctx, await this.#limiters.key.consume(subject, account), 'key.limited')
     this.#limitConcurrency(ctx, subject)
+  }
+
+  /**
+   * Counts a request that has shown a secret of a login against it, once, and not against its address.
+   *
+   * @param secret names what was found by it: an application, a sign-in under way
+   * @throws Refusal `limited`.
+   */
+  async consumeLoginQuota(ctx: Context, secret: string): Promise<void> {
+    if (!this.#limiters || this.#authenticated.has(ctx.req)) return
+    this.#authenticated.add(ctx.req)
+    const subject = toSubject(hashKey(this.#keyPepper, `login ${secret}`))
+    this.#apply(ctx, await this.#limiters.key.consume(subject), 'key.limited')
   }
 
   /**
@@ -260,9 +287,15 @@ export class RateLimiter {
  */
 const isExempt = ({ method, path }: Context): boolean =>
   (method === 'GET' || method === 'HEAD') &&
-  /^\/(?:health(?:\/live|\/ready)?|console(?!\/login)(?:\/.*)?|docs(?:\/[^/]*)?|guides(?:\/[^/]*)?|llms\.txt|openapi\.json)\/?$/.test(
+  /^\/(?:health(?:\/live|\/ready)?|console(?!\/login)(?:\/.*)?|docs(?:\/[^/]*)?|guides(?:\/[^/]*)?|llms\.txt|openapi\.json|\.well-known\/.*|oauth\/jwks)\/?$/.test(
     path,
   )
+
+/** Where people and applications log in. */
+const loginPaths = /^\/(?:oauth|console\/login)(?:\/|$)/
+
+/** Of these, where a request shows a secret that it was given: a token, a code, a link, the cookie of a sign-in. */
+const secretPaths = /^\/(?:oauth\/(?:token|revoke|(?:sign-in|authorize)\/.+)|console\/login\/.+)$/
 
 const credentialHeaders = [
   'authorization',

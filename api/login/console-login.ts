@@ -226,10 +226,10 @@ export async function openChoice(
   return key
 }
 
-/** Ends a credential that a login has made; any other stays. */
-export async function endLogin(backend: LoginBackend, key: string): Promise<void> {
+/** Ends a credential that a login has made; any other stays. @returns whether it was one. */
+export async function endLogin(backend: LoginBackend, key: string): Promise<boolean> {
   const made = await take(backend, 'LoginCredential', key)
-  if (!made) return
+  if (!made) return false
   const { email, admin, account } = made
   await backend.postgres.transaction(async tx => {
     if (admin !== null) await revokeAdminKey(tx, { email, id: admin }, email)
@@ -238,4 +238,5 @@ export async function endLogin(backend: LoginBackend, key: string): Promise<void
       await recordRevokedKeys(tx, revoked, email)
     }
   })
+  return true
 }

@@ -2,11 +2,14 @@ import type { Context } from 'koa'
 import { publicOrigin } from '#api/edge/request.ts'
 import { applicationScopes } from '#shared/access/applications.postgres.ts'
 
-/** Where RFC 9728 looks for the metadata of `/mcp`. */
+/** Where RFC 9728 looks for the metadata of `/mcp`, and of `/mcp/`. */
 export const metadataPaths = [
   '/.well-known/oauth-protected-resource',
   '/.well-known/oauth-protected-resource/mcp',
 ]
+
+/** Clients compare the resource with the address that they were given, to the slash. */
+const slashOf = ({ path }: Context): string => (path.endsWith('/mcp/') ? '/' : '')
 
 /** The origin of the resource: what the operator has set, or where the client has reached it. */
 const originOf = (ctx: Context, publicUrl: string | null): string => publicUrl ?? publicOrigin(ctx)
@@ -18,7 +21,7 @@ const originOf = (ctx: Context, publicUrl: string | null): string => publicUrl ?
  *   configuration, and no authorization server is named
  */
 export const describeProtectedResource = (ctx: Context, publicUrl: string | null) => ({
-  resource: `${originOf(ctx, publicUrl)}/mcp`,
+  resource: `${originOf(ctx, publicUrl)}/mcp${slashOf(ctx)}`,
   resource_name: 'Memory Vault',
   resource_documentation: `${originOf(ctx, publicUrl)}/docs`,
   bearer_methods_supported: ['header'],
@@ -42,7 +45,7 @@ export function bearerChallenge(
   const fields = [
     ...(error ? [`error="${error}"`] : []),
     ...(publicUrl === null ? [] : [`scope="${scopes.join(' ')}"`]),
-    `resource_metadata="${originOf(ctx, publicUrl)}${metadataPaths[1]}"`,
+    `resource_metadata="${originOf(ctx, publicUrl)}${metadataPaths[1]}${slashOf(ctx)}"`,
   ]
   return `Bearer ${fields.join(', ')}`
 }

@@ -1,12 +1,13 @@
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { createDocumentFetch } from '#api/oauth/client-documents.ts'
 import { cookieKeys, signingKeys } from '#api/oauth/derived-keys.ts'
 import { errorPage, pagePolicy } from '#api/oauth/pages.ts'
 import { createOAuthStore, type StoreBackend } from '#api/oauth/store.ts'
 import { applicationScopes, isApplicationActive } from '#shared/access/applications.postgres.ts'
-import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
-type ProviderBackend = StoreBackend & Pick<Backend, 'log'>
+type ProviderBackend = StoreBackend & Pick<ApiBackend, 'log' | 'rateLimiter'>
 
 /** Paths below the issuer, which is the origin of the service. */
 export const oauthPaths = {
@@ -20,6 +21,13 @@ export const oauthPaths = {
 
 /** The resource of every token (RFC 8707). */
 export const resourceOf = (publicUrl: string): string => `${publicUrl}/mcp`
+
+/** The resource by any address of `/mcp`, or by the origin; any other as it is given. */
+export function readResource(publicUrl: string, given: string): string {
+  const { origin, pathname } = URL.parse(given) ?? {}
+  const isOurs = origin === publicUrl && /^\/(?:mcp\/?)?$/.test(pathname ?? '')
+  return isOurs && !given.includes('#') ? resourceOf(publicUrl) : given
+}
 
 const day = 86_400
 
@@ -42,12 +50,22 @@ export async function createOAuthProvider(
   publicUrl: string,
 ): Promise<Provider> {
   const { Provider, errors, interactionPolicy } = await import('oidc-provider')
-  const { config, postgres, log } = backend
+  const { config, postgres, log, rateLimiter } = backend
   const { Check, Prompt } = interactionPolicy
   const resource = resourceOf(publicUrl)
   const isSecure = publicUrl.startsWith('https:')
   const cookie = { httpOnly: true, sameSite: 'lax', secure: isSecure } as const
   const alreadyUsed = () => new errors.InvalidGrant('already used')
+  /** Counts a request against what it has named by a secret. @throws an error of OAuth with the status 429 */
+  const count = async (ctx: KoaContextWithOIDC, name: string): Promise<void> => {
+    try {
+      await rateLimiter.consumeLoginQuota(ctx, name)
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.reason !== 'limited') throw error
+      const limited = new errors.CustomOIDCProviderError('temporarily_unavailable', error.message)
+      throw Object.assign(limited, { status: 429, statusCode: 429 })
+    }
+  }
   const configuration: Configuration = {
     adapter: name => createOAuthStore(backend, name, alreadyUsed),
     jwks: { keys: signingKeys(config.masterKeys) },
@@ -69,13 +87,18 @@ export async function createOAuthProvider(
     expiresWithSession: async () => false,
     clientBasedCORS: () => true,
     fetch: createDocumentFetch({ allowLoopback: config.allowLoopbackWebhooks }) as never,
-    async findAccount(_, accountId) {
+    async findAccount(ctx, accountId) {
+      const { resource: asked } = ctx.oidc.params ?? {}
+      if (typeof asked === 'string') ctx.oidc.params!.resource = readResource(publicUrl, asked)
+      await count(ctx, accountId)
       const isActive = await isApplicationActive(postgres.query, accountId)
       return isActive ? { accountId, claims: async () => ({ sub: accountId }) } : undefined
     },
     async loadExistingGrant(ctx) {
       const grantId = ctx.oidc.result?.consent?.grantId
-      return grantId === undefined ? undefined : ctx.oidc.provider.Grant.find(grantId)
+      if (grantId === undefined) return undefined
+      await count(ctx, grantId)
+      return ctx.oidc.provider.Grant.find(grantId)
     },
     interactions: {
       url: (_, { uid }) => `${oauthPaths.signIn}/${uid}`,
@@ -91,7 +114,13 @@ export async function createOAuthProvider(
     renderError(ctx, { error, error_description }) {
       ctx.type = 'html'
       ctx.set('Content-Security-Policy', pagePolicy())
-      ctx.body = errorPage(error_description ?? error)
+      ctx.body =
+        error === 'invalid_client'
+          ? errorPage(
+              'This application is not known here, or not any more.',
+              'Remove the connection to Memory Vault in the application, and add it again: it registers itself then.',
+            )
+          : errorPage(error_description ?? error)
     },
     features: {
       devInteractions: { enabled: false },
@@ -119,11 +148,49 @@ export async function createOAuthProvider(
     },
   }
   const provider = new Provider(publicUrl, configuration)
-  // What the connection to a router in front of this service was; the issuer decides, and not a header.
+  // The protocol that `asReachedPublicly` sets.
   provider.proxy = true
+  provider.use(async (ctx, next) => {
+    await next()
+    if (ctx.oidc.route === 'discovery')
+      Object.assign(ctx.body as object, { scopes_supported: applicationScopes })
+  })
   provider.on('server_error', (_, error) => log.error({ err: error }, 'oauth.failed'))
   takeMcpClients(provider)
   return provider
+}
+
+type Metadata = Record<string, unknown>
+
+/** What is used of the metadata of a registration, and what the provider itself adds. */
+const usedMetadata = new Set([
+  'client_id',
+  'client_id_issued_at',
+  'client_name',
+  'redirect_uris',
+  'application_type',
+  'token_endpoint_auth_method',
+  'grant_types',
+  'response_types',
+])
+
+/** What is served of a list of a registration; a list of which nothing is served stays, and is refused. */
+function servedOf(asked: unknown, served: readonly string[]): unknown {
+  if (asked === undefined || (Array.isArray(asked) && asked.length === 0)) return served
+  const kept = Array.isArray(asked) ? served.filter(one => asked.includes(one)) : []
+  return kept.length > 0 ? kept : asked
+}
+
+/**
+ * Makes of a registration what is served of it (RFC 7591, section 2): null is absence, and what is not served or not
+ * used is left out. Who names no grants gets a refresh token, and who names no way to authenticate no secret.
+ */
+function answerRegistration(metadata: Metadata): void {
+  for (const [name, value] of Object.entries(metadata))
+    if (value === null || value === '' || !usedMetadata.has(name)) delete metadata[name]
+  metadata.grant_types = servedOf(metadata.grant_types, ['authorization_code', 'refresh_token'])
+  metadata.response_types = servedOf(metadata.response_types, ['code'])
+  metadata.token_endpoint_auth_method ??= 'none'
 }
 
 /** What constructs the metadata of a client; its types leave it out. */
@@ -141,7 +208,17 @@ type ClientSchema = {
  * taken (RFC 8252, section 7.3).
  */
 function takeMcpClients(provider: Provider): void {
-  const { Schema } = provider.Client as unknown as { Schema: { prototype: ClientSchema } }
+  const Client = provider.Client as unknown as {
+    Schema: (new () => ClientSchema) & { prototype: ClientSchema }
+    needsSecret(metadata: Metadata): boolean
+  }
+  const { Schema } = Client
+  // The first that is asked of the metadata of a registration; afterwards it is asked of those of a schema.
+  const needsSecret = Client.needsSecret.bind(Client)
+  Client.needsSecret = metadata => {
+    if (!(metadata instanceof Schema)) answerRegistration(metadata)
+    return needsSecret(metadata)
+  }
   // What a client may do is decided by the person and not where it registers: there it may name any scope.
   Schema.prototype.scopes = function () {
     delete this.scope

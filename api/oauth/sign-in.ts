@@ -11,7 +11,7 @@ import {
   type ApplicationScope,
 } from '#shared/access/applications.postgres.ts'
 import { keepOAuthClient } from '#shared/access/oauth-records.postgres.ts'
-import { actorOf, requireNotRotated, type Caller } from '#shared/access/caller.ts'
+import { actorOf, requireNamedUser, requireNotRotated, type Caller } from '#shared/access/caller.ts'
 import { looksLikeKey } from '#shared/access/key.ts'
 import { parseExternalId } from '#shared/access/user-keys.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -131,7 +131,10 @@ async function signIn(
   }
   const owner = await authenticateCaller(ctx, backend, chosen ? {} : { memoryKey: key })
   requireNotRotated(owner)
-  if (user === '') return { ...owner, owner }
+  if (user === '') {
+    requireNamedUser(owner)
+    return { ...owner, owner }
+  }
   const caller = await openUser(ctx, backend, owner, parseExternalId(user, 'The id of the user'))
   return { ...caller, owner }
 }

@@ -13,8 +13,8 @@ import type { Backend } from '#shared/backend.ts'
 
 export type StoreBackend = Pick<Backend, 'postgres' | 'seal' | 'config'>
 
-/** A client that no application uses is forgotten after a day: anyone may register clients. */
-const unusedClientSeconds = 86_400
+/** A client that no application uses is forgotten after a month: programs keep the id that they were given. */
+const unusedClientSeconds = 30 * 86_400
 
 /** The id of a record: an HMAC, so that a stolen table holds no token. */
 export const oauthRecordId = (

@@ -5,7 +5,7 @@ import { readJson } from '#api/edge/body.ts'
 import { anyMemoryKey } from '#api/edge/auth.ts'
 import { statusOfRefusal } from '#api/edge/errors.ts'
 import { refuseForeignForm } from '#api/edge/forms.ts'
-import { parseBearer } from '#api/edge/memory-key-auth.ts'
+import { parseBearer, readMemoryKey } from '#api/edge/memory-key-auth.ts'
 import { IdentityProvider } from '#api/login/identity-provider.ts'
 import {
   endLogin,
@@ -32,7 +32,8 @@ export const loginCookie = 'vault_login'
  */
 export function login(router: Router, backend: ApiBackend): void {
   loginLinks(router, backend)
-  const { oidc, publicUrl } = backend.config
+  const { config, rateLimiter } = backend
+  const { oidc, publicUrl } = config
   if (oidc === null || publicUrl === null) return
   const provider = new IdentityProvider(oidc, `${publicUrl}${path}/callback`)
   const secure = publicUrl.startsWith('https:')
@@ -56,6 +57,7 @@ export function login(router: Router, backend: ApiBackend): void {
   router.get(`${path}/callback`, ctx =>
     showPage(ctx, async () => {
       const state = await takeState(backend, cookieOf(ctx))
+      await rateLimiter.consumeLoginQuota(ctx, state.state)
       const email = await provider.finish(ctx.querystring, state)
       const secret = await keepPerson(backend, email)
       const { application } = state
@@ -66,22 +68,26 @@ export function login(router: Router, backend: ApiBackend): void {
   )
 
   router.get(`${path}/choices`, async ctx => {
-    ctx.body = await readChoices(backend, cookieOf(ctx))
+    const { email, choices } = await readChoices(backend, cookieOf(ctx))
+    await rateLimiter.consumeLoginQuota(ctx, email)
+    ctx.body = { email, choices }
   })
 
   router.post(`${path}/open`, async ctx => {
-    refuseForeignForm(ctx)
+    refuseForeignForm(ctx, backend.config.publicUrl)
     const { choice } = Object(await readJson(ctx, 'small')) as { choice?: unknown }
     if (typeof choice !== 'string') throw new Refusal('invalid', 'choice is missing')
-    ctx.body = { key: await openChoice(backend, { secret: cookieOf(ctx), choice }) }
+    const key = await openChoice(backend, { secret: cookieOf(ctx), choice })
+    await rateLimiter.consumeLoginQuota(ctx, key)
+    ctx.body = { key }
     setCookie(ctx, '')
   })
 
   router.post(`${path}/end`, async ctx => {
-    refuseForeignForm(ctx)
+    refuseForeignForm(ctx, backend.config.publicUrl)
     const key = parseBearer(ctx.get('authorization'))
     if (key === undefined) throw new Refusal('unauthenticated', 'There is no credential to end')
-    await endLogin(backend, key)
+    if (await endLogin(backend, key)) await rateLimiter.consumeLoginQuota(ctx, key)
     backend.verifiedKeys.noteChange()
     ctx.status = 204
   })
@@ -95,16 +101,19 @@ function loginLinks(router: Router, backend: ApiBackend): void {
   const authenticate = anyMemoryKey()
   router.post(`${path}/links`, async ctx => {
     await authenticate(ctx, backend)
-    const secret = await keepLink(backend, parseBearer(ctx.get('authorization')) ?? '')
+    const { key, mode } = readMemoryKey(ctx)
+    const secret = await keepLink(backend, mode === 'on' ? key : `${key}:${mode}`)
     ctx.status = 201
     ctx.body = { path: `/console#/open/${secret}` }
   })
 
   router.post(`${path}/links/open`, async ctx => {
-    refuseForeignForm(ctx)
+    refuseForeignForm(ctx, backend.config.publicUrl)
     const { secret } = Object(await readJson(ctx, 'small')) as { secret?: unknown }
     if (typeof secret !== 'string') throw new Refusal('invalid', 'secret is missing')
-    ctx.body = { key: await openLink(backend, secret) }
+    const key = await openLink(backend, secret)
+    await backend.rateLimiter.consumeLoginQuota(ctx, secret)
+    ctx.body = { key }
   })
 }
 

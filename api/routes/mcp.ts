@@ -22,6 +22,7 @@ import {
 } from '#api/edge/memory-key-auth.ts'
 import { sealTicket, ticketHeader } from '#api/edge/ticket.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { isOwnOrigin } from '#api/edge/forms.ts'
 import { applicationScopes } from '#shared/access/applications.postgres.ts'
 import { looksLikeKey } from '#shared/access/key.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -45,7 +46,7 @@ const forwardedHeaders = [
 export function mcp(router: Router, backend: ApiBackend): void {
   let listener: ReturnType<typeof openMcpListener> | undefined
   router.all('/mcp', async ctx => {
-    rejectForeignOrigin(ctx)
+    rejectForeignOrigin(ctx, backend.config)
     const rights = await authenticate(ctx, backend)
     const selected = selectedTools(ctx)
     const body = ctx.method === 'POST' ? await readJson(ctx, 'small') : undefined
@@ -224,9 +225,9 @@ function toSdkRequest({ url, method, headers: given, signal }: Request): Request
 }
 
 /** A page of another site must not use a key that a browser stores. */
-function rejectForeignOrigin(ctx: Context): void {
+function rejectForeignOrigin(ctx: Context, { publicUrl }: ApiBackend['config']): void {
   const origin = ctx.get('origin')
-  if (origin === '' || (URL.canParse(origin) && new URL(origin).host === ctx.host)) return
+  if (origin === '' || isOwnOrigin(ctx, origin, publicUrl)) return
   throw new Refusal('forbidden', 'This Origin may not use the MCP endpoint')
 }
 

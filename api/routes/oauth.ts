@@ -4,7 +4,7 @@ import type { Provider } from 'oidc-provider'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { readForm, refuseForeignForm } from '#api/edge/forms.ts'
 import { statusOfRefusal } from '#api/edge/errors.ts'
-import { createOAuthProvider, oauthPaths } from '#api/oauth/provider.ts'
+import { createOAuthProvider, oauthPaths, readResource } from '#api/oauth/provider.ts'
 import { errorPage, pagePolicy, signInPage } from '#api/oauth/pages.ts'
 import { findKeyOfChoice, forgetPerson, readVaultChoices } from '#api/login/console-login.ts'
 import { connectApplication, readAsking, type Asking, type Consent } from '#api/oauth/sign-in.ts'
@@ -30,12 +30,13 @@ export function oauth(router: Router, backend: ApiBackend): void {
   const { authorization, token, registration, revocation, jwks, signIn } = oauthPaths
   const serve = async (ctx: Context): Promise<void> => {
     requireSmallBody(ctx)
-    await handOver(ctx, publicUrl, (await open()).serve)
+    asReachedPublicly(ctx.req, publicUrl)
+    await handOver(ctx, (await open()).serve)
   }
   router.register(['/.well-known/oauth-authorization-server', jwks], ['GET', 'OPTIONS'], serve)
   router.register([token, revocation, registration], ['POST', 'OPTIONS'], serve)
   router.get([authorization, `${authorization}/:uid`], async ctx => {
-    if (ctx.path === authorization) askForAllScopes(ctx)
+    if (ctx.path === authorization) readAuthorization(ctx, publicUrl)
     leaveOutSession(ctx)
     await serve(ctx)
   })
@@ -50,8 +51,10 @@ export function oauth(router: Router, backend: ApiBackend): void {
 
   router.get(`${signIn}/:uid`, ctx =>
     showPage(ctx, async () => {
+      asReachedPublicly(ctx.req, publicUrl)
       const { provider } = await open()
       const asking = await readAsking(ctx, provider)
+      await backend.rateLimiter.consumeLoginQuota(ctx, asking.uid)
       ctx.body = signInPage({ ...asking, ...(await personOf(ctx, asking)) })
       return asking
     }),
@@ -59,10 +62,12 @@ export function oauth(router: Router, backend: ApiBackend): void {
 
   router.post(`${signIn}/:uid`, ctx =>
     showPage(ctx, async () => {
-      refuseForeignForm(ctx)
+      refuseForeignForm(ctx, publicUrl)
       requireSmallBody(ctx)
+      asReachedPublicly(ctx.req, publicUrl)
       const { provider } = await open()
       const asking = await readAsking(ctx, provider)
+      await backend.rateLimiter.consumeLoginQuota(ctx, asking.uid)
       const form = await readForm(ctx)
       const finish = (result: Parameters<Provider['interactionResult']>[2]) =>
         provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: false })
@@ -134,22 +139,33 @@ function redirect(ctx: Context, url: string): void {
   ctx.status = 303
 }
 
-/** @throws Refusal `too-large`; `invalid` for a body of unknown length. */
+/** @throws Refusal `too-large`. Of a body of unknown length the provider reads 56 KiB at most. */
 function requireSmallBody(ctx: Context): void {
-  if (ctx.method !== 'POST') return
-  const { length } = ctx.request
-  if (length === undefined && ctx.get('transfer-encoding') !== '')
-    throw new Refusal('invalid', 'The body has no Content-Length', 'Send its length')
-  if ((length ?? 0) <= bodyBytesMax) return
+  if (ctx.method !== 'POST' || (ctx.request.length ?? 0) <= bodyBytesMax) return
   ctx.req.resume()
   throw new Refusal('too-large', 'The body is larger than this endpoint takes', 'It takes 16 KiB')
 }
 
-/** A client that names no scope asks for all: the person chooses (RFC 6749, section 3.3). */
-function askForAllScopes(ctx: Context): void {
+/** Parameters of OpenID, of which no token is issued here. */
+const openIdParameters = ['nonce', 'claims', 'acr_values', 'max_age', 'id_token_hint']
+
+/**
+ * Reads what clients ask for: scopes that are not ours are ignored, and who names none of ours asks for all, since the
+ * person chooses (RFC 6749, section 3.3). Parameters of OpenID are ignored (section 3.1).
+ */
+function readAuthorization(ctx: Context, publicUrl: string): void {
   const query = new URLSearchParams(ctx.querystring)
-  if (query.get('scope')) return
-  query.set('scope', applicationScopes.join(' '))
+  const asked = query
+    .getAll('scope')
+    .join(' ')
+    .split(/[\s,]+/)
+  const scopes = applicationScopes.filter(scope => asked.includes(scope))
+  query.set('scope', (scopes.length > 0 ? scopes : applicationScopes).join(' '))
+  for (const name of openIdParameters) query.delete(name)
+  if (query.get('prompt') !== 'none') query.delete('prompt')
+  const resources = new Set(query.getAll('resource').map(one => readResource(publicUrl, one)))
+  query.delete('resource')
+  for (const resource of resources) if (resource !== '') query.append('resource', resource)
   ctx.req.url = `${ctx.path}?${query.toString()}`
 }
 
@@ -172,14 +188,19 @@ function leaveOutSession({ req, res }: Context): void {
       : setHeader(name, value)
 }
 
-/** Lets the provider answer. Its cookies are secure where its issuer is, whatever a router in front has said. */
-async function handOver(
-  ctx: Context,
-  publicUrl: string,
-  serve: ReturnType<Provider['callback']>,
-): Promise<void> {
-  const { protocol } = new URL(publicUrl)
-  ctx.req.headers['x-forwarded-proto'] = protocol.slice(0, -1)
+/**
+ * Lets the provider see the address that is configured: it makes addresses and secure cookies of `Host` and of what
+ * a router says, and each of these could be another's.
+ */
+function asReachedPublicly({ headers }: Pick<Context, 'req'>['req'], publicUrl: string): void {
+  const { protocol, host } = new URL(publicUrl)
+  delete headers['x-forwarded-host']
+  headers.host = host
+  headers['x-forwarded-proto'] = protocol.slice(0, -1)
+}
+
+/** Lets the provider answer. */
+async function handOver(ctx: Context, serve: ReturnType<Provider['callback']>): Promise<void> {
   ctx.set('Content-Security-Policy', pagePolicy())
   ctx.set('X-Frame-Options', 'DENY')
   ctx.respond = false

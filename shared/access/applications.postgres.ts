@@ -48,11 +48,13 @@ export async function insertApplication(
   )
 }
 
-/** Whether an application is there and its key opens its vault now. */
+/** Whether an application is there and its key opens its vault now; a user's must not be revoked. */
 export async function isApplicationActive(query: Query, id: string): Promise<boolean> {
   const { rowCount } = await query(
     `select from applications a join memory_keys k on k.hash = a.key_hash
-     where a.id = $1 and ${activeSql}`,
+     where a.id = $1 and ${activeSql}
+       and (a.external_id is null or exists (
+         select from memory_keys k where k.vault = a.vault and ${activeSql}))`,
     [id],
     'applications.active',
   )

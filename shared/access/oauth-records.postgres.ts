@@ -7,8 +7,12 @@ type RecordPlace = { model: string; id: Buffer }
 export type OAuthRecord = {
   /** Sealed. */
   payload: string
+  /** When a code or refresh token was used; null within its grace. */
   consumedAt: Date | null
 }
+
+/** Time in which a used code or refresh token is good again: for an answer that was lost, or two requests at once. */
+const grace = `interval '30 seconds'`
 
 /**
  * Inserts a record, or replaces its payload and its end. It lives for so many seconds.
@@ -52,7 +56,9 @@ export async function findOAuthRecord(
   { model, id }: RecordPlace,
 ): Promise<OAuthRecord | undefined> {
   const { rows } = await query<OAuthRecord>(
-    `select payload, consumed_at as "consumedAt" from oauth_records
+    `select payload,
+            case when consumed_at < now() - ${grace} then consumed_at end as "consumedAt"
+     from oauth_records
      where model = $1 and id = $2 and expires_at > now()`,
     [model, id],
     'oauth.find',
@@ -61,9 +67,10 @@ export async function findOAuthRecord(
 }
 
 /**
- * Marks a code or refresh token as used. It stays for a week at most, so that a second use is noticed.
+ * Marks a code or refresh token as used, from the first time on. It stays for a week at most, so that a second use
+ * is noticed.
  *
- * @returns false when it was used before, or is gone.
+ * @returns false when its grace is over, or it is gone.
  */
 export async function consumeOAuthRecord(
   query: Query,
@@ -71,8 +78,9 @@ export async function consumeOAuthRecord(
 ): Promise<boolean> {
   const { rowCount } = await query(
     `update oauth_records
-     set consumed_at = now(), expires_at = least(expires_at, now() + interval '7 days')
-     where model = $1 and id = $2 and consumed_at is null`,
+     set consumed_at = coalesce(consumed_at, now()),
+         expires_at = least(expires_at, now() + interval '7 days')
+     where model = $1 and id = $2 and (consumed_at is null or consumed_at >= now() - ${grace})`,
     [model, id],
     'oauth.consume',
   )
@@ -123,14 +131,22 @@ export async function keepOAuthClient(query: Query, id: Buffer): Promise<void> {
 /** Rows that one run deletes at most of each kind. */
 const batchMax = 10_000
 
+/** Registered clients that no application uses; the newest are kept, at some 2 KB each. */
+const unusedClientsMax = 20_000
+
 /**
- * Deletes what has ended: records, and applications that have no token any more or whose key has ended. Of a
+ * Deletes what has ended: records, the oldest of too many unused clients, and applications that have no token any more or whose key has ended. Of a
  * registered client that no application uses any more it sets the end, in 30 days. @returns how many rows.
  */
 export async function dropEndedOAuth(query: Query): Promise<number> {
   const ended = await query(
     `delete from oauth_records where ctid = any(array(
        select ctid from oauth_records where expires_at < now() limit ${batchMax}))`,
+  )
+  const unused = await query(
+    `delete from oauth_records where ctid = any(array(
+       select ctid from oauth_records where model = 'Client' and expires_at < 'infinity'
+       order by expires_at desc offset ${unusedClientsMax} limit ${batchMax}))`,
   )
   const applications = await query(
     `delete from applications where id in (
@@ -147,5 +163,5 @@ export async function dropEndedOAuth(query: Query): Promise<number> {
      where model = 'Client' and expires_at = 'infinity'
        and not exists (select from applications a where a.client = c.id)`,
   )
-  return ended.rowCount + applications.rowCount
+  return ended.rowCount + unused.rowCount + applications.rowCount
 }

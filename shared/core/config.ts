@@ -81,6 +81,8 @@ export function readConfig(env: Environment) {
     publicUrl: read<string | null>('PUBLIC_URL', parsePublicUrl, null),
     logLevel: read('LOG_LEVEL', choiceParser('silent', 'error', 'warn', 'info', 'debug'), 'info'),
     rateLimits: read('RATE_LIMITS', choiceParser('on', 'off'), 'on') === 'on',
+    /** Proxies in front of the service, each of which adds to X-Forwarded-For; limits count the address before them. */
+    trustedProxies: read('TRUSTED_PROXIES', wholeNumberParser(0, 10), 0),
     /** Users that an account may have, where the operator has set no number for it. */
     usersMax: read('USERS_MAX', wholeNumberParser(0, 100_000_000), 100_000),
     /** Connections of one address without a whole request head; null for no bound. */

@@ -30,9 +30,11 @@ export const setPaymentMethod = ({ postgres }: Postgres, account: string, method
 
 /** So much time goes by for the login: clients, grants and tokens. */
 export async function ageOAuth({ postgres }: Postgres, interval: string): Promise<void> {
-  await postgres.query('update oauth_records set expires_at = expires_at - $1::interval', [
-    interval,
-  ])
+  await postgres.query(
+    `update oauth_records
+     set expires_at = expires_at - $1::interval, consumed_at = consumed_at - $1::interval`,
+    [interval],
+  )
   await postgres.query('update applications set created_at = created_at - $1::interval', [interval])
 }
 

@@ -53,7 +53,7 @@ t.test('what has ended is swept: records, applications without tokens, unused cl
   await ageOAuth(backend, '91 days')
   await dropEndedOAuth(query)
   t.equal(await countApplications(), 0)
-  t.equal((await recordsOf())['Client'], clients, 'its client stays a month more')
+  t.equal((await recordsOf())['Client'], clients - 1, 'its client stays a month more')
   await ageOAuth(backend, '31 days')
   await dropEndedOAuth(query)
   t.same(await recordsOf(), {})
@@ -79,4 +79,15 @@ t.test('an application goes with its key and its account, and stands in the expo
   t.equal((await useTool(base, token, 'stats')).status, 401)
   t.equal(await countApplications(), 0)
   t.same(Object.keys(await recordsOf()), ['Client'])
+})
+
+t.test('an application of a user ends with the key of the user', async t => {
+  const key = await buildKey(backend, 'nadia@example.com')
+  const api = createTestClient(base, key)
+  const minted = (await api.post('/v1/keys', { external_id: 'nadia-1' })).body
+  const client = new LoginClient(base, await registerClient(base))
+  const { refresh_token: refresh } = await client.login({ key, user: 'nadia-1' })
+  t.equal((await client.refresh(refresh)).status, 200)
+  await api.send('DELETE', `/v1/keys/${minted.id}`)
+  t.match(await client.refresh(refresh), { status: 400, body: { error: 'invalid_grant' } })
 })
