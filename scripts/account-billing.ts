@@ -1,3 +1,4 @@
+import { foldEmail } from '#shared/core/email.ts'
 import { exitWithUsage, parseOptions } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
 import { findAccountByEmail, type AccountBilling } from '#shared/access/accounts.postgres.ts'
@@ -42,7 +43,7 @@ const values = parseOptions(help, {
 
 async function main(): Promise<number> {
   const faults: string[] = []
-  const email = values.email?.toLowerCase() ?? ''
+  const email = foldEmail(values.email ?? '')
   if (!/^[^\s@]+@[^\s@]+$/.test(email)) faults.push('--email must be an email address')
   const change = parseChange(faults)
   if (faults.length > 0) exitWithUsage(faults, help)

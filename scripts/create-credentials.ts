@@ -1,3 +1,4 @@
+import { foldEmail } from '#shared/core/email.ts'
 import type { FirstKeys } from '#scripts/credentials.ts'
 import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import { mintMemoryKey } from '#shared/access/mint.ts'
@@ -32,7 +33,7 @@ export async function createCredentials(
   { email, keyName, keyLifetimeDays, adminLifetimeDays, ...billing }: NewAccount,
   presetKeys?: FirstKeys,
 ): Promise<AccountCredentials> {
-  const account = await upsertAccount(tx, email.toLowerCase(), billing)
+  const account = await upsertAccount(tx, foldEmail(email), billing)
   const expiresAt = keyLifetimeDays === null ? null : new Date(Date.now() + keyLifetimeDays * dayMs)
   const keyAttributes = {
     account,
@@ -46,12 +47,12 @@ export async function createCredentials(
   if (adminKey !== null) {
     const newKey = {
       hash: hashKey(pepper, adminKey),
-      email: email.toLowerCase(),
+      email: foldEmail(email),
       masked: maskKey(adminKey),
       issuedBy: 'bootstrap',
       expiresAt: new Date(Date.now() + adminLifetimeDays! * dayMs),
     }
     await issueAdminKey(tx, newKey, serviceActor)
   }
-  return { email: email.toLowerCase(), memoryKey, adminKey }
+  return { email: foldEmail(email), memoryKey, adminKey }
 }

@@ -1,5 +1,6 @@
-import type { Configuration } from 'openid-client'
+import type { ClientAuth, Configuration, IDToken } from 'openid-client'
 import type { OidcSettings } from '#shared/core/config.ts'
+import { foldEmail } from '#shared/core/email.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 /** What a sign-in under way has to be answered with. */
@@ -13,11 +14,19 @@ export type LoginState = {
 
 const timeoutSeconds = 10
 
+/** Apple answers with a form that its page sends, where an email is asked for: developer.apple.com, "Request an authorization". */
+const formIssuer = 'https://appleid.apple.com'
+
+/** How the secret of a client is sent, the first that a provider names. Who names none takes `client_secret_basic` (OpenID Connect Discovery, section 3). */
+const secretMethods = ['client_secret_post', 'client_secret_basic'] as const
+
 /** An OpenID provider, found by discovery at its first use. */
 export class IdentityProvider {
   readonly #settings: OidcSettings
   readonly #redirectUri: string
   #configuration: Promise<Configuration> | undefined
+  /** What the provider has refused, though it may name it: of a client Authelia and Hydra take the one that it was made with. */
+  readonly #refusedMethods = new Set<string>()
 
   constructor(settings: OidcSettings, redirectUri: string) {
     this.#settings = settings
@@ -37,50 +46,110 @@ export class IdentityProvider {
       code_challenge_method: 'S256',
       state,
       nonce,
+      ...(new URL(this.#settings.issuer).origin === formIssuer && {
+        response_mode: 'form_post',
+      }),
     })
     return { url: url.href, state, nonce, verifier }
   }
 
   /**
-   * The email of the person that the provider has sent back, in lower case.
+   * The email of the person that the provider has sent back, folded.
    *
    * @param query of the request
-   * @throws Refusal `forbidden` when the answer is not one to this state, or its email is not verified.
+   * @throws Refusal `forbidden` when the answer is not one to this state, or its email is not verified; `upstream` for
+   *   what the operator has to mend. Its cause says what was wrong.
    */
   async finish(query: string, { state, nonce, verifier }: LoginState): Promise<string> {
     const oidc = await import('openid-client')
     const configuration = await this.#open()
     const url = new URL(this.#redirectUri)
     url.search = query
-    const tokens = await oidc
-      .authorizationCodeGrant(configuration, url, {
+    const exchange = () =>
+      oidc.authorizationCodeGrant(configuration, url, {
         expectedState: state,
         expectedNonce: nonce,
         pkceCodeVerifier: verifier,
         idTokenExpected: true,
       })
-      .catch((error: unknown) => {
-        throw new Refusal('forbidden', 'The sign-in was not confirmed', 'Sign in again', error)
+    try {
+      const tokens = await exchange().catch((error: unknown) => {
+        if (codeOf(error) !== 'invalid_client' || !this.#tryOtherMethod(configuration)) throw error
+        return exchange()
       })
-    const { sub, ...inToken } = tokens.claims()!
-    const claims =
-      typeof inToken.email === 'string'
-        ? inToken
-        : await oidc.fetchUserInfo(configuration, tokens.access_token, sub)
-    if (typeof claims.email === 'string' && claims.email_verified === true)
-      return claims.email.toLowerCase()
-    throw new Refusal('forbidden', 'The provider has not verified an email of yours')
+      const claims = tokens.claims()!
+      const email = this.#verifiedEmail([claims])
+      if (email !== undefined) return email
+      if (claims.email_verified !== false && configuration.serverMetadata().userinfo_endpoint) {
+        const told = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub)
+        const found = this.#verifiedEmail([
+          told,
+          { ...claims, email_verified: told.email_verified },
+        ])
+        if (found !== undefined) return found
+      }
+    } catch (error) {
+      throw signInRefusal(error)
+    }
+    throw new Refusal(
+      'forbidden',
+      'The provider has not verified an email of yours',
+      'Verify it there, or ask the operator: OIDC_VOUCH_EMAILS is for a provider that does not say',
+    )
+  }
+
+  /**
+   * The first email of these claims that is verified, folded. A provider says so by `true`, Cognito and Apple by
+   * `"true"`, Entra by `xms_edov`; where one says nothing the operator may vouch for it.
+   */
+  #verifiedEmail(given: readonly Partial<IDToken>[]): string | undefined {
+    for (const { email, email_verified: said, xms_edov: owned } of given) {
+      if (typeof email !== 'string' || !emailPattern.test(email)) continue
+      const isVerified = [said, said === undefined ? owned : undefined].some(value =>
+        [true, 'true', 1, '1'].includes(value as never),
+      )
+      if (isVerified || (said === undefined && this.#settings.vouches)) return foldEmail(email)
+    }
+    return undefined
+  }
+
+  /** Sends the secret as the provider takes it. */
+  readonly #authenticate: ClientAuth = (server, client, body, headers) => {
+    const { ClientSecretBasic, ClientSecretPost } = this.#methods!
+    const method = this.#methodFor(server.token_endpoint_auth_methods_supported)
+    const send = method === 'client_secret_post' ? ClientSecretPost : ClientSecretBasic
+    send(this.#settings.clientSecret)(server, client, body, headers)
+  }
+
+  #methods:
+    | Pick<typeof import('openid-client'), 'ClientSecretBasic' | 'ClientSecretPost'>
+    | undefined
+
+  #methodFor(supported: readonly string[] = ['client_secret_basic']): string | undefined {
+    return secretMethods.find(one => supported.includes(one) && !this.#refusedMethods.has(one))
+  }
+
+  /** @returns false when there is none: then all may be tried again, with another secret. */
+  #tryOtherMethod(configuration: Configuration): boolean {
+    const { token_endpoint_auth_methods_supported: supported } = configuration.serverMetadata()
+    const refused = this.#methodFor(supported)
+    if (refused !== undefined) this.#refusedMethods.add(refused)
+    if (this.#methodFor(supported) !== undefined) return true
+    this.#refusedMethods.clear()
+    return false
   }
 
   async #open(): Promise<Configuration> {
-    const { discovery, allowInsecureRequests } = await import('openid-client')
+    const oidc = await import('openid-client')
+    const { discovery, allowInsecureRequests } = oidc
+    this.#methods = oidc
     const { issuer, clientId, clientSecret } = this.#settings
     const isLoopback = issuer.startsWith('http:')
     const open = (this.#configuration ??= discovery(
       new URL(issuer),
       clientId,
       clientSecret,
-      undefined,
+      this.#authenticate,
       { timeout: timeoutSeconds, ...(isLoopback && { execute: [allowInsecureRequests] }) },
     ))
     try {
@@ -95,4 +164,24 @@ export class IdentityProvider {
       )
     }
   }
+}
+
+/** One mailbox without white space, control and format characters. */
+const emailPattern = /^[^\s@\p{Cc}\p{Cf}]{1,256}@[^\s@\p{Cc}\p{Cf}]{1,256}$/u
+
+/** The code of an error of OAuth. */
+const codeOf = (error: unknown): unknown => (Object(error) as { error?: unknown }).error
+
+/** What a person is told; the cause is for the log. */
+function signInRefusal(error: unknown): Refusal {
+  if (codeOf(error) === 'access_denied')
+    return new Refusal('forbidden', 'The provider did not let you in', 'Sign in again', error)
+  if (codeOf(error) === 'invalid_client')
+    return new Refusal(
+      'upstream',
+      'The login provider does not accept this service',
+      'The operator has to look at OIDC_CLIENT_ID and OIDC_CLIENT_SECRET',
+      error,
+    )
+  return new Refusal('forbidden', 'The sign-in was not confirmed', 'Sign in again', error)
 }

@@ -4,7 +4,7 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { readJson } from '#api/edge/body.ts'
 import { anyMemoryKey } from '#api/edge/auth.ts'
 import { statusOfRefusal } from '#api/edge/errors.ts'
-import { refuseForeignForm } from '#api/edge/forms.ts'
+import { readForm, refuseForeignForm } from '#api/edge/forms.ts'
 import { parseBearer, readMemoryKey } from '#api/edge/memory-key-auth.ts'
 import { IdentityProvider } from '#api/login/identity-provider.ts'
 import {
@@ -32,7 +32,7 @@ export const loginCookie = 'vault_login'
  */
 export function login(router: Router, backend: ApiBackend): void {
   loginLinks(router, backend)
-  const { config, rateLimiter } = backend
+  const { config, rateLimiter, log } = backend
   const { oidc, publicUrl } = config
   if (oidc === null || publicUrl === null) return
   const provider = new IdentityProvider(oidc, `${publicUrl}${path}/callback`)
@@ -45,7 +45,7 @@ export function login(router: Router, backend: ApiBackend): void {
   const cookieOf = (ctx: Context): string => ctx.cookies.get(loginCookie) ?? ''
 
   router.get(path, ctx =>
-    showPage(ctx, async () => {
+    showPage(ctx, log, async () => {
       const { url, ...state } = await provider.begin()
       const application = new URLSearchParams(ctx.querystring).get('application') ?? ''
       const isOne = /^[\w-]{1,64}$/.test(application)
@@ -54,8 +54,14 @@ export function login(router: Router, backend: ApiBackend): void {
     }),
   )
 
+  // Apple sends a form, without the cookie: the browser is sent on to the same with it.
+  router.post(`${path}/callback`, async ctx => {
+    ctx.redirect(`${publicUrl}${path}/callback?${(await readForm(ctx)).toString()}`)
+    ctx.status = 303
+  })
+
   router.get(`${path}/callback`, ctx =>
-    showPage(ctx, async () => {
+    showPage(ctx, log, async () => {
       const state = await takeState(backend, cookieOf(ctx))
       await rateLimiter.consumeLoginQuota(ctx, state.state)
       const email = await provider.finish(ctx.querystring, state)
@@ -118,7 +124,11 @@ function loginLinks(router: Router, backend: ApiBackend): void {
 }
 
 /** Sends the browser on to what `find` returns, and shows a refusal as a page. */
-async function showPage(ctx: Context, find: () => Promise<string>): Promise<void> {
+async function showPage(
+  ctx: Context,
+  log: ApiBackend['log'],
+  find: () => Promise<string>,
+): Promise<void> {
   ctx.set('Content-Security-Policy', pagePolicy())
   ctx.set('Referrer-Policy', 'no-referrer')
   try {
@@ -126,8 +136,10 @@ async function showPage(ctx: Context, find: () => Promise<string>): Promise<void
     ctx.status = 303
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
+    log.warn({ err: error, request: ctx.state.requestId }, 'login.failed')
     ctx.status = statusOfRefusal(error)
     ctx.type = 'html'
-    ctx.body = errorPage(error.message, 'Go back to the console and sign in again.')
+    const { message, hint = 'Go back to the console and sign in again' } = error
+    ctx.body = errorPage(`${message}.`, `${hint}.`)
   }
 }

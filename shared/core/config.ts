@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { foldEmail } from '#shared/core/email.ts'
 import { parseMongoUri, parsePostgresUrl } from '#shared/core/database-url.ts'
 import { readOwnPrices } from '#shared/core/price-file.ts'
 import {
@@ -14,7 +15,14 @@ import { splitModelName, type Providers } from '#shared/core/provider-registry.t
 export type RerankerSettings = { url: string; model: string; apiKey: string; timeoutMs: number }
 
 /** An OpenID provider, found by discovery below its issuer. */
-export type OidcSettings = { issuer: string; clientId: string; clientSecret: string; name: string }
+export type OidcSettings = {
+  issuer: string
+  clientId: string
+  clientSecret: string
+  name: string
+  /** Whether an email of which the issuer does not say that it is verified counts as verified. */
+  vouches: boolean
+}
 
 export type VectorIndexOptions = Config['vectorIndex']
 
@@ -152,12 +160,20 @@ function readOidc(read: ReadVariable, faults: string[]): OidcSettings | null {
   const clientId = read('OIDC_CLIENT_ID', text => text, '')
   const clientSecret = read('OIDC_CLIENT_SECRET', text => text, '')
   const name = read('OIDC_NAME', text => text, issuer && new URL(issuer).host)
+  const vouches = read('OIDC_VOUCH_EMAILS', choiceParser('on', 'off'), 'off') === 'on'
+  if (vouches && manyTenants.test(issuer))
+    faults.push(
+      'OIDC_VOUCH_EMAILS is on for an issuer of many tenants: name the one of your tenant',
+    )
   const given = { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret }
   const missing = Object.entries(given).filter(([, value]) => value === '')
-  if (missing.length === 0) return { issuer, clientId, clientSecret, name }
+  if (missing.length === 0) return { issuer, clientId, clientSecret, name, vouches }
   if (missing.length < 3) for (const [variable] of missing) faults.push(`${variable} is missing`)
   return null
 }
+
+/** Issuers of Microsoft Entra at which each tenant says itself what the emails of its people are. */
+const manyTenants = /\/(?:common|organizations|consumers)\//
 
 const isSafeOrigin = ({ protocol, hostname }: URL): boolean =>
   protocol === 'https:' ||
@@ -205,7 +221,7 @@ function parseTokenSecret(text: string): string {
 }
 
 function parseEmail(text: string): string {
-  if (/^[^\s@]+@[^\s@]+$/.test(text)) return text.toLowerCase()
+  if (/^[^\s@]+@[^\s@]+$/.test(text)) return foldEmail(text)
   throw new Error('must be an email address')
 }
 

@@ -25,6 +25,18 @@ function serveAt(front: ReturnType<typeof createServer>, backend: Backend, quota
   front.on('request', (request, response) => void server.emit('request', request, response))
 }
 
+/** Another address of a service, with other settings. */
+export async function serveWithConfig(
+  t: Test,
+  backend: Backend,
+  changed: Partial<Backend['config']>,
+): Promise<string> {
+  const front = createServer()
+  const publicUrl = await listen(t, front)
+  serveAt(front, { ...backend, config: { ...backend.config, publicUrl, ...changed } })
+  return publicUrl
+}
+
 /** A second process of a service: what it shares is in the database. @returns its address. */
 export async function startSecondProcess(t: Test, { config }: Backend): Promise<string> {
   const front = createServer()

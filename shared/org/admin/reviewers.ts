@@ -1,3 +1,4 @@
+import { foldEmail } from '#shared/core/email.ts'
 import { findAdminByCredential, type Admin } from '#shared/access/admin.ts'
 import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import type { Config } from '#shared/core/config.ts'
@@ -67,7 +68,7 @@ export const createReviewer = (
     const { isNew, ...reviewer } = await insertReviewer(tx, {
       id: operation,
       org,
-      email: email.toLowerCase(),
+      email: foldEmail(email),
       hash: hashKey(backend.config.keyPepper, key),
       masked: maskKey(key),
       createdBy: admin.email,

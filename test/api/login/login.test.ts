@@ -216,6 +216,8 @@ t.test('settings are whole and safe, or none', t => {
   t.match(faultsOf({ OIDC_ISSUER: 'https://id.example' }), /OIDC_CLIENT_ID is missing/)
   t.match(faultsOf(whole), /PUBLIC_URL is missing/)
   t.match(faultsOf({ ...whole, OIDC_ISSUER: 'http://id.example' }), /OIDC_ISSUER must/)
+  const everyTenant = { ...whole, OIDC_ISSUER: 'https://login.microsoftonline.com/common/v2.0' }
+  t.match(faultsOf({ ...everyTenant, OIDC_VOUCH_EMAILS: 'on' }), /issuer of many tenants/)
   for (const url of ['http://vault.example', 'https://vault.example/x', 'vault.example', 'ftp://x'])
     t.match(faultsOf({ PUBLIC_URL: url }), /PUBLIC_URL must/, url)
   t.notMatch(faultsOf({ ...whole, PUBLIC_URL: 'https://vault.example/' }), /PUBLIC_URL|OIDC/)
