@@ -7,7 +7,7 @@ type CallOptions = { prompt: Message[] }
 type Generated = { content: Part[] }
 type Streamed = { stream: ReadableStream<Part> }
 
-/** The part of the AI SDK's middleware that is used here, equal in specifications 3 and 4. */
+/** The part of the AI SDK's middleware that is used here, equal in specifications 2 to 4. */
 export type VaultMiddleware<Version extends string> = {
   readonly specificationVersion: Version
   transformParams<Params extends object>(options: { params: Params }): Promise<Params>
@@ -28,7 +28,7 @@ export type VaultMiddlewareOptions<Version extends string> = {
   store?: boolean
   /** Faults of the memory; the model is called all the same. */
   onError?: (error: unknown) => void
-  /** The specification of the models that are wrapped: `v4` of AI SDK 7, `v3` of AI SDK 6. */
+  /** The specification of the models that are wrapped: `v4` of AI SDK 7, `v3` of 6, `v2` of 5. */
   specificationVersion?: Version
 }
 
@@ -71,8 +71,9 @@ export function vaultMiddleware<Version extends string = 'v4'>(
 
   async function record(params: object, answer: string): Promise<void> {
     const said = readTurns(originals.get(params) ?? []).findLast(({ role }) => role === 'user')
-    if (!store || !said || answer.trim() === '') return
-    const messages = [said, { role: 'assistant' as const, content: answer }]
+    if (!store || !said) return
+    const heard = answer.trim() === '' ? [] : [{ role: 'assistant' as const, content: answer }]
+    const messages = [said, ...heard]
     await vault.call('POST /v1/memory/ingest', { body: { messages, ...session } }).catch(onError)
   }
 
@@ -93,38 +94,65 @@ export function vaultMiddleware<Version extends string = 'v4'>(
     async wrapGenerate({ doGenerate, params }) {
       const result = await doGenerate()
       const { content } = result as unknown as Generated
-      if (!content.some(isToolCall)) await record(params, content.map(readText).join(''))
+      const answer = joinTexts(content)
+      if (!content.some(isToolCall) && answer.trim() !== '') await record(params, answer)
       return result
     },
     async wrapStream({ doStream, params }) {
       const result = await doStream()
-      let answer = ''
-      let isStep = false
-      const recorder = new TransformStream<Part, Part>({
-        transform(part, controller) {
-          if (part.type === 'text-delta') answer += part.delta ?? ''
-          if (isToolCall(part)) isStep = true
-          controller.enqueue(part)
-        },
-        flush: () => (isStep ? undefined : record(params, answer)),
-      })
       const { stream } = result as unknown as Streamed
-      return { ...result, stream: stream.pipeThrough(recorder) }
+      const recorded = recordStream(stream, answer => record(params, answer))
+      return { ...result, stream: recorded }
     },
   }
+}
+
+/**
+ * The same stream; what was heard of the answer is told at its end, or when the person stops it. The call of a tool of
+ * the program tells nothing: another step follows.
+ */
+function recordStream(
+  stream: ReadableStream<Part>,
+  tell: (answer: string) => Promise<void>,
+): ReadableStream<Part> {
+  const reader = stream.getReader()
+  let answer = ''
+  let isStep = false
+  return new ReadableStream<Part>({
+    async pull(controller) {
+      const { done, value: part } = await reader.read().catch(async (error: unknown) => {
+        // An abort of the call, or a connection that was lost.
+        if (answer !== '') await tell(answer)
+        throw error
+      })
+      if (done) {
+        if (!isStep && answer.trim() !== '') await tell(answer)
+        return controller.close()
+      }
+      if (part.type === 'text-start' && answer !== '') answer += '\n'
+      if (part.type === 'text-delta') answer += part.delta ?? ''
+      if (isToolCall(part)) isStep = true
+      controller.enqueue(part)
+    },
+    async cancel(reason) {
+      await Promise.all([reader.cancel(reason), tell(answer)])
+    },
+  })
 }
 
 /** Whether the program runs the tool, and another step follows: a tool of the provider ran in this one. */
 const isToolCall = ({ type, providerExecuted }: Part): boolean =>
   type === 'tool-call' && providerExecuted !== true
 
-const readText = ({ type, text }: Part): string => (type === 'text' ? (text ?? '') : '')
+/** The texts of a message or an answer, each on a line of its own: a tool of the provider may stand between. */
+const joinTexts = (parts: readonly Part[]): string =>
+  parts.flatMap(({ type, text }) => (type === 'text' && text ? [text] : [])).join('\n')
 
 /** The texts of the user and the assistant; instructions and results of tools are left out. */
 function readTurns(prompt: readonly Message[]): Turn[] {
   return prompt.flatMap(({ role, content }) => {
     if (role !== 'user' && role !== 'assistant') return []
-    const text = typeof content === 'string' ? content : content.map(readText).join('')
+    const text = typeof content === 'string' ? content : joinTexts(content)
     return text.trim() === '' ? [] : [{ role, content: text }]
   })
 }

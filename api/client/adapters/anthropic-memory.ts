@@ -1,13 +1,5 @@
 import type { VaultClient } from '../client.ts'
-import {
-  byteLength,
-  createQueue,
-  deleteRows,
-  listRows,
-  toLines,
-  toTexts,
-  uploadLines,
-} from './long-texts.ts'
+import { byteLength, createQueue, deleteRows, listRows, putTexts, toTexts } from './long-texts.ts'
 import type { LongText, TextRow } from './long-texts.ts'
 import { CommandFault, isBelow, isRoot, listDirectory, readPath } from './memory-paths.ts'
 
@@ -35,8 +27,6 @@ const prefix = 'file_'
 /** Metadata of all files, since a filter cannot ask for the beginning of a path. */
 const tree = { file_tree: 'memories' }
 const linesMax = 999_999
-/** The lines that an upload may have, each a part of a file. */
-const partsMax = 10_000
 
 /**
  * The files of Anthropic's memory tool (`memory_20250818`) in a vault: `betaMemoryTool(vaultMemory(vault))`.
@@ -44,15 +34,15 @@ const partsMax = 10_000
  * it says. Directories are what the paths of files say: one without a file does not exist, but `/memories`.
  * Of two writers of a file the last one counts. Storing needs a card on file, as uploads do.
  *
- * Each handler answers in the words of the tool's documentation, faults of the model included; it throws
- * `VaultError` for what the service refuses.
+ * Each handler answers in the words of the tool's documentation. A fault of the model is thrown as `CommandFault`, of
+ * which the SDK makes a result with `is_error`; what the service refuses is a `VaultError`.
  */
 export function vaultMemory(vault: VaultClient): VaultMemoryHandlers {
   const readFiles = async (path?: string): Promise<{ files: File[]; rows: TextRow[] }> => {
     const rows = await listRows(vault, { ...tree, ...(path !== undefined && { file_path: path }) })
     const files = toTexts(prefix, rows).map(known => ({
       path: String(known.metadata.file_path),
-      text: known.text,
+      text: known.data === undefined ? known.text : (JSON.parse(known.data) as string),
       known,
     }))
     return { files, rows }
@@ -63,7 +53,7 @@ export function vaultMemory(vault: VaultClient): VaultMemoryHandlers {
     const { files, rows } = await readFiles(readPath(path))
     const file = files[0]
     if (!file) {
-      throw new CommandFault(`Error: The path ${path} does not exist. Please provide a valid path.`)
+      throw new CommandFault(`The path ${path} does not exist. Please provide a valid path.`)
     }
     return { ...file, rows }
   }
@@ -73,12 +63,18 @@ export function vaultMemory(vault: VaultClient): VaultMemoryHandlers {
     files: readonly { path: string; text: string; known?: LongText }[],
     before: readonly TextRow[] = [],
   ) => {
-    const lines = files.flatMap(({ path, text, known }) =>
-      toLines(prefix, path, { metadata: { ...tree, file_path: path }, text, known }),
-    )
-    if (lines.length > partsMax) throw new CommandFault('Error: It is too long to be stored')
-    await uploadLines(vault, lines)
-    await deleteRows(vault, before)
+    const texts = files.map(({ path, text, known }) => ({
+      ...known,
+      metadata: { ...tree, file_path: path },
+      text,
+      data: undefined,
+    }))
+    try {
+      await putTexts(vault, prefix, texts, before)
+    } catch (error) {
+      if (error instanceof RangeError) throw new CommandFault(error.message)
+      throw error
+    }
   }
 
   return answering({
@@ -98,7 +94,7 @@ export function vaultMemory(vault: VaultClient): VaultMemoryHandlers {
       const path = readPath(given)
       const { files } = await readFiles()
       if (isRoot(path) || files.some(one => one.path === path || isBelow(one.path, path))) {
-        throw new CommandFault(`Error: File ${given} already exists`)
+        throw new CommandFault(`File ${given} already exists`)
       }
       refuseBelowFile(path, files)
       await write([{ path, text }])
@@ -134,7 +130,7 @@ export function vaultMemory(vault: VaultClient): VaultMemoryHandlers {
       const lines = file.text.split('\n')
       if (!Number.isInteger(at) || at < 0 || at > lines.length) {
         throw new CommandFault(
-          `Error: Invalid \`insert_line\` parameter: ${at}. It should be within the range of lines of the file: [0, ${lines.length}]`,
+          `Invalid \`insert_line\` parameter: ${at}. It should be within the range of lines of the file: [0, ${lines.length}]`,
         )
       }
       lines.splice(at, 0, text.replace(/\n$/, ''))
@@ -145,10 +141,10 @@ export function vaultMemory(vault: VaultClient): VaultMemoryHandlers {
     async delete({ path: given }) {
       const path = readPath(given)
       if (isRoot(path)) {
-        throw new CommandFault('Error: Cannot delete the /memories directory itself')
+        throw new CommandFault('Cannot delete the /memories directory itself')
       }
       const rows = (await readFiles()).rows.filter(row => isAtOrBelow(row, path))
-      if (rows.length === 0) throw new CommandFault(`Error: The path ${given} does not exist`)
+      if (rows.length === 0) throw new CommandFault(`The path ${given} does not exist`)
       await deleteRows(vault, rows)
       return `Successfully deleted ${given}`
     },
@@ -156,17 +152,17 @@ export function vaultMemory(vault: VaultClient): VaultMemoryHandlers {
     async rename({ old_path: givenOld, new_path: givenNew }) {
       const [from, to] = [readPath(givenOld), readPath(givenNew)]
       if (isRoot(from)) {
-        throw new CommandFault('Error: Cannot rename the /memories directory itself')
+        throw new CommandFault('Cannot rename the /memories directory itself')
       }
       const { files, rows } = await readFiles()
       const moved = files.filter(({ path }) => path === from || isBelow(path, from))
-      if (moved.length === 0) throw new CommandFault(`Error: The path ${givenOld} does not exist`)
+      if (moved.length === 0) throw new CommandFault(`The path ${givenOld} does not exist`)
       if (isRoot(to) || files.some(({ path }) => path === to || isBelow(path, to))) {
-        throw new CommandFault(`Error: The destination ${givenNew} already exists`)
+        throw new CommandFault(`The destination ${givenNew} already exists`)
       }
       refuseBelowFile(to, files)
       if (isBelow(to, from)) {
-        throw new CommandFault(`Error: The destination ${givenNew} is in ${givenOld}`)
+        throw new CommandFault(`The destination ${givenNew} is in ${givenOld}`)
       }
       await write(
         moved.map(file => ({ ...file, path: to + file.path.slice(from.length) })),
@@ -188,7 +184,7 @@ const texts: Record<keyof VaultMemoryHandlers, string[]> = {
 }
 
 /**
- * The handlers, answering what they find wrong with a command. One command runs at a time: the SDK runs calls of one
+ * The handlers, refusing a command without its texts. One command runs at a time: the SDK runs calls of one
  * answer together, and two edits of a file are both to stay.
  */
 function answering(handlers: VaultMemoryHandlers): VaultMemoryHandlers {
@@ -197,13 +193,8 @@ function answering(handlers: VaultMemoryHandlers): VaultMemoryHandlers {
     name,
     async (command: Record<string, unknown>) => {
       const missing = fields.find(field => typeof command[field] !== 'string')
-      if (missing) return `Error: ${name} needs the text \`${missing}\``
-      try {
-        return await inTurn(() => handlers[name as 'view'](command as View))
-      } catch (error) {
-        if (error instanceof CommandFault) return error.message
-        throw error
-      }
+      if (missing) throw new CommandFault(`${name} needs the text \`${missing}\``)
+      return await inTurn(() => handlers[name as 'view'](command as View))
     },
   ])
   return Object.fromEntries(wrapped) as VaultMemoryHandlers
@@ -215,7 +206,7 @@ const isAtOrBelow = ({ metadata }: TextRow, path: string): boolean =>
 /** A file has nothing below it. */
 function refuseBelowFile(path: string, files: readonly { path: string }[]): void {
   const file = files.find(one => isBelow(path, one.path))
-  if (file) throw new CommandFault(`Error: The path ${file.path} is not a directory`)
+  if (file) throw new CommandFault(`The path ${file.path} is not a directory`)
 }
 
 function showFile(path: string, text: string, range: number[] | null | undefined): string {

@@ -1,4 +1,4 @@
-import { toLines, toTexts, type Fields, type LongText, type TextRow } from './long-texts.ts'
+import { toTexts, type Fields, type LongText, type TextRow } from './long-texts.ts'
 
 /** An item of LangGraph's store. */
 export type Item = {
@@ -26,22 +26,30 @@ export function treeFilter(namespace: readonly string[], key?: string): Fields {
 export const readNamespace = (metadata: Fields): string[] =>
   Array.from({ length: Number(metadata.lg_depth) }, (_, at) => String(metadata[`lg_${at}`]))
 
-/** An item as lines to upload. */
-export function toItemLines(
-  item: Pick<Item, 'namespace' | 'key' | 'value'> & { known?: LongText | undefined },
-): string[] {
-  const { namespace, key, value, known } = item
-  const metadata = treeFilter(namespace, key)
-  const text = JSON.stringify(value)
-  return toLines('lg_', [...namespace, key].join('/'), { metadata, text, known })
+/** An item as a text: the texts in its value are the words, its JSON is kept beside them. */
+export function toItemText(
+  { namespace, key, value }: Pick<Item, 'namespace' | 'key' | 'value'>,
+  known?: LongText,
+): LongText {
+  const data = JSON.stringify(value)
+  const text = textsIn(value).join('\n') || data
+  return { ...known, metadata: treeFilter(namespace, key), text, data }
 }
 
-export const toItemTexts = (rows: readonly TextRow[]): LongText[] => toTexts('lg_', rows)
+/** What a person or a model would read of a value, in its order. */
+const textsIn = (value: unknown): string[] =>
+  typeof value === 'string'
+    ? [value]
+    : typeof value === 'object' && value !== null
+      ? Object.values(value).flatMap(textsIn)
+      : []
+
+export const toItemTexts = (rows: readonly TextRow[]) => toTexts('lg_', rows)
 
 /** The items whose parts are all there and are JSON: a memory of one may have been edited. */
 export function toItems(rows: readonly TextRow[]): Item[] {
-  return toItemTexts(rows).flatMap(({ metadata, text, createdAt, updatedAt }) => {
-    const value = readValue(text)
+  return toItemTexts(rows).flatMap(({ metadata, text, data, createdAt, updatedAt }) => {
+    const value = readValue(data ?? text)
     if (value === undefined) return []
     const [created, updated] = [new Date(createdAt), new Date(updatedAt)]
     const namespace = readNamespace(metadata)

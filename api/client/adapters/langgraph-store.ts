@@ -1,7 +1,7 @@
 import type { VaultClient } from '../client.ts'
-import { readNamespace, toItemLines, toItems, toItemTexts, treeFilter } from './langgraph-items.ts'
+import { readNamespace, toItems, toItemText, toItemTexts, treeFilter } from './langgraph-items.ts'
 import type { Item } from './langgraph-items.ts'
-import { deleteRows, listRows, uploadLines, type Fields, type TextRow } from './long-texts.ts'
+import { deleteRows, listRows, putTexts, type Fields, type TextRow } from './long-texts.ts'
 import { assertNamespace, matchesFilter, matchesPath, readListing } from './langgraph-operations.ts'
 import type { Found, Get, ListNamespaces, NamespaceOptions } from './langgraph-operations.ts'
 import type { Put, Search } from './langgraph-operations.ts'
@@ -10,8 +10,8 @@ const hitsMax = 200
 
 /**
  * The long-term memory of LangGraph (`BaseStore`) in a vault: items with a namespace and a key, searched by
- * meaning. An item is a memory of the core, cut into parts where it is long; all but `index` has an effect,
- * since everything is searched. Storing needs a card on file, as uploads do.
+ * meaning. An item is a memory of the core, cut into parts where it is long: its texts are the words, its JSON is
+ * metadata. All but `index` has an effect, since everything is searched. Storing needs a card on file, as uploads do.
  */
 export class VaultStore {
   readonly #vault: VaultClient
@@ -67,12 +67,9 @@ export class VaultStore {
 
   async #put({ namespace, key, value }: Put): Promise<void> {
     const before = await listRows(this.#vault, treeFilter(namespace, key))
-    if (value !== null) {
-      const known = toItemTexts(before)[0]
-      await uploadLines(this.#vault, toItemLines({ namespace, key, value, known }))
-    }
-    // What was there before goes last: a put that breaks off loses nothing.
-    await deleteRows(this.#vault, before)
+    if (value === null) return await deleteRows(this.#vault, before)
+    const text = toItemText({ namespace, key, value }, toItemTexts(before)[0])
+    await putTexts(this.#vault, 'lg_', [text], before)
   }
 
   async #search({ namespacePrefix, filter, limit = 10, offset = 0, query }: Search) {

@@ -2,7 +2,7 @@ const root = '/memories'
 /** Metadata holds no longer text. */
 const charactersMax = 256
 
-/** What is wrong with a command: `message` is the answer to the model. */
+/** What is wrong with a command. The SDK tells it to the model, after `Error: `. */
 export class CommandFault extends Error {}
 
 /**
@@ -13,20 +13,20 @@ export class CommandFault extends Error {}
 export function readPath(path: string): string {
   const segments = path.split('/').filter(segment => segment !== '')
   if (!path.startsWith('/') || segments[0] !== 'memories') {
-    throw new CommandFault(`Error: Path must start with ${root}, got: ${path}`)
+    throw new CommandFault(`Path must start with ${root}, got: ${path}`)
   }
   for (const segment of unescape(path).split(/[/\\]/)) {
     if (segment === '.' || segment === '..') {
-      throw new CommandFault(`Error: Path ${path} would escape ${root} directory`)
+      throw new CommandFault(`Path ${path} would escape ${root} directory`)
     }
   }
   // oxlint-disable-next-line no-control-regex -- what a listing cannot show
   if (/[\u0000-\u001f\u007f]/.test(path)) {
-    throw new CommandFault('Error: A path has no control characters')
+    throw new CommandFault('A path has no control characters')
   }
   const plain = `/${segments.join('/')}`
   if (plain.length > charactersMax) {
-    throw new CommandFault(`Error: Path ${path} is longer than ${charactersMax} characters`)
+    throw new CommandFault(`Path ${path} is longer than ${charactersMax} characters`)
   }
   return plain
 }

@@ -1,19 +1,28 @@
 import type { VaultClient } from '../client.ts'
-import { createQueue, deleteRows, splitText, uploadLines, type Fields } from './long-texts.ts'
+import {
+  createQueue,
+  deleteRows,
+  fieldsMax,
+  joinChunks,
+  pieceBytesMax,
+  splitText,
+  toChunks,
+  toFields,
+  uploadLines,
+  type Fields,
+  type Line,
+} from './long-texts.ts'
 
 /** An item of a conversation and the memories that it is. */
 export type StoredItem = { item: Fields; at: number; rows: { id: string }[] }
 
-/** UTF-8 bytes, of which a token has at least one: a memory stays below the 512 tokens of a chunk. */
-const partBytesMax = 480
-const metadataCharactersMax = 256
-
 /**
- * The items of a conversation as memories of a session of the vault, one after another in time: the words of a
- * message are the text of the memory, what else an item has is metadata. An item without words is stored as JSON.
+ * The items of a conversation as memories of a session of the vault, one after another in time. The words of an item
+ * are the text of its memories, what else it has is in their metadata. An item without words, such as the call of a
+ * tool, is named by its type.
  *
- * Metadata: `item_of` the kind of items, `item_at` the time of the item, `item_part` and `item_parts`,
- * `item_rest` the JSON of an item without its words.
+ * Metadata: `item_of` the kind of items, `item_at` the time of the item, `item_part` and `item_parts`, `item_data0`
+ * and so on the JSON of the item without its words.
  */
 export class SessionItems {
   readonly #vault: VaultClient
@@ -42,22 +51,18 @@ export class SessionItems {
       // With a fraction: another process may begin in the same millisecond.
       const first = at + Math.random()
       added.add(first)
-      const { role, parts, rest } = toParts(item)
-      return parts.map((content, part) =>
-        JSON.stringify({
-          content,
-          role,
-          // A millisecond for each part: equal texts are apart, and the order is that of time.
-          timestamp: at++,
-          metadata: {
-            item_of: this.#kind,
-            item_at: first,
-            item_part: part,
-            item_parts: parts.length,
-            ...(rest !== undefined && { item_rest: rest }),
-          },
-        }),
-      )
+      const { role, parts } = toParts(item)
+      return parts.map(({ content, chunk }, part): Line => {
+        const metadata = {
+          item_of: this.#kind,
+          item_at: first,
+          item_part: part,
+          item_parts: parts.length,
+          ...toFields('item_', chunk),
+        }
+        // A millisecond for each part: equal texts are apart, and the order is that of time.
+        return { content, role, timestamp: at++, metadata }
+      })
     })
     this.#last = at
     if ((await uploadLines(this.#vault, lines, this.#session)) === 0) return
@@ -129,38 +134,87 @@ const groupByItem = (rows: readonly ItemRow[]): Map<number, ItemRow[]> => {
 
 const isWhole = (rows: readonly ItemRow[]): boolean => rows.length === rows[0]?.metadata.item_parts
 
-type Parts = { role: 'user' | 'assistant'; parts: string[]; rest?: string }
+type Role = 'user' | 'assistant'
 
-/** The words of an item that has nothing else of any length, or its JSON in brackets. */
-function toParts(item: Fields): Parts {
-  const role = item.role === 'user' ? 'user' : 'assistant'
-  const words = readWords(item)
-  if (words) {
-    const parts = splitText(words.text, partBytesMax)
-    const rest = JSON.stringify(words.rest)
-    const isStorable = rest.length <= metadataCharactersMax
-    if (isStorable && parts.every(part => part.trim() !== '')) return { role, parts, rest }
+/** The role of an item, and the text of each of its memories with the rest of the item in fields. */
+function toParts(item: Fields): { role: Role; parts: { content: string; chunk: string[] }[] } {
+  const words: string[] = []
+  let rest = takeWords(item, words)
+  let pieces = splitText(words.join(''), pieceBytesMax)
+  if (pieces.some(piece => piece.trim() === '')) {
+    // The service takes no memory without words: the item is data as a whole.
+    rest = item
+    const name = [item.type, item.name].filter(one => typeof one === 'string').join(' ')
+    const plain = words.join('').trim().replace(/\s+/g, ' ') || `(${name || 'no text'})`
+    pieces = splitText(plain, pieceBytesMax)
   }
-  return { role, parts: splitText(JSON.stringify(item), partBytesMax).map(text => `[${text}]`) }
+  const chunks = toChunks(JSON.stringify(rest), fieldsMax - 4)
+  const parts = Array.from({ length: Math.max(pieces.length, chunks.length) }, (_, at) => ({
+    content: pieces[at] ?? '(data)',
+    chunk: chunks[at] ?? [],
+  }))
+  return { role: item.role === 'user' ? 'user' : 'assistant', parts }
 }
 
-/** The text of an item, as its content or in the only part of that, and the item without it. */
-function readWords(item: Fields): { text: string; rest: Fields } | undefined {
-  const { content } = item
-  if (typeof content === 'string') return { text: content, rest: { ...item, content: null } }
-  if (!Array.isArray(content) || content.length !== 1) return undefined
-  const [part] = content as [Fields]
-  if (typeof part?.text !== 'string') return undefined
-  return { text: part.text, rest: { ...item, content: [{ ...part, text: null }] } }
+/** The fields of an item that hold words, as texts or in parts with a text. */
+const fieldsOfWords = ['content', 'output']
+
+/**
+ * Moves the words of an item to a list: what is left has the number of their characters in their place. What a model
+ * has thought is none of its words.
+ */
+function takeWords(item: Fields, words: string[]): Fields {
+  const take = (text: string): { words: number } => {
+    words.push(text)
+    return { words: Array.from(text).length }
+  }
+  const takePart = (part: unknown): unknown =>
+    isObject(part) && typeof part.text === 'string' ? { ...part, text: take(part.text) } : part
+  const left = { ...item }
+  const names = item.type === 'reasoning' ? [] : fieldsOfWords.filter(field => field in item)
+  for (const name of names) {
+    const value = item[name] as unknown
+    left[name] = Array.isArray(value)
+      ? value.map(part => (typeof part === 'string' ? take(part) : takePart(part)))
+      : typeof value === 'string'
+        ? take(value)
+        : takePart(value)
+  }
+  return left
 }
+
+/** The item of `takeWords`. */
+function giveWords(rest: Fields, text: string): Fields {
+  const characters = Array.from(text)
+  let at = 0
+  const give = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(give)
+    if (!isObject(value)) return value
+    if (typeof value.words === 'number' && Object.keys(value).length === 1) {
+      at += value.words
+      return characters.slice(at - value.words, at).join('')
+    }
+    return 'text' in value ? { ...value, text: give(value.text) } : value
+  }
+  const given = fieldsOfWords.filter(name => name in rest).map(name => [name, give(rest[name])])
+  return { ...rest, ...Object.fromEntries(given) }
+}
+
+const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null
 
 function toItem(rows: readonly ItemRow[]): Fields {
   const ordered = [...rows].sort((a, b) => a.metadata.item_part - b.metadata.item_part)
+  const text = ordered.map(({ content }) => content).join('')
+  const data = joinChunks(
+    'item_',
+    ordered.map(({ metadata }) => metadata),
+  )
+  if (data !== '') return giveWords(JSON.parse(data) as Fields, text)
+  // The first form: the rest of an item in each of its memories, or the item as JSON in brackets.
   const rest = ordered[0]!.metadata.item_rest as string | undefined
   if (rest === undefined) {
     return JSON.parse(ordered.map(({ content }) => content.slice(1, -1)).join('')) as Fields
   }
-  const text = ordered.map(({ content }) => content).join('')
   const item = JSON.parse(rest) as Fields
   if (item.content === null) return { ...item, content: text }
   return { ...item, content: [{ ...item.content[0], text }] }

@@ -18,9 +18,18 @@ const envelope = {
     completion_tokens: 9,
     input_tokens: 21,
     output_tokens: 9,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens_details: { reasoning_tokens: 0 },
     promptTokenCount: 21,
     candidatesTokenCount: 9,
   },
+}
+
+/** The call of a tool that the last words of a user ask for. */
+function callIn(messages: readonly { role: string; content: unknown }[]) {
+  const said = JSON.stringify(messages.findLast(({ role }) => role === 'user')?.content ?? '')
+  const found = /call (\w+) (\{.*\})/s.exec(said.replaceAll('\\"', '"').replaceAll('\\\\', '\\'))
+  return found ? { name: found[1]!, arguments: found[2]! } : undefined
 }
 
 /** Sets the answers of the double: a tool call, the answer after its result, structured and default ones. */
@@ -39,6 +48,18 @@ export function scriptMock(mock: LLMock): void {
       ...envelope,
       toolCalls: [{ id: 'call_1', name: 'forecast', arguments: '{"city":"Lisbon","days":2}' }],
       // Gemini has no special finish reason for function calls.
+      ...(model.startsWith('gemini') && { finishReason: 'stop' }),
+    }),
+  )
+  // `call NAME {…}`: the tool of that name with these arguments.
+  mock.on(
+    {
+      predicate: ({ messages, tools }) =>
+        (tools?.length ?? 0) > 0 && callIn(messages) !== undefined,
+    },
+    ({ messages, model }) => ({
+      ...envelope,
+      toolCalls: [{ id: 'call_1', ...callIn(messages)! }],
       ...(model.startsWith('gemini') && { finishReason: 'stop' }),
     }),
   )

@@ -158,6 +158,66 @@ t.test('a turn in which the provider ran a tool is stored', async t => {
   ])
 })
 
+t.test('a turn that the person stops is stored as far as it was heard', async t => {
+  const { vault, model } = await startVault()
+  const stop = new AbortController()
+  const { textStream } = streamText({ model, prompt: 'My kite is long.', abortSignal: stop.signal })
+  let heard = ''
+  for await (const text of textStream) {
+    heard += text
+    if (heard.length > 7) stop.abort()
+  }
+  const { wrapStream, transformParams } = vaultMiddleware(vault)
+  const content = [{ type: 'text', text: 'My canoe is red.' }]
+  const params = await transformParams({ params: { prompt: [{ role: 'user', content }] } })
+  const texts = ['Noted', ', a red', ' canoe.']
+  const source = new ReadableStream<object>({
+    pull: controller =>
+      controller.enqueue({ type: 'text-delta', id: '1', delta: texts.shift() ?? '' }),
+  })
+  const { stream } = await wrapStream({ params, doStream: async () => ({ stream: source }) })
+  const reader = stream.getReader()
+  await reader.read()
+  await reader.read()
+  await reader.cancel()
+  const stored = await storedTexts(vault)
+  t.ok(stored.includes('My kite is long.') && stored.includes('My canoe is red.'))
+  t.ok(
+    stored.some(text => text.startsWith('Noted, a red')),
+    'what was heard',
+  )
+  t.ok(
+    stored.some(text => heard.startsWith(text.slice(0, 7))),
+    'of a call that is aborted, too',
+  )
+})
+
+t.test('texts around a tool of the provider are apart', async t => {
+  const { vault } = await startVault()
+  const { wrapGenerate, wrapStream, transformParams } = vaultMiddleware(vault)
+  const ask = async (text: string) =>
+    transformParams({ params: { prompt: [{ role: 'user', content: [{ type: 'text', text }] }] } })
+  const said = ['I look.', 'It is felt.'].map(text => ({ type: 'text', text }))
+  await wrapGenerate({ params: await ask('A?'), doGenerate: async () => ({ content: said }) })
+  const parts = said.flatMap(({ text }, id) => [
+    { type: 'text-start', id },
+    { type: 'text-delta', id, delta: text },
+  ])
+  const source = new ReadableStream<object>({
+    start(controller) {
+      for (const part of parts) controller.enqueue(part)
+      controller.close()
+    },
+  })
+  const { stream } = await wrapStream({
+    params: await ask('B?'),
+    doStream: async () => ({ stream: source }),
+  })
+  await Array.fromAsync(stream)
+  const answers = (await storedTexts(vault)).filter(text => text.startsWith('I look'))
+  t.same(answers, ['I look.\nIt is felt.', 'I look.\nIt is felt.'])
+})
+
 t.test('the same prompt asked again gets what is remembered by then', async t => {
   const { model, remember } = await startVault({ store: false })
   const prompt = 'What is my cat called?'

@@ -13,8 +13,15 @@ const { base } = await startTestApi(t, backend)
 async function startTool() {
   const vault = vaultClient(base, await buildKey(backend))
   const tool = betaMemoryTool(vaultMemory(vault))
-  const run = async (command: string, fields: object) =>
-    await tool.run({ command, ...fields } as Parameters<typeof tool.run>[0])
+  // The SDK makes a result with `is_error` and these words of what a tool throws.
+  const run = async (command: string, fields: object) => {
+    try {
+      return await tool.run({ command, ...fields } as Parameters<typeof tool.run>[0])
+    } catch (error) {
+      t.equal((error as Error).constructor.name, 'CommandFault')
+      return `Error: ${(error as Error).message}`
+    }
+  }
   const view = (path: string, range?: number[]) =>
     run('view', { path, ...(range && { view_range: range }) })
   const create = (path: string, text: string) => run('create', { path, file_text: text })
@@ -39,7 +46,7 @@ t.test('a file: created, viewed, edited, and found by what it says', async t => 
   )
   t.equal(
     await replace('swims', 'x'),
-    `No replacement was performed, old_str \`swims\` did not appear verbatim in ${path}.`,
+    `Error: No replacement was performed, old_str \`swims\` did not appear verbatim in ${path}.`,
   )
   t.equal(
     await replace('s.\n', 'x'),
@@ -49,7 +56,7 @@ t.test('a file: created, viewed, edited, and found by what it says', async t => 
   )
   t.equal(
     await replace('a', 'x'),
-    `No replacement was performed. Multiple occurrences of old_str \`a\` in lines: 1. Please ensure it is unique`,
+    `Error: No replacement was performed. Multiple occurrences of old_str \`a\` in lines: 1. Please ensure it is unique`,
   )
   const insert = (line: number, text: string) =>
     run('insert', { path, insert_line: line, insert_text: text })
@@ -111,7 +118,7 @@ t.test('what no file can be, and paths that lead elsewhere', async t => {
   const { run, view, create } = await startTool()
   await create('/memories/a.md', 'kept')
   const missing = 'does not exist. Please provide a valid path.'
-  t.equal(await view('/memories/b'), `The path /memories/b ${missing}`)
+  t.equal(await view('/memories/b'), `Error: The path /memories/b ${missing}`)
   const edit = { path: '/memories/b', old_str: 'a', insert_line: 0, insert_text: 'a' }
   t.equal(await run('str_replace', edit), `Error: The path /memories/b ${missing}`)
   t.equal(

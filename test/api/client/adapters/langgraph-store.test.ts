@@ -2,7 +2,6 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import { toItemLines } from '#api/client/adapters/langgraph-items.ts'
 import { VaultStore } from '#api/client/adapters/langgraph-store.ts'
 import { vaultClient } from '#api/client/client.ts'
 import { countTokens } from '#shared/core/tokens.ts'
@@ -46,7 +45,7 @@ t.test('a long value comes back whole, whatever its spaces and signs', async t =
   const value = { text: ' a  b\n\t"🦊" é '.repeat(700) }
   await store.put(memories, 'long', value)
   t.same((await store.get(memories, 'long'))?.value, value)
-  const [found] = await store.search(ada, { query: 'what is long?' })
+  const [found] = await store.search(ada, { query: 'a b é' })
   t.same(found?.value, value)
 })
 
@@ -61,51 +60,67 @@ t.test('values of many tokens per character, below a long path, come back whole'
     t.ok(items.length > 1)
     for (const { text } of items) t.ok(countTokens(text) <= 512, letters)
   }
-  t.equal((await store.search(['users'], { query: 'bio' })).length, 1)
 })
 
-t.test('two processes that put the same key in the same millisecond', async t => {
+t.test('two processes that put the same words in the same millisecond', async t => {
   const { vault, store } = await startStore()
-  const item = { namespace: ada, key: 'tea' }
+  const other = new VaultStore(vault)
   const { now } = Date
-  const { random } = Math
   const moment = now()
-  let chance = 0
   Date.now = () => moment
-  Math.random = () => (chance += 0.125)
-  const lines = [
-    toItemLines({ ...item, value: { n: 1 } }),
-    toItemLines({ ...item, value: { n: 2 } }),
-  ]
+  t.teardown(() => void (Date.now = now))
+  const value = { text: 'tea' }
+  await Promise.all(
+    [store, other, store].map((one, at) => one.put([...ada, String(at)], 'likes', value)),
+  )
+  await Promise.all([store, other].map((one, n) => one.put(ada, 'tea', { ...value, n })))
   Date.now = now
-  Math.random = random
-  await vault.call('POST /v1/memory/upload', { body: lines.flat().join('\n') })
-  t.match((await store.get(ada, 'tea'))?.value, { n: Number })
-  await store.put(ada, 'tea', { n: 3 })
-  t.same((await store.get(ada, 'tea'))?.value, { n: 3 })
-  t.equal((await store.search(ada)).length, 1)
+  t.match((await store.get(ada, 'tea'))?.value, { ...value, n: Number })
+  t.equal((await store.search(ada)).length, 4)
+  await store.put(ada, 'tea', { text: 'coffee' })
+  t.same((await store.get(ada, 'tea'))?.value, { text: 'coffee' })
+  t.equal((await vault.call('GET /v1/memory/stats')).memories, 4, 'and nothing else is left')
 })
 
-t.test('an item that the service has cut spoils no search, and is replaced', async t => {
+t.test('what is stored are the words of an item, as the words of a user', async t => {
   const { vault, store } = await startStore()
-  await store.put(ada, 'boat', { text: 'My boat lies in Lisbon.' })
-  const [line] = toItemLines({ namespace: ada, key: 'bio', value: {} })
-  const content = `bio\n[${JSON.stringify({ text: 'ሰላም ለዓለም '.repeat(200) })}]`
-  const body = `${JSON.stringify({ ...JSON.parse(line!), content })}\n`
+  await store.put(ada, 'boat', { text: 'My boat lies in Lisbon.', tags: ['sea'], n: 900 })
+  await store.put(ada, 'open', { open: true })
+  const { items } = await vault.call('GET /v1/memory/list')
+  const rows = items.map(({ text, role }) => [text, role])
+  t.same(rows.toSorted(), [
+    ['My boat lies in Lisbon.\nsea', 'user'],
+    ['{"open":true}', 'user'],
+  ])
+})
+
+t.test('items of the first form, with a head and JSON, are read and replaced', async t => {
+  const { vault, store } = await startStore()
+  const named = { lg_0: 'users', lg_1: 'ada', lg_depth: 2 }
+  const at = 1_700_000_000_000
+  const line = (part: number, text: string, fields: object) => ({
+    content: `users/ada/bio 1a.${part}\n[${text}]`,
+    role: 'assistant',
+    timestamp: at,
+    metadata: { ...named, lg_at: at + 0.5, lg_since: at, lg_part: part, ...fields },
+  })
+  const lines = [
+    line(0, '{"text":"I ', { lg_key: 'bio', lg_parts: 2 }),
+    line(1, 'sail."}', { lg_key: 'bio', lg_parts: 2 }),
+    line(0, 'cut by an edit', { lg_key: 'cut', lg_parts: 1 }),
+    line(0, '{"text":"half', { lg_key: 'half', lg_parts: 2 }),
+  ]
+  const body = lines.map(one => JSON.stringify(one)).join('\n')
   await vault.call('POST /v1/memory/upload', { body })
-  t.ok((await vault.call('GET /v1/memory/stats')).memories > 2)
-  t.equal(await store.get(ada, 'bio'), null)
+  t.match(await store.get(ada, 'bio'), { value: { text: 'I sail.' }, createdAt: new Date(at) })
+  t.equal(await store.get(ada, 'cut'), null)
   t.same(
-    (await store.search(ada, { query: 'bio ሰላም ለዓለም' })).filter(({ key }) => key !== 'boat'),
-    [],
+    (await store.search(ada, { query: 'sail' })).map(({ key }) => key),
+    ['bio'],
   )
-  t.same(
-    (await store.search(ada)).map(({ key }) => key),
-    ['boat'],
-  )
-  await store.put(ada, 'bio', { text: 'I sail.' })
-  t.equal((await store.search(ada)).length, 2)
-  t.equal((await vault.call('GET /v1/memory/stats')).memories, 2)
+  for (const key of ['bio', 'cut', 'half']) await store.put(ada, key, { text: 'I row.' })
+  t.equal((await store.search(ada)).length, 3)
+  t.equal((await vault.call('GET /v1/memory/stats')).memories, 3)
 })
 
 t.test('search: below a namespace, by meaning, with filters and pages', async t => {

@@ -5,25 +5,29 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool
+from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
 from ..generated.vault import Vault
-from .memory_files import MemoryFiles
+from .memory_files import CommandFault, MemoryFiles
 
 
-def _fields(command: Any) -> Any:
-    return command if isinstance(command, dict) else vars(command)
+def _execute(files: MemoryFiles, command: Any) -> str:
+    """The answer of a command; a fault is raised, so that its result has `is_error`."""
+    try:
+        return files.execute(command if isinstance(command, dict) else vars(command))
+    except CommandFault as fault:
+        raise ToolError(str(fault)) from fault
 
 
 class VaultMemoryTool(BetaAbstractMemoryTool):
-    """The tool's files as memories of a vault; its commands answer as `MemoryFiles.run`."""
+    """The tool's files as memories of a vault; its commands answer as `MemoryFiles.execute`."""
 
     def __init__(self, vault: Vault, **options: Any) -> None:
         super().__init__(**options)
         self._files = MemoryFiles(vault)
 
     def _run(self, command: Any) -> str:
-        return self._files.run(_fields(command))
+        return _execute(self._files, command)
 
     view = create = str_replace = insert = delete = rename = _run
 
@@ -40,7 +44,7 @@ class AsyncVaultMemoryTool(BetaAsyncAbstractMemoryTool):
         self._files = MemoryFiles(vault)
 
     async def _run(self, command: Any) -> str:
-        return await asyncio.to_thread(self._files.run, _fields(command))
+        return await asyncio.to_thread(_execute, self._files, command)
 
     view = create = str_replace = insert = delete = rename = _run
 

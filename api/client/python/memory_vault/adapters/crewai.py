@@ -21,7 +21,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from crewai.memory.types import MemoryRecord, ScopeInfo
 
 from ..generated.vault import Vault
-from .core import Fields, delete_rows, list_rows, to_lines, to_texts, upload
+from .core import Fields, delete_rows, encode, list_rows
+from .long_texts import LongText, put_texts, to_texts
 
 DIMENSIONS = 512
 #: Texts whose vector can be asked with; a search follows its vector at once.
@@ -48,14 +49,17 @@ class VaultStorage:
         return vectors
 
     def save(self, records: List[Any]) -> None:
-        lines: List[Fields] = []
+        self._put(records, [])
+
+    def _put(self, records: Sequence[Any], before: Sequence[Fields]) -> None:
+        """The content of a record is the text of its memories, all of it is in their metadata."""
+        texts = []
         for record in records:
             fields = json.loads(record.model_dump_json(exclude={"embedding"}))
-            metadata = {**TREE, "crew_id": record.id}
-            text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-            lines += to_lines(PREFIX, record.scope, metadata, text, None)
-        if lines:
-            upload(self._vault, lines)
+            names = {**TREE, "crew_id": record.id}
+            texts.append(LongText(names, record.content, data=encode(fields)))
+        if texts:
+            put_texts(self._vault, PREFIX, texts, before)
 
     def search(
         self,
@@ -106,8 +110,7 @@ class VaultStorage:
 
     def update(self, record: Any) -> None:
         before = list_rows(self._vault, {**TREE, "crew_id": record.id})
-        self.save([record])
-        delete_rows(self._vault, before)
+        self._put([record], before)
 
     def get_record(self, record_id: str) -> Optional[Any]:
         records = self._records({"crew_id": record_id})
@@ -161,7 +164,7 @@ class VaultStorage:
 
     def _records(self, metadata: Optional[Fields] = None) -> List[Any]:
         rows = list_rows(self._vault, {**TREE, **(metadata or {})})
-        return [MemoryRecord(**json.loads(text.text)) for text in to_texts(PREFIX, rows)]
+        return [MemoryRecord(**json.loads(text.data or text.text)) for text in to_texts(PREFIX, rows)]
 
 
 def _fits(

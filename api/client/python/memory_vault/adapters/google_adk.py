@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Iterable, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence
 
 from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from google.adk.memory.memory_entry import MemoryEntry
@@ -19,14 +19,24 @@ class VaultMemoryService(BaseMemoryService):
     """A vault for each user of each app, by the key that was made with the account.
 
     :param per_user: False: the vault of the key, whoever the user is: for a program of one user
+    :param user_of: your id of the user, from the name of the app and ADK's id: `lambda app_name, user_id: user_id`
+        opens the vault that the same id has elsewhere. `app/user` when missing
     """
 
-    def __init__(self, vault: Vault, *, per_user: bool = True) -> None:
+    def __init__(
+        self, vault: Vault, *, per_user: bool = True, user_of: Optional[Callable[[str, str], str]] = None
+    ) -> None:
         self._vault = vault
         self._per_user = per_user
+        self._user_of = user_of or (lambda app_name, user_id: f"{app_name}/{user_id}")
 
     def _open(self, app_name: str, user_id: str) -> Vault:
-        return self._vault.for_user(f"{app_name}/{user_id}") if self._per_user else self._vault
+        """:raises ValueError: for an id that no header holds, and an empty one"""
+        if not self._per_user:
+            return self._vault
+        if not user_id.strip() or not user_id.isprintable():
+            raise ValueError(f"the user id {user_id!r} is empty or has control characters: it opens no vault")
+        return self._vault.for_user(self._user_of(app_name, user_id))
 
     async def add_session_to_memory(self, session: Any) -> None:
         """Stores what was said; a session that is added again adds what is new."""
@@ -103,7 +113,9 @@ class VaultMemoryService(BaseMemoryService):
 
 def _text(content: Any) -> str:
     parts: Iterable[Any] = content.parts or []
-    return "\n".join(part.text for part in parts if getattr(part, "text", None)).strip()
+    # A thought is a text of the model, and nothing that it has said.
+    said = [part.text for part in parts if getattr(part, "text", None) and not getattr(part, "thought", None)]
+    return "\n".join(said).strip()
 
 
 def _line(

@@ -10,7 +10,8 @@ from langchain_core.messages import BaseMessage, message_to_dict, messages_from_
 from langchain_core.retrievers import BaseRetriever
 
 from ..generated.vault import Vault
-from .core import Fields, SessionItems
+from .core import Fields
+from .session_items import SessionItems
 
 ROLES = {"human": "user", "ai": "assistant"}
 

@@ -10,7 +10,8 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, PutOp, SearchItem, SearchOp
 
 from ..generated.vault import Vault
-from .core import Fields, LongText, delete_rows, list_rows, to_lines, to_texts, upload
+from .core import Fields, delete_rows, encode, list_rows
+from .long_texts import LongText, put_texts, to_texts
 
 #: Metadata has 16 fields.
 DEPTH_MAX = 10
@@ -20,8 +21,8 @@ HITS_MAX = 200
 class VaultStore(BaseStore):
     """Items with a namespace of up to 10 labels and a key, searched by meaning and words.
 
-    An item is a memory of the core, cut into parts where it is long. Everything is searched, so
-    `index` has no effect; items have no time to live.
+    An item is a memory of the core, cut into parts where it is long: its texts are the words, its JSON
+    is metadata. Everything is searched, so `index` has no effect; items have no time to live.
     """
 
     supports_ttl = False
@@ -60,14 +61,13 @@ class VaultStore(BaseStore):
         if not 1 <= len(namespace) <= DEPTH_MAX:
             raise ValueError(f"a namespace has 1 to {DEPTH_MAX} labels: {namespace}")
         before = list_rows(self._vault, _tree(namespace, key))
-        if value is not None:
-            known = to_texts("lg_", before)
-            text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-            path = "/".join([*namespace, key])
-            lines = to_lines("lg_", path, _tree(namespace, key), text, known[0] if known else None)
-            upload(self._vault, lines)
-        # What was there before goes last: a put that breaks off loses nothing.
-        delete_rows(self._vault, before)
+        if value is None:
+            delete_rows(self._vault, before)
+            return
+        known = to_texts("lg_", before)
+        times = (known[0].created_at, known[0].updated_at) if known else (0, 0)
+        words = "\n".join(_words(value)) or encode(value)
+        put_texts(self._vault, "lg_", [LongText(_tree(namespace, key), words, *times, encode(value))], before)
 
     def _search(self, op: Any) -> List[Any]:
         if getattr(op, "query", None):
@@ -98,6 +98,15 @@ class VaultStore(BaseStore):
         return sorted(names)[op.offset : op.offset + op.limit]
 
 
+def _words(value: Any) -> Iterable[str]:
+    """The texts of a value, in their order: what a person or a model would read of it."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _words(part)
+
+
 def _tree(namespace: Sequence[str], key: Optional[str] = None) -> Fields:
     """The metadata of an item with this key, or of all items below a namespace."""
     labels: Fields = {f"lg_{at}": label for at, label in enumerate(namespace)}
@@ -115,7 +124,7 @@ def _to_items(rows: Sequence[Fields]) -> List[Fields]:
     items: List[Fields] = []
     for text in to_texts("lg_", rows):
         try:
-            value = json.loads(text.text)
+            value = json.loads(text.data or text.text)
         except ValueError:
             continue
         items.append(_to_item(text, value))

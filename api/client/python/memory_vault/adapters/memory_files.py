@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
+from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..generated.vault import Vault
-from .core import Fields, LongText, delete_rows, list_rows, to_lines, to_texts, upload
+from .core import Fields, delete_rows, list_rows
+from .long_texts import LongText, put_texts, to_texts
 
 ROOT = "/memories"
 #: Metadata holds no longer text.
 PATH_CHARACTERS_MAX = 256
 LINES_MAX = 999_999
-#: The lines that an upload may have, each a part of a file.
-PARTS_MAX = 10_000
 #: Metadata of all files, since a filter cannot ask for the beginning of a path.
 TREE = {"file_tree": "memories"}
 PREFIX = "file_"
@@ -48,19 +49,23 @@ class MemoryFiles:
 
         Faults of the model are answered, too; what the service refuses is raised as `VaultError`.
         """
-        name = command.get("command", "")
-        if name not in TEXTS:
-            return f"Error: {name} is no command of the memory tool"
-        for field in TEXTS[name]:
-            if not isinstance(command.get(field), str):
-                return f"Error: {name} needs the text `{field}`"
         try:
-            # One at a time: two edits of a file that come together are both to stay.
-            with self._lock:
-                answer: str = getattr(self, "_" + name)(command)
-            return answer
+            return self.execute(command)
         except CommandFault as fault:
             return str(fault)
+
+    def execute(self, command: Mapping[str, Any]) -> str:
+        """The same, but a fault of the model is raised as `CommandFault`: its result is to have `is_error`."""
+        name = command.get("command", "")
+        if name not in TEXTS:
+            raise CommandFault(f"Error: {name} is no command of the memory tool")
+        for field in TEXTS[name]:
+            if not isinstance(command.get(field), str):
+                raise CommandFault(f"Error: {name} needs the text `{field}`")
+        # One at a time: two edits of a file that come together are both to stay.
+        with self._lock:
+            answer: str = getattr(self, "_" + name)(command)
+        return answer
 
     def clear(self) -> None:
         """Removes all files."""
@@ -68,7 +73,9 @@ class MemoryFiles:
 
     def _read(self, path: Optional[str] = None) -> Tuple[Dict[str, LongText], List[Fields]]:
         rows = list_rows(self._vault, TREE if path is None else {**TREE, "file_path": path})
-        return {str(text.metadata["file_path"]): text for text in to_texts(PREFIX, rows)}, rows
+        found = to_texts(PREFIX, rows)
+        files = [replace(text, text=json.loads(text.data)) if text.data else text for text in found]
+        return {str(file.metadata["file_path"]): file for file in files}, rows
 
     def _open(self, given: str) -> Tuple[str, LongText, List[Fields]]:
         path = read_path(given)
@@ -81,13 +88,14 @@ class MemoryFiles:
         self, files: Sequence[Tuple[str, str, Optional[LongText]]], before: Sequence[Fields] = ()
     ) -> None:
         """Stores files in one upload, and then removes what was there: one that breaks off loses nothing."""
-        lines: List[Fields] = []
+        texts = []
         for path, text, known in files:
-            lines += to_lines(PREFIX, path, {**TREE, "file_path": path}, text, known)
-        if len(lines) > PARTS_MAX:
-            raise CommandFault("Error: It is too long to be stored")
-        upload(self._vault, lines)
-        delete_rows(self._vault, before)
+            times = (known.created_at, known.updated_at) if known else (0, 0)
+            texts.append(LongText({**TREE, "file_path": path}, text, *times))
+        try:
+            put_texts(self._vault, PREFIX, texts, before)
+        except ValueError as error:
+            raise CommandFault(f"Error: {error}") from error
 
     def _view(self, command: Mapping[str, Any]) -> str:
         given = command["path"]

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, List, Optional
 
 from ..generated.vault import Vault
-from .core import SessionItems
+from .session_items import SessionItems
 
 
 class VaultSession:
