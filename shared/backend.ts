@@ -224,7 +224,7 @@ async function createReads({ config, postgres, mongo, memories, queue }: OpenedS
   })
   const reads = guardReads(storeBreaker, { memories, nearest })
   const clearSubscription = invalidateOnClear(
-    createIndexSource({ memories: reads.memories, postgres }),
+    createIndexSource({ memories: reads.memories, postgres, log }),
     postgres,
     vault => {
       vaultIndexes.forget(vault)

@@ -58,6 +58,17 @@ export class InternedColumn<Value> {
     return picked
   }
 
+  /** What `restore` takes. */
+  save(count: number) {
+    return { numbers: this.#numbers.subarray(0, count), values: this.#values }
+  }
+
+  restore(saved: ReturnType<InternedColumn<Value>['save']>): this {
+    this.#numbers = saved.numbers
+    for (const value of saved.values) this.#intern(value)
+    return this
+  }
+
   /** Frees the capacity beyond `count` records. */
   trim(count: number) {
     this.#numbers = trimToLength(this.#numbers, Math.min(count, this.#numbers.length))

@@ -90,6 +90,20 @@ export class KeyTable {
     return table
   }
 
+  /** What `restore` takes. */
+  save() {
+    const keys = this.#keys.subarray(0, this.#count * this.#width)
+    return { keys, count: this.#count, liveCount: this.#liveCount, buckets: this.#buckets }
+  }
+
+  restore(saved: ReturnType<KeyTable['save']>): this {
+    this.#keys = saved.keys
+    this.#count = saved.count
+    this.#liveCount = saved.liveCount
+    this.#buckets = saved.buckets
+    return this
+  }
+
   /** Frees unused capacity. */
   trim() {
     this.#keys = trimToLength(this.#keys, this.#count * this.#width)

@@ -145,6 +145,27 @@ export class CopyGroups {
     return groups
   }
 
+  /** What `restore` takes. */
+  save() {
+    return {
+      texts: this.#texts.save(),
+      homeOfText: this.#homeOfText.subarray(0, this.#texts.count),
+      textBySlot: this.#textBySlot.subarray(0, this.#count),
+      copies: Array.from(this.#copies, ([text, { count, newest }]) => [text, count, newest]),
+    }
+  }
+
+  restore(saved: ReturnType<CopyGroups['save']>): this {
+    this.#texts.restore(saved.texts)
+    this.#homeOfText = saved.homeOfText
+    this.#textBySlot = saved.textBySlot
+    this.#count = saved.textBySlot.length
+    this.#copies = new Map(
+      saved.copies.map(([text, count, newest]) => [text!, { count: count!, newest: newest! }]),
+    )
+    return this
+  }
+
   /** Frees unused capacity. */
   trim() {
     this.#texts.trim()

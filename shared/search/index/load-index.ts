@@ -1,5 +1,5 @@
 import { createSlices } from '#shared/core/event-loop.ts'
-import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
+import { tiers, type EmbeddedMemory, type VaultScope } from '#shared/domain/memory.ts'
 import type { VaultIndex } from '#shared/search/index/vault-index.ts'
 import type { Visibility } from '#shared/domain/visibility.ts'
 
@@ -20,6 +20,12 @@ type LoaderOptions = {
   /** Called when a load has reserved its share of the budget. */
   onReserve: () => void
 }
+
+type LoadedIndex = { index: VaultIndex; unsaved: number }
+
+/** Rows of all tiers. */
+export const rowCount = ({ byTier }: VaultIndex): number =>
+  tiers.reduce((sum, tier) => sum + byTier[tier].count, 0)
 
 const budgetExceeded = new Error('An index exceeded the budget while it was loaded')
 
@@ -46,13 +52,16 @@ export class IndexLoader {
 
   /**
    * @param onSize called when the number of rows is known: whether reading them takes long
-   * @returns `no-room` while other loads use the budget
+   * @returns the index, and how many of its rows were not read from what is saved; `no-room` while other loads use the
+   *   budget
    */
   async load(
     ref: IndexRef,
     onSize: (isLong: boolean) => void,
-  ): Promise<VaultIndex | 'too-large' | 'no-room'> {
+  ): Promise<LoadedIndex | 'too-large' | 'no-room'> {
     const { budget, createIndex } = this.#options
+    const restored = await this.#restore(ref, onSize)
+    if (restored) return restored
     const { rows: expected, bytes } = await this.#source.estimate(ref)
     if (bytes > budget) return 'too-large'
     // Concurrent loads use the budget for now: not cached as `too-large`.
@@ -69,10 +78,35 @@ export class IndexLoader {
         if (index.bytes > budget) throw budgetExceeded
       })
       await trimInSlices(index)
-      return index
+      return { index, unsaved: rowCount(index) }
     } catch (error) {
       if (error !== budgetExceeded) throw error
       return 'too-large'
+    } finally {
+      reserved.release()
+    }
+  }
+
+  /** Reads what is saved of an index and catches up; undefined where that does not do. */
+  async #restore(
+    ref: IndexRef,
+    onSize: (isLong: boolean) => void,
+  ): Promise<LoadedIndex | undefined> {
+    const saved = await this.#source.saved?.(ref)
+    if (!saved || this.#bytes + saved.size > this.#options.budget) return undefined
+    onSize(false)
+    const reserved = this.#reserve(saved.rows, saved.size)
+    try {
+      const bytes = await saved.read()
+      if (!bytes) return undefined
+      const index = this.#options.createIndex({ dimension: ref.dimension, packLater: false })
+      index.restore(bytes)
+      if (saved.revision >= ref.scope.revision) return { index, unsaved: 0 }
+      const changes = await this.#source.changes(ref, saved.revision)
+      if (!changes) return undefined
+      index.remove(changes.remove)
+      await putInSlices(index, changes.put)
+      return { index, unsaved: changes.put.length + changes.remove.length }
     } finally {
       reserved.release()
     }
@@ -159,6 +193,19 @@ export type IndexSource = {
   changes(ref: IndexRef, since: number): Promise<{ put: EmbeddedMemory[]; remove: string[] } | null>
   /** Returns the number of rows and the estimated bytes of the index, before anything is read. */
   estimate(ref: IndexRef): Promise<{ rows: number; bytes: number }>
+  /** Finds what `save` was given, of the same epoch and code. */
+  saved?(ref: IndexRef): Promise<SavedIndex | undefined>
+  /** Keeps an index of the revision of the scope for the next load. Never rejects. */
+  save?(ref: IndexRef, index: { rows: number; bytes: Buffer }): Promise<void>
+}
+
+/** An index as it was at a revision. */
+export type SavedIndex = {
+  revision: number
+  rows: number
+  size: number
+  /** What `VaultIndex.save` has returned; undefined when it is gone or damaged. */
+  read(): Promise<Buffer | undefined>
 }
 
 /**

@@ -175,6 +175,37 @@ export class MemoryColumns {
     })
   }
 
+  /** What `restore` takes. */
+  save() {
+    const { texts, speakers, tagsAndAuthors, expiry, pieces, metadata, ...dense } = this.#columns
+    const { count } = texts
+    return {
+      texts: texts.save(),
+      speakers: speakers.save(count),
+      tagsAndAuthors: tagsAndAuthors.save(count),
+      expiry: expiry.save(count),
+      pieces: pieces.save(count),
+      metadata: metadata.save(count),
+      at: dense.at.subarray(0, count),
+      hash: dense.hash.subarray(0, count),
+      tokens: dense.tokens.subarray(0, count),
+      roleAndImportance: dense.roleAndImportance.subarray(0, count),
+    }
+  }
+
+  static restore(saved: ReturnType<MemoryColumns['save']>): MemoryColumns {
+    const { texts, speakers, tagsAndAuthors, metadata } = createColumns()
+    return new MemoryColumns({
+      ...saved,
+      texts: texts.restore(saved.texts),
+      speakers: speakers.restore(saved.speakers),
+      tagsAndAuthors: tagsAndAuthors.restore(saved.tagsAndAuthors),
+      expiry: new SparseColumn(saved.expiry),
+      pieces: new SparseColumn(saved.pieces),
+      metadata: metadata.restore(saved.metadata),
+    })
+  }
+
   /** Frees unused capacity. */
   trim() {
     const columns = this.#columns
@@ -214,6 +245,10 @@ class SparseColumn {
 
   pick(records: Uint32Array): SparseColumn {
     return new SparseColumn(this.#values.length > 0 ? selectRows(this.#values, records) : undefined)
+  }
+
+  save(count: number): Float64Array {
+    return this.#values.subarray(0, count)
   }
 
   trim(count: number) {

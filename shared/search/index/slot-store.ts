@@ -1,5 +1,6 @@
 import type { Memory, Tier } from '#shared/domain/memory.ts'
 import { ensureCapacity, trimToLength } from '#shared/search/columns/column.ts'
+import { KeyTable } from '#shared/search/columns/key-table.ts'
 import { UuidTable } from '#shared/search/index/uuid-table.ts'
 import { MemoryColumns } from '#shared/search/index/memory-columns.ts'
 import { deadRow, WordIndex } from '#shared/search/words/word-index.ts'
@@ -145,10 +146,11 @@ export class SlotStore {
     }
   }
 
-  /** Frees dead slots once they are many. @returns whether slots have new numbers */
-  compact(): boolean {
+  /** Frees dead slots once they are many, or all. @returns whether slots have new numbers */
+  compact(all = false): boolean {
     const { count } = this.#records
-    if (this.#deadCount < compactDeadMin || this.#deadCount < count * compactDeadShare) return false
+    const isDue = this.#deadCount >= compactDeadMin && this.#deadCount >= count * compactDeadShare
+    if (!isDue && !(all && this.#deadCount > 0)) return false
     const rows = this.#rows
     const slots = Uint32Array.from({ length: count }, (_, slot) => slot)
     const liveSlots = slots.filter(slot => rows[slot] !== deadRow)
@@ -160,6 +162,25 @@ export class SlotStore {
     this.#tests = new Uint32Array(0)
     this.#deadCount = 0
     return true
+  }
+
+  /** What `restore` takes; no slot is dead. */
+  save() {
+    return {
+      ids: this.#ids.save(),
+      records: this.#records.save(),
+      rows: this.#rows.subarray(0, this.#records.count),
+      copies: this.#copies.save(),
+      words: this.wordIndex.save(),
+    }
+  }
+
+  restore({ ids, records, rows, copies, words }: ReturnType<SlotStore['save']>) {
+    this.#ids = new UuidTable(new KeyTable(4).restore(ids))
+    this.#records = MemoryColumns.restore(records)
+    this.#rows = rows
+    this.#copies.restore(copies)
+    this.wordIndex.restore(words)
   }
 
   /** Frees unused capacity. */

@@ -56,6 +56,19 @@ export class TextColumn {
     return new TextColumn(picked, pickedEndOffsets)
   }
 
+  /** What `restore` takes. */
+  save() {
+    const utf8 = this.#utf8.subarray(0, this.#startOf(this.#count))
+    return { utf8, endOffsets: this.#endOffsets.subarray(0, this.#count) }
+  }
+
+  restore({ utf8, endOffsets }: ReturnType<TextColumn['save']>): this {
+    this.#replaceBytes(utf8)
+    this.#endOffsets = endOffsets
+    this.#count = endOffsets.length
+    return this
+  }
+
   /** Frees unused capacity. */
   trim() {
     this.#replaceBytes(trimToLength(this.#utf8, this.#startOf(this.#count)))

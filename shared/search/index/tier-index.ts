@@ -17,7 +17,7 @@ import type { ReadonlyWordIndex } from '#shared/search/words/word-index.ts'
 /** The part of a tier index that a search uses. */
 export type ReadonlyTierIndex = Omit<
   TierIndex,
-  'bytes' | 'has' | 'find' | 'put' | 'remove' | 'trim'
+  'bytes' | 'has' | 'find' | 'put' | 'remove' | 'trim' | 'save' | 'restore'
 >
 
 /** Objects and empty arrays of an index without rows, measured. */
@@ -242,6 +242,22 @@ export class TierIndex {
     this.#compactSlots()
   }
 
+  /** What `restore` takes. Nothing of a removed memory is in it. */
+  save() {
+    if (this.#compactSlots(true)) this.#version++
+    return {
+      vectors: this.#vectors.save(),
+      slots: this.#slotStore.save(),
+      slotByRow: this.#slotByRow.subarray(0, this.count),
+    }
+  }
+
+  restore({ vectors, slots, slotByRow }: ReturnType<TierIndex['save']>) {
+    this.#vectors.restore(vectors)
+    this.#slotStore.restore(slots)
+    this.#slotByRow = slotByRow
+  }
+
   /** Does the expensive part of `trim` in steps; nothing may use the index before the last. */
   *trimSteps(): Generator<void, void, void> {
     yield* this.#vectors.trimSteps()
@@ -322,10 +338,11 @@ export class TierIndex {
     for (let row = from; row < this.count; row++) this.#slotStore.setRow(this.#slotByRow[row]!, row)
   }
 
-  #compactSlots() {
-    if (!this.#slotStore.compact()) return
+  #compactSlots(all = false): boolean {
+    if (!this.#slotStore.compact(all)) return false
     const { count } = this.#slotStore
     for (let slot = 0; slot < count; slot++) this.#slotByRow[this.#slotStore.row(slot)] = slot
+    return true
   }
 }
 

@@ -48,6 +48,11 @@ export class UuidTable {
     return new UuidTable(this.#table.pick(numbers))
   }
 
+  /** What the constructor takes, restored. */
+  save() {
+    return this.#table.save()
+  }
+
   /** Frees unused capacity. */
   trim() {
     this.#table.trim()

@@ -2,6 +2,7 @@ import { tiers, type EmbeddedMemory, type Memory, type Tier } from '#shared/doma
 import { TierIndex, type ReadonlyTierIndex } from '#shared/search/index/tier-index.ts'
 import type { Codec } from '#shared/search/vectors/codec.ts'
 import { isLowerCaseUuid } from '#shared/search/index/uuid-table.ts'
+import { packArrays, unpackArrays } from '#shared/search/columns/packed-arrays.ts'
 import { codecOf } from '#shared/search/vectors/int8-codec.ts'
 
 /** The memories of a vault, or of one session of it, in one vector space; held in memory. */
@@ -25,6 +26,10 @@ export type VaultIndex = {
   trimSteps(): Generator<void, void, void>
   /** Frees unused capacity; worth it once an index is loaded. */
   trim(): void
+  /** All of it as bytes, for an empty index of the same dimension. Nothing of a removed memory is in it. */
+  save(): Buffer
+  /** Takes what `save` has returned with the same code. @throws Error when it cannot be read. */
+  restore(saved: Buffer): void
 }
 
 export type VaultIndexOptions = {
@@ -97,6 +102,17 @@ export function createVaultIndex({
 
     trim() {
       for (const tierIndex of filledTierIndexes()) tierIndex.trim()
+    },
+
+    save: () =>
+      packArrays(tiers.map(tier => (byTier[tier] === emptyTierIndex ? null : byTier[tier].save()))),
+
+    restore(saved) {
+      const states = unpackArrays(saved) as (ReturnType<TierIndex['save']> | null)[]
+      for (const [n, tier] of tiers.entries()) {
+        const state = states[n]
+        if (state) (byTier[tier] = new TierIndex(tier, codec, termsOf)).restore(state)
+      }
     },
   }
 }

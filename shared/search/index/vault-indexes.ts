@@ -4,6 +4,7 @@ import {
   type IndexSource,
   IndexLoader,
   putInSlices,
+  rowCount,
   type LoadProgress,
 } from '#shared/search/index/load-index.ts'
 import type { VaultIndex } from '#shared/search/index/vault-index.ts'
@@ -16,6 +17,8 @@ export type VaultIndexesOptions = {
   budgetBytes: number
   createIndex: (options: { dimension: number; packLater: boolean }) => VaultIndex
   now?: () => number
+  /** After so long a loaded index is saved for other processes: the request that waited for it has its answer. */
+  saveAfterMs?: number
 }
 
 type LoadObserver = {
@@ -31,6 +34,8 @@ type CacheEntry = IndexVersion & {
   index: VaultIndex | 'too-large'
   bytes: number
   cachedAt: number
+  /** Rows that have changed since it was saved, or since what it was restored from. */
+  unsaved: number
 }
 
 /** A load or refresh in progress, with the version that it results in. */
@@ -42,6 +47,12 @@ type PendingLoad = IndexVersion & {
 
 /** Time for which `too-large` is cached: vaults seldom shrink, and estimating a large one is slow. */
 const tooLargeTtlMs = 600_000
+/** A smaller index is read as fast from its documents; a larger one would hold the event loop while it is packed. */
+const savedRowsMin = 100
+const savedBytesMax = 48 * 1024 * 1024
+/** Share of changed rows that makes an index worth saving again. */
+const unsavedShare = 1 / 8
+
 /** Size of a `too-large` entry in the budget, so that such entries are evicted too. */
 const tooLargeEntryBytes = 1_000
 
@@ -55,7 +66,9 @@ export class VaultIndexes {
   readonly #entries = new Map<string, CacheEntry>()
   readonly #pending = new Map<string, PendingLoad>()
   readonly #stats: VaultIndexStats = { hits: 0, loads: 0, refreshes: 0, evictions: 0 }
+  readonly #saveAfterMs: number
   #cachedBytes = 0
+  #isSaving = false
 
   constructor(source: IndexSource, options: VaultIndexesOptions) {
     this.budget = options.budgetBytes
@@ -66,6 +79,7 @@ export class VaultIndexes {
       onReserve: () => this.#evictToBudget(),
     })
     this.#now = options.now ?? Date.now
+    this.#saveAfterMs = options.saveAfterMs ?? 1_000
   }
 
   /** Bytes of the cached indexes, plus the estimates of those being loaded. */
@@ -178,26 +192,58 @@ export class VaultIndexes {
         await putInSlices(entry.index, changes.put)
         if (!isCurrent()) return 'superseded'
         this.#stats.refreshes++
-        return this.#store(key, ref, entry.index)
+        const unsaved = entry.unsaved + changes.put.length + changes.remove.length
+        return this.#store(key, ref, { index: entry.index, unsaved })
       }
     }
     this.#drop(key)
-    const index = await this.#loader.load(ref, onSize)
+    const loaded = await this.#loader.load(ref, onSize)
     if (!isCurrent()) return 'superseded'
-    if (index === 'no-room') return 'too-large'
-    if (index !== 'too-large') this.#stats.loads++
-    return this.#store(key, ref, index)
+    if (loaded === 'no-room') return 'too-large'
+    if (loaded === 'too-large') return this.#store(key, ref, { index: loaded, unsaved: 0 })
+    this.#stats.loads++
+    return this.#store(key, ref, loaded)
   }
 
-  #store(key: string, { scope }: IndexRef, loaded: VaultIndex | 'too-large') {
+  #store(
+    key: string,
+    ref: IndexRef,
+    { index: loaded, unsaved }: Pick<CacheEntry, 'index' | 'unsaved'>,
+  ) {
     const fits = loaded !== 'too-large' && loaded.bytes <= this.budget
     const index = fits ? loaded : 'too-large'
     const bytes = fits ? loaded.bytes : tooLargeEntryBytes
-    const { epoch, revision } = scope
-    this.#entries.set(key, { index, bytes, epoch, revision, cachedAt: this.#now() })
+    const { epoch, revision } = ref.scope
+    this.#entries.set(key, { index, bytes, epoch, revision, cachedAt: this.#now(), unsaved })
     this.#cachedBytes += bytes
     this.#evictToBudget()
+    if (this.#isWorthSaving(key)) this.#saveLater(key, ref)
     return index
+  }
+
+  #isWorthSaving(key: string): boolean {
+    const entry = this.#entries.get(key)
+    if (!this.#source.save || !entry || entry.index === 'too-large') return false
+    if (entry.unsaved < savedRowsMin || entry.bytes > savedBytesMax) return false
+    return entry.unsaved >= rowCount(entry.index) * unsavedShare
+  }
+
+  #saveLater(key: string, ref: IndexRef) {
+    setTimeout(() => void this.#save(key, ref), this.#saveAfterMs).unref()
+  }
+
+  /** Saves one index at a time. */
+  async #save(key: string, ref: IndexRef): Promise<void> {
+    if (!this.#isWorthSaving(key)) return
+    if (this.#isSaving) return this.#saveLater(key, ref)
+    this.#isSaving = true
+    const entry = this.#entries.get(key)!
+    const { index, epoch, revision } = entry
+    entry.unsaved = 0
+    const scope = { ...ref.scope, epoch, revision }
+    const saved = index as VaultIndex
+    const what = { rows: rowCount(saved), bytes: saved.save() }
+    await this.#source.save!({ ...ref, scope }, what).finally(() => (this.#isSaving = false))
   }
 
   #drop(key: string): boolean {

@@ -117,9 +117,8 @@ function* scanRows(
   // Copies of a text have no vector: 4,000 rows may be one text.
   const filled = filledRows(chunk)?.filter(row => row >= from && row < to)
   if (filled) return scanCandidates(codec, chunk, filled, queries, limits)
-  const prefilter = isPrefilterUseful(to - from, dimension)
-    ? yield* prefilterSteps(codec, chunk)
-    : null
+  const isUseful = isPrefilterUseful(to - from, dimension) && chunk.scansBeforePrefilter-- <= 0
+  const prefilter = isUseful ? yield* prefilterSteps(codec, chunk) : null
   if (!prefilter) return scanEveryRow(codec, { chunk, from, to }, queries, limits)
   const results: ScanResult[] = []
   for (const [i, query] of queries.entries()) {

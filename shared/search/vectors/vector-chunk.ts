@@ -13,6 +13,8 @@ export type VectorChunk = {
   capacity: number
   /** Null while the chunk is small, and where no memory could be allocated. */
   prefilter: QuantizedPrefilter | null
+  /** Scans before the prefilter is built: one of a restored chunk takes a hundred of them. */
+  scansBeforePrefilter: number
   /** The rows that are not of zeros alone, ascending; undefined until they are asked for after a change. */
   filled: Uint32Array | undefined
 }
@@ -34,8 +36,23 @@ export function createVectorChunk(codec: Codec, capacity: number): VectorChunk {
     count: 0,
     capacity,
     prefilter: null,
+    scansBeforePrefilter: 0,
     filled: undefined,
   }
+}
+
+/** The rows of a chunk without its spare capacity. */
+export const savedRows = (codec: Codec, { rows, count }: VectorChunk) => ({
+  values: (rows.values as Int8Array).subarray(0, count * codec.strides.values),
+  ninth: rows.ninth.subarray(0, count * codec.strides.ninth),
+  scales: rows.scales.subarray(0, count * codec.strides.scales),
+})
+
+/** A chunk of rows that were saved. Its first scans do without a prefilter. */
+export const restoredChunk = (codec: Codec, rows: EncodedRows): VectorChunk => {
+  const count = rows.values.length / codec.dimension
+  const chunk = { rows, count, capacity: count, prefilter: null, filled: undefined }
+  return { ...chunk, scansBeforePrefilter: 8 }
 }
 
 export function chunkBytes({ rows, prefilter }: VectorChunk): number {

@@ -5,6 +5,8 @@ import {
   createVectorChunk,
   removeRows,
   replaceRow,
+  restoredChunk,
+  savedRows,
   resizeChunk,
   prefilterOf,
   prefilterSteps,
@@ -179,6 +181,15 @@ export class VectorMatrix {
       codec.rescore(vector, count, cosines.subarray(done, done + count))
     }
     return cosines
+  }
+
+  /** What `restore` takes. */
+  save() {
+    return this.#chunks.map(chunk => savedRows(this.#codec, chunk))
+  }
+
+  restore(saved: ReturnType<VectorMatrix['save']>) {
+    this.#replaceChunks(saved.map(rows => restoredChunk(this.#codec, rows)))
   }
 
   /** Does the expensive part of `trim` in steps of some milliseconds; nothing may change before the last. */

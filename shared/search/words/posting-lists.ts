@@ -117,6 +117,22 @@ export class PostingLists {
     return this.#repack(numberOf)
   }
 
+  /** What `restore` takes; packs all postings. */
+  save() {
+    if (this.hasUnpacked) this.pack()
+    const counts = this.#counts.subarray(0, this.#termCount)
+    return { packed: this.#packed, starts: this.#starts, packedCount: this.#packedCount, counts }
+  }
+
+  restore(saved: ReturnType<PostingLists['save']>) {
+    this.#packed = saved.packed
+    this.#starts = saved.starts
+    this.#packedCount = saved.packedCount
+    this.#counts = saved.counts
+    this.#termCount = saved.counts.length
+    this.#clearRecent()
+  }
+
   #addTerm(term: number) {
     this.#latest = ensureCapacity(this.#latest, term + 1)
     this.#counts = ensureCapacity(this.#counts, term + 1)

@@ -173,6 +173,29 @@ export class WordIndex {
     this.#deadCount = 0
   }
 
+  /** What `restore` takes; no slot is dead. */
+  save() {
+    return {
+      lists: this.#lists.save(),
+      vocabulary: this.#vocabulary.save(),
+      lengths: this.#lengths.subarray(0, this.#slotCount),
+      copies: this.#copies,
+      count: this.#count,
+      totalLength: this.#totalLength,
+    }
+  }
+
+  restore(saved: ReturnType<WordIndex['save']>) {
+    this.#lists.restore(saved.lists)
+    this.#vocabulary.restore(saved.vocabulary)
+    this.#lengths = saved.lengths
+    this.#slotCount = saved.lengths.length
+    this.#copies = saved.copies
+    this.#count = saved.count
+    this.#totalLength = saved.totalLength
+    this.#packLater = false
+  }
+
   /** Packs the lists in steps of some milliseconds; nothing may use the index before the last. */
   *packSteps(): Generator<void, void, void> {
     yield* this.#lists.packSteps()

@@ -91,17 +91,17 @@ function summarizeFile(
 const countPlanned = (items: readonly PlannedItem[], as: PlannedItem['planned']['as']): number =>
   items.filter(({ planned }) => planned.as === as).length
 
-/** New and changed ids by session, and ids that an import moved out of a session. */
+/** New and changed ids by session, and ids whose former text or session an import replaced. */
 function toSessionChanges(written: readonly PlannedItem[]): PartitionChange[] {
   const stored = Map.groupBy(written, ({ memory }) => memory.session)
-  const moved = Map.groupBy(
-    written.filter(({ planned, memory }) => planned.was && planned.was.session !== memory.session),
+  const replaced = Map.groupBy(
+    written.filter(({ planned }) => planned.was),
     ({ planned }) => planned.was!.session,
   )
-  return [...new Set([...stored.keys(), ...moved.keys()])].map(session => ({
+  return [...new Set([...stored.keys(), ...replaced.keys()])].map(session => ({
     session,
     stored: idsOf(stored.get(session)),
-    removed: idsOf(moved.get(session)),
+    removed: idsOf(replaced.get(session)),
   }))
 }
 

@@ -109,6 +109,7 @@ export async function repairVault(
     ],
   )
   await query('delete from vault_changes where vault = $1', [vault])
+  await query('delete from index_snapshots where vault = $1', [vault])
   await query('update orgs set space = null where vault = $1', [vault])
   if (inspected.isEpochRaised) {
     await query('delete from sessions where vault = $1', [vault])

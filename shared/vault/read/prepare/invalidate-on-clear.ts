@@ -34,6 +34,10 @@ export function invalidateOnClear(
         await subscribe()
         await source.load(ref, onBatch)
       },
+      async saved(ref) {
+        await subscribe()
+        return source.saved?.(ref)
+      },
     },
     subscribing: profiles => ({
       ...profiles,

@@ -2,6 +2,8 @@ import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { Partition } from '#shared/storage/mongo/partition.ts'
 import { partitionTagSets, type Visibility } from '#shared/domain/visibility.ts'
 import { changesSince, findSessionEpoch } from '#shared/vault/base/vault-changes.postgres.ts'
+import type { Log } from '#shared/core/log.ts'
+import { findSavedIndex, saveIndex } from '#shared/vault/read/search/index-snapshots.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
 import { indexableRows } from '#shared/search/index/load-index.ts'
@@ -17,9 +19,11 @@ const incrementalChangesMax = 5_000
 export function createIndexSource({
   memories,
   postgres,
+  log,
 }: {
   memories: Pick<MemoryStore, 'stream' | 'byIds' | 'count'>
   postgres: Postgres
+  log: Log
 }): IndexSource {
   const partitionOf = (ref: Pick<IndexRef, 'scope' | 'session' | 'audience'>) =>
     visiblePartition(postgres, ref)
@@ -51,8 +55,24 @@ export function createIndexSource({
         : await memories.count(scope, await partitionOf({ scope, session }), space)
       return { rows, bytes: rows * (dimension + rowOverheadBytes) }
     },
+
+    async saved(ref) {
+      return isPart(ref) ? undefined : findSavedIndex(postgres.query, ref)
+    },
+
+    async save(ref, index) {
+      if (isPart(ref)) return
+      try {
+        await saveIndex(postgres, ref, index)
+      } catch (error) {
+        log.debug({ err: error }, 'index.not-saved')
+      }
+    },
   }
 }
+
+/** Whether its audience may see a part of a shared vault only: such an index is not saved. */
+const isPart = ({ audience }: IndexRef): boolean => audience !== undefined && !audience.wildcard
 
 /** How many memories of a shared vault an audience may see. */
 async function countVisible(

@@ -163,7 +163,7 @@ function sorted(memory: Memory): unknown[] {
 
 t.test('whatever is put, replaced and removed, an index equals a plain list', async t => {
   const step = fc.record({
-    kind: fc.constantFrom('put', 'put', 'append', 'remove', 'trim'),
+    kind: fc.constantFrom('put', 'put', 'append', 'remove', 'trim', 'save', 'restore'),
     many: fc.integer({ min: 0, max: 300 }),
   })
   fc.assert(
@@ -173,11 +173,16 @@ t.test('whatever is put, replaced and removed, an index equals a plain list', as
       fc.array(step, { maxLength: 8 }),
       (seed, ids, steps) => {
         const random = seededRandom(seed)
-        const index = newIndex()
+        let index = newIndex()
         const model: Model = new Map()
         for (const { kind, many } of steps) {
           if (kind === 'trim') index.trim()
-          else if (kind === 'remove') {
+          else if (kind === 'save') index.save()
+          else if (kind === 'restore') {
+            const saved = index.save()
+            index = newIndex()
+            index.restore(saved)
+          } else if (kind === 'remove') {
             const removed = Array.from({ length: many }, () => idOf(Math.floor(random() * ids)))
             index.remove(removed)
             for (const id of removed) model.delete(id)
@@ -213,6 +218,22 @@ t.test('whatever is removed, the rest stays as it was, and more can follow', asy
     for (const id of removed) model.delete(id)
     t.equal(difference(index, model, random), undefined, `round ${round}`)
   }
+})
+
+t.test('what is saved of an index has nothing of a removed memory', async t => {
+  const index = newIndex()
+  const secrets = ['the secret is zanzibar', 'the zanzibar secret is old']
+  const [removed, edited] = secrets.map((text, at) => built({ at, text, speaker: `Zoe ${at}` }))
+  index.put([removed!, edited!, built({ at: 5 })])
+  const isSaved = (what: string): boolean => index.save().includes(what)
+  t.ok(isSaved('zanzibar') && isSaved('Zoe'))
+  index.remove([removed!.id])
+  index.put([{ ...edited!, text: 'the dog is called Grace', speaker: 'Ada' }])
+  t.notOk(isSaved('zanzibar') || isSaved('Zoe'))
+  const restored = newIndex()
+  restored.restore(index.save())
+  t.equal(restored.byTier[1].count, 2)
+  t.equal(restored.byTier[1].wordIndex.documentFrequency('zanzibar'), 0)
 })
 
 t.test('rows of the same time are in order of their ids', async t => {
