@@ -8,7 +8,7 @@ import { createRouter } from '#api/routes/index.ts'
 import type { Backend } from '#shared/backend.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Log } from '#shared/core/log.ts'
-import { requestSeconds } from '#shared/core/metrics.ts'
+import { countRecentRequest, requestSeconds } from '#shared/core/metrics.ts'
 import { withRequestSpan } from '#shared/core/trace.ts'
 
 /**
@@ -69,6 +69,7 @@ function logRequests(log: Log): Middleware {
       { method: ctx.method, route: route ?? 'none', status: ctx.status },
       elapsed / 1_000,
     )
+    if (route?.startsWith('/v1/')) countRecentRequest(elapsed / 1_000)
     if (!log.isLevelEnabled('info')) return
     const ms = Math.round(elapsed * 10) / 10
     log.info(

@@ -1,13 +1,48 @@
 import type { Context } from 'koa'
-import type { ApiBackend } from '#api/edge/api-backend.ts'
+import type { Backend } from '#shared/backend.ts'
+import { statusOfRefusal } from '#api/edge/errors.ts'
 import type { Caller } from '#shared/access/caller.ts'
+import { maskKeys } from '#shared/access/key.ts'
+import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Message } from '#shared/domain/message-content.ts'
-import type { RecallTrace } from '#shared/vault/read/traces/call-trace.ts'
+import type { CallWay, RecallTrace } from '#shared/vault/read/traces/call-trace.ts'
 import { keepQuestion } from '#shared/vault/read/traces/kept-question.ts'
 
 /** By it the tools of MCP name themselves to the endpoints that they call. */
 export const wayHeader = 'x-memory-way'
+
+/** The calls that are logged, by the pattern of their path. */
+const ways: readonly (readonly [RegExp, CallWay])[] = [
+  [/^\/v1\/(?:chat\/completions|responses|messages)$|^\/v1(?:beta)?\/models\/./, 'proxy'],
+  [/^\/v1\/memory\/prepare$/, 'prepare'],
+  [/^\/v1\/memory\/(?:date-)?search$/, 'search'],
+]
+
+/** Writes a call into the call log that was refused before memory was read; an error that is no refusal is none. */
+export function logRefused(
+  { method, path }: Pick<Context, 'method' | 'path'>,
+  { callLog, embedders }: Pick<Backend, 'callLog' | 'embedders'>,
+  { scope, keyRow }: Caller,
+  error: unknown,
+): void {
+  const way = ways.find(([pattern]) => pattern.test(path))?.[1]
+  if (!way || method !== 'POST' || keyRow.traces.mode === 'off' || !(error instanceof Refusal))
+    return
+  const { vault, epoch, revision } = scope
+  const { days } = keyRow.traces
+  const entry = {
+    id: mintId(),
+    vault,
+    epoch,
+    session: null,
+    days,
+    way,
+    trace: { embeddings: embedders.defaultModel, revision, status: 'off', blocks: [] },
+    outcome: { status: statusOfRefusal(error), error: { words: maskKeys(error.message) } },
+  } as const
+  callLog.record(async () => ({ ...entry, trace: { ...entry.trace, blocks: [] } }))
+}
 
 type LoggedRecall = {
   way: 'prepare' | 'search'
@@ -26,16 +61,16 @@ type LoggedRecall = {
 
 /**
  * Writes a call that recalled something for a client into the call log, and names its trace in a header. Nothing is
- * written for a key that may not read, and where the policy of the account has no traces.
+ * written for a key that may not read, for an owner who looks, and where the policy of the account has no traces.
  */
 export function logRecall(
   ctx: Context,
-  { callLog, embedders }: Pick<ApiBackend, 'callLog' | 'embedders'>,
-  { scope, keyRow, permissions }: Caller,
+  { callLog, embedders }: Pick<Backend, 'callLog' | 'embedders'>,
+  { scope, keyRow, permissions, inspects }: Caller,
   { way, session, embeddings, asOf, question, startedAt, recalledAt, trace }: LoggedRecall,
 ): void {
   const { mode, days } = keyRow.traces
-  if (mode === 'off' || !permissions.retrieve) return
+  if (mode === 'off' || !permissions.retrieve || inspects) return
   const id = mintId()
   ctx.set('X-Memory-Trace', id)
   const { vault, epoch, revision } = scope

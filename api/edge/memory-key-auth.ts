@@ -5,7 +5,9 @@ import { openTicket } from '#api/edge/ticket.ts'
 import {
   authenticateKeyHash,
   extractMemoryKey,
+  isOwnerKey,
   mayNameUsers,
+  toInspecting,
   toUserCaller,
   type Caller,
   type PresentedKey,
@@ -44,7 +46,11 @@ export async function authenticateCaller(
   const ticket = openTicket(ctx, backend.seal, backend.now())
   const presented = ticket ?? toPresentedKey(config, readMemoryKey(ctx, memoryKey))
   const user = ticket ? (ticket.externalId ?? undefined) : readUserHeader(ctx)
-  const authenticateKey = () => authenticateKeyHash(findKey, presented)
+  const inspects = asksToInspect(ctx)
+  const authenticateKey = async (): Promise<Caller> => {
+    const caller = await authenticateKeyHash(findKey, presented)
+    return inspects && isOwnerKey(caller) ? toInspecting(caller) : caller
+  }
   if (user !== undefined) {
     const open = async () => openUser(ctx, backend, await authenticateKey(), user)
     return afterPurge(backend, open, purgeTimeoutMs)
@@ -54,6 +60,14 @@ export async function authenticateCaller(
   await rateLimiter.consumeCallerQuota(ctx, caller)
   return afterPurge(backend, authenticateKey, purgeTimeoutMs, caller)
 }
+
+/** Posts that read. */
+const readingPosts = /^\/v1\/memory\/(?:search|date-search|prepare|inspect)$/
+
+/** Whether a request reads, and says that nobody uses what it reads. */
+const asksToInspect = (ctx: Context): boolean =>
+  ctx.get('x-memory-inspection').trim().toLowerCase() === 'true' &&
+  (ctx.method === 'GET' || readingPosts.test(ctx.path))
 
 export const toPresentedKey = (
   { keyPepper }: Pick<ApiBackend['config'], 'keyPepper'>,
@@ -218,10 +232,12 @@ export async function openUser(
   }
   const user = { account: owner.account, externalId }
   const found = await backend.findUserKey(user)
-  if (!found) await countRequest(ctx, backend, owner)
+  // A look counts against the rate limits of who looks.
+  if (!found || owner.inspects) await countRequest(ctx, backend, owner)
+  if (!found && owner.inspects) throw unknownUser('Looking makes no users')
   const key = found ?? (await createUser(backend, owner, externalId))
   const caller = toUserCaller(owner, key)
-  await countRequest(ctx, backend, caller)
+  if (!owner.inspects) await countRequest(ctx, backend, caller)
   if (!key.isActive) throw inactiveUserRefusal('forbidden', key.id)
   return caller
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import { setBodyTenant } from '#api/edge/body-budget.ts'
 import { clientAddress } from '#api/edge/client-address.ts'
+import { logRefused } from '#api/edge/log-recall.ts'
 import { ticketHeader } from '#api/edge/ticket.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -73,18 +74,29 @@ export class RateLimiter {
   readonly #budgets: Budgets
   /** Subjects whose budgets have counted a request. */
   readonly #budgeted = new WeakMap<IncomingMessage, Set<string>>()
+  /** Requests whose refusal is logged. */
+  readonly #logged = new WeakSet<IncomingMessage>()
+  readonly #callLog: Pick<Backend, 'callLog' | 'embedders'>
   /** Requests with an unknown admin credential. */
   readonly #guessing = new WeakSet<IncomingMessage>()
 
   /** @param quotas null switches all limits off */
   constructor(
-    { postgres, config, log, budgets }: Pick<Backend, 'postgres' | 'config' | 'log' | 'budgets'>,
+    {
+      postgres,
+      config,
+      log,
+      budgets,
+      callLog,
+      embedders,
+    }: Pick<Backend, 'postgres' | 'config' | 'log' | 'budgets' | 'callLog' | 'embedders'>,
     quotas: Quotas | null = config.rateLimits ? defaultQuotas : null,
   ) {
     this.#keyPepper = config.keyPepper
     this.#log = log
     this.#budgets = budgets
     this.#trustedProxies = config.trustedProxies
+    this.#callLog = { callLog, embedders }
     this.#maxConcurrent = quotas?.maxConcurrent ?? defaultMaxConcurrent
     const createQuotaLimiter = (
       name: 'key' | 'address' | 'login' | 'guess',
@@ -205,14 +217,19 @@ export class RateLimiter {
    */
   async consumeCallerQuota(ctx: Context, caller: Caller): Promise<void> {
     const { account, budgets } = caller
-    await this.consumeKeyQuota(ctx, limitSubjectOf(caller), account)
-    const counted = this.#budgeted.get(ctx.req) ?? new Set()
-    this.#budgeted.set(ctx.req, counted)
-    for (const budget of budgets) {
-      if (counted.has(budget.subject)) continue
-      counted.add(budget.subject)
-      const result = await this.#budgets.consume(budget, account)
-      if (!result.allowed) this.#refuseBudget(ctx, result)
+    try {
+      await this.consumeKeyQuota(ctx, limitSubjectOf(caller), account)
+      const counted = this.#budgeted.get(ctx.req) ?? new Set()
+      this.#budgeted.set(ctx.req, counted)
+      for (const budget of budgets) {
+        if (counted.has(budget.subject)) continue
+        counted.add(budget.subject)
+        const result = await this.#budgets.consume(budget, account)
+        if (!result.allowed) this.#refuseBudget(ctx, result)
+      }
+    } catch (error) {
+      if (this.#logged.has(ctx.req)) logRefused(ctx, this.#callLog, caller, error)
+      throw error
     }
   }
 
@@ -221,6 +238,7 @@ export class RateLimiter {
     const what = quota.postpaid ? 'tokens' : 'requests'
     ctx.set('Retry-After', String(seconds))
     if (isLoggedRefusal(refusedCount)) {
+      this.#logged.add(ctx.req)
       const { requestId: request } = ctx.state as { requestId?: string }
       const limit = quota.points
       this.#log.warn({ request, account: owner, limit, what, refused: refusedCount }, 'budget.used')
@@ -264,6 +282,7 @@ export class RateLimiter {
 
     ctx.set('Retry-After', String(seconds))
     if (isLoggedRefusal(refusedCount)) {
+      this.#logged.add(ctx.req)
       const { requestId: request } = ctx.state as { requestId?: string }
       const { points: limit, seconds: ofSeconds } = quota
       this.#log.warn(

@@ -3,6 +3,7 @@ import type { Context } from 'koa'
 import { fieldsOf, type Reference } from '#api/contract/document.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import type { StoragePolicy } from '#shared/domain/account-policies.ts'
 import type { InputNotes } from '#shared/core/lenient-input.ts'
 import type { Shape } from '#shared/core/shape.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
@@ -136,10 +137,13 @@ export type SessionSpace = {
  * query's `sessions`) the id names the conversation, and its memories live in the core. This is the default
  * for ids that a program sends of itself: they would divide a person's memory by the program's windows.
  *
+ * @param coreSessions the policy of the account makes it the default for every id
+ *
  * @throws Refusal `invalid` for another value, and what `resolveSession` throws.
  */
 export function resolveSessionSpace(
   ctx: Context,
+  { coreSessions }: Pick<StoragePolicy, 'coreSessions'>,
   {
     inBody,
     query = {},
@@ -151,7 +155,9 @@ export function resolveSessionSpace(
   const conversation = resolveSession(ctx, inBody, query.session_id)
   const asked = new Set([parseSessionsHeader(ctx), query.sessions])
   const isNamed = Boolean(inBody || query.session_id)
-  const isCore = asked.has('core') || (!asked.has('apart') && !isNamed && isProgramsOwnSession(ctx))
+  const isCore =
+    asked.has('core') ||
+    (!asked.has('apart') && (coreSessions || (!isNamed && isProgramsOwnSession(ctx))))
   return { session: isCore ? null : conversation, conversation }
 }
 

@@ -11,8 +11,11 @@ const beginningOf = (text: string | null): string | null =>
   text && text.slice(0, listedCharacters).replace(/[\uD800-\uDBFF]$/, '')
 
 /** A trace as a list shows it. */
-export const presentTraceSummary = (trace: WordedTrace, prices: Prices) => ({
-  ...presentSummary(trace),
+export const presentTraceSummary = (
+  trace: WordedTrace,
+  { texts, prices }: { texts: boolean; prices: Prices },
+) => ({
+  ...presentSummary(trace, texts),
   cost_usd: costOf(trace, prices),
   question: beginningOf(trace.question),
   answer: beginningOf(trace.answer),
@@ -25,18 +28,12 @@ function costOf({ trace: { model }, outcome }: StoredCallTrace, prices: Prices):
   return prices.costOf(model, { inputTokens: input, cachedTokens: cached, outputTokens: output })
 }
 
-function presentSummary({
-  id,
-  way,
-  user,
-  session,
-  createdAt,
-  expiresAt,
-  trace,
-  outcome,
-}: StoredCallTrace) {
+function presentSummary(
+  { id, way, user, session, createdAt, expiresAt, trace, outcome, isReadable }: StoredCallTrace,
+  texts: boolean,
+) {
   const { model, status, confidence, abstained, blocks } = trace
-  const { recall, provider, total, input, output } = outcome ?? {}
+  const { recall, provider, total, input, output, status: answerStatus, error } = outcome ?? {}
   return {
     trace_id: id,
     way,
@@ -55,6 +52,12 @@ function presentSummary({
     input_tokens: input ?? null,
     output_tokens: output ?? null,
     sent_bytes: trace.sentBytes ?? 0,
+    answer_status: answerStatus ?? null,
+    error:
+      error === undefined
+        ? null
+        : { from: error.from ?? null, words: texts && isReadable ? error.words : '' },
+    readable: isReadable,
   }
 }
 
@@ -79,7 +82,7 @@ export const presentTrace = (
   blocks: readonly ReadBlock[],
   { texts, prices }: { texts: boolean; prices: Prices },
 ) => ({
-  ...presentCall(stored),
+  ...presentCall(stored, texts),
   cost_usd: costOf(stored, prices),
   question: stored.question,
   answer: stored.answer,
@@ -100,7 +103,7 @@ export const presentTrace = (
  * nothing.
  */
 export const presentStoredTrace = (stored: StoredCallTrace) => ({
-  ...presentCall(stored),
+  ...presentCall(stored, true),
   ...(stored.question !== null && { question: stored.question }),
   blocks: stored.trace.blocks.map(block => ({
     ...presentPlace(block),
@@ -113,10 +116,10 @@ export const presentStoredTrace = (stored: StoredCallTrace) => ({
   })),
 })
 
-function presentCall(stored: StoredCallTrace) {
+function presentCall(stored: StoredCallTrace, texts: boolean) {
   const { trace } = stored
   return {
-    ...presentSummary(stored),
+    ...presentSummary(stored, texts),
     format: trace.format ?? null,
     embeddings: trace.embeddings,
     revision: trace.revision,

@@ -16,10 +16,17 @@ import { readProxyCall, type ProxyCall, type ProxyEndpoint } from '#api/proxy/pr
 import { dropBlocks, recallForCall, type RecallResult } from '#api/proxy/recall.ts'
 import { ClientAnswer } from '#api/proxy/relay.ts'
 import { isAnyAllowed } from '#api/proxy/switches.ts'
+import { logRefused } from '#api/edge/log-recall.ts'
+import { statusOfRefusal } from '#api/edge/errors.ts'
 import { requireNothingExpired, type Caller } from '#shared/access/caller.ts'
+import { maskKeys } from '#shared/access/key.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { providerWords } from '#shared/models/provider-words.ts'
+import { keepQuestion } from '#shared/vault/read/traces/kept-question.ts'
 import { answerNotKept } from '#shared/core/refusals.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
 import type { OpenExchange } from '#shared/vault/ingest/exchange.ts'
+import type { CallOutcome } from '#shared/vault/read/traces/call-trace.ts'
 
 /**
  * Calls a model with memory around it, in six steps: authorize, read, recall, forward, relay, record. The first two
@@ -36,11 +43,14 @@ export async function answerWithMemory(
 ): Promise<void> {
   const answer = new ClientAnswer(ctx)
   const { facts } = answer
+  let caller: Caller | undefined
   try {
     const authorized = await authenticateProxyCaller(ctx, backend)
+    caller = authorized.caller
     facts.keyRow = authorized.caller.keyRow
     facts.isKeyUnverified = authorized.isUnverified
     const call = await readProxyCall(ctx, backend, authorized, endpoint, facts)
+    caller = undefined
     const { storedResponse } = call.idempotentCall
     if (storedResponse !== undefined) return replay(answer, call.caller, storedResponse)
 
@@ -56,6 +66,10 @@ export async function answerWithMemory(
     await call.unread?.discard()
     if ('error' in result) throw result.error
     answer.end()
+  } catch (error) {
+    // A call that has been read has a trace of its own.
+    if (caller) logRefused(ctx, backend, caller, error)
+    throw error
   } finally {
     answer.writeHead()
   }
@@ -183,7 +197,12 @@ type CallResult = {
   toStore: StoredResponse | 'nothing'
   /** Why there is no response; thrown after the call is recorded. */
   error?: unknown
+  /** The provider's words where it refused. */
+  words?: string
 }
+
+/** Bytes of a refusal that are read for its words. */
+const refusalBytesMax = 8_192
 
 /** Relays the answer to the client, all but the end of the response, and parses the reply from it. */
 async function relayAnswer(
@@ -197,9 +216,12 @@ async function relayAnswer(
     String(headers['content-encoding'] ?? ''),
   )
   const copy = call.idempotentCall.shouldStore ? new ResponseCopy(upstream) : undefined
+  let refusal = ''
   const onBytes = (bytes: Buffer): void => {
     replyParser.feed(bytes)
     copy?.append(bytes)
+    if (status >= 400 && refusal.length < refusalBytesMax)
+      refusal += bytes.toString('utf8', 0, refusalBytesMax)
   }
   const { clientTimeoutMs } = backend.config
   const { memoryAccess, retrieves } = call.memoryUse
@@ -211,7 +233,8 @@ async function relayAnswer(
   const reply = await replyParser.end()
   const isReplayable = relayed === 'complete' && status < 300
   const toStore = copy && isReplayable ? copy.toStoredResponse() : 'nothing'
-  return { answered: { status, reply, relayed }, toStore }
+  const words = headers['content-encoding'] === undefined ? providerWords(refusal, [], []) : ''
+  return { answered: { status, reply, relayed }, toStore, words }
 }
 
 /** An error after the client has closed the connection has no receiver. */
@@ -225,15 +248,22 @@ async function record(
   { backend, call, answer: { facts } }: CallRun,
   { recalled, traced, recallMs, sentAt }: CallMemory,
   exchange: OpenExchange | undefined,
-  { answered, toStore }: CallResult,
+  { answered, toStore, error, words }: CallResult,
 ): Promise<void> {
   const endedAt = performance.now()
   const result = toExchangeResult(call.memoryUse, recalled, answered)
   await Promise.all([closeExchange(backend, call, exchange, result), recalled.persisted, traced])
-  if (facts.trace !== undefined)
+  if (facts.trace !== undefined) {
+    const { mode } = call.caller.keyRow.traces
+    const repeated = mode === 'texts' ? exchange?.repeated : undefined
     backend.callLog.end({
       id: facts.trace,
       vault: call.caller.scope.vault,
+      // It was redacted before it was stored.
+      question:
+        repeated === undefined
+          ? undefined
+          : await keepQuestion(null, { role: 'user', content: repeated }),
       outcome: {
         recall: Math.round(recallMs),
         provider: sentAt && Math.round(endedAt - sentAt),
@@ -241,9 +271,27 @@ async function record(
         input: answered?.reply.inputTokens,
         cached: answered?.reply.cachedTokens,
         output: answered?.reply.outputTokens,
+        ...failureOf(call.model.provider, answered, words, error),
       },
     })
+  }
   await finishIdempotentCall(backend, call, toStore)
+}
+
+/** The status of a call, and why it has no answer. */
+function failureOf(
+  from: string,
+  answered: RelayedReply | undefined,
+  words: string | undefined,
+  error: unknown,
+): Pick<CallOutcome, 'status' | 'error'> {
+  if (answered) {
+    const { status, reply } = answered
+    if (status >= 400) return { status, error: { from, words: maskKeys(words ?? '') } }
+    return { status, ...(reply.failed && { error: { from, words: 'The answer broke off.' } }) }
+  }
+  if (!(error instanceof Refusal)) return {}
+  return { status: statusOfRefusal(error), error: { from, words: maskKeys(error.message) } }
 }
 
 /** When this fails, a repeated request is refused until the claim's lock ends; nothing worse. */

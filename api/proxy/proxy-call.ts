@@ -122,7 +122,10 @@ export async function readProxyCall(
   const callMetadata = parseMetadataHeaders(headers, caller)
   const verbatim = resolveVerbatim(switches, caller.keyRow.storage)
   const access = resolveCallMemory(ctx, caller, request, { switches, verbatim })
-  const stored = resolveSessionSpace(ctx, { inBody: inBody.session_id, query })
+  const stored = resolveSessionSpace(ctx, caller.keyRow.storage, {
+    inBody: inBody.session_id,
+    query,
+  })
   facts.session = stored.conversation
 
   const model = await resolveCallModel(ctx, backend, caller, { endpoint, request, unread })

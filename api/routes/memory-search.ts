@@ -52,7 +52,10 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
     auth: memoryKey(requireReadableVault),
     admit: ({ caller }) => caller.permissions.retrieve && requireBalance(caller),
     async handle({ caller, body, query, startedAt }, ctx) {
-      const { session } = resolveSessionSpace(ctx, { inBody: body.session_id, query })
+      const { session } = resolveSessionSpace(ctx, caller.keyRow.storage, {
+        inBody: body.session_id,
+        query,
+      })
 
       const messages = body.messages.map(withContent)
       const embeddings = embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings)

@@ -66,7 +66,8 @@ export function memory(router: Router, backend: ApiBackend): void {
       const { operation } = claim
       const exchange = {
         operation,
-        session: resolveSessionSpace(ctx, { inBody: body.session_id, query }).session,
+        session: resolveSessionSpace(ctx, caller.keyRow.storage, { inBody: body.session_id, query })
+          .session,
         messages: body.messages.map(withContent),
         model: body.model === undefined ? null : qualifiedName(body.model),
         embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings),

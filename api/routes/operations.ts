@@ -1,15 +1,21 @@
+import { uptime } from 'node:process'
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import type { HttpServer } from '#api/edge/server.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { createReadinessCheck, presentReadiness } from '#shared/operations/readiness.ts'
+import {
+  createReadinessCheck,
+  presentParts,
+  presentReadiness,
+} from '#shared/operations/readiness.ts'
 import { contractDocument } from '#api/contract/document.ts'
 import { version } from '#api/edge/version.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
 import { operationWaitMs } from '#api/edge/operation-response.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
+import { sendError } from '#api/edge/errors.ts'
 import { presentPage } from '#api/present/page.ts'
 import { presentOperation } from '#api/present/operation.ts'
 import { isUuid } from '#shared/core/ids.ts'
@@ -40,8 +46,17 @@ export function operationRoutes(router: Router, backend: ApiBackend): void {
     const { faults, ...readiness } = await checkReadiness()
     ctx.set('Cache-Control', 'no-store')
     const faultsNow = isDraining(ctx) ? [...faults, 'this process is about to stop'] : faults
-    if (faultsNow.length > 0) throw new Refusal('unavailable', `Not ready: ${faultsNow.join('; ')}`)
-    ctx.body = presentReadiness(readiness)
+    if (faultsNow.length > 0) {
+      const error = `Not ready: ${faultsNow.join('; ')}`
+      sendError(ctx, 503, { reason: 'unavailable', error })
+      ctx.set('Retry-After', '2')
+      return void Object.assign(ctx.body as object, { parts: presentParts(readiness.parts) })
+    }
+    ctx.body = {
+      ...presentReadiness(readiness),
+      version,
+      uptime_seconds: Math.round(uptime()),
+    }
   })
 
   // The name and version of the service and its endpoints; open.

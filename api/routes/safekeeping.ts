@@ -42,7 +42,7 @@ export function safekeeping(router: Router, backend: ApiBackend): void {
     auth: owner(),
     async handle({ account, actor, body, claim }, ctx) {
       const { redaction, retention_days: retentionDays, create_users: createUsers } = body
-      const { verbatim, store_response: stored } = body
+      const { verbatim, store_response: stored, sessions } = body
       const { operation } = claim
       const hasFollowUp = await changeAccountPolicy(
         backend,
@@ -54,7 +54,11 @@ export function safekeeping(router: Router, backend: ApiBackend): void {
           createUsers,
           userLimits: { requests: body.user_daily_requests, tokens: body.user_daily_tokens },
           traces: { mode: body.traces, days: body.trace_days },
-          storage: { verbatim, responseWithInput: stored && stored === 'with_input' },
+          storage: {
+            verbatim,
+            responseWithInput: stored && stored === 'with_input',
+            coreSessions: sessions && sessions === 'core',
+          },
         },
       )
       ctx.body = {

@@ -46,7 +46,8 @@ export function traces(router: Router, backend: ApiBackend): void {
         row => row.id,
       )
       const rows = await readShownWords(backend, caller, page.rows, 'list')
-      ctx.body = presentPage({ ...page, rows }, row => presentTraceSummary(row, backend.prices))
+      const shown = { texts: showsTexts(caller), prices: backend.prices }
+      ctx.body = presentPage({ ...page, rows }, row => presentTraceSummary(row, shown))
     },
   })
 

@@ -33,6 +33,8 @@ export type Caller = {
   ownerKey: string | null
   /** Of the key; and with X-Memory-User of the key that names the user, then of the user. */
   budgets: readonly Budget[]
+  /** An owner looks, which is no use: nothing is billed, counted against a budget, or logged as a call. */
+  inspects?: boolean
   /** The vault, its debt and its account, as they were when the request was authenticated. */
   keyRow: KeyRow
 }
@@ -130,9 +132,12 @@ export const toUserCaller = (owner: Caller, row: UserKeyRow): Caller => ({
   scope: { vault: row.vault, epoch: row.epoch, revision: row.revision },
   memberScope: null,
   ownerKey: owner.maskedKey,
-  budgets: [...owner.budgets, ...budgetsOf(row, row.limitedAs ?? row.hash)],
+  budgets: owner.inspects ? [] : [...owner.budgets, ...budgetsOf(row, row.limitedAs ?? row.hash)],
   keyRow: row,
 })
+
+/** An owner key that looks at its own vault, or at that of a user. */
+export const toInspecting = (owner: Caller): Caller => ({ ...owner, budgets: [], inspects: true })
 
 /** Whether a key may name users of its account; its suffix may narrow what it does for them. */
 export const mayNameUsers = ({ kind, keyRow }: Caller): boolean =>

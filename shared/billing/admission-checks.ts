@@ -4,9 +4,10 @@ import { findBalance } from '#shared/access/accounts.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /**
- * @throws Refusal `unpaid` when the account's token balance is used up; an unlimited one never is.
+ * @throws Refusal `unpaid` when the account's token balance is used up; an unlimited one never is, and looking is free.
  */
-export function requireBalance({ keyRow }: Pick<Caller, 'keyRow'>): void {
+export function requireBalance({ keyRow, inspects }: Pick<Caller, 'keyRow' | 'inspects'>): void {
+  if (inspects) return
   if (isBalanceExhausted(keyRow.balance)) throw balanceExhausted()
 }
 

@@ -5,12 +5,13 @@ import type { UsageWriter } from '#shared/billing/usage-writer.ts'
 /** Endpoints that bill the tokens of the memories they return. */
 type ReadKind = 'search' | 'prepare' | 'list' | 'profile' | 'inspect' | 'date-search'
 
-/** Counts a read, and bills it for the memory tokens it returned: an empty answer is free. */
+/** Counts a read, and bills it for the memory tokens it returned: an empty answer is free, and so is looking. */
 export function recordRead(
   { usage }: { usage: UsageWriter },
-  { account, scope, keyHash }: Caller,
+  { account, scope, keyHash, inspects }: Caller,
   { kind, tokens, session }: { kind: ReadKind; tokens: number; session: string | null },
 ): void {
+  if (inspects) return
   const { vault } = scope
   usage.record({ id: mintId(), account, vault, keyHash, kind, session, memoryTokens: tokens })
 }

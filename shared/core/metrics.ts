@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { RecentCounts } from '#shared/core/recent-counts.ts'
 
 /**
  * Adds prom-client's own metrics at the first scrape: their monitor of the event loop, 100 timers a second, is 0.4 %
@@ -39,6 +40,31 @@ export const requestSeconds = createHistogram(
   'Time from the arrival of a request to its answer',
   ['method', 'route', 'status'],
 )
+
+/**
+ * Requests below /v1 of the last 15 minutes, by the bucket of their time: a summary of prom-client takes 9 µs a
+ * request.
+ */
+const recentRequests = new RecentCounts(latencyBuckets.length + 1)
+
+export function countRecentRequest(seconds: number): void {
+  const bucket = latencyBuckets.findIndex(bound => seconds <= bound)
+  recentRequests.add(bucket === -1 ? latencyBuckets.length : bucket)
+}
+
+const recentP95 = new Gauge({
+  name: 'vault_recent_request_p95_seconds',
+  help: 'Time in which 95 % of the requests below /v1 of the last 15 minutes were answered; none: 0',
+  registers,
+  collect() {
+    const counts = recentRequests.sums()
+    const total = counts.reduce((sum, count) => sum + count, 0)
+    let below = 0
+    const bucket = counts.findIndex(count => (below += count) >= 0.95 * total)
+    this.set(total === 0 ? 0 : (latencyBuckets[bucket] ?? 60))
+  },
+})
+void recentP95
 
 export const recallSeconds = createHistogram(
   'vault_recall_seconds',

@@ -4,6 +4,8 @@ export type StoragePolicy = {
   verbatim: boolean
   /** An answer is stored only where the input that it answers is. */
   responseWithInput: boolean
+  /** A session id names the conversation alone: what is said lives in the core. */
+  coreSessions: boolean
 }
 
 type Change<Policy> = { [Name in keyof Policy]?: Policy[Name] | undefined }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { providerWords } from '#shared/models/provider-words.ts'
 import {
   lacksAddress,
   openAiBaseUrl,
@@ -13,7 +14,8 @@ import {
 /** How a provider is reached with one key; `apiKey` is empty where none is needed. */
 export type ProviderAccess = { provider: Provider; apiKey: string }
 
-type ModelList = { provider: string; models: readonly string[] }
+/** @property fault why the last list could not be read */
+type ModelList = { provider: string; models: readonly string[]; fault?: string }
 
 /** Of one provider with one key; times in epoch milliseconds. */
 type CachedModelList = {
@@ -21,6 +23,7 @@ type CachedModelList = {
   fetchedAt: number
   requestedAt: number
   inFlight: Promise<void> | undefined
+  fault?: string | undefined
 }
 
 const cacheTtlMs = 3_600_000
@@ -39,8 +42,8 @@ export class ModelCatalog {
   }
 
   /**
-   * Reads the lists of all providers at once, without providers that never answered. A list is valid for an hour;
-   * concurrent callers share a request. A provider that fails keeps its last list and rests for a minute.
+   * Reads the lists of all providers at once; that of a provider that never answered is empty. A list is valid for an
+   * hour; concurrent callers share a request. A provider that fails keeps its last list and rests for a minute.
    *
    * @throws Refusal `upstream` when there are providers and none of them has ever answered.
    */
@@ -48,13 +51,16 @@ export class ModelCatalog {
     providers: readonly ProviderAccess[],
   ): Promise<{ lists: ModelList[]; updatedAt: number }> {
     const entries = await Promise.all(providers.map(access => this.#refreshIfStale(access)))
-    const lists = entries.flatMap(({ models }, index) =>
-      models ? [{ provider: providers[index]!.provider.name, models }] : [],
-    )
-    if (lists.length === 0 && providers.length > 0) {
+    const lists = entries.map(({ models = [], fault }, index) => ({
+      provider: providers[index]!.provider.name,
+      models,
+      ...(fault !== undefined && { fault }),
+    }))
+    if (providers.length > 0 && entries.every(({ models }) => models === undefined)) {
+      const faults = lists.map(({ provider, fault }) => fault ?? provider)
       throw new Refusal(
         'upstream',
-        `No provider has listed its models: ${providers.map(({ provider }) => provider.name).join(', ')}`,
+        `No provider has listed its models: ${faults.join('; ')}`,
         'Check the provider keys, or try again in a minute',
       )
     }
@@ -80,8 +86,12 @@ export class ModelCatalog {
     try {
       entry.models = await listModels(access)
       entry.fetchedAt = Date.now()
+      entry.fault = undefined
     } catch (error) {
-      this.#onError(access.provider.name, error)
+      const { name } = access.provider
+      const { message } = error as Error
+      entry.fault = message.startsWith(name) ? message : `${name}: ${message}`
+      this.#onError(name, error)
     }
   }
 }
@@ -145,8 +155,10 @@ async function listModels(access: ProviderAccess): Promise<readonly string[]> {
     signal: AbortSignal.timeout(deadlineMs),
   })
   if (!response.ok) {
-    await response.body?.cancel()
-    throw new Error(`${provider.name} answers with status ${response.status}`)
+    const words = providerWords((await response.text()).slice(0, 8_192), [], [access.apiKey])
+    throw new Error(
+      `${provider.name} answers with status ${response.status}${words && `: ${words}`}`,
+    )
   }
   return parseModelNames(JSON.parse(await readBoundedText(response)), provider)
 }

@@ -29,9 +29,17 @@ const wide = { width: 1280, height: 900 }
 const widest = { width: 2560, height: 1440 }
 export const phone = { width: 360, height: 740 }
 
+/** A page at this name is no secure context, as on any address of a local network without https. */
+export const plainHost = 'vault.test'
+const hostRule = `--host-resolver-rules=MAP ${plainHost} 127.0.0.1`
+
 /** A tab with nothing kept from others, closed at the end of the test. */
 export async function openTab(t: Test, base: string): Promise<Watched> {
-  browser ??= chromium.launch({ executablePath, args: ['--no-sandbox'], timeout: 120_000 })
+  browser ??= chromium.launch({
+    executablePath,
+    args: ['--no-sandbox', hostRule],
+    timeout: 120_000,
+  })
   const context = await (
     await browser
   ).newContext({

@@ -41,6 +41,7 @@ test('policy: requests make users, or do not any more, and each has a budget', a
   const page = await open(key, 'policy')
   await page.getByLabel('Requests of each user in 24 hours').fill('40')
   await page.getByLabel('Requests make users that are new').uncheck()
+  await page.getByLabel('A session id').selectOption('core')
   await press(page, 'Save')
   const policy = async () => (await api.get('/v1/account/policy')).body
   await waitUntil('it is decided', async () => !(await policy()).create_users)
@@ -48,6 +49,7 @@ test('policy: requests make users, or do not any more, and each has a budget', a
     retention_days: null,
     user_daily_requests: 40,
     user_daily_tokens: null,
+    sessions: 'core',
   })
 })
 
@@ -101,6 +103,23 @@ test('people: the profile and the timeline of a user, by your id', async (t, { o
   t.equal((await client.get('/v1/memory/stats')).body.memories, 0, 'the vault of the key has none')
   t.equal((await carla.get('/v1/memory/stats')).body.memories, 1, 'nothing is stored')
 
+  const said = { messages: [{ role: 'user', content: 'The ferry to Cacilhas is closed.' }] }
+  await carla.post('/v1/memory/ingest?wait=true', said, { 'x-session-id': 'chat-1' })
+  await page.evaluate(() => (location.hash = '#/people/carla%2F7'))
+  await page.getByText('1 memory lies in 1 session, each recalled').waitFor()
+  await page.getByText('The ferry to Cacilhas is closed.').waitFor()
+  await look(t, page, 'person-sessions')
+  await page.locator('main').getByRole('link', { name: 'Sessions', exact: true }).click()
+  await press(page, 'Open: chat-1')
+  await page.getByText('The ferry to Cacilhas is closed.').waitFor()
+  const asked = { messages: [{ role: 'user', content: 'Is the ferry to Cacilhas closed?' }] }
+  const prepared = await carla.post('/v1/memory/prepare', asked, { 'x-session-id': 'chat-2' })
+  const trace = prepared.headers.get('x-memory-trace')!
+  await page.evaluate(id => (location.hash = `#/traces/${id}/carla%2F7`), trace)
+  await page
+    .getByText('1 memory of this vault lies in 1 session that this call did not read')
+    .waitFor()
+  await look(t, page, 'call-unread-sessions')
   await page.evaluate(() => (location.hash = '#/people/dora'))
   await page.getByText('The account has no user of this id').waitFor()
   const keys = (await client.get('/v1/keys?external_id=dora')).body.items

@@ -23,7 +23,7 @@ export const operations = {
   reembed: {"route":"POST /v1/memory/reembed","headers":{"prefer":"prefer"},"body":"json","takesKey":true,"writes":true},
   checkout: {"route":"POST /v1/memory/consolidate/checkout","body":"json","takesKey":true,"writes":true},
   commit: {"route":"POST /v1/memory/consolidate/commit","body":"json","takesKey":true,"writes":true},
-  inspect: {"route":"POST /v1/memory/inspect","body":"json"},
+  inspect: {"route":"POST /v1/memory/inspect","headers":{"memory_inspection":"x-memory-inspection"},"body":"json"},
   transfer: {"route":"POST /v1/memory/transfer","headers":{"prefer":"prefer"},"body":"json","takesKey":true,"writes":true},
   graft: {"route":"POST /v1/memory/graft","headers":{"prefer":"prefer"},"body":"json","takesKey":true,"writes":true},
   createKey: {"route":"POST /v1/keys","body":"json","takesKey":true,"writes":true},
@@ -33,14 +33,14 @@ export const operations = {
   changeKey: {"route":"PATCH /v1/keys/:memoryKeyId","body":"json","writes":true},
   listAccountUsers: {"route":"GET /v1/account/users","query":["q","counts","limit","cursor"]},
   revokeKey: {"route":"DELETE /v1/keys/:memoryKeyId","query":["erase"],"takesKey":true,"writes":true},
-  prepare: {"route":"POST /v1/memory/prepare","query":["sessions"],"headers":{"memory_sessions":"x-memory-sessions","memory_share":"x-memory-share"},"body":"json"},
+  prepare: {"route":"POST /v1/memory/prepare","query":["sessions"],"headers":{"memory_inspection":"x-memory-inspection","memory_sessions":"x-memory-sessions","memory_share":"x-memory-share"},"body":"json"},
   ingest: {"route":"POST /v1/memory/ingest","query":["wait","sessions"],"headers":{"memory_sessions":"x-memory-sessions","memory_share":"x-memory-share"},"body":"json","takesKey":true,"writes":true},
-  search: {"route":"POST /v1/memory/search","body":"json","defaults":{"limit":10}},
-  list: {"route":"GET /v1/memory/list","query":["tier","limit","cursor","sort","order","min_importance","from","to","as_of","metadata","search"]},
-  profile: {"route":"GET /v1/memory/profile","query":["kinds","current","as_of","limit","cursor","session_id"],"headers":{"if_none_match":"if-none-match"}},
+  search: {"route":"POST /v1/memory/search","headers":{"memory_inspection":"x-memory-inspection"},"body":"json","defaults":{"limit":10}},
+  list: {"route":"GET /v1/memory/list","query":["tier","limit","cursor","sort","order","min_importance","from","to","as_of","metadata","search"],"headers":{"memory_inspection":"x-memory-inspection"}},
+  profile: {"route":"GET /v1/memory/profile","query":["kinds","current","as_of","limit","cursor","session_id"],"headers":{"memory_inspection":"x-memory-inspection","if_none_match":"if-none-match"}},
   listSessions: {"route":"GET /v1/memory/sessions","query":["limit","cursor"]},
   edit: {"route":"POST /v1/memory/edit","body":"json","takesKey":true,"writes":true},
-  dateSearch: {"route":"POST /v1/memory/date-search","body":"json"},
+  dateSearch: {"route":"POST /v1/memory/date-search","headers":{"memory_inspection":"x-memory-inspection"},"body":"json"},
   stats: {"route":"GET /v1/memory/stats","query":["by_day"]},
   statsOfKey: {"route":"GET /v1/memory/:key/stats"},
   warmup: {"route":"POST /v1/memory/warmup","body":"json"},
@@ -134,7 +134,7 @@ export const operations = {
   listShared: {"route":"GET /v1/shares","query":["limit","cursor"]},
   changeSharing: {"route":"PATCH /v1/shares","body":"json","writes":true},
   withdrawShared: {"route":"DELETE /v1/shares/:statementId","takesKey":true,"writes":true},
-  listTraces: {"route":"GET /v1/traces","query":["way","status","session","model","since","until","account","user","limit","cursor"]},
+  listTraces: {"route":"GET /v1/traces","query":["way","status","failed","session","model","since","until","account","user","limit","cursor"]},
   listRecalled: {"route":"GET /v1/traces/memories","query":["since","limit"]},
   readTrace: {"route":"GET /v1/traces/:traceId"},
   createWebhook: {"route":"POST /v1/account/webhooks","body":"json","takesKey":true,"writes":true},
@@ -235,7 +235,7 @@ export interface Methods {
   health: Method<'GET /health'>
   /** The process answers; a platform restarts one that does not. */
   live: Method<'GET /health/live'>
-  /** Whether this process can do its work: a load balancer sends requests to those that can. The error of a 503 names the parts that fail. */
+  /** Whether this process can do its work: a load balancer sends requests to those that can. The error of a 503 names what fails, and its `parts` are those of a 200. */
   ready: Method<'GET /health/ready'>
   /** Introduces the service. */
   information: Method<'GET /'>

@@ -36,7 +36,15 @@ export const clientWith = ({
   key?: string
   /** Of the account, whose owner's key is the credential. */
   user?: string | undefined
-}): VaultClient => vaultClient(location.origin, key, user === undefined ? {} : { user })
+}): VaultClient =>
+  vaultClient(location.origin, key, { fetch: fetchToInspect, ...(user !== undefined && { user }) })
+
+/** What an owner reads in the console is no use of a vault. */
+const fetchToInspect: typeof fetch = (address, init) => {
+  const headers = new Headers(init?.headers)
+  headers.set('x-memory-inspection', 'true')
+  return fetch(address, { ...init, headers })
+}
 
 /** Calls the service and returns the response as a stream. */
 export async function fetchStream(
@@ -44,7 +52,11 @@ export async function fetchStream(
   headers: Record<string, string>,
 ): Promise<Response> {
   const response = await fetch(path, {
-    headers: { authorization: `Bearer ${currentCredential()?.key ?? ''}`, ...headers },
+    headers: {
+      authorization: `Bearer ${currentCredential()?.key ?? ''}`,
+      'x-memory-inspection': 'true',
+      ...headers,
+    },
   })
   if (response.ok) return response
   const body = (await response.json().catch(() => ({}))) as { error?: string; hint?: string }

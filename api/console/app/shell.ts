@@ -6,6 +6,7 @@ import { signOut } from '#api/console/app/login.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
 import { icon, mark } from '#api/console/app/parts/icon.ts'
 import { pageFor, currentNavItem, navGroupsFor, type NavItem } from '#api/console/app/navigation.ts'
+import { healthBanner } from '#api/console/app/service/health.ts'
 import { TeamsContext, useTeamList, type Teams } from '#api/console/app/teams.ts'
 import { ThemeSwitch } from '#api/console/app/theme.ts'
 
@@ -60,6 +61,7 @@ export function Shell({ credential }: { credential: Credential }): View {
         </footer>
       </div>
       <main id="main" class="main">
+        ${credential.operator && address[0] + (address[1] ?? '') !== 'service' && healthBanner()}
         <${TeamsContext.Provider} value=${teams}>${pageFor(credential, address, teams)}<//>
       </main>
     </div>

@@ -55,6 +55,8 @@ export type RetentionDays = number | null
 export type TraceMode = 'off' | 'ids' | 'texts'
 /** When an answer is stored. `always`: unless a switch says otherwise; `with_input`: only where the input that it answers is stored, too. */
 export type StoreResponse = 'always' | 'with_input'
+/** What the session id of a model call, of `ingest` and of `prepare` does where no `X-Memory-Sessions` says otherwise. `apart`: a session has memories of its own, which no other session is told; `core`: the id names the conversation alone, and all sessions of a user share one memory. */
+export type SessionsPolicy = 'apart' | 'core'
 /** `key.revoked`: at once, or at the end of the grace of a rotation. `vault.cleared`: everything of a vault, not a session alone. `application.connected`: a person let a client of OAuth into a vault; of the end of its key there is no event of its own. `key.reminted`: the owner put it in the place of a lost one. `key.revealed`: an admin read a member key, or the owner that of a user. `role.assigned`: a user has other roles. */
 export type AccountAction =
   | 'key.minted'
@@ -109,8 +111,10 @@ export type WebhookEvent =
 
 export interface ProviderModels {
   provider: string
-  /** as the provider names them */
+  /** as the provider names them; none where it has never answered */
   models: string[]
+  /** why its list could not be read when it was last asked */
+  fault?: string
 }
 /** As OpenAI's clients read a list of models. */
 export interface ListedModel {
@@ -1547,6 +1551,22 @@ export interface HealthAnswer {
 export interface LiveAnswer {
   status: 'ok'
 }
+export interface ServicePart {
+  /** queue: whether workers take jobs that are due; embeddings: the embedding model of the service */
+  name: 'postgres' | 'mongodb' | 'queue' | 'embeddings'
+  /** late: it answers too late, or jobs wait for more than a minute */
+  state: 'ok' | 'late' | 'down'
+  /** when a probe of this process found it in this state first */
+  since: string
+  /** of the last probe; null where it needs none */
+  latency_ms: number | null
+  /** the last that this process has seen */
+  last_fault: ServiceFault | null
+}
+export interface ServiceFault {
+  at: string
+  words: string
+}
 /** GET /health/ready */
 export interface ReadyAnswer {
   /** both databases answer, and they have seen the release step of this version */
@@ -1557,6 +1577,12 @@ export interface ReadyAnswer {
   waiting_for?: string
   /** what works in part only, such as LISTEN behind a pooler in transaction mode; where there is something */
   limitations?: string[]
+  /** what the service depends on */
+  parts: ServicePart[]
+  /** of the package; a worker leaves it out */
+  version?: string
+  /** of the process; likewise */
+  uptime_seconds?: number
 }
 /** GET / */
 export interface InformationAnswer {
@@ -2759,6 +2785,8 @@ export interface ErrorBody {
   hint?: string
   /** of a file of which no line can be stored: the first faulty lines */
   errors?: LineError[]
+  /** of `GET /health/ready` alone */
+  parts?: ServicePart[]
 }
 /** A refusal on OpenAI's paths, in the shape that its clients show. */
 export interface OpenAiErrorBody {
@@ -2864,6 +2892,8 @@ export interface RequestHeaders {
   'x-memory-user'?: ExternalId
   /** the name of the header that names the user, for programs that cannot rename theirs: as `X-Memory-User`, and a 400 where that header is missing, or `X-Memory-User` names another. Neither reaches a provider */
   'x-memory-user-from'?: string
+  /** true: an owner key looks at its own vault, or with `X-Memory-User` at that of a user, to see what is there: the request is not billed, counts against no budget and writes no entry into the call log, and an unknown user is a 404; the rate limits are those of the owner key. Every GET takes it; with another key, or where something is changed, it does nothing */
+  'x-memory-inspection'?: 'true' | 'false'
   /** the provider key, where `Authorization` carries the Memory Key */
   'x-provider-key'?: string
   /** which halves of memory are used */
@@ -2976,6 +3006,7 @@ export interface AccountPolicy {
   /** whether model calls are stored as they were sent, with what programs have written into them, as with `X-Memory-Verbatim: true` */
   verbatim: boolean
   store_response: StoreResponse
+  sessions: SessionsPolicy
   /** answering a change of the retention: brings what is there in line with it */
   operation_id?: string
 }
@@ -2993,6 +3024,7 @@ export interface PutAccountPolicyBody {
   /** false until it is changed; left as it is when missing */
   verbatim?: boolean
   store_response?: StoreResponse
+  sessions?: SessionsPolicy
 }
 /** PUT /v1/orgs/:orgId/policy */
 export interface PutOrgPolicyBody {
@@ -3625,6 +3657,18 @@ export interface TraceSummary {
   answer: string | null
   /** of the body that the provider got; 0 where no model is called */
   sent_bytes: number
+  /** HTTP status of the answer: the provider's, or that of our own refusal; null until the call has ended, of a call that needed no model and was answered, and of older traces */
+  answer_status: number | null
+  /** why there is no answer, of a status from 400 on */
+  error: TraceError | null
+  /** whether this key may read the words of that vault */
+  readable: boolean
+}
+export interface TraceError {
+  /** the provider that refused or did not answer; null: this service */
+  from: string | null
+  /** in one line; empty where there were none, and where the policy of the account has no texts */
+  words: string
 }
 export interface TracedMemory {
   memory_id: string
@@ -3705,6 +3749,12 @@ export interface Trace {
   answer: string | null
   /** of the body that the provider got; 0 where no model is called */
   sent_bytes: number
+  /** HTTP status of the answer: the provider's, or that of our own refusal; null until the call has ended, of a call that needed no model and was answered, and of older traces */
+  answer_status: number | null
+  /** why there is no answer, of a status from 400 on */
+  error: TraceError | null
+  /** whether this key may read the words of that vault */
+  readable: boolean
   /** null where no model is called; `splices` and `removed` are then empty */
   format: 'openai' | 'responses' | 'anthropic' | 'google' | null
   /** the embedding model whose vectors were searched */
@@ -3734,6 +3784,8 @@ export interface Trace {
 export interface ListTracesQuery {
   way?: CallWay
   status?: TraceStatus
+  /** true: calls without an answer, refused by their provider or by a limit or budget of this service; a limit logs its 1st, 10th and 100th refusal in a row and so on. False: all others */
+  failed?: boolean
   session?: string
   /** as the traces name it */
   model?: string
@@ -4005,7 +4057,7 @@ export interface Endpoints {
   }
   /** Shows what a reflection was made of, and what was made of a memory. */
   'POST /v1/memory/inspect': {
-    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-memory-inspection' | 'x-memory-user' | 'x-memory-user-from'>
     body: InspectBody
     answers: { 200: InspectAnswer }
   }
@@ -4074,7 +4126,7 @@ export interface Endpoints {
   /** Finds what matters to a conversation and answers it as one block of text to put before the model. */
   'POST /v1/memory/prepare': {
     query: ConversationQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-share' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-memory-inspection' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-share' | 'x-memory-user' | 'x-memory-user-from'>
     body: PrepareBody
     defaults: 'density'
     answers: { 200: PrepareAnswer }
@@ -4090,21 +4142,21 @@ export interface Endpoints {
   /** Finds the memories closest to a text, by meaning and by words. */
   'POST /v1/memory/search': {
     query: SpaceQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-memory-inspection' | 'x-session-id' | 'x-embedding-model' | 'x-memory-user' | 'x-memory-user-from'>
     body: SearchBody
     answers: { 200: SearchAnswer }
   }
   /** Pages through the core vault and its reflections without searching; session memories are not in it. */
   'GET /v1/memory/list': {
     query: ListQuery
-    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-memory-inspection' | 'x-memory-user' | 'x-memory-user-from'>
     defaults: 'limit' | 'sort' | 'order'
     answers: { 200: ListAnswer }
   }
   /** What the user has said of themselves and for good, without a model: standing instructions, names, work, places, dates, people, preferences, possessions and changes, each a sentence out of a raw memory of the user, with its memory and the time it held. */
   'GET /v1/memory/profile': {
     query: ProfileQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'if-none-match' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-memory-inspection' | 'x-session-id' | 'if-none-match' | 'x-memory-user' | 'x-memory-user-from'>
     defaults: 'current' | 'limit'
     answers: { 200: ProfileAnswer }
   }
@@ -4124,7 +4176,7 @@ export interface Endpoints {
   /** Reads a span of time: all of it in order, or, with a query, ranked by it. */
   'POST /v1/memory/date-search': {
     query: SpaceQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-memory-inspection' | 'x-session-id' | 'x-embedding-model' | 'x-memory-user' | 'x-memory-user-from'>
     body: DateSearchBody
     defaults: 'max_tokens' | 'order'
     answers: { 200: DateSearchAnswer }

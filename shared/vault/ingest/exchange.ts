@@ -34,6 +34,8 @@ export type OpenExchange = Exchange & {
   model: string
   /** The user's turns; empty when an earlier call for the same turn has stored them. */
   userTurns: readonly Turn[]
+  /** The beginning of the user's turns where an earlier call has stored them. */
+  repeated?: string
   /** False where the answer is stored only with its input, and nothing of that is. */
   storesReply?: boolean
   /** The answer is stored as it came, with its marks of thoughts and calls of tools. */

@@ -34,8 +34,11 @@ const retryForMs = 600_000
 const firstPauseMs = 250
 const longestPauseMs = 15_000
 
+/** Characters of a repeated turn that are held while the model answers. */
+const repeatedMax = 10_000
+
 /** A model call about to be made. */
-type ExchangeToOpen = Omit<OpenExchange, 'userTurns' | 'storesReply'> & {
+type ExchangeToOpen = Omit<OpenExchange, 'userTurns' | 'storesReply' | 'repeated'> & {
   /** Of a call that continues a turn those of the turn, in case no call before it brought them. */
   userMessages: readonly Message[]
   /** 32-byte hash of what the user says in the turn, of whatever history. */
@@ -93,8 +96,8 @@ export class OpenExchanges {
     } = exchange
     const toStored = (messages: readonly Message[]): Promise<readonly Turn[]> =>
       redactOrSkipTurnsAside(owner.keyRow?.redaction ?? null, toStorableTurns(messages))
-    const repeated = await this.#endEarlierTurns(exchange)
-    const storedTurns = await toStored(exchange.userMessages.slice(repeated))
+    const storedBefore = await this.#endEarlierTurns(exchange)
+    const storedTurns = await toStored(exchange.userMessages.slice(storedBefore))
     const userTurns = storedTurns.map(userTurn => ({ at, ...userTurn }))
     const textLength = userTurns.reduce((sum, { text }) => sum + text.length, 0)
     const isStored = await this.#insert({
@@ -118,7 +121,12 @@ export class OpenExchanges {
     this.#open.add(operation)
     this.#renewTimer ??= setInterval(() => this.#renew(), renewMs).unref()
     const storesReply = storable === undefined || (await toStored(storable)).length > 0
-    return { ...exchange, userTurns: isStored ? [] : userTurns, storesReply }
+    if (!isStored) return { ...exchange, userTurns, storesReply }
+    const repeated = userTurns
+      .map(({ text }) => text)
+      .join('\n\n')
+      .slice(0, repeatedMax)
+    return { ...exchange, userTurns: [], repeated, storesReply }
   }
 
   /** @returns how many of the messages were stored with earlier calls. */

@@ -75,7 +75,9 @@ t.test('200: alive, and ready', async t => {
     ready = await api.get('/health/ready')
     return ready.status === 200
   })
-  t.match(ready, { status: 200, body: { status: 'ok' } })
+  const parts = ['postgres', 'mongodb', 'queue', 'embeddings'].map(name => ({ name, state: 'ok' }))
+  const version = /^\d+\.\d+/
+  t.match(ready, { status: 200, body: { status: 'ok', parts, version, uptime_seconds: Number } })
   t.ok(ready.body.queue_lag_seconds < 60)
 })
 
@@ -99,7 +101,10 @@ t.test(
     await alterDatabase(databaseUrl, { default_transaction_read_only: 'on' })
     await waitUntil('it is seen', async () => {
       const { status, body } = await api.get('/health/ready')
-      return status === 503 && /postgres: The database takes no writes/.test(body.error)
+      if (status !== 503 || !/postgres: The database takes no writes/.test(body.error)) return false
+      const fault = { words: 'The database takes no writes' }
+      t.match(body.parts, [{ name: 'postgres', state: 'down', last_fault: fault }, { state: 'ok' }])
+      return true
     })
     const messages = [{ role: 'user', content: 'hello' }]
     const refused = await api.post('/v1/memory/ingest', { messages })

@@ -2,9 +2,11 @@ import t from 'tap'
 import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'
 import { connectMcp } from '#test/support/mcp.ts'
+import { respondJson } from '#test/support/model-provider/answers.ts'
 import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
 import { tableText } from '#test/support/observe.ts'
 import { tracedCalls } from '#test/support/traced-calls.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 /** One call log for all ways to recall: what each leaves, how it is filtered, and what is forgotten. */
 
@@ -127,6 +129,78 @@ t.test('what found nothing says so; what is refused leaves nothing', async t => 
   const quiet = await writer.post('/v1/memory/search', { query: asked, limit: 3 })
   t.same([quiet.status, quiet.headers.get('x-memory-trace')], [200, null])
   t.equal((await list()).length, 1)
+})
+
+t.test(
+  'what a provider refuses says so, and a turn that is sent again keeps its words',
+  async t => {
+    const { list, chat, messages, client } = await begin(await world.newKey())
+    const refusal = {
+      error: { message: `Incorrect API key provided: sk-own, not ${'x'.repeat(300)}` },
+    }
+    const question = messages('My boat is called Pequod.')
+    world.provider.respondNext(respondJson(refusal, { status: 401 }))
+    t.equal((await chat(question)).status, 401)
+    await waitUntil('the words are stored', async () => (await list())[0]?.question !== null)
+    const { trace } = await chat(question)
+    await waitUntil('it has ended', async () => (await list())[0]?.answer_status === 200)
+    const [good, bad] = await list()
+    t.match(good, { trace_id: trace, error: null, question: 'My boat is called Pequod.' })
+    const words = /^Incorrect API key/
+    t.match(bad, { answer_status: 401, error: { from: 'openai', words }, readable: true })
+    t.equal((await list('?failed=true')).length, 1)
+    t.equal((await list('?failed=false')).length, 1)
+    const { body } = await client.get('/v1/memory/list?search=Pequod')
+    await client.post('/v1/memory/delete-ids', { ids: [body.items[0].memory_id] })
+    t.equal((await list())[0]!.question, null, 'its memory is deleted')
+  },
+)
+
+t.test('what this service refuses before memory is read stands there, too', async t => {
+  const owner = await begin()
+  const { body: ada } = await owner.client.post('/v1/keys', { external_id: 'ada' })
+  await owner.client.send('PATCH', `/v1/keys/${ada.id}`, { body: { daily_requests: 1 } })
+  const client = createTestClient(base, ada.key)
+  await client.post('/v1/memory/search', { query: asked, limit: 1 })
+  for (let n = 0; n < 5; n++)
+    t.equal((await client.post('/v1/memory/search', { query: asked, limit: 1 })).status, 429)
+  const error = { from: null, words: /^The budget of 1 requests in 24 hours is used up/ }
+  const items = await owner.list('?user=ada&failed=true', {})
+  t.match(items, [{ way: 'search', answer_status: 429, error, memories: 0 }])
+  t.equal(items.length, 1, 'a flood writes few entries')
+})
+
+t.test('an owner who looks is no use: not billed, not budgeted, not logged', async t => {
+  const owner = await begin()
+  const ofAda = { 'x-memory-user': 'ada' }
+  const looks = { ...ofAda, 'x-memory-inspection': 'true' }
+  const { body: ada } = await owner.client.post('/v1/keys', { external_id: 'ada' })
+  await insertMemories(backend, ada.key, [bicycle])
+  await owner.client.send('PATCH', `/v1/keys/${ada.id}`, { body: { daily_requests: 1 } })
+  t.equal((await owner.client.get('/v1/memory/list?limit=5', ofAda)).status, 200)
+  t.equal((await owner.client.get('/v1/memory/list?limit=5', ofAda)).status, 429, 'used up')
+  const report = async () =>
+    (await owner.client.get('/v1/account/usage/report?group=user')).body.total
+  await waitUntil('the first is billed', async () => (await report()).requests === 1)
+  const before = await report()
+  const searched = { query: asked, limit: 5 }
+  for (const headers of [looks, { 'x-memory-inspection': 'true' }]) {
+    t.match((await owner.client.get('/v1/memory/list?limit=5', headers)).body.items, [{}])
+    t.equal((await owner.client.get('/v1/memory/profile', headers)).status, 200)
+    const found = await owner.client.post('/v1/memory/search', searched, headers)
+    t.match(found, { status: 200, body: { memories: [{ content: bicycle.text }] } })
+    t.equal(found.headers.get('x-memory-trace'), null)
+  }
+  await backend.usage.flush()
+  t.same(await report(), before)
+  const said = { messages: [{ role: 'user', content: 'hello' }] }
+  t.equal((await owner.client.post('/v1/memory/ingest', said, looks)).status, 429, 'that is use')
+  const own = createTestClient(base, ada.key)
+  const own429 = await own.get('/v1/memory/list?limit=5', { 'x-memory-inspection': 'true' })
+  t.equal(own429.status, 429, 'of other keys it changes nothing')
+  const nobody = { ...looks, 'x-memory-user': 'dora' }
+  t.equal((await owner.client.get('/v1/memory/stats', nobody)).status, 404)
+  t.same((await owner.client.get('/v1/keys?external_id=dora')).body.items, [], 'no user is made')
 })
 
 t.test('filters', async t => {

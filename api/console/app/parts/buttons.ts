@@ -38,15 +38,37 @@ export const buttonLink = (
 const buttonClass = (kind: ButtonOptions['kind']): string =>
   kind ? `button button-${kind}` : 'button'
 
-/** Copies a text. Browsers without a clipboard, as on pages without https, get no button. */
-export const copyButton = (label: string, text: string, options: ButtonOptions = {}): View | null =>
-  'clipboard' in navigator ? button(label, () => copy(text), options) : null
+export const copyButton = (label: string, text: string, options: ButtonOptions = {}): View =>
+  button(label, () => copyText(text), options)
 
-const copy = (text: string): Promise<void> =>
-  navigator.clipboard.writeText(text).then(
-    () => showToast('Copied.'),
-    () => showToast('The browser did not allow copying.'),
-  )
+/** Whether the browser copies by itself: a page without https, but for localhost, copies what is selected in it. */
+export const hasClipboard = 'clipboard' in navigator
+
+/** Copies a text, and says so. @returns whether it did */
+export async function copyText(text: string): Promise<boolean> {
+  const isCopied = hasClipboard
+    ? await navigator.clipboard.writeText(text).then(
+        () => true,
+        () => false,
+      )
+    : copySelected(text)
+  showToast(isCopied ? 'Copied.' : 'The browser did not allow copying.')
+  return isCopied
+}
+
+/** Behind an open dialog nothing can be selected. */
+function copySelected(text: string): boolean {
+  const before = document.activeElement
+  const field = document.createElement('textarea')
+  field.value = text
+  field.className = 'unseen'
+  ;(document.querySelector('dialog[open]') ?? document.body).append(field)
+  field.select()
+  const isCopied = document.execCommand('copy')
+  field.remove()
+  if (before instanceof HTMLElement) before.focus()
+  return isCopied
+}
 
 type DownloadProps = {
   label: string

@@ -1,10 +1,9 @@
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
-import { button, type ButtonOptions } from '#api/console/app/parts/buttons.ts'
+import { button, copyText, type ButtonOptions } from '#api/console/app/parts/buttons.ts'
 import { onSubmit } from '#api/console/app/parts/fields.ts'
 import { faultNote } from '#api/console/app/parts/notes.ts'
 import { useAction, type Action } from '#api/console/app/queries.ts'
-import { showToast } from '#api/console/app/toasts.ts'
 
 type DialogProps = {
   title: string
@@ -164,9 +163,7 @@ type SecretProps = { title: string; explanation: string; secret: string; onClose
 function SecretDialog({ title, explanation, secret, onClose }: Required<SecretProps>): View {
   const [isCopied, setCopied] = useState(false)
   const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(secret)
-    setCopied(true)
-    showToast('Copied.')
+    setCopied(await copyText(secret))
   }
   return dialog({
     title,
@@ -176,7 +173,7 @@ function SecretDialog({ title, explanation, secret, onClose }: Required<SecretPr
       <p>${explanation}</p>
       <code class="secret">${secret}</code>
       <div class="actions">
-        ${'clipboard' in navigator && button(isCopied ? 'Copied' : 'Copy', copy)}
+        ${button(isCopied ? 'Copied' : 'Copy', copy)}
         ${button('I have copied it', onClose, { kind: 'main' })}
       </div>
     </div>`,

@@ -1,28 +1,43 @@
 import { hrefTo } from '#api/console/app/address.ts'
 import { fetchStream } from '#api/console/app/api-call.ts'
-import { formatBytes, formatCompact, formatCount } from '#api/console/app/format.ts'
+import {
+  formatBytes,
+  formatCompact,
+  formatCount,
+  formatPercent,
+  formatSeconds,
+  pluralize,
+} from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
+import { table } from '#api/console/app/parts/chart.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
-import { queryView } from '#api/console/app/parts/notes.ts'
+import { faultNote, queryView } from '#api/console/app/parts/notes.ts'
 import { useQuery } from '#api/console/app/queries.ts'
+import { healthWords, partCells, useHealth, type Health } from '#api/console/app/service/health.ts'
 import {
   parseSamples,
   sumSamples,
   type Sample,
 } from '#api/console/app/service/prometheus-samples.ts'
 
-/** The status of the service, and links to more. */
+/** Whether the service is well: its parts, its answers, its work. */
 export function Service(): View {
+  const health = useHealth()
   const metrics = useQuery(
     async () => parseSamples(await (await fetchStream('/metrics', {})).text()),
     [],
   )
+  const refresh = (): void => {
+    health.refetch()
+    metrics.refetch()
+  }
   return page({
-    title: 'Service',
-    description: 'What this process counts.',
-    actions: button('Refresh', metrics.refetch),
-    children: html`${queryView(metrics, 'the metrics', statsView)}
+    title: 'Health',
+    description: 'Of the process that answers this page, and of what it depends on.',
+    actions: button('Refresh', refresh),
+    children: html`${queryView(health, 'the parts', partsView)}
+    ${queryView(metrics, 'the metrics', statsView)}
     ${section(
       'Further',
       html`<div class="panel stack">
@@ -36,28 +51,60 @@ export function Service(): View {
   })
 }
 
+function partsView(health: Health): View {
+  const words = healthWords(health)
+  const { version, uptime_seconds: uptime = 0, limitations = [] } = health
+  return html`<div class="stack">
+    ${
+      words === ''
+        ? html`<p class="panel">
+            <b>All ${health.parts.length} parts answer.</b>
+            ${version !== undefined && ` Version ${version}, running for ${formatSeconds(uptime)}.`}
+          </p>`
+        : faultNote({ message: `${words}.`, hint: health.error })
+    }
+    ${table(['Part', 'State', 'Since', 'Answers in', 'Last fault'], health.parts.map(partCells))}
+    ${limitations.map(one => html`<p key=${one} class="quiet">${one}</p>`)}
+  </div>`
+}
+
 function statsView(samples: Sample[]): View {
-  const sum = (name: string): number => sumSamples(samples, name)
+  const sum = (name: string, ofLabels?: Record<string, string>): number =>
+    sumSamples(samples, name, labels =>
+      Object.entries(ofLabels ?? {}).every(([label, value]) => labels[label] === value),
+    )
   const requests = sum('vault_request_seconds_count')
   const failed = sumSamples(samples, 'vault_request_seconds_count', ({ status }) =>
     Boolean(status?.startsWith('5')),
   )
-  const mean = (sum('vault_request_seconds_sum') / requests) * 1000
+  const recalls = sum('vault_recalls_total')
+  const degraded = sum('vault_recalls_total', { status: 'degraded' })
   const dead = sum('vault_queue_dead_jobs')
-  return html`<div class="stack-wide">
-    <dl class="figures">
-      ${figure('Requests', formatCompact(requests), 'since this process began')}
-      ${figure('Mean time', requests === 0 ? '–' : `${mean.toFixed(1)} ms`)}
-      ${figure('Failed', formatCount(failed), 'answered 500 or above')}
-      ${figure('Indexes', formatCount(sum('vault_indexes')), formatBytes(sum('vault_index_bytes')))}
-      ${figure('Operations', formatCount(sum('vault_operations')), 'not finished')}
-      ${figure(
-        'Dead jobs',
-        formatCount(dead),
-        dead === 0
-          ? 'nothing to do'
-          : html`<a href=${hrefTo('service', 'queues')}>see the queues</a>`,
-      )}
-    </dl>
-  </div>`
+  const stopped = sum('vault_organizations_faulty')
+  const p95 = sum('vault_recent_request_p95_seconds')
+  return html`<dl class="figures">
+    ${figure('95 % within', p95 === 0 ? '–' : `${formatCount(p95 * 1000)} ms`, 'requests of the last 15 minutes')}
+    ${figure(
+      'Without memory',
+      recalls === 0 ? '–' : formatPercent(degraded / recalls),
+      `${pluralize(degraded, 'call')} of ${formatCompact(recalls)} went on without`,
+    )}
+    ${figure('Requests', formatCompact(requests), `${formatCount(failed)} answered 500 or above`)}
+    ${figure('Indexes', formatCount(sum('vault_indexes')), formatBytes(sum('vault_index_bytes')))}
+    ${figure('Operations', formatCount(sum('vault_operations')), 'not finished')}
+    ${figure(
+      'Dead jobs',
+      formatCount(dead),
+      dead === 0
+        ? 'nothing to do'
+        : html`<a href=${hrefTo('service', 'queues')}>see the queues</a>`,
+    )}
+    ${figure(
+      'Teams that stopped',
+      formatCount(stopped),
+      stopped === 0
+        ? 'all share what they learn'
+        : html`<a href=${hrefTo('orgs')}>see the organizations</a>`,
+    )}
+  </dl>`
 }

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import { call, filled } from '#api/console/app/api-call.ts'
 import { canWrite, currentCredential, maskKey, setCredential } from '#api/console/app/credential.ts'
-import { formatShortDay } from '#api/console/app/format.ts'
+import { hrefTo } from '#api/console/app/address.ts'
+import { formatShortDay, pluralize } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import {
   confirmButton,
@@ -9,10 +10,11 @@ import {
   dialogForm,
   useSecret,
 } from '#api/console/app/parts/dialogs.ts'
-import { selectField, textField, useFields } from '#api/console/app/parts/fields.ts'
+import { checkboxField, selectField, textField, useFields } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
 import { editableList } from '#api/console/app/parts/notes.ts'
-import { useCall, useListing } from '#api/console/app/queries.ts'
+import { useCall, useListing, type QueryState } from '#api/console/app/queries.ts'
+import type { EndpointResponse } from '#api/client/client.ts'
 import { AccountEvents } from '#api/console/app/vault/account-events.ts'
 import { MemoryKeys } from '#api/console/app/vault/memory-keys.ts'
 
@@ -149,6 +151,11 @@ function RotateForm({ onClose, onMinted }: FormProps): View {
 /** The account's keys for model providers: stored sealed, and never displayed again. */
 function ProviderKeys(): View {
   const list = useListing('GET /v1/account/provider-keys', {}, answer => answer.provider_keys)
+  const models = useCall('GET /v1/models', {})
+  const refetch = (): void => {
+    list.refetch()
+    models.refetch()
+  }
   return html`<div class="panel stack">
     ${editableList(list, {
       what: 'provider keys',
@@ -156,41 +163,67 @@ function ProviderKeys(): View {
       key: ({ provider }) => provider,
       main: ({ provider, masked_key, updated_at }) =>
         html`<p class="row-title">${provider} <code>${masked_key}</code></p>
+          ${keyState(provider, models)}
           <p class="quiet">Since ${formatShortDay(updated_at)}</p>`,
       actions: ({ provider }) =>
         confirmButton('Forget', {
           about: `key for ${provider}`,
           title: `Forget the key for ${provider}?`,
-          message: 'Model calls of every Memory Key of the account stop using it at once.',
+          message:
+            'Model calls of every Memory Key of the account stop using it at once, and teams whose models it pays for stop sharing.',
           act: () => call('DELETE /v1/account/provider-keys/:provider', { params: { provider } }),
-          onDone: list.refetch,
+          onDone: refetch,
           done: 'The key is forgotten.',
         }),
     })}
     <div class="actions">
       ${dialogButton('Add a provider key', onClose =>
-        renderComponent(AddForm, { onClose, onAdded: list.refetch }),
+        renderComponent(AddForm, { onClose, onAdded: refetch }),
       )}
     </div>
   </div>`
+}
+
+/** Whether the provider takes the key, as far as its list of models tells. */
+function keyState(
+  provider: string,
+  { answer, fault }: QueryState<EndpointResponse<'GET /v1/models'>>,
+): View | null {
+  const list = answer?.providers.find(one => one.provider === provider)
+  const words = list?.fault ?? (fault?.message.includes(provider) ? fault.message : undefined)
+  if (words !== undefined) return html`<p class="fault-words">${words}</p>`
+  return list === undefined
+    ? null
+    : html`<p>
+        Works: ${pluralize(list.models.length, 'model')}.
+        <a href=${hrefTo('playground')}>Try one</a>
+      </p>`
 }
 
 type AddProps = { onClose: () => void; onAdded: () => void }
 
 function AddForm({ onClose, onAdded }: AddProps): View {
   const known = useCall('GET /v1/account/provider-keys')
-  const { fields, of } = useFields({ provider: 'openai', key: '' })
+  const { fields, of } = useFields({ provider: 'openai', key: '', isTried: true })
+  const model = known.answer?.processors.find(
+    ({ provider }) => provider === fields.provider,
+  )?.classify_model
   return dialogForm({
     title: 'Add a provider key',
     verb: 'Save',
     onClose,
-    act: () =>
-      call('PUT /v1/account/provider-keys/:provider', {
-        params: { provider: fields.provider },
-        body: { key: fields.key.trim() },
-      }),
+    act: async () => {
+      const params = { provider: fields.provider }
+      const key = fields.key.trim()
+      if (fields.isTried && model)
+        await call('POST /v1/account/provider-keys/:provider/check', {
+          params,
+          body: { key, models: [model] },
+        })
+      await call('PUT /v1/account/provider-keys/:provider', { params, body: { key } })
+    },
     onDone: onAdded,
-    done: 'The key is stored.',
+    done: fields.isTried && model ? 'The key works, and is stored.' : 'The key is stored untried.',
     fields: html`${selectField({
       label: 'Provider',
       ...of('provider'),
@@ -203,6 +236,14 @@ function AddForm({ onClose, onAdded }: AddProps): View {
       required: true,
       autocomplete: 'off',
       hint: 'It takes the place of the one before.',
-    })}`,
+    })}
+    ${
+      model &&
+      checkboxField({
+        label: `Ask ${model} once before the key is stored`,
+        ...of('isTried'),
+        hint: 'A few tokens, which the provider charges.',
+      })
+    }`,
   })
 }

@@ -11,7 +11,7 @@ import {
 } from '#api/console/app/format.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
 import { buttonLink } from '#api/console/app/parts/buttons.ts'
-import { avatar, tierChip, timeView } from '#api/console/app/parts/chips.ts'
+import { avatar, chip, tierChip, timeView } from '#api/console/app/parts/chips.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView } from '#api/console/app/parts/notes.ts'
 import { useCall, useQuery, useRefresh } from '#api/console/app/queries.ts'
@@ -195,10 +195,16 @@ function RecalledToday(): View | null {
   )
 }
 
+/** What is shown of a memory in a list of the latest. */
+export type LatestMemory = Pick<
+  ListedMemory,
+  'memory_id' | 'text' | 'date' | 'role' | 'name' | 'tier'
+> & { session?: string }
+
 /** Memories, shortened. */
-export const latestList = (items: readonly ListedMemory[]): View =>
+export const latestList = (items: readonly LatestMemory[]): View =>
   html`<ul class="plain latest">
-    ${items.map(({ memory_id, text, date, role, name, tier }) =>
+    ${items.map(({ memory_id, text, date, role, name, tier, session }) =>
       latestRow(
         memory_id,
         { role, name, tier },
@@ -206,7 +212,7 @@ export const latestList = (items: readonly ListedMemory[]): View =>
         html`<span class="chips">
           ${tier === 1 && html`<span>${name ?? role}</span>`}
           ${timeView(date, formatRelativeTime(date), formatDateTime(date))}
-          ${tier > 1 && tierChip(tier)}
+          ${tier > 1 && tierChip(tier)} ${session && chip(session, 'plain', 'Session')}
         </span>`,
       ),
     )}

@@ -22,6 +22,8 @@ import { profileView } from '#api/console/app/vault/profile.ts'
 import { Prompt } from '#api/console/app/vault/prompt.ts'
 import { readOnce } from '#api/console/app/vault/read-once.ts'
 import { Search } from '#api/console/app/vault/search.ts'
+import { Sessions } from '#api/console/app/vault/sessions.ts'
+import { useSessionRows, sessionsNote } from '#api/console/app/vault/session-rows.ts'
 import { UserContext, useVaultUser } from '#api/console/app/vault-user.ts'
 import type {
   AccountUser,
@@ -110,7 +112,11 @@ function Person({ user, part }: { user: string; part: string | undefined }): Vie
   return html`<${UserContext.Provider} value=${user}>${renderComponent(Part, {})}<//>`
 }
 
-const parts: Partial<Record<string, FunctionComponent>> = { search: Search, prompt: Prompt }
+const parts: Partial<Record<string, FunctionComponent>> = {
+  search: Search,
+  prompt: Prompt,
+  sessions: Sessions,
+}
 
 /** Looks for the key of a user first: a request about an unknown id could make that user. */
 async function findUser(user: string, signal: AbortSignal): Promise<MemoryKey> {
@@ -128,6 +134,7 @@ function PersonOverview(): View {
     description: 'A user of your product, opened with the key of the account.',
     actions: [
       buttonLink('Search', linkTo('search')),
+      buttonLink('Sessions', linkTo('sessions')),
       buttonLink('What the model sees', linkTo('prompt')),
       buttonLink('Calls', `${hrefTo('traces')}?${new URLSearchParams({ user }).toString()}`),
     ],
@@ -163,14 +170,29 @@ function KnownPerson({ user, stats }: { user: string; stats: VaultStats }): View
     },
     [user, stats],
   )
+  const sessions = useSessionRows(user)
   return html`<div class="stack-wide">
-    ${vaultFigures(stats, { linked: false })}
+    ${vaultFigures(stats, { linked: false })} ${sessionsNote(sessions.answer, user)}
     <div class="halves">
       ${section('Profile', queryView(profile, 'the profile', profileView))}
       ${section(
         'Timeline',
         html`<div class="stack">
-          ${listView(timeline, { what: 'memories', empty: html`<p></p>`, show: latestList })}
+          ${listView(timeline, {
+            what: 'memories',
+            empty: html`<p class="quiet">Nothing was stored without a session.</p>`,
+            show: latestList,
+          })}
+        </div>`,
+      )}
+      ${section(
+        'Said in sessions, newest first',
+        html`<div class="stack">
+          ${queryView(sessions, 'the sessions', ({ rows }) =>
+            rows.length === 0
+              ? html`<p class="quiet">No session has memories of its own.</p>`
+              : latestList(rows),
+          )}
         </div>`,
       )}
     </div>

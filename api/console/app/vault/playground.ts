@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { vaultClient, type VaultClient } from '#api/client/client.ts'
+import { vaultClient, type EndpointResponse, type VaultClient } from '#api/client/client.ts'
 import { filled } from '#api/console/app/api-call.ts'
 import { canWrite, currentCredential } from '#api/console/app/credential.ts'
 import { pluralize } from '#api/console/app/format.ts'
@@ -14,7 +14,7 @@ import {
   useFields,
 } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { useCall } from '#api/console/app/queries.ts'
+import { useCall, type QueryState } from '#api/console/app/queries.ts'
 import { traceHref } from '#api/console/app/vault/traces.ts'
 import { givenOf, givenView, type Given } from '#api/console/app/vault/given.ts'
 
@@ -72,7 +72,7 @@ export function Playground(): View {
                 [noModel, 'none: memory alone'],
                 ...names.map(name => [name, name] as const),
               ],
-              hint: names.length === 0 ? 'A provider key on the page Keys adds its models.' : '',
+              hint: modelHint(models),
             })}
             ${
               currentCredential()?.owner &&
@@ -88,6 +88,14 @@ export function Playground(): View {
           ${textAreaField({ label: 'Message', ...of('message'), rows: 2, required: true, maxlength: 20_000 })}`,
       })}`,
   })
+}
+
+/** Why there are no models, or fewer than there are keys. */
+function modelHint({ answer, fault }: QueryState<EndpointResponse<'GET /v1/models'>>): string {
+  if (fault) return fault.message
+  const faults = answer?.providers.flatMap(one => one.fault ?? []) ?? []
+  if (faults.length > 0) return faults.join('; ')
+  return answer?.models.length === 0 ? 'A provider key on the page Keys adds its models.' : ''
 }
 
 /** A client of the user's vault, and the headers of its last answer. */

@@ -30,13 +30,14 @@ export function Policy(): View {
 const days = { type: 'number', min: 1, step: 1 } as const
 
 function PolicyForm({ saved, onSaved }: { saved: AccountPolicy; onSaved: () => void }): View {
-  const { redaction, create_users, traces, verbatim, store_response } = saved
+  const { redaction, create_users, traces, verbatim, store_response, sessions } = saved
   const { fields, of } = useFields({
     redaction,
     create_users,
     traces,
     verbatim,
     store_response,
+    sessions,
     retention_days: String(saved.retention_days ?? ''),
     trace_days: String(saved.trace_days),
     user_daily_requests: limitText(saved.user_daily_requests),
@@ -88,6 +89,15 @@ function PolicyForm({ saved, onSaved }: { saved: AccountPolicy; onSaved: () => v
           ['with_input', 'only where their input is'],
         ],
         hint: 'Input that is kept out by a switch or by redaction keeps its answer out, or does not.',
+      }),
+      selectField({
+        label: 'A session id',
+        ...of('sessions'),
+        choices: [
+          ['apart', 'gives a conversation memories of its own'],
+          ['core', 'names the conversation; a user has one memory'],
+        ],
+        hint: 'Apart: what is said in one session is recalled in no other. A request decides for itself with X-Memory-Sessions.',
       }),
       selectField({
         label: 'Traces of model calls',

@@ -13,6 +13,7 @@ import { editableList, listView } from '#api/console/app/parts/notes.ts'
 import { usePagedList, usePages } from '#api/console/app/queries.ts'
 import { fromFound, type DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { exportFile } from '#api/console/app/vault/export.ts'
+import { useVaultUser } from '#api/console/app/vault-user.ts'
 import { memoryCards } from '#api/console/app/vault/memory-card.ts'
 
 /** The open session in the address of the page; without one all sessions are listed. */
@@ -20,6 +21,7 @@ const noSession = { session: '' }
 
 /** The sessions of the vault, and the memories of one of them. */
 export function Sessions(): View {
+  const user = useVaultUser()
   const { fields, setFields, visits } = useAddress(noSession)
   const { session } = fields
   const [name, setName] = useState(session)
@@ -30,7 +32,8 @@ export function Sessions(): View {
   }
   return page({
     title: 'Sessions',
-    description: 'A session is a vault of its own next to the core vault; your product names it.',
+    description:
+      'What was stored with a session id, X-Session-ID, lies apart from the rest of the vault: it is recalled in that session alone.',
     children: html`${lineForm(
       textField({
         label: 'Session',
@@ -45,7 +48,7 @@ export function Sessions(): View {
     )}
     ${
       session
-        ? renderComponent(OneSession, { session, key: session, onClose: () => open('') })
+        ? renderComponent(OneSession, { session, user, key: session, onClose: () => open('') })
         : section('All sessions', renderComponent(AllSessions, { onOpen: open }))
     }`,
   })
@@ -70,25 +73,27 @@ function AllSessions({ onOpen }: { onOpen: (session: string) => void }): View {
   </div>`
 }
 
-function OneSession({ session, onClose }: { session: string; onClose: () => void }): View {
+type OneProps = { session: string; user: string | undefined; onClose: () => void }
+
+function OneSession({ session, user, onClose }: OneProps): View {
   const headers = { 'x-session-id': session }
   const { updateItems, ...list } = usePagedList<DisplayedMemory>(
     async (cursor, signal) => {
       const body = { from: '1970-01-01', max_tokens: 5_000, ...(cursor && { to: cursor }) }
-      const answer = await call('POST /v1/memory/date-search', { body, headers }, signal)
+      const answer = await call('POST /v1/memory/date-search', { body, headers }, signal, user)
       return {
         items: answer.memories.map(fromFound),
         next_cursor: answer.truncated ? (answer.returned?.from ?? null) : null,
       }
     },
-    [session],
+    [session, user],
   )
   const clearButton = confirmButton('Clear', {
     title: 'Clear this session?',
     message: html`<p>
       Everything in <b>${session}</b> is deleted for good. The core vault stays.
     </p>`,
-    act: () => call('DELETE /v1/memory', { headers }),
+    act: () => call('DELETE /v1/memory', { headers }, undefined, user),
     onDone: () => updateItems(() => []),
     done: 'The session is cleared.',
   })
@@ -101,7 +106,8 @@ function OneSession({ session, onClose }: { session: string; onClose: () => void
         show: items => memoryCards(items, { updateItems }),
       })}
     </div>`,
-    html`${button('All sessions', onClose)} ${button('Export', () => exportFile({ session }))}
+    html`${button('All sessions', onClose)}
+    ${user === undefined && button('Export', () => exportFile({ session }))}
     ${canWrite() && clearButton}`,
   )
 }

@@ -25,8 +25,7 @@ export function Team(): View {
   )
   return page({
     title: 'Team',
-    description:
-      'What your team shares, as far as your roles let you see it. A list bills retrieval, as a search does.',
+    description: 'What your team shares, as far as your roles let you see it.',
     children: html`${filters(
       textField({ label: 'Question', type: 'search', ...of('query'), maxlength: 32_000 }),
       textField({ label: 'From', type: 'date', ...of('from') }),

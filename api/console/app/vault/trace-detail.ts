@@ -6,12 +6,14 @@ import {
   formatPercent,
   pluralize,
 } from '#api/console/app/format.ts'
-import { html, type View } from '#api/console/app/html.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { buttonLink } from '#api/console/app/parts/buttons.ts'
 import { chip, speakerColours } from '#api/console/app/parts/chips.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView, row, rows } from '#api/console/app/parts/notes.ts'
-import { useCall } from '#api/console/app/queries.ts'
+import { useCall, useQuery } from '#api/console/app/queries.ts'
+import { useVaultUser } from '#api/console/app/vault-user.ts'
+import { listSessions, sessionsSwitch, sumOf } from '#api/console/app/vault/session-rows.ts'
 import { formatMs, reasonWords, statusChip, wayNames } from '#api/console/app/vault/trace-words.ts'
 import type { Trace, TraceBlock, TracedMemory } from '#api/contract/generated/types.ts'
 
@@ -47,6 +49,15 @@ function traceView(trace: Trace): View {
     ${question && saidView('Asked', 'user', question)}
     ${answer && saidView('Answer', 'assistant', answer)}
     ${
+      trace.error &&
+      html`<div class="fault stack-tight">
+        <p class="fault-words">
+          ${`${trace.error.from ?? 'This service'} answered ${trace.answer_status ?? 'with a failure'}.`}
+        </p>
+        ${trace.error.words && html`<p>${trace.error.words}</p>`}
+      </div>`
+    }
+    ${
       !texts
         ? html`<p class="quiet">The policy of the account shows no texts here.</p>`
         : !question && html`<p class="quiet">No words of this call are kept.</p>`
@@ -57,13 +68,14 @@ function traceView(trace: Trace): View {
       ${confidence !== null && figure('Confidence', formatPercent(confidence), 'that the answer was among them')}
       ${
         model !== null &&
+        !(trace.error && input === null) &&
         figure(
           'Model tokens',
           input === null ? 'not known' : formatCount(input),
           output === null ? 'input' : `input, and ${formatCount(output)} output`,
         )
       }
-      ${model !== null && figure('Cost', formatCost(trace.cost_usd), 'of the model')}
+      ${model !== null && !(trace.error && input === null) && figure('Cost', formatCost(trace.cost_usd), 'of the model')}
     </dl>
     ${latencyView(trace.latency)}
     ${
@@ -73,8 +85,22 @@ function traceView(trace: Trace): View {
         `The call of ${formatDateTime(trace.created_at)} went without.`,
       )
     }
+    ${renderComponent(UnreadSessions, { session })}
     ${blocks.map(block => blockView(block, trace.way))} ${piecesView(trace.left_out)}
   </div>`
+}
+
+/** Sessions of the vault whose memories the call did not read. */
+function UnreadSessions({ session }: { session: string | null }): View | null {
+  const user = useVaultUser()
+  const sessions = useQuery(signal => listSessions(user, signal), [user])
+  const unread = sessions.answer?.filter(({ session_id: id }) => id !== session) ?? []
+  const memories = sumOf(unread)
+  if (memories === 0) return null
+  return html`<p class="notice">
+    ${`${pluralize(memories, 'memory', 'memories')} of this vault ${memories === 1 ? 'lies' : 'lie'} in ${pluralize(unread.length, 'session')} that this call did not read. `}
+    ${sessionsSwitch()}
+  </p>`
 }
 
 const saidView = (title: string, role: 'user' | 'assistant', text: string): View =>

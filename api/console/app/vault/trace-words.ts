@@ -11,26 +11,28 @@ export const wayNames: Record<TraceSummary['way'], string> = {
 }
 
 const abstentions: Record<NonNullable<TraceSummary['abstained']>, readonly [string, string]> = {
-  asks_nothing: ['abstained: asks nothing', 'A greeting or thanks gets no memories'],
+  asks_nothing: ['asks nothing', 'A greeting or thanks gets no memories'],
   nothing_relevant: ['nothing relevant', 'What is remembered has nothing to do with it'],
-  nothing_then: ['abstained: nothing then', 'Nothing is remembered of the time that it names'],
+  nothing_then: ['nothing from then', 'Nothing is remembered of the time that it names'],
   already_told: ['already told', 'The conversation has it already'],
 }
 
 const statuses: Record<TraceSummary['status'], readonly [string, colour: string, string]> = {
-  ok: ['given', 'good', 'Memories were given'],
+  ok: ['given', 'plain', 'Memories were given'],
   none: ['nothing relevant', 'plain', 'Nothing that is remembered fits'],
   off: ['off', 'plain', 'Memory was not asked for'],
   degraded: ['degraded', 'bad', 'Memory could not be read in time: the call went on without'],
   aside: ['aside', 'plain', 'A call that a program made for itself'],
 }
 
-/** What came of a call; a degraded one is red. */
-export function statusChip({ status, abstained }: TraceSummary): View {
+/** What came of a call; one that failed, or went on without memory, is red. */
+export function statusChip({ status, abstained, error, answer_status: code }: TraceSummary): View {
+  if (error)
+    return chip(`${code ?? 'failed'} from ${error.from ?? 'this service'}`, 'bad', error.words)
   const [words, colour, title] = statuses[status]
   if (status !== 'none' || !abstained) return chip(words, colour, title)
   const [reason, why] = abstentions[abstained]
-  return chip(reason, abstained === 'nothing_relevant' ? 'plain' : 'busy', why)
+  return chip(reason, 'plain', why)
 }
 
 export const givenWords = ({ memories, tokens }: TraceSummary): string =>

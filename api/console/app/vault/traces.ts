@@ -57,7 +57,8 @@ const unfiltered = {
 
 function TraceList(): View {
   const { fields, of } = useFilters(unfiltered)
-  const { of: whose, user, ...asked } = fields
+  const { of: whose, user, status: chosen, ...others } = fields
+  const asked = chosen === 'failed' ? { ...others, failed: true } : { ...others, status: chosen }
   const owner = currentCredential()?.owner ?? false
   const scope = user === '' ? { account: whose === '' } : { user }
   const query = { ...filled(asked), ...(owner && scope), limit: 30 } as Partial<ListTracesQuery>
@@ -107,11 +108,12 @@ function TraceList(): View {
 
 const statusChoices = [
   ['', 'any'],
-  ['ok', 'given'],
-  ['none', 'nothing given'],
-  ['degraded', 'degraded'],
-  ['off', 'off'],
-  ['aside', 'aside'],
+  ['failed', 'failed'],
+  ['ok', 'memories given'],
+  ['none', 'nothing relevant'],
+  ['degraded', 'without memory: too slow'],
+  ['off', 'memory was off'],
+  ['aside', 'a call of the program itself'],
 ] as const
 
 function OpenById(): View {
@@ -144,16 +146,25 @@ function summaryView(item: TraceSummary): View {
     session_id: session,
     question,
     answer,
+    readable,
+    error,
   } = item
   const about = [wayNames[way], model].filter(Boolean).join(', ')
+  const title = question ?? `${about}, ${givenWords(item)}`
   return html`<p class="row-title latest-text">
-      <a
-        href=${traceHref(id, user)}
-        aria-label=${`${question ?? 'No words kept'}: ${about}, ${formatDateTime(at)}`}
-        >${question ?? 'No words kept'}</a
-      >
+      ${
+        readable
+          ? html`<a
+              href=${traceHref(id, user)}
+              aria-label=${`${title}: ${about}, ${formatDateTime(at)}`}
+              >${title}</a
+            >`
+          : title
+      }
     </p>
+    ${!readable && html`<p class="quiet">Its words are of a vault that this key does not open.</p>`}
     ${answer && html`<p class="latest-text">${answer}</p>`}
+    ${error && error.words !== '' && html`<p class="latest-text">${error.words}</p>`}
     <p class="chips">
       ${statusChip(item)} ${chip(wayNames[way])} ${model && chip(model)}
       ${user && chip(user, 'user', 'User')} ${session && chip(session, 'accent', 'Session')}

@@ -58,6 +58,10 @@ export type CallOutcome = {
   /** Of these, from the provider's cache. */
   cached?: number | undefined
   output?: number | undefined
+  /** Of the answer: the provider's, or that of our own refusal. */
+  status?: number | undefined
+  /** What a status from 400 on came with, in one line; `from` is missing where we have refused. */
+  error?: { from?: string; words: string } | undefined
 }
 
 /** One context block of a request. */

@@ -58,6 +58,8 @@ export type TraceFilter = {
   /** Epoch milliseconds, the end exclusive. */
   since?: number | undefined
   until?: number | undefined
+  /** Whether the call was refused, or its model has not answered. */
+  failed?: boolean | undefined
 }
 
 /**
@@ -89,7 +91,13 @@ export const toTraceRows = (traces: readonly NewCallTrace[]): string =>
   )
 
 /** What became of a call whose trace is stored. */
-export type EndedCall = { id: string; vault: string; outcome: CallOutcome }
+export type EndedCall = {
+  id: string
+  vault: string
+  outcome: CallOutcome
+  /** Of a call whose turn was stored with an earlier call: its words. */
+  question?: KeptQuestion | undefined
+}
 
 /** Inserts traces, and notes what became of calls whose traces are there. */
 export async function saveCallTraces(
@@ -99,10 +107,20 @@ export async function saveCallTraces(
 ): Promise<void> {
   await query(
     `with traced as (${insertTracesSql('$2')})
-     update call_traces t set outcome = i.outcome
-     from jsonb_to_recordset($1::jsonb) as i(id uuid, vault uuid, outcome jsonb)
+     update call_traces t set outcome = i.outcome, question = coalesce(i.question, t.question),
+                              question_marks = coalesce(i.marks, t.question_marks)
+     from jsonb_to_recordset($1::jsonb) as i(id uuid, vault uuid, outcome jsonb, question text, marks bytea[])
      where t.id = i.id and t.vault = i.vault`,
-    [JSON.stringify(ended), toTraceRows(traces)],
+    [
+      JSON.stringify(
+        ended.map(({ question, ...call }) => ({
+          ...call,
+          question: question?.text,
+          marks: question?.marks,
+        })),
+      ),
+      toTraceRows(traces),
+    ],
     'call-traces.save',
   )
 }
@@ -142,8 +160,8 @@ export async function findCallTrace(
 /** SQL conditions of the vaults that are read, by the name of the statement. */
 const scopes = {
   'call-traces.list': 't.vault = $1',
-  'call-traces.list-account': `t.account = $11 and ${accountVaultSql('t.vault')}`,
-  'call-traces.list-user': 'v.account = $11 and v.external_id = $12',
+  'call-traces.list-account': `t.account = $12 and ${accountVaultSql('t.vault')}`,
+  'call-traces.list-user': 'v.account = $12 and v.external_id = $13',
 } as const
 
 function scopeOf(scope: TraceScope | AccountTraceScope): [keyof typeof scopes, string[]] {
@@ -159,7 +177,7 @@ export async function listCallTraces(
   query: Query,
   scope: TraceScope | AccountTraceScope,
   { before, limit }: { before: string | undefined; limit: number },
-  { way, status, session, model, since, until }: TraceFilter = {},
+  { way, status, session, model, since, until, failed }: TraceFilter = {},
 ): Promise<StoredCallTrace[]> {
   const [name, parameters] = scopeOf(scope)
   const { rows } = await query<StoredCallTrace>(
@@ -170,6 +188,7 @@ export async function listCallTraces(
        and ($7::text is null or t.session = $7) and ($8::text is null or t.model = $8)
        and ($9::timestamptz is null or t.created_at >= $9)
        and ($10::timestamptz is null or t.created_at < $10)
+       and ($11::boolean is null or $11 = coalesce(t.outcome ? 'error' or t.outcome->'status' >= '400', false))
      order by t.id desc limit $4`,
     [
       scope.vault,
@@ -182,6 +201,7 @@ export async function listCallTraces(
       model ?? null,
       since === undefined ? null : new Date(since),
       until === undefined ? null : new Date(until),
+      failed ?? null,
       ...parameters,
     ],
     name,

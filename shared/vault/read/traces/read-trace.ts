@@ -156,9 +156,12 @@ export async function readWords(
   const calls = traces.filter(({ way, isReadable }) => way === 'proxy' && isReadable)
   const bounds = { chunksMax: wordChunksMax[extent], now: now() }
   const stored = await undefinedIfUnavailable(findExchangeWords(mongo, calls, bounds))
-  return traces.map(trace => ({
-    ...trace,
-    answer: null,
-    ...stored?.get(trace.id),
-  }))
+  return traces.map(trace => {
+    const words = stored?.get(trace.id)
+    return {
+      ...trace,
+      answer: words?.answer ?? null,
+      question: words?.question ?? trace.question,
+    }
+  })
 }

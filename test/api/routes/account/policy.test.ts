@@ -59,6 +59,7 @@ t.test('200: nothing is looked for until the account decides', async t => {
     trace_days: 7,
     verbatim: false,
     store_response: 'always',
+    sessions: 'apart',
   })
   await client.post('/v1/memory/ingest?wait=true', said(`token ${secret}`))
   const put = await decide(client, { mode: 'redact', kinds: ['iban', 'email'] })
@@ -73,6 +74,7 @@ t.test('200: nothing is looked for until the account decides', async t => {
     trace_days: 7,
     verbatim: false,
     store_response: 'always',
+    sessions: 'apart',
   })
   await client.post('/v1/memory/ingest?wait=true', said(`token ${secret} of a@b.example`))
   t.same(
@@ -309,3 +311,31 @@ t.test('what the extractor makes of blocked words is not shared', async t => {
   await waitUntil('the fact is shared', async () => (await shared()).length > 0)
   t.match(await shared(), [{ text: 'the rent is paid monthly' }])
 })
+
+t.test(
+  'sessions: core lets a session id name the conversation alone, unless a request says otherwise',
+  async t => {
+    const owner = await newClient()
+    t.match((await owner.get(path)).body, { sessions: 'apart' })
+    t.match((await owner.send('PUT', path, { body: { sessions: 'core' } })).body, {
+      sessions: 'core',
+    })
+    const inChat = { 'x-session-id': 'chat-1' }
+    const texts = ['I moved to Lisbon.', 'The safe is behind the mirror.']
+    await owner.post('/v1/memory/ingest?wait=true', said(texts[0]!), inChat)
+    const apart = { ...inChat, 'x-memory-sessions': 'apart' }
+    await owner.post('/v1/memory/ingest?wait=true', said(texts[1]!), apart)
+    const stored = (await owner.get('/v1/memory/list')).body.items
+    t.same(
+      stored.map(({ text }: { text: string }) => text),
+      [texts[0]],
+    )
+    const question = said('Where did I move, to Lisbon?')
+    const other = await owner.post('/v1/memory/prepare', question, { 'x-session-id': 'chat-2' })
+    t.match(other.body.context, /I moved to Lisbon/)
+    t.match((await owner.get('/v1/memory/sessions')).body.items, [{ session_id: 'chat-1' }])
+    t.match((await owner.send('PUT', path, { body: { sessions: 'apart' } })).body, {
+      sessions: 'apart',
+    })
+  },
+)

@@ -467,13 +467,25 @@ class AsyncVault(AsyncVaultBase):
             idempotency_key=idempotency_key,
         )
 
-    async def inspect(self, *, memory_id: str) -> types.InspectAnswer:
+    async def inspect(
+        self, *, memory_id: str, memory_inspection: Optional[Literal["true", "false"]] = None
+    ) -> types.InspectAnswer:
         """Shows what a reflection was made of, and what was made of a memory. Sources deleted since
         are counted, not missed. Bills retrieval of the sources returned.
 
         `POST /v1/memory/inspect`
+
+        :param memory_inspection: true: an owner key looks at its own vault, or with `X-Memory-User`
+            at that of a user, to see what is there: the request is not billed, counts against no
+            budget and writes no entry into the call log, and an unknown user is a 404; the rate
+            limits are those of the owner key. Every GET takes it; with another key, or where
+            something is changed, it does nothing
         """
-        return await self._call(OPERATIONS["inspect"], body={"memory_id": memory_id})
+        return await self._call(
+            OPERATIONS["inspect"],
+            headers={"X-Memory-Inspection": memory_inspection},
+            body={"memory_id": memory_id},
+        )
 
     async def transfer(
         self,
@@ -728,6 +740,7 @@ class AsyncVault(AsyncVaultBase):
         metadata: Optional[types.MetadataFilter] = None,
         as_of: Optional[types.Moment] = None,
         sessions: Optional[Literal["core", "apart"]] = None,
+        memory_inspection: Optional[Literal["true", "false"]] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
         memory_share: Optional[Literal["true", "false"]] = None,
     ) -> types.PrepareAnswer:
@@ -748,6 +761,11 @@ class AsyncVault(AsyncVaultBase):
         :param as_of: prepares as at that moment: later memories are unknown, and ages are counted
             from it; what is deleted today stays deleted; a day counts whole
         :param sessions: as `X-Memory-Sessions`
+        :param memory_inspection: true: an owner key looks at its own vault, or with `X-Memory-User`
+            at that of a user, to see what is there: the request is not billed, counts against no
+            budget and writes no entry into the call log, and an unknown user is a 404; the rate
+            limits are those of the owner key. Every GET takes it; with another key, or where
+            something is changed, it does nothing
         :param memory_sessions: core: the session id names the conversation only, and what is said
             lives in the core; apart: it has memories of its own, as it has without the header
             unless a program sends such ids of itself (opencode's `ses_…`)
@@ -757,7 +775,11 @@ class AsyncVault(AsyncVaultBase):
         return await self._call(
             OPERATIONS["prepare"],
             query={"sessions": sessions},
-            headers={"X-Memory-Sessions": memory_sessions, "X-Memory-Share": memory_share},
+            headers={
+                "X-Memory-Inspection": memory_inspection,
+                "X-Memory-Sessions": memory_sessions,
+                "X-Memory-Share": memory_share,
+            },
             body={
                 "messages": messages,
                 "session_id": session_id,
@@ -844,6 +866,7 @@ class AsyncVault(AsyncVaultBase):
         as_of: Optional[types.Moment] = None,
         session_id: Optional[types.SessionId] = None,
         embeddings: Optional[types.EmbeddingModel] = None,
+        memory_inspection: Optional[Literal["true", "false"]] = None,
     ) -> types.SearchAnswer:
         """Finds the memories closest to a text, by meaning and by words. With a session it searches
         that session, otherwise the core vault. Identical texts appear once. Bills retrieval.
@@ -857,9 +880,15 @@ class AsyncVault(AsyncVaultBase):
         :param as_of: searches as at that moment: later memories are unknown, and words such as
             yesterday and the windows are counted from it; what is deleted today stays deleted; a
             day counts whole
+        :param memory_inspection: true: an owner key looks at its own vault, or with `X-Memory-User`
+            at that of a user, to see what is there: the request is not billed, counts against no
+            budget and writes no entry into the call log, and an unknown user is a 404; the rate
+            limits are those of the owner key. Every GET takes it; with another key, or where
+            something is changed, it does nothing
         """
         return await self._call(
             OPERATIONS["search"],
+            headers={"X-Memory-Inspection": memory_inspection},
             body={
                 "query": query,
                 "limit": limit,
@@ -887,6 +916,7 @@ class AsyncVault(AsyncVaultBase):
         as_of: Optional[types.Moment] = None,
         metadata: Optional[str] = None,
         search: Optional[str] = None,
+        memory_inspection: Optional[Literal["true", "false"]] = None,
     ) -> types.ListAnswer:
         """Pages through the core vault and its reflections without searching; session memories are
         not in it. Bills retrieval of the rows returned; an empty page bills nothing.
@@ -904,6 +934,11 @@ class AsyncVault(AsyncVaultBase):
         :param metadata: a `MetadataFilter` as JSON text: only memories with such metadata
         :param search: a piece of the text, upper or lower case; where looking takes too long the
             answer is 503, and a narrower list helps
+        :param memory_inspection: true: an owner key looks at its own vault, or with `X-Memory-User`
+            at that of a user, to see what is there: the request is not billed, counts against no
+            budget and writes no entry into the call log, and an unknown user is a 404; the rate
+            limits are those of the owner key. Every GET takes it; with another key, or where
+            something is changed, it does nothing
         """
         return await self._call(
             OPERATIONS["list"],
@@ -920,6 +955,7 @@ class AsyncVault(AsyncVaultBase):
                 "metadata": metadata,
                 "search": search,
             },
+            headers={"X-Memory-Inspection": memory_inspection},
         )
 
     async def profile(
@@ -931,6 +967,7 @@ class AsyncVault(AsyncVaultBase):
         limit: Optional[int] = None,
         cursor: Optional[str] = None,
         session_id: Optional[types.SessionId] = None,
+        memory_inspection: Optional[Literal["true", "false"]] = None,
         if_none_match: Optional[str] = None,
     ) -> types.ProfileAnswer:
         """What the user has said of themselves and for good, without a model: standing
@@ -952,6 +989,11 @@ class AsyncVault(AsyncVaultBase):
             deleted today stays deleted; a day counts whole
         :param limit: most entries to answer
         :param cursor: `next_cursor` of the page before, with the same filters
+        :param memory_inspection: true: an owner key looks at its own vault, or with `X-Memory-User`
+            at that of a user, to see what is there: the request is not billed, counts against no
+            budget and writes no entry into the call log, and an unknown user is a 404; the rate
+            limits are those of the owner key. Every GET takes it; with another key, or where
+            something is changed, it does nothing
         :param if_none_match: the `ETag` of an earlier answer: where nothing changed since, the
             answer is a 304 without a body
         """
@@ -965,7 +1007,7 @@ class AsyncVault(AsyncVaultBase):
                 "cursor": cursor,
                 "session_id": session_id,
             },
-            headers={"If-None-Match": if_none_match},
+            headers={"X-Memory-Inspection": memory_inspection, "If-None-Match": if_none_match},
         )
 
     async def list_sessions(
@@ -1024,6 +1066,7 @@ class AsyncVault(AsyncVaultBase):
         as_of: Optional[types.Moment] = None,
         importance: Optional[types.Importance] = None,
         metadata: Optional[types.MetadataFilter] = None,
+        memory_inspection: Optional[Literal["true", "false"]] = None,
     ) -> types.DateSearchAnswer:
         """Reads a span of time: all of it in order, or, with a query, ranked by it. Reflections
         belong to the time they are about, and follow it: oldest first they stand at its end, newest
@@ -1049,9 +1092,15 @@ class AsyncVault(AsyncVaultBase):
         :param as_of: what was known at that moment: a span that ends later ends there; what is
             deleted today stays deleted; a day counts whole; a `from` after it is refused
         :param metadata: only memories with such metadata
+        :param memory_inspection: true: an owner key looks at its own vault, or with `X-Memory-User`
+            at that of a user, to see what is there: the request is not billed, counts against no
+            budget and writes no entry into the call log, and an unknown user is a 404; the rate
+            limits are those of the owner key. Every GET takes it; with another key, or where
+            something is changed, it does nothing
         """
         return await self._call(
             OPERATIONS["date_search"],
+            headers={"X-Memory-Inspection": memory_inspection},
             body={
                 "from": from_,
                 "to": to,
@@ -1118,7 +1167,7 @@ class AsyncVault(AsyncVaultBase):
 
     async def ready(self) -> types.ReadyAnswer:
         """Whether this process can do its work: a load balancer sends requests to those that can.
-        The error of a 503 names the parts that fail.
+        The error of a 503 names what fails, and its `parts` are those of a 200.
 
         `GET /health/ready`
         """
@@ -2832,6 +2881,7 @@ class AsyncVault(AsyncVaultBase):
         trace_days: Optional[int] = None,
         verbatim: Optional[bool] = None,
         store_response: Optional[types.StoreResponse] = None,
+        sessions: Optional[types.SessionsPolicy] = None,
     ) -> types.AccountPolicy:
         """Decides what is kept out, from the next request on; what is stored already stays. It
         applies to everything that is stored with any key of the account: exchanges, model calls,
@@ -2853,6 +2903,7 @@ class AsyncVault(AsyncVaultBase):
         :param trace_days: left as it is when missing; fewer days end traces that are there, too
         :param verbatim: false until it is changed; left as it is when missing
         :param store_response: left as it is when missing
+        :param sessions: left as it is when missing; what is in sessions already stays there
         """
         return await self._call(
             OPERATIONS["put_account_policy"],
@@ -2866,6 +2917,7 @@ class AsyncVault(AsyncVaultBase):
                 "trace_days": trace_days,
                 "verbatim": verbatim,
                 "store_response": store_response,
+                "sessions": sessions,
             },
         )
 
@@ -3339,6 +3391,7 @@ class AsyncVault(AsyncVaultBase):
         *,
         way: Optional[types.CallWay] = None,
         status: Optional[types.TraceStatus] = None,
+        failed: Optional[bool] = None,
         session: Optional[str] = None,
         model: Optional[str] = None,
         since: Optional[types.Moment] = None,
@@ -3353,6 +3406,9 @@ class AsyncVault(AsyncVaultBase):
 
         `GET /v1/traces`
 
+        :param failed: true: calls without an answer, refused by their provider or by a limit or
+            budget of this service; a limit logs its 1st, 10th and 100th refusal in a row and so on.
+            False: all others
         :param model: as the traces name it
         :param until: not this moment itself; a day counts whole
         :param account: with an owner key: the calls of all users and keys of the account, not those
@@ -3367,6 +3423,7 @@ class AsyncVault(AsyncVaultBase):
             query={
                 "way": way,
                 "status": status,
+                "failed": failed,
                 "session": session,
                 "model": model,
                 "since": since,

@@ -6,10 +6,15 @@ from __future__ import annotations
 from typing import Any, Dict, List, Literal, TypedDict, Union
 
 
-class ProviderModels(TypedDict):
+class _ProviderModelsRequired(TypedDict):
     provider: str
-    # as the provider names them
+    # as the provider names them; none where it has never answered
     models: List[str]
+
+
+class ProviderModels(_ProviderModelsRequired, total=False):
+    # why its list could not be read when it was last asked
+    fault: str
 
 
 # As OpenAI's clients read a list of models.
@@ -1523,11 +1528,31 @@ class LiveAnswer(TypedDict):
     status: Literal["ok"]
 
 
+class ServicePart(TypedDict):
+    # queue: whether workers take jobs that are due; embeddings: the embedding model of the service
+    name: Literal["postgres", "mongodb", "queue", "embeddings"]
+    # late: it answers too late, or jobs wait for more than a minute
+    state: Literal["ok", "late", "down"]
+    # when a probe of this process found it in this state first
+    since: str
+    # of the last probe; null where it needs none
+    latency_ms: Union[int, None]
+    # the last that this process has seen
+    last_fault: Union[ServiceFault, None]
+
+
+class ServiceFault(TypedDict):
+    at: str
+    words: str
+
+
 class _ReadyAnswerRequired(TypedDict):
     # both databases answer, and they have seen the release step of this version
     status: Literal["ok"]
     # age of the oldest job that is due. It makes no process unready: more workers help
     queue_lag_seconds: float
+    # what the service depends on
+    parts: List[ServicePart]
 
 
 # GET /health/ready
@@ -1538,6 +1563,10 @@ class ReadyAnswer(_ReadyAnswerRequired, total=False):
     # what works in part only, such as LISTEN behind a pooler in transaction mode; where there is
     # something
     limitations: List[str]
+    # of the package; a worker leaves it out
+    version: str
+    # of the process; likewise
+    uptime_seconds: int
 
 
 # GET /
@@ -2906,6 +2935,8 @@ class ErrorBody(_ErrorBodyRequired, total=False):
     hint: str
     # of a file of which no line can be stored: the first faulty lines
     errors: List[LineError]
+    # of `GET /health/ready` alone
+    parts: List[ServicePart]
 
 
 class OpenAiErrorBodyError(TypedDict):
@@ -3018,6 +3049,8 @@ class _AccountPolicyRequired(TypedDict):
     verbatim: bool
     # `always` until it is changed
     store_response: StoreResponse
+    # `apart` until it is changed
+    sessions: SessionsPolicy
 
 
 class AccountPolicy(_AccountPolicyRequired, total=False):
@@ -3045,6 +3078,8 @@ class PutAccountPolicyBody(TypedDict, total=False):
     verbatim: bool
     # left as it is when missing
     store_response: StoreResponse
+    # left as it is when missing; what is in sessions already stays there
+    sessions: SessionsPolicy
 
 
 # PUT /v1/orgs/:orgId/policy
@@ -3734,6 +3769,22 @@ class TraceSummary(TypedDict):
     answer: Union[str, None]
     # of the body that the provider got; 0 where no model is called
     sent_bytes: int
+    # HTTP status of the answer: the provider's, or that of our own refusal; null until the call has
+    # ended, of a call that needed no model and was answered, and of older traces
+    answer_status: Union[int, None]
+    # why there is no answer, of a status from 400 on
+    error: Union[TraceError, None]
+    # whether this key may read the words of that vault
+    readable: bool
+
+
+TraceError = TypedDict(
+    "TraceError",
+    {
+        "from": Union[str, None],
+        "words": str,
+    },
+)
 
 
 class _TracedMemoryRequired(TypedDict):
@@ -3836,6 +3887,13 @@ class Trace(TypedDict):
     answer: Union[str, None]
     # of the body that the provider got; 0 where no model is called
     sent_bytes: int
+    # HTTP status of the answer: the provider's, or that of our own refusal; null until the call has
+    # ended, of a call that needed no model and was answered, and of older traces
+    answer_status: Union[int, None]
+    # why there is no answer, of a status from 400 on
+    error: Union[TraceError, None]
+    # whether this key may read the words of that vault
+    readable: bool
     # null where no model is called; `splices` and `removed` are then empty
     format: Literal["openai", "responses", "anthropic", "google", None]
     # the embedding model whose vectors were searched
@@ -4122,6 +4180,12 @@ TraceMode = Literal["off", "ids", "texts"]
 # When an answer is stored. `always`: unless a switch says otherwise; `with_input`: only where the
 # input that it answers is stored, too.
 StoreResponse = Literal["always", "with_input"]
+
+# What the session id of a model call, of `ingest` and of `prepare` does where no
+# `X-Memory-Sessions` says otherwise. `apart`: a session has memories of its own, which no other
+# session is told; `core`: the id names the conversation alone, and all sessions of a user share one
+# memory.
+SessionsPolicy = Literal["apart", "core"]
 
 # `key.revoked`: at once, or at the end of the grace of a rotation. `vault.cleared`: everything of a
 # vault, not a session alone. `application.connected`: a person let a client of OAuth into a vault;

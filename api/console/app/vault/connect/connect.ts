@@ -4,11 +4,12 @@ import { hrefTo, useAddress } from '#api/console/app/address.ts'
 import { clientWith } from '#api/console/app/api-call.ts'
 import { currentCredential, maskKey, type Credential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { button, copyButton } from '#api/console/app/parts/buttons.ts'
+import { button, copyButton, hasClipboard } from '#api/console/app/parts/buttons.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
 import { onSubmit, textField } from '#api/console/app/parts/fields.ts'
 import { faultNote } from '#api/console/app/parts/notes.ts'
 import { useAction, useCall, useRefresh } from '#api/console/app/queries.ts'
+import { traceHref } from '#api/console/app/vault/traces.ts'
 import { programSnippets } from '#api/console/app/vault/connect/program-snippets.ts'
 import {
   clientSnippets,
@@ -21,6 +22,7 @@ import {
   type ConnectedClient,
   type Snippet,
 } from '#api/console/app/vault/connect/sdk-snippets.ts'
+import type { TraceSummary } from '#api/contract/generated/types.ts'
 
 const connectedClients: Record<string, ConnectedClient> = {
   ...programSnippets,
@@ -105,6 +107,7 @@ function ClientView({ name, snippets, notes, users }: ConnectedClient): View {
   const key = made?.key ?? (mayMint(credential) ? undefined : credential.key)
   const place = { url: location.origin, rights } as const
   const masked = key === undefined ? 'mk_…' : maskKey({ key })
+  const isHidden = key === undefined || hasClipboard
   const shown = snippets({ ...place, key: masked })
   const act = async (): Promise<void> => setMade(await mintFor(name, rights, credential))
   return section(
@@ -126,11 +129,25 @@ function ClientView({ name, snippets, notes, users }: ConnectedClient): View {
       }
       ${made?.id !== undefined && renderComponent(FirstCall, { id: made.id, name })}
       ${snippets({ ...place, key: key ?? '' }).map((snippet, index) =>
-        snippetView(snippet, shown[index]!.text, key !== undefined),
+        snippetView(snippet, isHidden ? shown[index]!.text : snippet.text, key !== undefined),
       )}
       <ul class="connect-notes quiet">
+        <li>
+          Send a session id (X-Session-ID) only where a conversation shall have memories of its own:
+          what is said in one session is recalled in no other. Most products leave it out, or send
+          <code>X-Memory-Sessions: core</code> with it.
+        </li>
         ${notes.map(note => html`<li key=${note}>${note}</li>`)}
-        ${key !== undefined && html`<li>The key is hidden on this page; the button copies it whole.</li>`}
+        ${
+          key !== undefined &&
+          html`<li>
+            ${
+              isHidden
+                ? 'The key is hidden on this page; the button copies it whole.'
+                : 'The key stands here this one time: without https a browser may refuse to copy it.'
+            }
+          </li>`
+        }
       </ul>
     </div>`,
   )
@@ -156,21 +173,32 @@ const lookMs = 2_000
 
 /** Waits for the first call with a key. */
 function FirstCall({ id, name }: { id: string; name: string }): View {
+  const [since] = useState(() => new Date(Date.now() - 1_000).toISOString())
   const keys = useCall('GET /v1/keys', { query: { active: true, limit: 20 } })
   const isUsed = keys.answer?.items.some(key => key.id === id && key.last_used_at !== null)
   useRefresh(keys.refetch, isUsed ? undefined : lookMs)
+  const calls = useCall('GET /v1/traces', { query: { account: true, since, limit: 1 } })
+  useRefresh(calls.refetch, isUsed ? lookMs : undefined)
+  const latest = isUsed ? calls.answer?.items[0] : undefined
   return html`<ol class="steps stack-close">
     <li class="done">A key for ${name}</li>
-    <li class=${isUsed ? 'done' : ''}>
+    <li class=${isUsed && !latest?.error ? 'done' : ''}>
       <span role="status"
-        >${
-          isUsed
-            ? html`Got it: ${name} has called. <a href=${hrefTo('timeline')}>See the timeline</a>`
-            : 'Waiting for its first call'
-        }</span
+        >${isUsed ? calledWords(name, latest) : 'Waiting for its first call'}</span
       >
     </li>
   </ol>`
+}
+
+/** What came of the latest call; not every program makes one that is logged. */
+function calledWords(name: string, latest: TraceSummary | undefined): View {
+  if (!latest)
+    return html`Got it: ${name} has called. <a href=${hrefTo('timeline')}>See the timeline</a>`
+  const { trace_id: id, user, error, answer_status: status } = latest
+  const link = html`<a href=${traceHref(id, user)}>See the call</a>`
+  if (!error) return html`Got it: ${name} has called. ${link}`
+  const from = error.from ?? 'this service'
+  return html`${name} has called, but ${from} answered ${status}. ${error.words} ${link}`
 }
 
 /** Makes a key for a client, with the suffix of the tab's key; a key that makes none is used itself. */
