@@ -1,3 +1,5 @@
+import { wordsOf } from './program-words.ts'
+
 /** What a program says by a hook, whatever it calls it. */
 export type HookEvent = {
   kind: 'begin' | 'prompt' | 'answer' | 'end' | 'other'
@@ -7,8 +9,11 @@ export type HookEvent = {
   /** The program's own id of the turn; undefined where it has none. */
   turn: string | undefined
   folder: string
+  /** The words of the person: empty for a prompt that the program wrote itself. */
   prompt: string
   answer: string
+  /** Another hook has kept the turn from ending before. */
+  isProlonged: boolean
   /** The file that has the answer, of a program that does not give it, or gives all texts of the turn. */
   transcript: string | undefined
   /** All texts of the turn. */
@@ -16,8 +21,8 @@ export type HookEvent = {
 }
 
 /**
- * Events by the names of the programs: Claude Code, Codex and VS Code (code.claude.com/docs/en/hooks,
- * developers.openai.com/codex/hooks, code.visualstudio.com/docs/agent-customization/hooks), Gemini CLI
+ * Events by the names of the programs: Claude Code, Codex, Qwen Code and VS Code (code.claude.com/docs/en/hooks,
+ * developers.openai.com/codex/hooks, qwenlm.github.io/qwen-code-docs, code.visualstudio.com/docs/agent-customization/hooks), Gemini CLI
  * (geminicli.com/docs/hooks/reference), Cursor (cursor.com/docs/hooks).
  */
 const kinds: Readonly<Record<string, HookEvent['kind']>> = {
@@ -42,29 +47,34 @@ export function readHookEvent(input: Readonly<Record<string, unknown>>): HookEve
   const roots: unknown = input['workspace_roots']
   const kind = kinds[name] ?? 'other'
   // What subagents are asked was written by a model; a session that is resumed has its beginning in it.
-  const isLeftOut = 'agent_id' in input || (kind === 'begin' && input['source'] === 'resume')
+  const isLeftOut =
+    (input['agent_id'] ?? null) !== null || (kind === 'begin' && input['source'] === 'resume')
+  const answer = text('last_assistant_message', 'text') ?? ''
   return {
     kind: isLeftOut ? 'other' : kind,
     name,
     session: text('session_id', 'sessionId', 'conversation_id') ?? '',
     turn: text('prompt_id', 'turn_id', 'generation_id'),
     folder: text('cwd') ?? (Array.isArray(roots) ? String(roots[0] ?? '') : ''),
-    prompt: text('prompt') ?? '',
-    answer: text('last_assistant_message', 'text') ?? '',
+    // Qwen Code gives what was typed beside what its commands made of it.
+    prompt: wordsOf(text('submitted_prompt', 'prompt') ?? '', { isModel: false }),
+    answer: wordsOf(answer, { isModel: true }),
+    isProlonged: input['stop_hook_active'] === true || Number(input['loop_count']) > 0,
     transcript: text('transcript_path'),
-    texts: text('prompt_response') ?? '',
+    texts: wordsOf(text('prompt_response') ?? '', { isModel: true }),
   }
 }
 
 /**
  * Writes what a program takes from a hook's standard output.
  *
- * @param context is put before the model; none is said in the program's own way
+ * @param said.context is put before the model; none is said in the program's own way
+ * @param said.question is shown to the person, by the programs that can
  */
 export function writeHookAnswer(
   client: string,
   { kind, name }: HookEvent,
-  context: string | undefined,
+  { context, question }: { context?: string | undefined; question?: string | undefined },
 ): string {
   if (client === 'cursor') {
     return JSON.stringify({
@@ -72,10 +82,13 @@ export function writeHookAnswer(
       ...(context !== undefined && { additional_context: context }),
     })
   }
-  if (context === undefined) return ''
+  if (context === undefined && question === undefined) return ''
   return JSON.stringify({
-    // Copilot CLI reads the same file of hooks as VS Code, and takes the context from here.
-    ...(client === 'vscode' && { additionalContext: context }),
-    hookSpecificOutput: { hookEventName: name, additionalContext: context },
+    ...(question !== undefined && { systemMessage: question }),
+    ...(context !== undefined && {
+      // Copilot CLI reads the same file of hooks as VS Code, and takes the context from here.
+      ...(client === 'vscode' && { additionalContext: context }),
+      hookSpecificOutput: { hookEventName: name, additionalContext: context },
+    }),
   })
 }

@@ -6,7 +6,15 @@ import { stateFolder } from './files.ts'
 export type JournalEntry = {
   at: string
   client: string
-  what: 'recalled' | 'nothing recalled' | 'stored' | 'failed'
+  /** `without memory` is a prompt that got no answer, `not sent` a turn that waits, `refused` one that is gone. */
+  what:
+    | 'recalled'
+    | 'nothing recalled'
+    | 'without memory'
+    | 'stored'
+    | 'not sent'
+    | 'refused'
+    | 'failed'
   repository?: string
   session?: string
   /** Characters of the block, or of the exchange. */
@@ -30,14 +38,22 @@ export function record(entry: Omit<JournalEntry, 'at'>): void {
   }
 }
 
+/** A line that a full disk has cut is passed over. */
 export const readJournal = (): JournalEntry[] =>
   [`${journalPath()}.1`, journalPath()].flatMap(path => {
     try {
       return readFileSync(path, 'utf8')
         .split('\n')
-        .filter(line => line !== '')
-        .map(line => JSON.parse(line) as JournalEntry)
+        .flatMap(line => parse(line) ?? [])
     } catch {
       return []
     }
   })
+
+function parse(line: string): JournalEntry | undefined {
+  try {
+    return JSON.parse(line) as JournalEntry
+  } catch {
+    return undefined
+  }
+}

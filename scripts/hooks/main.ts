@@ -1,6 +1,8 @@
 #!/usr/bin/env node
-// A package of its own, for Node 18.3 and later: it imports nothing but Node and the files of this folder.
+// A package of its own, for Node 20.18.3 and later: it imports nothing but Node, this folder and the table of marks.
+import { record } from './journal.ts'
 import { deadlineMs } from './recall.ts'
+import { allowRepository } from './repository-claims.ts'
 import { runHook } from './run.ts'
 import { sendWaiting } from './spool.ts'
 import { describeStatus } from './status.ts'
@@ -10,22 +12,26 @@ const usage = `Usage: memory-vault-hooks <command>
 
 Recalls from a vault and stores in it for agents that run hooks, from their JSON at standard input.
 
-  run <client>   answers a hook of claude-code, codex, gemini, cursor, vscode or opencode
-  status         what hooks have recalled and stored, and what the vault has of each program
+  run <client>   answers a hook of claude-code, codex, gemini, qwen, cursor, vscode or opencode
+  status         what hooks have recalled and stored, what waits and why, and what the vault has of each program
   send           sends what waits, as every end of a turn does
+  allow <folder> lets a clone use the memory of the repository that it says it is; its name lets every folder
   --help         this text
 
 The service and key of a program stand in memory-vault/hooks/<client>.json of your configuration folder:
-{"base_url": "http://127.0.0.1:3000", "key": "mk_…"}, readable by you alone. A prompt waits a second
-at most, or MEMORY_VAULT_HOOK_MS.
+{"base_url": "http://127.0.0.1:3000", "key": "mk_…"}, readable by you alone. The service has a second
+for its answer, or MEMORY_VAULT_HOOK_MS.
 `
 
-/** A hook ends in any case soon after its deadline: a prompt waits for it. */
-const lifeMs = deadlineMs + 200
+/** A hook ends in any case soon after its deadline: a prompt waits for it. The start of Node is not counted. */
+const lifeMs = deadlineMs + 2000
 
 async function main([command, client = '']: string[]): Promise<number> {
   if (command === 'run' && client !== '') {
-    const end = setTimeout(() => process.exit(0), Math.max(0, lifeMs - performance.now()))
+    const end = setTimeout(() => {
+      record({ client, what: 'without memory', error: `the hook took more than ${lifeMs} ms` })
+      process.exit(0)
+    }, lifeMs)
     const answer = await runHook(client, await readInput())
     clearTimeout(end)
     await new Promise<void>(resolve => process.stdout.write(answer, () => resolve()))
@@ -36,7 +42,8 @@ async function main([command, client = '']: string[]): Promise<number> {
   else if (command === 'send') {
     sweepSessions()
     await sendWaiting()
-  } else if (command === '--help') process.stdout.write(usage)
+  } else if (command === 'allow' && client !== '') process.stdout.write(allowRepository(client))
+  else if (command === '--help') process.stdout.write(usage)
   else {
     process.stderr.write(`${usage.split('\n', 1)[0]}\nSee --help.\n`)
     return 2

@@ -1,10 +1,9 @@
 import type { Connection } from './files.ts'
-import { callService } from './service.ts'
+import { askService } from './service.ts'
 import type { Exchange } from './turn-state.ts'
 
-/** Milliseconds from the start of the program that a prompt waits at most. */
+/** Milliseconds that the service has for its answer, from the request on. */
 export const deadlineMs = Number(process.env['MEMORY_VAULT_HOOK_MS']) || 1000
-const left = (): number => Math.max(50, Math.floor(deadlineMs - performance.now()))
 
 /** Kinds of a profile that are about the person: possessions and changes are of a project as often. */
 const personKinds = 'instruction,name,role,place,date,person,preference'
@@ -20,24 +19,24 @@ export async function recallForPrompt(
         ...(last.answer === '' ? [] : [{ role: 'assistant', content: last.answer }]),
       ]
     : []
-  const { body } = await callService(connection, {
+  const body = await askService(connection, {
     method: 'POST',
     path: '/v1/memory/prepare',
     body: {
       messages: [...before, { role: 'user', content: prompt }],
       metadata: { repository },
     },
-    timeoutMs: left(),
+    timeoutMs: deadlineMs,
   })
   return textOrNothing(body['context'])
 }
 
 /** What holds of the person in every repository, as a block. @throws Error without an answer in time. */
 export async function recallPerson(connection: Connection): Promise<string | undefined> {
-  const { body } = await callService(connection, {
+  const body = await askService(connection, {
     method: 'GET',
     path: `/v1/memory/profile?current=true&kinds=${personKinds}`,
-    timeoutMs: left(),
+    timeoutMs: deadlineMs,
   })
   return textOrNothing(body['text'])
 }

@@ -1,16 +1,16 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { readConnection } from './files.ts'
+import { readConnection, type Connection } from './files.ts'
 import { readHookEvent, writeHookAnswer, type HookEvent } from './hook-event.ts'
 import { record } from './journal.ts'
 import { recallForPrompt, recallPerson } from './recall.ts'
-import { nameRepository } from './repository.ts'
+import { claimRepository } from './repository-claims.ts'
 import { describeFailure } from './service.ts'
-import { keep } from './spool.ts'
-import { beginTurn, endTurn, noteAnswer } from './turn-state.ts'
+import { keep, listWaiting } from './spool.ts'
+import { beginTurn, endTurn, leaveTurn, noteAnswer } from './turn-state.ts'
 
-/** Words that Claude Code puts in place of a person's when work in the background ends. */
-const isOfProgram = (prompt: string): boolean => prompt.startsWith('<task-notification>')
+/** What a hook says: a block for the model, and a question for the person. */
+type Said = { context?: string | undefined; question?: string | undefined }
 
 /**
  * Answers a hook: a block at the begin of a session and at a prompt, nothing else. It never fails, since an agent
@@ -22,61 +22,95 @@ const isOfProgram = (prompt: string): boolean => prompt.startsWith('<task-notifi
 export async function runHook(client: string, text: string): Promise<string> {
   let event: HookEvent | undefined
   try {
-    event = readHookEvent(JSON.parse(text) as Record<string, unknown>)
-    const context = await handle(client, event)
-    return writeHookAnswer(client, event, context)
+    event = readHookEvent(JSON.parse(text.replace(/^\uFEFF/, '')) as Record<string, unknown>)
+    return writeHookAnswer(client, event, await handle(client, event))
   } catch (error) {
     record({ client, what: 'failed', error: describeFailure(error) })
-    return event ? writeHookAnswer(client, event, undefined) : ''
+    return event ? writeHookAnswer(client, event, {}) : ''
   }
 }
 
-async function handle(client: string, event: HookEvent): Promise<string | undefined> {
+async function handle(client: string, event: HookEvent): Promise<Said> {
   const { kind, session, prompt } = event
+  if (kind === 'other' || session === '') return {}
   const connection = readConnection(client)
-  if (!connection || session === '') return undefined
+  if (!connection) {
+    if (kind === 'prompt')
+      record({ client, what: 'without memory', session, error: 'this program is not connected' })
+    return {}
+  }
   if (kind === 'answer') noteAnswer(event)
   if (kind === 'end') storeTurn(client, event)
-  if (kind !== 'begin' && kind !== 'prompt') return undefined
-  if (kind === 'prompt' && (prompt.trim() === '' || isOfProgram(prompt))) return undefined
-  const repository = nameRepository(event.folder)
-  const before = kind === 'prompt' ? beginTurn(event) : {}
-  if (before === null) return undefined
-  const context =
-    kind === 'begin'
-      ? await recallPerson(connection)
-      : await recallForPrompt(connection, { prompt, repository, ...before })
-  record({
-    client,
-    what: context === undefined ? 'nothing recalled' : 'recalled',
-    repository,
-    session,
-    ...(context !== undefined && { characters: context.length }),
-  })
-  return context
+  if (kind === 'begin') return begin(client, connection, event)
+  if (kind !== 'prompt') return {}
+  if (prompt.trim() === '') {
+    leaveTurn(event)
+    return {}
+  }
+  const { name: repository, question } = claimRepository(event.folder)
+  const before = beginTurn(event, repository)
+  if (before === null) return {}
+  const { isFirst, last } = before
+  const recalled = recallForPrompt(connection, { prompt, repository, last })
+  const context = await tell(recalled, { client, repository, session })
+  return { context, question: isFirst ? question : undefined }
+}
+
+async function begin(client: string, connection: Connection, event: HookEvent): Promise<Said> {
+  // What a session left, whose program was ended before it was sent.
+  if (listWaiting().length > 0) sendInBackground()
+  const { name: repository } = claimRepository(event.folder)
+  const { session } = event
+  return { context: await tell(recallPerson(connection), { client, repository, session }) }
+}
+
+/** Waits for a block, and records it, or why there is none. */
+async function tell(
+  recalling: Promise<string | undefined>,
+  about: { client: string; repository: string; session: string },
+): Promise<string | undefined> {
+  try {
+    const context = await recalling
+    const what = context === undefined ? 'nothing recalled' : 'recalled'
+    record({ ...about, what, ...(context !== undefined && { characters: context.length }) })
+    return context
+  } catch (error) {
+    record({ ...about, what: 'without memory', error: describeFailure(error) })
+    return undefined
+  }
 }
 
 /** Keeps a turn that is over in a file, and leaves sending it to a process that the agent does not wait for. */
 function storeTurn(client: string, event: HookEvent): void {
   const turn = endTurn(event)
   if (!turn) return
-  const { session } = event
-  const repository = nameRepository(event.folder)
+  const { session, transcript, texts } = event
+  const { key, repository = claimRepository(event.folder).name, prompts, answer, replaces } = turn
   const timestamp = Date.now()
   keep({
     client,
-    key: turn.key,
+    key,
     repository,
     session,
     body: {
       messages: [
-        ...turn.prompts.map(content => ({ role: 'user', content, timestamp })),
-        ...(turn.answer === '' ? [] : [{ role: 'assistant', content: turn.answer, timestamp }]),
+        ...prompts.map(content => ({ role: 'user', content, timestamp })),
+        ...(answer === '' ? [] : [{ role: 'assistant', content: answer, timestamp }]),
       ],
-      metadata: { repository, agent_id: client, run_id: session.slice(0, 256) },
+      metadata: {
+        repository,
+        agent_id: client,
+        run_id: session.slice(0, 256),
+        turn_id: turn.id,
+      },
     },
-    ...(turn.answer === '' && { answerIn: { transcript: event.transcript!, texts: event.texts } }),
+    ...(replaces !== undefined && { replaces }),
+    ...(answer === '' && { answerIn: { transcript: transcript!, texts } }),
   })
+  sendInBackground()
+}
+
+function sendInBackground(): void {
   const program = fileURLToPath(new URL(import.meta.url)).replace(/run(\.[jt]s)$/, 'main$1')
   spawn(process.execPath, [program, 'send'], {
     detached: true,

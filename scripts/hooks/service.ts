@@ -29,6 +29,19 @@ export async function callService(
   return { status: response.status, body: parse(text) }
 }
 
+/** Asks the service. @throws Error, also for a refusal, with the reason */
+export async function askService(
+  connection: Connection,
+  call: Parameters<typeof callService>[1],
+): Promise<Record<string, unknown>> {
+  const answer = await callService(connection, call).catch((error: unknown) => {
+    const isLate = (error as Error).name === 'TimeoutError'
+    throw isLate ? new Error(`the service gave no answer in ${call.timeoutMs} ms`) : error
+  })
+  if (answer.status >= 300) throw new Error(describeRefusal(answer))
+  return answer.body
+}
+
 function parse(text: string): Record<string, unknown> {
   try {
     const value = JSON.parse(text) as unknown

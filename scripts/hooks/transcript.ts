@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { wordsOf } from './program-words.ts'
 
 /** Bytes at the end of a transcript that hold the last answer. */
 const tailBytes = 1024 * 1024
@@ -47,8 +48,10 @@ function readLine(line: string): { role: 'user' | 'assistant'; text: string } | 
   const kind = String(entry?.message?.role ?? entry?.role ?? entry?.type).split('.')[0]
   const text = textOf(entry?.message?.content ?? entry?.data?.content ?? entry?.content)
   if (text === '') return undefined
-  if (kind === 'user') return { role: 'user', text }
-  return kind === 'assistant' || kind === 'gemini' ? { role: 'assistant', text } : undefined
+  const isModel = kind === 'assistant' || kind === 'gemini'
+  if (!isModel && kind !== 'user') return undefined
+  const words = wordsOf(text, { isModel })
+  return words === '' ? undefined : { role: isModel ? 'assistant' : 'user', text: words }
 }
 
 /** Results of tools, which stand in the user's turns, have no text of their own. */

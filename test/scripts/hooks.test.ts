@@ -1,17 +1,18 @@
 import { execFile } from 'node:child_process'
 import { createServer } from 'node:http'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import { memoryVault } from '#scripts/hooks/opencode.ts'
-import { nameRepository, normalizeRemote } from '#scripts/hooks/repository.ts'
 import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { findOldNode, installPackage } from '#test/support/installed-package.ts'
 import { listen } from '#test/support/listen.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
@@ -35,10 +36,10 @@ async function createHome(t: Test, client: string, url = base) {
     writeFileSync(join(home, name, '.git/config'), config)
   }
   const key = await buildKey(backend)
-  const connect = (base_url: string): void => {
+  const connect = (base_url: string, program = client, with_ = key): void => {
     mkdirSync(join(home, '.config/memory-vault/hooks'), { recursive: true })
-    const file = join(home, `.config/memory-vault/hooks/${client}.json`)
-    writeFileSync(file, JSON.stringify({ base_url, key }), { mode: 0o600 })
+    const file = join(home, `.config/memory-vault/hooks/${program}.json`)
+    writeFileSync(file, JSON.stringify({ base_url, key: with_ }), { mode: 0o600 })
   }
   connect(url)
   let patience = '60000'
@@ -58,9 +59,9 @@ async function createHome(t: Test, client: string, url = base) {
     connect,
     execute,
     beImpatient: () => void (patience = '300'),
-    hook: (hook_event_name: string, fields: object, node?: string) => {
+    hook: (hook_event_name: string, fields: object, node?: string, program = client) => {
       const input = { session_id: 's-1', cwd: join(home, 'a'), hook_event_name, ...fields }
-      return execute(['run', client], JSON.stringify(input), node)
+      return execute(['run', program], JSON.stringify(input), node)
     },
     /** What is stored, once it is as many memories. */
     async stored(count: number): Promise<Row[]> {
@@ -135,7 +136,9 @@ t.test('a service that is away or slow is not noticed, and nothing is lost', asy
   t.match(await hook('UserPromptSubmit', { prompt: 'The kayak is blue.' }), silent)
   t.match(await hook('Stop', { last_assistant_message: 'A blue kayak.' }), silent)
   t.equal(waiting().length, 2)
-  t.match((await execute(['status'])).out, /last failure[^]*2 exchanges wait/)
+  const { out } = await execute(['status'])
+  t.match(out, /prompts without memory: 2 times[^]*gave no answer in 300 ms/)
+  t.match(out, /waiting: 2 turns wait, since 20[^]*2 exchanges wait/)
   connect(base)
   await execute(['send'])
   t.equal((await stored(4)).length, 4)
@@ -201,6 +204,7 @@ t.test('opencode 2 is told with each call of a turn, and its turn is stored', as
     '-u',
     'NODE_OPTIONS',
     `HOME=${home}`,
+    'MEMORY_VAULT_HOOK_MS=60000',
     process.execPath,
     main,
     'run',
@@ -240,27 +244,66 @@ t.test('it runs on an older Node', async t => {
   await stored(2)
 })
 
-t.test('a repository has one name in every clone', t => {
-  const names: Record<string, string> = {
-    'git@GitHub.com:acme/api.git': 'github.com/acme/api',
-    'https://user:pw@github.com/acme/api/': 'github.com/acme/api',
-    'ssh://git@github.com:22/acme/api.git': 'github.com/acme/api',
-    'ssh://git@[::1]:22/acme/api': '[::1]/acme/api',
-    '/srv/git/api.git': '/srv/git/api.git',
+t.test('a program whose key has ended holds back no other, and status says why', async t => {
+  const { connect, hook, execute, stored, waiting, home } = await createHome(t, 'codex')
+  const claude = 'claude-code'
+  connect(base, claude)
+  connect('http://127.0.0.1:9', 'codex')
+  connect(base, 'gemini', `mk_${'0'.repeat(32)}`)
+  for (const turn of [1, 2]) {
+    for (const program of ['codex', 'gemini', claude]) {
+      const about = { session_id: `${program}-${turn}` }
+      await hook(
+        'UserPromptSubmit',
+        { ...about, prompt: `The ${program} ${turn} is red.` },
+        undefined,
+        program,
+      )
+      await hook('Stop', { ...about, last_assistant_message: 'Red.' }, undefined, program)
+    }
   }
-  for (const [url, name] of Object.entries(names)) t.equal(normalizeRemote(url), name)
-  const config = '[remote "fork"]\n\turl = x\n[remote "origin"]\n\turl = git@h.org:acme/api.git\n'
-  const home = t.testdir({
-    clone: { '.git': { config, worktrees: { w: { commondir: '../..\n' } } }, src: {} },
-    work: { '.git': 'gitdir: ../clone/.git/worktrees/w\n' },
-    bare: { '.git': { config: '[core]\n' }, src: {} },
-    none: {},
-  })
-  t.equal(nameRepository(join(home, 'clone/src')), 'h.org/acme/api')
-  t.equal(nameRepository(join(home, 'work')), 'h.org/acme/api')
-  t.equal(nameRepository(join(home, 'bare/src')), join(home, 'bare'))
-  rmSync(join(home, 'bare/.git'), { recursive: true })
-  const path = `/${'x'.repeat(300)}`
-  t.equal(nameRepository(path).length, 256)
-  t.end()
+  await execute(['send'])
+  const rows = await stored(4)
+  t.same(
+    rows.filter(({ metadata }) => metadata.agent_id !== claude),
+    [],
+  )
+  t.equal(waiting().length, 4)
+  const { out } = await execute(['status'])
+  t.match(out, /codex: [^]*without memory: 2 times[^]*2 turns wait, since [^\n]*bad port/)
+  t.match(out, /gemini: [^]*without memory: 2 times, [^\n]*key[^]*2 turns wait, since [^\n]*key/i)
+  await rm(join(home, '.config/memory-vault/hooks/gemini.json'))
+  t.match((await execute(['status'])).out, /gemini is not connected: 2 turns wait/)
+})
+
+t.test('a turn belongs to where it began, and its last answer counts', async t => {
+  const { home, hook, stored } = await createHome(t, 'claude-code')
+  await hook('UserPromptSubmit', { prompt: 'Which port has the staging service?' })
+  const elsewhere = { cwd: join(home, 'b') }
+  await hook('Stop', { ...elsewhere, last_assistant_message: 'It uses 5544.' })
+  await stored(2)
+  const ended = { ...elsewhere, stop_hook_active: true }
+  await hook('Stop', { ...ended, last_assistant_message: 'I checked again: it uses 5545.' })
+  const rows = async () => (await stored(2)).map(({ text }) => text).toSorted()
+  const last = ['I checked again: it uses 5545.', 'Which port has the staging service?']
+  await waitUntil('the first answer is gone', async () => isDeepStrictEqual(await rows(), last))
+  for (const { metadata } of await stored(2)) t.match(metadata, { repository: 'h.org/acme/a' })
+  await hook('UserPromptSubmit', { prompt: '<task-notification>Done.</task-notification>' })
+  t.match(await hook('Stop', { ...ended, last_assistant_message: 'The build is done.' }), silent)
+  t.same(await rows(), last, 'what a program has asked is no turn of a person')
+})
+
+t.test('a folder that claims the name of another repository is asked about', async t => {
+  const { home, hook, stored, execute } = await createHome(t, 'claude-code')
+  await hook('UserPromptSubmit', { prompt: 'The canary of this service is called Zip.' })
+  await hook('Stop', { last_assistant_message: 'Zip.' })
+  await stored(2)
+  const copy = join(home, 'copy')
+  cpSync(join(home, 'a'), copy, { recursive: true })
+  const asked = { session_id: 's-2', cwd: copy, prompt: 'What is the canary called?' }
+  const { out } = await hook('UserPromptSubmit', asked)
+  t.match(JSON.parse(out), { systemMessage: /copy says that it is h\.org\/acme\/a, which/ })
+  t.notMatch(out, 'Zip')
+  await execute(['allow', copy])
+  t.match((await hook('UserPromptSubmit', { ...asked, session_id: 's-3' })).out, 'Zip')
 })

@@ -25,7 +25,7 @@ import { kindAt, parseValue } from '#shared/core/json-walk.ts'
 import { notJsonObject } from '#shared/core/refusals.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 import { type Message, textParts } from '#shared/domain/message-content.ts'
-import { hasAsidePrompt, isAsideCall } from '#shared/domain/turn/marks.ts'
+import { hasAsidePrompt, isAsideCall } from '#shared/domain/turn/asides.ts'
 import type { LeftOutPiece } from '#shared/domain/turn/text.ts'
 
 /** What is changed in a request before it is forwarded. */

@@ -1,6 +1,6 @@
 import { parseStart } from '#shared/core/dates.ts'
 import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
-import { removeContextBlocks } from '#shared/domain/context-block.ts'
+import { removeContextBlocks } from '#shared/domain/echoes.ts'
 import type { Role } from '#shared/domain/memory.ts'
 import {
   contentParts,

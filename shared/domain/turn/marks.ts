@@ -1,5 +1,5 @@
-import { textParts, type Message } from '#shared/domain/message-content.ts'
-import rows from '#shared/domain/turn/marks.json' with { type: 'json' }
+// Relative, as in the files of this folder that it needs: the package of the hooks has them too.
+import rows from './marks.json' with { type: 'json' }
 
 type KnownMark = {
   program: string
@@ -34,10 +34,12 @@ export type KnownText = {
   also?: string
   /** The user's words follow this text; a message without it stays. When missing, the whole message is left out. */
   wordsAfter?: string
+  /** The beginning is the whole message. */
+  isWhole?: true
 }
 
 /** Calls of a program for itself: titles, tags, follow-up questions, search queries, routing, quota and summaries. */
-type AsideForm = {
+export type AsideForm = {
   /** Which text begins so: a part of a user's message, or of the system prompt. */
   of: 'user' | 'system'
   /** In lower case, white space as single spaces. */
@@ -79,13 +81,20 @@ export const kebabCase = (name: string): string =>
     .replaceAll(/[_.:]/g, '-')
     .toLowerCase()
 
-const elementsByName = Map.groupBy(
-  knownMarks.flatMap(row => [
-    ...(row.elements ?? []).map(follows => ({ isAround: false, row, follows })),
-    ...(row.around ?? []).map(follows => ({ isAround: true, row, follows })),
-  ]),
-  ({ follows }) => nameOf(follows),
-)
+type ElementRow = { isAround: boolean; row: KnownMark; follows: string }
+
+const elementsByName = new Map<string, ElementRow[]>()
+for (const row of knownMarks) {
+  for (const kind of ['elements', 'around'] as const) {
+    for (const follows of row[kind] ?? []) {
+      const others = elementsByName.get(nameOf(follows)) ?? []
+      elementsByName.set(nameOf(follows), [
+        ...others,
+        { isAround: kind === 'around', row, follows },
+      ])
+    }
+  }
+}
 
 export type MarkedText = {
   text: string
@@ -103,15 +112,17 @@ export const findKnownElement = (from: MarkedText, rawName: string, start: numbe
     .get(rawName)
     ?.find(({ row, follows }) => isOf(row, from) && from.text.startsWith(follows, start + 1))
 
-/** The form of a message of the user that a program wrote, or put around their words. */
-export const findKnownText = (trimmed: string): KnownText | undefined =>
-  knownTexts.find(
-    ({ beginning, also }) =>
-      trimmed.startsWith(beginning) &&
+/** The form of a message that a program wrote as a whole, or put around words; of the user's or of the model's. */
+export const findKnownText = (trimmed: string, isModel: boolean): KnownText | undefined =>
+  (isModel ? modelTexts : userTexts).find(
+    ({ beginning, also, isWhole }) =>
+      (isWhole ? trimmed === beginning : trimmed.startsWith(beginning)) &&
       (also === undefined || trimmed.slice(0, 128).split('\n', 1)[0]!.includes(also)),
   )
 
-const knownTexts = knownMarks.flatMap(({ texts = [] }) => texts)
+const textsOf = (isModel: boolean): KnownText[] =>
+  knownMarks.flatMap(({ of, texts = [] }) => ((of === 'model') === isModel ? texts : []))
+const [userTexts, modelTexts] = [textsOf(false), textsOf(true)]
 
 export const knownSpans = knownMarks.flatMap(({ spans = [] }) => spans)
 
@@ -129,47 +140,3 @@ const wordsNames = new Set([...template.questionElements, ...namesOfUser('around
 /** Whether an element of this name is asked with: `words`, `left-out`, or undefined where nothing is known of it. */
 export const promptElementKind = (name: string): 'words' | 'left-out' | undefined =>
   wordsNames.has(name) ? 'words' : leftOutNames.has(name) ? 'left-out' : undefined
-
-export type CallShape = {
-  /** The parts of the system prompt. */
-  systemTexts: readonly string[]
-  /** The parts of the user's messages since the last one of the model, as they were sent. */
-  userTexts: readonly string[]
-  maxTokens: number | undefined
-}
-
-/** Whether a call is a program's own: nothing is recalled for it and nothing of it is stored. */
-export const isAsideCall = ({ systemTexts, userTexts, maxTokens }: CallShape): boolean =>
-  hasAsidePrompt('system', systemTexts) || hasAsidePrompt('user', userTexts, maxTokens)
-
-/** Whether a message of the user, or a system prompt, is that of an aside: one of its parts is. */
-export const hasAsidePrompt = (
-  of: AsideForm['of'],
-  parts: readonly string[],
-  maxTokens?: number,
-): boolean => parts.some(part => isAsidePrompt(of, part, maxTokens))
-
-/** Whether the last message of the user is the prompt of a program, or the system prompt that of an aside. */
-export function isAsideConversation(messages: readonly Message[]): boolean {
-  const user = messages.findLast(({ role }) => role === 'user')
-  const system = messages.find(({ role }) => role === 'system' || role === 'developer')
-  return (
-    hasAsidePrompt('system', textParts(system?.content)) ||
-    hasAsidePrompt('user', textParts(user?.content))
-  )
-}
-
-const asideForms = knownMarks.flatMap(({ asides = [] }) => asides)
-
-function isAsidePrompt(of: AsideForm['of'], text: string, maxTokens: number | undefined): boolean {
-  if (text === '') return false
-  const start = text.slice(0, 4_000).trimStart().replaceAll(/\s+/g, ' ').toLowerCase()
-  return asideForms.some(
-    form =>
-      form.of === of &&
-      start.startsWith(form.beginning) &&
-      (!form.isQuotaTest || (start === form.beginning && maxTokens === 1)) &&
-      (form.also === undefined || form.also.some(text => start.includes(text))) &&
-      (form.unless === undefined || !start.startsWith(form.unless)),
-  )
-}

@@ -1,4 +1,4 @@
-import { kebabCase, knownPassages, knownSpans } from '#shared/domain/turn/marks.ts'
+import { kebabCase, knownPassages, knownSpans } from './marks.ts'
 
 /** An XML-like element of a text; offsets in UTF-16 units. */
 export type TextElement = {
@@ -28,9 +28,9 @@ const tagsMax = 20_000
 function findElements(text: string): TextElement[] {
   const open = new Map<string, { rawName: string; start: number; end: number }[]>()
   const elements: TextElement[] = []
-  for (const { 0: tag, 1: slash, 2: rawName = '', index } of text
-    .matchAll(tagPattern)
-    .take(tagsMax)) {
+  let tags = 0
+  for (const { 0: tag, 1: slash, 2: rawName = '', index } of text.matchAll(tagPattern)) {
+    if (++tags > tagsMax) break
     const name = kebabCase(rawName)
     const end = index + tag.length
     const waiting = open.get(name)

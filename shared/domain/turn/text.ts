@@ -1,5 +1,5 @@
-import { findKnownElement, findKnownText, type MarkedText } from '#shared/domain/turn/marks.ts'
-import { segmentText, type ElementClassifier } from '#shared/domain/turn/segments.ts'
+import { findKnownElement, findKnownText, type MarkedText } from './marks.ts'
+import { segmentText, type ElementClassifier } from './segments.ts'
 
 export type LeftOutPiece = { mark: string; characters: number }
 
@@ -11,10 +11,11 @@ export type TextReading = {
 
 /** Leaves out of a text part of a proxied call what known programs have written. Linear. */
 export function readText(from: MarkedText): TextReading {
-  if (from.isModel) return readSegments({ ...from, text: withoutUnopenedThought(from.text) })
   const trimmed = from.text.trim()
-  const form = findKnownText(trimmed)
-  if (!form) return readSegments(from)
+  const form = findKnownText(trimmed, from.isModel)
+  if (!form) {
+    return readSegments(from.isModel ? { ...from, text: withoutUnopenedThought(from.text) } : from)
+  }
   const { name, beginning, wordsAfter } = form
   if (wordsAfter === undefined)
     return { words: '', leftOut: [{ mark: name, characters: trimmed.length }] }

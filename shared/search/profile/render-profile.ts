@@ -1,3 +1,4 @@
+import { profileElement } from '#shared/domain/echoes.ts'
 import { profileKinds, type ProfileKind } from '#shared/domain/profile-kinds.ts'
 
 const headings: Record<ProfileKind, string> = {
@@ -22,12 +23,6 @@ export type ProfileLine = {
   speaker?: string
 }
 
-const openingTag = '<memory_profile>'
-const closingTag = '</memory_profile>'
-/** Stands inside the element, so that nothing of a block that is sent back is stored. */
-const introduction =
-  'What the user has said in earlier conversations, word for word, with the day it was first said.'
-
 /**
  * Renders the lines that hold as a block for a prompt: a heading for each kind, a line for each quote, no quote twice. Equal
  * lines give equal bytes: there is no clock in it. A quote can neither close the element nor begin a line of its own.
@@ -45,7 +40,8 @@ export function renderProfile(lines: readonly ProfileLine[]): string | null {
     for (const { quote } of ofKind) rendered.add(quote)
     parts.push(`${headings[kind]}:`, ...ofKind.map(renderLine))
   }
-  return parts.length === 0 ? null : [openingTag, introduction, ...parts, closingTag].join('\n')
+  const { opening, introduction, closing } = profileElement
+  return parts.length === 0 ? null : [opening, introduction, ...parts, closing].join('\n')
 }
 
 const renderLine = ({ quote, since, speaker }: ProfileLine): string =>

@@ -1,6 +1,7 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { renderContextBlock, removeContextBlocks } from '#shared/domain/context-block.ts'
+import { renderContextBlock } from '#shared/domain/context-block.ts'
+import { profileElement, removeContextBlocks } from '#shared/domain/echoes.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 
 const now = Date.parse('2026-11-20T18:20:00Z')
@@ -100,6 +101,26 @@ t.test('a block that comes back is gone, and nothing else is', async t => {
     t.equal(removeContextBlocks(`one ${echo} two\n${echo}\nthree`), 'one  two\n\nthree')
     t.equal(removeContextBlocks(`<memory_context>\n${echo}`), '<memory_context>')
   }
+})
+
+t.test('a profile that comes back is gone too, and so is what a program has escaped', async t => {
+  const block = renderContextBlock([memory('Ada <b>'), memory('Bo')], now)!
+  const { opening, introduction, closing } = profileElement
+  const profile = [opening, introduction, 'Names:', '- I am Ada. (2025-03-01)', closing].join('\n')
+  const escape = (text: string): string => text.replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+  for (const echo of [profile, escape(profile), escape(block), escape(block).split('\nThe ')[0]!]) {
+    t.equal(removeContextBlocks(echo), '')
+    t.equal(removeContextBlocks(`${echo}\n\nWhat is she called?`), 'What is she called?')
+    t.equal(removeContextBlocks(`Look: ${echo} and ${echo}.`), 'Look:  and .')
+  }
+  for (const said of [
+    `${opening}\nMy own words.\n${closing}`,
+    `${opening}\n${introduction}`,
+    closing + profile.slice(0, -1),
+    escape(`${opening}\nMy own words.\n${closing}`),
+    escape(`<memory_context>\nMy own words.\n</memory_context>`),
+  ])
+    t.equal(removeContextBlocks(said), said)
 })
 
 /** What people write around, and things that look like a block and are none. */

@@ -11,7 +11,7 @@ import {
   asTold,
   type RecalledLine,
 } from '#shared/vault/read/prepare/choose-lines.ts'
-import { isAsideConversation } from '#shared/domain/turn/marks.ts'
+import { isAsideConversation } from '#shared/domain/turn/asides.ts'
 import {
   reloadRecalled,
   type RecalledMemory,

@@ -1,10 +1,6 @@
 import t from 'tap'
-import {
-  hasAsidePrompt,
-  isAsideCall,
-  knownMarks,
-  type CallShape,
-} from '#shared/domain/turn/marks.ts'
+import { hasAsidePrompt, isAsideCall, type CallShape } from '#shared/domain/turn/asides.ts'
+import { knownMarks } from '#shared/domain/turn/marks.ts'
 import { samplesWithWords } from '#test/support/harness-samples.ts'
 
 const call = (more: Partial<CallShape>): CallShape => ({

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Message } from '#shared/domain/message-content.ts'
-import { isAsideConversation } from '#shared/domain/turn/marks.ts'
+import { isAsideConversation } from '#shared/domain/turn/asides.ts'
 import {
   bothHalves,
   readSentMessages,
@@ -19,7 +19,13 @@ const kept = (messages: Message[], stores: Partial<StoredHalves> = {}): unknown[
   readSentMessages(messages, { ...bothHalves, ...stores }).messages.map(({ content }) => content)
 
 t.test('what a client sends is stored as it was sent', async t => {
-  const samples = [...Object.values(samplesWithWords), ...Object.values(samplesWithoutWords)]
+  const { 'our own profile': profile, ...others } = samplesWithWords
+  t.same(
+    kept([user(profile)]),
+    ['Where does the login code live? I moved it last week.'],
+    'an echo',
+  )
+  const samples = [...Object.values(others), ...Object.values(samplesWithoutWords)]
   const { messages, leftOut } = readSentMessages(samples.map(sample => user(sample)))
   const contents = messages.map(({ content }) => content)
   t.same(contents, samples)

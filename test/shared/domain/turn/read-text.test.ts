@@ -61,7 +61,13 @@ t.test('every known mark is taken out, and only where its program writes it so',
         t.equal(readMarked({ ...from, messageHolds: () => false }).words, message, follows)
       }
     }
-    for (const { name, beginning, also = '', wordsAfter } of texts) {
+    for (const { name, beginning, also = '', wordsAfter, isWhole } of texts) {
+      if (isWhole) {
+        t.equal(readText(`\n${beginning}`, { isModel }).words, '', name)
+        t.equal(readText(`${beginning} Now.`, { isModel }).words, `${beginning} Now.`, name)
+        t.equal(readText(beginning, { isModel: !isModel }).words, beginning, name)
+        continue
+      }
       const text = `${beginning}${also} and more`
       const isLeftOut = wordsAfter === undefined
       t.equal(readText(text).words, isLeftOut ? '' : wordsAfter === '' ? 'and more' : text, name)
