@@ -29,10 +29,12 @@ import {
   type ClientKey,
 } from '#scripts/clients/connect/client-key.ts'
 import { clients } from '#scripts/clients/connect/clients.ts'
+import { FormatError } from '#scripts/clients/connect/formats/file-format.ts'
 import { formatDiff, maskKeys } from '#scripts/clients/connect/diff.ts'
 import { hasHooks, hookCommand, hookFiles, hookNotes } from '#scripts/clients/connect/hook-files.ts'
 import { prove } from '#scripts/clients/connect/prove.ts'
 import { proveHooks } from '#scripts/clients/connect/prove-hooks.ts'
+import { listWaiting, sendWaiting, spoolFolder } from '#scripts/hooks/spool.ts'
 import { resolveConnection } from '#scripts/service-connection.ts'
 
 const names = Object.keys(clients)
@@ -306,13 +308,20 @@ function report(
 
 async function undo(run: Run): Promise<number> {
   const { name, client, dryRun, yes } = run
-  const changes = run
-    .files(unknownVault)
-    .map(planUndo)
-    .filter(change => change !== undefined)
+  const faults: string[] = []
+  const changes = run.files(unknownVault).flatMap(file => {
+    try {
+      return planUndo(file) ?? []
+    } catch (error) {
+      // The other files are taken back all the same.
+      if (!(error instanceof FormatError)) throw error
+      faults.push(error.message)
+      return []
+    }
+  })
   const place = placeOfKey(run)
   const kept = readClientKey(place, name)
-  if (changes.length === 0 && !kept) {
+  if (changes.length === 0 && faults.length === 0 && !kept) {
     print(`${client.title} is not connected; nothing was changed.`)
     return 0
   }
@@ -320,11 +329,26 @@ async function undo(run: Run): Promise<number> {
   for (const change of open) print(`${formatDiff(change)}\n`)
   if (dryRun) return dryRunEnd(open)
   if (open.length > 0 && !(await confirm(yes))) return 1
+  if (hasHooks(name)) await sendLeft(name)
   for (const change of changes) applyChange(change)
-  for (const { path, after } of changes)
+  for (const { path, after, kept: settings = [] } of changes) {
     print(after === null ? `Removed: ${path}` : `Restored: ${path}`)
+    if (settings.length > 0) print(`- ${settings.join(', ')}: as you have set it since`)
+  }
+  for (const fault of faults) process.stderr.write(`Left as it is: ${fault}\n`)
   if (kept) await endKey(run, place, kept)
-  return 0
+  return faults.length > 0 ? 1 : 0
+}
+
+/** Sends what the hooks of a program have kept, while they still have its key. */
+async function sendLeft(name: string): Promise<void> {
+  await sendWaiting(name)
+  const left = listWaiting().filter(({ client }) => client === name)
+  if (left.length === 0) return
+  const why = left.find(({ tried }) => tried)?.tried?.error ?? 'it is not connected'
+  print(
+    `${left.length === 1 ? 'One turn was' : `${left.length} turns were`} not sent (${why}). They wait in ${spoolFolder()}, for ${name} to be connected again.`,
+  )
 }
 
 /** Ends the key of a client that is no longer connected, or names it for its owner to end. */

@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { ConfigFile, Setting } from '#scripts/clients/connect/client.ts'
+import type { ConfigFile } from '#scripts/clients/connect/client.ts'
 import { takeOut } from '#scripts/clients/connect/diff.ts'
 import { FormatError } from '#scripts/clients/connect/formats/file-format.ts'
 import { writePrivateFile } from '#scripts/private-file.ts'
@@ -26,6 +26,8 @@ export type Change = {
   after: string | null
   /** Of a file that is connected afterwards: what stands in it without the connection. */
   original?: string | null
+  /** Of a file that is no longer connected: settings that the person has changed since, which stay. */
+  kept?: string[]
 }
 
 /** The folder that keeps a file as it was and as it was written, until the connection is undone. */
@@ -58,19 +60,14 @@ export const planConnect = (file: ConfigFile): Change =>
 
 /**
  * @returns undefined for a file that is not connected.
- * @throws FormatError, with the file's name, for a file in which what was written was changed since
+ * @throws FormatError, with the file's name, for a file that cannot be read
  */
 export const planUndo = (file: ConfigFile): Change | undefined =>
   planFor(file, (path, before) => {
     if (!existsSync(writtenPath(path))) return undefined
     if (before === null) return { path, before, after: null }
-    const { text, changed } = disconnect(file, path, before)
-    if (changed.length === 0) return { path, before, after: text }
-    const backup = backupPath(path)
-    throw new FormatError(
-      `since it was connected, ${changed.map(({ at }) => at.join('.')).join(', ')} was changed. Set it as you want it and remove what is ` +
-        `left of the connection by hand; ${existsSync(backup) ? `the file as it was is ${backup}` : 'the file did not exist before'}`,
-    )
+    const { text, kept } = disconnect(file, path, before)
+    return { path, before, after: text, kept }
   })
 
 function planFor<Result>(
@@ -100,7 +97,7 @@ export function resolveLink(path: string, links = 0): string {
 type Disconnected = {
   text: string | null
   /** Settings that were changed since: a person's own now, which stay. */
-  changed: Setting[]
+  kept: string[]
 }
 
 /**
@@ -109,21 +106,27 @@ type Disconnected = {
  */
 function disconnect({ format, settings }: ConfigFile, path: string, text: string): Disconnected {
   const written = readText(writtenPath(path))
-  if (written === null) return { text, changed: [] }
+  if (written === null) return { text, kept: [] }
   const before = readText(backupPath(path))
-  if (text === written) return { text: before, changed: [] }
+  if (text === written) return { text: before, kept: [] }
   const orNoFile = (rest: string): string | null =>
     before === null && /^[\s{}]*$/.test(rest) ? null : rest
   const without = takeOut(text, before ?? '', written)
-  if (without !== undefined) return { text: orNoFile(without), changed: [] }
-  const stands = ({ at }: Setting): boolean =>
-    isDeepStrictEqual(format.get(text, at), format.get(written, at))
-  const changed = settings.filter(setting => !stands(setting))
-  const { putBack } = format
-  if (!putBack) return { text, changed: changed.length > 0 ? changed : settings }
-  const standing = settings.filter(stands)
-  const rest = standing.reduceRight((left, { at }) => putBack(left, at, before ?? ''), text)
-  return { text: orNoFile(rest), changed }
+  if (without !== undefined) return { text: orNoFile(without), kept: [] }
+  let rest = text
+  const kept: string[] = []
+  for (const { at, without: ownPart } of settings.toReversed()) {
+    const [present, ours, original] = [text, written, before ?? ''].map(one => format.get(one, at))
+    // Of another way of memory, or taken out by the person.
+    if (present === undefined || isDeepStrictEqual(ours, original)) continue
+    const own = isDeepStrictEqual(present, ours) ? undefined : ownPart?.(present)
+    if (own !== undefined) rest = format.set(rest, at, own)
+    // An object is an entry of ours by its name; another value that was changed is the person's.
+    else if (isDeepStrictEqual(present, ours) || ownPart || typeof present === 'object')
+      rest = format.putBack(rest, at, before ?? '')
+    else kept.push(at.join('.'))
+  }
+  return { text: orNoFile(rest), kept }
 }
 
 /**

@@ -29,7 +29,14 @@ export const openWebui: Client = {
           { at: ['OPENAI_API_KEYS'], value: vault.key },
         ]),
         ...(vault.rights === 'users' ? forwardedUser : []),
-        { at: ['TOOL_SERVER_CONNECTIONS'], value: withToolServer(vault) },
+        {
+          at: ['TOOL_SERVER_CONNECTIONS'],
+          value: withToolServer(vault),
+          without: present => {
+            const others = otherServers(present)
+            return others.length > 0 ? JSON.stringify(others) : undefined
+          },
+        },
       ],
     },
   ],
@@ -121,11 +128,11 @@ const withToolServer =
       config: { enable: true },
       info: { id: serverName, name: 'Memory', description: 'What was said before' },
     }
-    return JSON.stringify([
-      ...parseServers(present).filter(({ info }) => info?.id !== serverName),
-      server,
-    ])
+    return JSON.stringify([...otherServers(present), server])
   }
+
+const otherServers = (present: unknown): ToolServer[] =>
+  parseServers(present).filter(({ info }) => info?.id !== serverName)
 
 function parseServers(present: unknown): ToolServer[] {
   if (typeof present !== 'string' || present === '') return []

@@ -24,6 +24,15 @@ const withMemoryHeader =
     return [...others, `${memoryHeader}: ${key}`].join(separator)
   }
 
+/** Such a list without the header of the key. */
+const withoutMemoryHeader =
+  (separator: string) =>
+  (present: unknown): string | undefined =>
+    String(present)
+      .split(separator)
+      .filter(line => line.trim() !== '' && !isMemoryHeader(line))
+      .join(separator) || undefined
+
 /** Reads the header of the key from such a list. */
 const readMemoryHeader = (present: unknown, separator: string): Record<string, string> => {
   const line = String(present).split(separator).find(isMemoryHeader) ?? ''
@@ -46,7 +55,11 @@ export const claudeCode: Client = {
         format: jsonc,
         settings: modelSettings([
           { at: ['env', 'ANTHROPIC_BASE_URL'], value: vault.baseUrl },
-          { at: ['env', 'ANTHROPIC_CUSTOM_HEADERS'], value: headers },
+          {
+            at: ['env', 'ANTHROPIC_CUSTOM_HEADERS'],
+            value: headers,
+            without: withoutMemoryHeader('\n'),
+          },
         ]),
       },
       {
@@ -141,7 +154,11 @@ export const gemini: Client = {
         format: dotenv,
         settings: modelSettings([
           { at: ['GOOGLE_GEMINI_BASE_URL'], value: vault.baseUrl },
-          { at: ['GEMINI_CLI_CUSTOM_HEADERS'], value: headers },
+          {
+            at: ['GEMINI_CLI_CUSTOM_HEADERS'],
+            value: headers,
+            without: withoutMemoryHeader(','),
+          },
         ]),
       },
       {
@@ -164,6 +181,27 @@ export const gemini: Client = {
   notes: () => [
     'Gemini CLI takes the key of Google from GEMINI_API_KEY; with a login of Google it does not use a base URL.',
     'A .env in the folder of a project is read in place of this one: put the two lines there too.',
+  ],
+}
+
+/** Qwen Code has a provider in its settings for each model, so it gets memory by its hooks. */
+export const qwen: Client = {
+  title: 'Qwen Code',
+  files: (vault, { env, home, configDir }) => [
+    {
+      path: join(configDir ?? env.QWEN_HOME ?? join(home, '.qwen'), 'settings.json'),
+      format: jsonc,
+      settings: [
+        {
+          at: ['mcpServers', serverName],
+          value: { httpUrl: mcpUrl(vault), headers: bearer(vault.key) },
+        },
+      ],
+    },
+  ],
+  proofs: read => [toolsProof(read(0, 'mcpServers', serverName))],
+  notes: () => [
+    'Qwen Code has a memory of its own beside this one: its helpers are not stored by the hooks.',
   ],
 }
 

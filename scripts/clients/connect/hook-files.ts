@@ -31,17 +31,18 @@ const seconds = 10
 /** Adds a hook for each event behind those of the person. */
 const hookSettings = (events: readonly string[], entry: Value, more: Setting[] = []): Setting[] => [
   ...more,
-  ...events.map(event => ({ at: ['hooks', event], value: withEntry(entry) })),
+  ...events.map(event => ({
+    at: ['hooks', event],
+    value: (present: unknown) => [...othersOf(present), entry],
+    without: (present: unknown) => (othersOf(present).length > 0 ? othersOf(present) : undefined),
+  })),
 ]
 
-const withEntry =
-  (entry: Value) =>
-  (present: unknown): Value[] => [
-    ...(Array.isArray(present) ? (present as Value[]) : []).filter(
-      other => !JSON.stringify(other).includes(pathTo('main.ts')),
-    ),
-    entry,
-  ]
+/** The hooks of the person. */
+const othersOf = (present: unknown): Value[] =>
+  (Array.isArray(present) ? (present as Value[]) : []).filter(
+    other => !JSON.stringify(other).includes(pathTo('main.ts')),
+  )
 
 const group = (command: string, timeout = seconds): Value => ({
   hooks: [{ type: 'command', command, timeout }],
@@ -53,6 +54,8 @@ const codexFolder = ({ env, home, configDir }: Place): string =>
   configDir ?? env.CODEX_HOME ?? join(home, '.codex')
 const geminiFolder = ({ env, home, configDir }: Place): string =>
   configDir ?? join(env.GEMINI_CLI_HOME ?? home, '.gemini')
+const qwenFolder = ({ env, home, configDir }: Place): string =>
+  configDir ?? env.QWEN_HOME ?? join(home, '.qwen')
 const opencodeFolder = ({ env, home, configDir }: Place): string =>
   configDir ?? join(env.XDG_CONFIG_HOME ?? join(home, '.config'), 'opencode')
 const cursorFolder = ({ home, configDir }: Place): string => configDir ?? join(home, '.cursor')
@@ -95,11 +98,21 @@ const programs: Readonly<Record<string, Program>> = {
     skills: place => join(geminiFolder(place), 'skills'),
     notes: [],
   },
+  qwen: {
+    hooks: (place, command) => ({
+      path: join(qwenFolder(place), 'settings.json'),
+      format: jsonc,
+      settings: hookSettings(promptEvents, group(command)),
+    }),
+    skills: place => join(qwenFolder(place), 'skills'),
+    notes: [],
+  },
   opencode: {
     hooks: place => ({
       path: join(opencodeFolder(place), 'plugins', 'memory-vault.js'),
       format: whole,
-      settings: [{ at: ['content'], value: pluginText() }],
+      // A plug-in of ours that was changed still starts the hooks.
+      settings: [{ at: ['content'], value: pluginText(), without: nothing }],
     }),
     skills: place => join(opencodeFolder(place), 'skills'),
     notes: [],
@@ -134,6 +147,8 @@ const programs: Readonly<Record<string, Program>> = {
   },
 }
 
+const nothing = (): undefined => undefined
+
 /** Both versions of opencode load each file of its folder of plug-ins. */
 const pluginText = (): string =>
   [
@@ -157,8 +172,8 @@ export function hookFiles(client: string, { baseUrl, key }: Vault, place: Place)
     path: join(connectionsFolder(place.env, place.home), `${client}.json`),
     format: jsonc,
     settings: [
-      { at: ['base_url'], value: baseUrl },
-      { at: ['key'], value: key },
+      { at: ['base_url'], value: baseUrl, without: nothing },
+      { at: ['key'], value: key, without: nothing },
     ],
   }
   const skill: ConfigFile = {

@@ -17,6 +17,15 @@ export const dotenv: FileFormat = {
     const gap = text === '' || text.endsWith('\n') ? '' : lineEnd(text)
     return `${text}${gap}${name}=${raw}${lineEnd(text)}`
   },
+  putBack(text, [name], before) {
+    const found = findValue(text, name!)
+    if (!found) return text
+    const end = found.start + found.raw.length
+    const original = findValue(before, name!)
+    if (original) return text.slice(0, found.start) + original.raw + text.slice(end)
+    const line = text.lastIndexOf('\n', found.start) + 1
+    return text.slice(0, line) + text.slice(end).replace(/^.*(?:\r?\n|$)/, '')
+  },
 }
 
 /** Finds the value in the last line that sets a name, which programs use. A value over several lines is refused. */

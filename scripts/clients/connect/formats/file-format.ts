@@ -18,8 +18,8 @@ export type FileFormat = {
   get(text: string, at: Path): unknown
   /** The text with a value at a path, in place of the one there. */
   set(text: string, at: Path, value: Value): string
-  /** The text with what another text, `before`, has at a path; only of formats that programs rewrite as a whole. */
-  putBack?(text: string, at: Path, before: string): string
+  /** The text with what another text, `before`, has at a path; without a value there, it goes. */
+  putBack(text: string, at: Path, before: string): string
 }
 
 export const lineEnd = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n')

@@ -41,6 +41,21 @@ export const toml: FileFormat = {
     else texts.splice(statements.findLastIndex(({ isTop }) => isTop) + 1, 0, written)
     return texts.join('')
   },
+  putBack(text, at, before) {
+    const statements = readStatements(text)
+    const first = statements.findIndex(({ path }) => isIn(path, at))
+    if (first === -1) return text
+    const original = readStatements(before).filter(({ path }) => isIn(path, at))
+    const isGap =
+      original.length === 0 && at.length > 1 && statements[first - 1]?.text.trim() === ''
+    return [
+      ...statements.slice(0, isGap ? first - 1 : first),
+      ...original,
+      ...statements.slice(first).filter(({ path }) => !isIn(path, at)),
+    ]
+      .map(statement => statement.text)
+      .join('')
+  },
 }
 
 /** A header, or a key with its value over any number of lines, or a line without either. */

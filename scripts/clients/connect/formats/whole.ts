@@ -4,4 +4,5 @@ import type { FileFormat } from '#scripts/clients/connect/formats/file-format.ts
 export const whole: FileFormat = {
   get: text => (text === '' ? undefined : text),
   set: (_, __, value) => value as string,
+  putBack: (_, __, before) => before,
 }

@@ -1,65 +1,19 @@
-import { execFile, execFileSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { clients } from '#scripts/clients/connect/clients.ts'
 import { buildKey, startJobWorkers, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import { compileCache } from '#test/support/compile-cache.ts'
+import { createConnect, filesBefore as before, filesOf } from '#test/support/connect-home.ts'
 
-const program = fileURLToPath(new URL('../../../../scripts/clients/connect.ts', import.meta.url))
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
 const key = await buildKey(backend)
 const owner = await startTestApi(t, backend, key)
 const { base } = owner
 
-type Ended = { code: number; out: string; error: string }
-
-const connect = (folder: string, client: string, ...args: string[]): Promise<Ended> =>
-  new Promise(resolve => {
-    const options = ['--config-dir', folder, ...args]
-    const child = execFile(
-      process.execPath,
-      [program, client, ...options],
-      {
-        env: {
-          PATH: process.env.PATH,
-          ...compileCache,
-          HOME: folder,
-          CODEX_HOME: '',
-          BASE_URL: base,
-          MEMORY_KEY: key,
-        },
-      },
-      (_, out, error) => resolve({ code: child.exitCode ?? -1, out, error }),
-    )
-  })
-
-/** A file of each client that a person has made, and what it has to say afterwards. */
-const before: Record<string, Record<string, string>> = {
-  'claude-code': {
-    'settings.json':
-      '{\n  "env": { "ANTHROPIC_CUSTOM_HEADERS": "X-Team: a" },\n  "model": "opus"\n}\n',
-    '.claude.json': '{"numStartups":3,"mcpServers":{"docs":{"command":"x"}}}',
-  },
-  codex: {
-    'config.toml': '# mine\nmodel = "gpt-5"\nmodel_provider = "openai" # default\n\n[tui]\na = 1\n',
-  },
-  gemini: {
-    '.env': '# mine\nGEMINI_API_KEY=abc\n',
-    'settings.json': '{\n  "ui": { "theme": "x" } // mine\n}',
-  },
-  opencode: {
-    'opencode.jsonc':
-      '{\n  // mine\n  "$schema": "https://opencode.ai/config.json",\n  "provider": {\n    "openai": { "options": { "timeout": 1 } },\n  },\n}\n',
-  },
-  cursor: { 'mcp.json': '{\n\t"mcpServers": {\n\t\t"docs": { "command": "x" }\n\t}\n}\n' },
-  vscode: { 'mcp.json': '{\r\n    // mine\r\n    "inputs": [],\r\n    "servers": {}\r\n}\r\n' },
-  'open-webui': { '.env': 'WEBUI_NAME=Mine\nOPENAI_API_KEYS=sk-1;sk-2' },
-  librechat: { '.env': 'WEBUI_NAME=Mine\n' },
-}
+const connect = createConnect(base, key)
 
 /** The key that the command made for a client. */
 const keyOf = (folder: string, client: string): { id: string; key: string; rights: string } =>
@@ -72,13 +26,6 @@ const keyOf = (folder: string, client: string): { id: string; key: string; right
 const activeKeys = async (): Promise<{ id: string; name: string; rights: string }[]> =>
   (await owner.get('/v1/keys?active=true')).body.items.filter(
     ({ rights }: { rights: string }) => rights !== 'all',
-  )
-
-const filesOf = (folder: string): Record<string, string> =>
-  Object.fromEntries(
-    readdirSync(folder, { withFileTypes: true })
-      .filter(entry => entry.isFile())
-      .map(({ name }) => [name, readFileSync(join(folder, name), 'utf8')]),
   )
 
 t.same(Object.keys(before), Object.keys(clients), 'each client is tried')
@@ -154,52 +101,6 @@ t.test('what is shown, and what is not written', async t => {
   t.match(await connect(folder, '--help'), { code: 0, out: /--undo/ })
 })
 
-const change = (folder: string, name: string, from: string | RegExp, to: string): void => {
-  const file = join(folder, name)
-  const text = readFileSync(file, 'utf8')
-  if (text.replace(from, to) === text) throw new Error(`${name} has no ${from}`)
-  writeFileSync(file, text.replace(from, to))
-}
-
-t.test('what a person changed since stays; what they changed of ours is a refusal', async t => {
-  const folder = t.testdir({ ...before.codex, ...before.gemini })
-  await connect(folder, 'codex', '--yes')
-  change(folder, 'config.toml', '[tui]', '[features]\nnew = true\n\n[tui]')
-  t.match(await connect(folder, 'codex', '--undo', '--yes'), { code: 0 })
-  const expected = before.codex!['config.toml']!.replace('[tui]', '[features]\nnew = true\n\n[tui]')
-  t.equal(filesOf(folder)['config.toml'], expected)
-
-  await connect(folder, 'codex', '--yes')
-  change(folder, 'config.toml', 'env_key = "OPENAI_API_KEY"', 'env_key = "OTHER"')
-  const changed = filesOf(folder)
-  const refused = await connect(folder, 'codex', '--undo', '--yes')
-  t.match(refused, {
-    code: 1,
-    error: /model_providers\.vault was changed.*\.memory-vault.config\.toml\.before/s,
-  })
-  t.same(filesOf(folder), changed, 'nothing was touched')
-
-  await connect(folder, 'gemini', '--yes')
-  change(folder, 'settings.json', '"theme": "x"', '"theme": "y"')
-  change(folder, '.env', 'GEMINI_API_KEY=abc', 'GEMINI_API_KEY=def')
-  t.match(await connect(folder, 'gemini', '--undo', '--yes'), { code: 0 })
-  t.equal(filesOf(folder)['.env'], '# mine\nGEMINI_API_KEY=def\n')
-  t.equal(filesOf(folder)['settings.json'], before.gemini!['settings.json']!.replace('"x"', '"y"'))
-})
-
-t.test('a program that writes its whole file again keeps what it has changed', async t => {
-  const folder = t.testdir(before['claude-code'])
-  await connect(folder, 'claude-code', '--yes')
-  const file = join(folder, '.claude.json')
-  const config = JSON.parse(readFileSync(file, 'utf8')) as { mcpServers: object }
-  Object.assign(config, { numStartups: 4 })
-  Object.assign(config.mcpServers, { later: { command: 'y' } })
-  writeFileSync(file, JSON.stringify(config, null, 2))
-  t.match(await connect(folder, 'claude-code', '--undo', '--yes'), { code: 0 })
-  const mcpServers = { docs: { command: 'x' }, later: { command: 'y' } }
-  t.equal(readFileSync(file, 'utf8'), JSON.stringify({ numStartups: 4, mcpServers }, null, 2))
-})
-
 t.test('another key in place of the first; the file as it was stays the backup', async t => {
   const folder = t.testdir(before.cursor)
   await connect(folder, 'cursor', '--yes')
@@ -237,7 +138,7 @@ t.test(
 t.test('hooks stand behind those of the person, are proved, and go to the byte', async t => {
   const own = { hooks: { Stop: [{ hooks: [{ type: 'command', command: 'mine' }] }] }, version: 1 }
   const files = { ...before['claude-code'], 'hooks.json': JSON.stringify(own) }
-  for (const client of ['claude-code', 'codex', 'gemini', 'opencode', 'cursor', 'vscode']) {
+  for (const client of ['claude-code', 'codex', 'gemini', 'qwen', 'opencode', 'cursor', 'vscode']) {
     const folder = t.testdir({ ...before[client], ...(client === 'codex' && files) })
     const all = (): string[] => readdirSync(folder, { recursive: true }).map(String).toSorted()
     const [texts, names] = [filesOf(folder), all()]
