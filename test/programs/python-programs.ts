@@ -77,4 +77,10 @@ export const pythonPrograms: PythonProgram[] = [
     ],
     newest: ['langchain-memoryrouter==0.1.2', 'langgraph==1.2.24', 'langchain-openai==1.7.4'],
   },
+  {
+    name: 'Hermes, who speaks',
+    file: 'hermes_speakers.py',
+    oldest: ['hermes-agent==0.17.0', 'hermes-memoryrouter==0.1.1'],
+    newest: ['hermes-agent==0.19.0', 'hermes-memoryrouter==0.1.1'],
+  },
 ]

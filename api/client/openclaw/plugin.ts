@@ -1,17 +1,33 @@
 import { vaultClient, type VaultClient } from '../client.ts'
+import { findSpeaker, type Context, type Speaker } from './speaker.ts'
 
 /** The part of OpenClaw's plug-in interface that is used here (2026.9.6). */
 type Host = {
   pluginConfig?: Record<string, unknown>
+  config?: HostConfig
   logger: { warn(message: string): void }
   on(hook: 'before_prompt_build', handler: (event: Prompt, context: Context) => unknown): void
   on(hook: 'agent_end', handler: (event: Ended, context: Context) => unknown): void
-  registerTool(tool: Tool): void
+  registerTool(create: (context: ToolContext) => Tool[] | null, options: { names: string[] }): void
   registerMemoryCapability(capability: {
     promptBuilder(request: { availableTools: Set<string> }): string[]
   }): void
 }
-type Context = { runId?: string; sessionKey?: string; agentId?: string; trigger?: string }
+/** OpenClaw's own configuration: who its owner is, and whether groups have sessions of their own. */
+type HostConfig = {
+  commands?: { ownerAllowFrom?: unknown[] }
+  session?: { groupScope?: string }
+  /** Routes may have scopes of their own. */
+  bindings?: { session?: { groupScope?: string } }[]
+}
+/** What a tool is made for; the host vouches for its sender. */
+type ToolContext = {
+  sessionKey?: string
+  messageChannel?: string
+  requesterSenderId?: string
+  nativeChannelId?: string
+  senderIsOwner?: boolean
+}
 type Prompt = { prompt: string; currentUserMessage?: string; messages: unknown[] }
 type Ended = { messages: unknown[]; success: boolean }
 type Message = { role?: string; content?: string | { type?: string; text?: string }[] }
@@ -41,20 +57,34 @@ export default {
 }
 
 function register(host: Host): void {
-  const { baseUrl, key, recall = true, store = true } = host.pluginConfig ?? {}
+  const { baseUrl, key, recall = true, store = true, user, owners } = host.pluginConfig ?? {}
   // The host loads plug-ins without settings, too, to show what they are.
   if (typeof baseUrl !== 'string' || typeof key !== 'string') {
     host.logger.warn('memory-vault: set baseUrl and key in plugins.entries.memory-vault.config')
     return
   }
-  const vault = vaultClient(baseUrl, key)
+  const { commands, session, bindings = [] } = host.config ?? {}
+  const known = Array.isArray(owners) ? owners : (commands?.ownerAllowFrom ?? [])
+  const owner = {
+    ids: known.map(String),
+    hasGroupSessions: ![session, ...bindings.map(one => one.session)].some(
+      one => one?.groupScope === 'main',
+    ),
+  }
   const warn = (error: unknown): void => host.logger.warn(`memory-vault: ${String(error)}`)
-  const asked = new Map<string, string>()
+  /** The vault of a speaker: the owner's, with a key that names users also that of another person. */
+  const openVault = (speaker: Speaker): VaultClient | undefined => {
+    if (typeof user !== 'string') return speaker === 'owner' ? vaultClient(baseUrl, key) : undefined
+    if (speaker === undefined) return undefined
+    return vaultClient(baseUrl, key, { user: speaker === 'owner' ? user : speaker.id })
+  }
+  const asked = new Map<string, { question: string; vault: VaultClient }>()
 
   host.on('before_prompt_build', async (event, context) => {
     const question = event.currentUserMessage ?? event.prompt
-    if (isBackground(context) || question.trim() === '') return undefined
-    asked.set(nameOf(context), question)
+    const vault = openVault(findSpeaker(context, owner))
+    if (!vault || question.trim() === '') return undefined
+    asked.set(nameOf(context), { question, vault })
     if (asked.size > runsMax) asked.delete(asked.keys().next().value!)
     if (recall !== true) return undefined
     const messages = [
@@ -72,18 +102,36 @@ function register(host: Host): void {
   })
 
   host.on('agent_end', async (event, context) => {
-    const question = asked.get(nameOf(context))
+    const turn = asked.get(nameOf(context))
     asked.delete(nameOf(context))
     const answer = readTurns(event.messages).at(-1)
-    if (store !== true || !event.success || question === undefined || answer?.role !== 'assistant')
-      return
-    const messages = [{ role: 'user' as const, content: question }, answer]
+    if (store !== true || !event.success || !turn || answer?.role !== 'assistant') return
+    const messages = [{ role: 'user' as const, content: turn.question }, answer]
     const { agentId } = context
     const metadata = agentId === undefined ? {} : { metadata: { agent_id: agentId } }
-    await vault.call('POST /v1/memory/ingest', { body: { messages, ...metadata } }).catch(warn)
+    await turn.vault.call('POST /v1/memory/ingest', { body: { messages, ...metadata } }).catch(warn)
   })
 
-  for (const tool of tools(vault)) host.registerTool(tool)
+  host.registerTool(
+    ({
+      messageChannel: channel,
+      requesterSenderId,
+      senderIsOwner,
+      nativeChannelId,
+      sessionKey,
+    }) => {
+      const ids = senderIsOwner && requesterSenderId ? [requesterSenderId] : owner.ids
+      const context = {
+        ...(sessionKey !== undefined && { sessionKey }),
+        ...(channel !== undefined && { channel }),
+        ...(requesterSenderId !== undefined && { senderId: requesterSenderId }),
+        ...(nativeChannelId !== undefined && { chatId: nativeChannelId }),
+      }
+      const vault = openVault(findSpeaker(context, { ...owner, ids }))
+      return vault ? tools(vault) : null
+    },
+    { names: ['memory_recall', 'memory_store', 'memory_forget'] },
+  )
   host.registerMemoryCapability({
     promptBuilder: ({ availableTools }) =>
       availableTools.has('memory_recall')
@@ -95,9 +143,6 @@ function register(host: Host): void {
         : [],
   })
 }
-
-/** The heartbeat and jobs of the agent are no words of a person. */
-const isBackground = ({ trigger }: Context): boolean => trigger !== undefined && trigger !== 'user'
 
 const nameOf = ({ runId, sessionKey }: Context): string => runId ?? sessionKey ?? ''
 
@@ -129,7 +174,9 @@ function tools(vault: VaultClient): Tool[] {
       async execute(_id, { query, limit = 8 }) {
         const body = { query: String(query), limit: Number(limit) }
         const { memories } = await vault.call('POST /v1/memory/search', { body })
-        const lines = memories.map(({ id, timestamp, content }) => `${id} ${timestamp} ${content}`)
+        const lines = memories.map(
+          ({ id, timestamp, content }) => `${id} ${timestamp} ${oneLine(content)}`,
+        )
         return toResult(lines.join('\n') || 'Nothing is remembered of this.', { memories })
       },
     },
@@ -160,6 +207,15 @@ function tools(vault: VaultClient): Tool[] {
     },
   ]
 }
+
+/** A memory with line breaks must not look like several; the rest of a long one is a search away. */
+const oneLine = (text: string): string => {
+  const line = text.replaceAll(/\s*[\r\n\u2028\u2029]+\s*/g, ' ⏎ ')
+  return line.length > charactersMax ? `${line.slice(0, charactersMax)} …` : line
+}
+
+/** Characters of a memory that a tool shows. */
+const charactersMax = 2000
 
 const toResult = (text: string, details: object): object => ({
   content: [{ type: 'text', text }],

@@ -56,6 +56,29 @@ t.test('the block is a further system message, and the turn is stored', async t 
   t.ok((await storedTexts(vault)).includes('What is my cat called?'))
 })
 
+t.test('each resource has a vault of its own, or none', async t => {
+  const [ada, eve] = [await startVault(), vaultClient(base, await buildKey(backend))]
+  const asked = (resourceId: string) => ({
+    messages: [{ ...message('user', 'What is my cat called?'), resourceId }],
+    systemMessages: [],
+  })
+  const several = new VaultProcessor(resource => ({ ada, eve })[resource])
+  t.match((await several.processInput(asked('ada'))).systemMessages, [{ content: /Ada/ }])
+  for (const resource of ['eve', 'bo'])
+    t.same((await several.processInput(asked(resource))).systemMessages, [])
+  const faults: unknown[] = []
+  const options = { resource: 'ada', onError: (error: unknown) => faults.push(error) }
+  const one = new VaultProcessor(ada, options)
+  t.match((await one.processInput(asked('ada'))).systemMessages, [{ content: /Ada/ }])
+  t.same((await one.processInput(asked('eve'))).systemMessages, [])
+  const { messages } = asked('eve')
+  const messageList = { get: { input: { db: () => messages } } }
+  await one.processOutputResult({ messages: [], messageList, result: { text: 'Tom.' } })
+  t.equal(faults.length, 2)
+  t.same(await storedTexts(ada), ['My cat is called Ada.'])
+  t.same((await new VaultProcessor(ada).processInput(asked('ada'))).systemMessages, [])
+})
+
 t.test('without a vault nothing changes', async t => {
   const faults: unknown[] = []
   const lost = vaultClient('http://127.0.0.1:9', 'mk_00000000000000000000000000000000')
@@ -94,6 +117,11 @@ t.test('an agent of Mastra remembers with it', { skip }, async t => {
   t.match(sent, /You are terse[^]*memory_context[^]*My cat is called Ada[^]*What is my cat called/)
   const expected = ['My cat is called Ada.', 'What is my cat called?', text]
   t.same((await storedTexts(vault)).toSorted(), expected.toSorted())
+  const stranger = { memory: { resource: 'eve', thread: 't-1' } }
+  provider.clearRequests()
+  await agent.generate('What is the cat called?', stranger)
+  const told = JSON.stringify(provider.requests.map(({ body }) => body.toString()))
+  t.notMatch(told, 'memory_context', 'another resource than that of the vault')
   const streamed = await agent.stream('And where does Ada sleep?')
   t.not(await streamed.text, '')
   t.ok((await storedTexts(vault)).includes('And where does Ada sleep?'))

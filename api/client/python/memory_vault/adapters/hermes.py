@@ -2,6 +2,10 @@
 
 The plug-in is the folder `$HERMES_HOME/plugins/memory-vault/` with that file and a `plugin.yaml`
 (`name: memory-vault`); `hermes config set memory.provider memory-vault` selects it.
+
+The owner's memory is told and kept at the machine and in private conversations with the senders of `MEMORY_VAULT_OWNERS`
+(`telegram:7,discord:9`). With `MEMORY_VAULT_USER` (the owner's id, with a key that names users) everyone else has a vault of
+their own in a private conversation; without it nothing of theirs is recalled or stored. Groups, jobs and helpers have none.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ import json
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from agent.memory_provider import MemoryProvider
 
@@ -20,6 +24,9 @@ from .core import recall, store
 
 logger = logging.getLogger(__name__)
 ADDRESS, KEY = "MEMORY_VAULT_URL", "MEMORY_VAULT_KEY"
+OWNERS, USER = "MEMORY_VAULT_OWNERS", "MEMORY_VAULT_USER"
+#: Platforms on which a person sits at the machine.
+OWN_PLATFORMS = {"cli", "tui", "desktop"}
 #: A turn waits no longer for what is remembered.
 RECALL_SECONDS = 3
 
@@ -29,7 +36,6 @@ class VaultMemoryProvider(MemoryProvider):
 
     def __init__(self) -> None:
         self._vault: Optional[Vault] = None
-        self._writes = False
         self._queue = ThreadPoolExecutor(1, thread_name_prefix="memory-vault")
 
     @property
@@ -43,25 +49,35 @@ class VaultMemoryProvider(MemoryProvider):
         return f"set {ADDRESS} and {KEY}"
 
     def initialize(self, session_id: str, **kwargs: Any) -> None:
-        self._vault = Vault(os.environ[ADDRESS], os.environ[KEY], timeout=RECALL_SECONDS, retries=0)
-        # Jobs and helpers of the agent are no words of a person.
-        self._writes = kwargs.get("agent_context", "primary") == "primary"
+        """Opens the vault of who speaks, or none (kwargs of hermes-agent 0.19: platform, user_id, chat_type, agent_context)."""
+        speaks, user = _find_user(kwargs)
+        self._vault = (
+            Vault(os.environ[ADDRESS], os.environ[KEY], timeout=RECALL_SECONDS, retries=0, user=user)
+            if speaks
+            else None
+        )
 
     def get_config_schema(self) -> List[Dict[str, Any]]:
         return [
             {"key": "url", "description": "Address of the service", "required": True, "env_var": ADDRESS},
             {"key": "key", "description": "Memory Key", "secret": True, "required": True, "env_var": KEY},
+            {"key": "owners", "description": "Senders who are you, such as telegram:7", "env_var": OWNERS},
+            {"key": "user", "description": "Your id, of a key that names users", "env_var": USER},
         ]
 
     def system_prompt_block(self) -> str:
+        if self._vault is None:
+            return ""
         return (
             "# Memory Vault\nWhat was said in earlier conversations comes with the message where it matters. "
             "vault_search looks for more, vault_store keeps a fact."
         )
 
     def prefetch(self, query: str, *, session_id: str = "") -> str:
+        if self._vault is None:
+            return ""
         try:
-            return recall(self._open(), [{"role": "user", "content": query}])
+            return recall(self._vault, [{"role": "user", "content": query}])
         except VaultError as error:
             logger.warning("nothing was recalled: %s", error)
             return ""
@@ -74,16 +90,16 @@ class VaultMemoryProvider(MemoryProvider):
         session_id: str = "",
         messages: Optional[List[Dict[str, Any]]] = None,
     ) -> None:
-        if self._writes:
+        if self._vault is not None:
             turns = [
                 {"role": "user", "content": user_content},
                 {"role": "assistant", "content": assistant_content},
             ]
-            self._queue.submit(self._store, turns)
+            self._queue.submit(self._store, self._vault, turns)
 
-    def _store(self, turns: List[Dict[str, str]]) -> None:
+    def _store(self, vault: Vault, turns: List[Dict[str, str]]) -> None:
         try:
-            store(self._open(), turns)
+            store(vault, turns)
         except VaultError as error:
             logger.warning("the turn was not stored: %s", error)
 
@@ -94,13 +110,15 @@ class VaultMemoryProvider(MemoryProvider):
         ]
 
     def handle_tool_call(self, tool_name: str, args: Dict[str, Any], **kwargs: Any) -> str:
+        if self._vault is None:
+            return json.dumps({"error": "there is no memory in this conversation"})
         try:
             if tool_name == "vault_search":
-                found = self._open().search(query=args["query"], limit=8)["memories"]
+                found = self._vault.search(query=args["query"], limit=8)["memories"]
                 rows = [{"content": one["content"], "timestamp": one["timestamp"]} for one in found]
                 return json.dumps({"memories": rows})
             if tool_name == "vault_store":
-                store(self._open(), [{"role": "user", "content": args["text"]}], wait=True)
+                store(self._vault, [{"role": "user", "content": args["text"]}], wait=True)
                 return json.dumps({"stored": True})
         except (VaultError, KeyError) as error:
             return json.dumps({"error": f"{type(error).__name__}: {error}"})
@@ -112,10 +130,22 @@ class VaultMemoryProvider(MemoryProvider):
         if self._vault:
             self._vault.close()
 
-    def _open(self) -> Vault:
-        if self._vault is None:
-            raise RuntimeError("initialize comes first")
-        return self._vault
+
+def _find_user(told: Dict[str, Any]) -> Tuple[bool, Optional[str]]:
+    """Whether a person's memory is used in a conversation, and the id of the user whose it is."""
+    owner = os.environ.get(USER) or None
+    # Jobs and helpers of the agent are no words of a person.
+    if told.get("agent_context", "primary") != "primary":
+        return False, None
+    platform, sender = told.get("platform") or "cli", told.get("user_id")
+    if platform in OWN_PLATFORMS and not sender:
+        return True, owner
+    if not sender or told.get("chat_type") != "dm":
+        return False, None
+    owners = [one.strip() for one in os.environ.get(OWNERS, "").split(",")]
+    if f"{platform}:{sender}" in owners or str(sender) in owners:
+        return True, owner
+    return owner is not None, f"{platform}:{sender}"
 
 
 def _tool(name: str, description: str, field: str) -> Dict[str, Any]:

@@ -317,6 +317,7 @@ print(memory, vault.stats()["memories"])`,
     ],
     notes: [
       'npm pack ./api/client/openclaw in a copy of Memory Vault, then openclaw plugins install npm-pack: with the file that it made.',
+      'It uses your memory at the machine, and with senders who are you ("owners": ["telegram:7"]) in private conversations; never in groups.',
     ],
   },
 }
