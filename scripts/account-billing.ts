@@ -1,4 +1,3 @@
-import { foldEmail } from '#shared/core/email.ts'
 import { exitWithUsage, parseOptions } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
 import { findAccountByEmail, type AccountBilling } from '#shared/access/accounts.postgres.ts'
@@ -43,7 +42,7 @@ const values = parseOptions(help, {
 
 async function main(): Promise<number> {
   const faults: string[] = []
-  const email = foldEmail(values.email ?? '')
+  const email = values.email?.toLowerCase() ?? ''
   if (!/^[^\s@]+@[^\s@]+$/.test(email)) faults.push('--email must be an email address')
   const change = parseChange(faults)
   if (faults.length > 0) exitWithUsage(faults, help)

@@ -1,4 +1,3 @@
-import { foldEmail } from '#shared/core/email.ts'
 import { parseArgs } from 'node:util'
 import { createCredentials, type NewAccount } from '#scripts/create-credentials.ts'
 import { exitWithUsage } from '#scripts/command-line.ts'
@@ -94,7 +93,7 @@ async function createAccount(values: OptionValues): Promise<number> {
 
 /** @throws Refusal `conflict` for a card or balance that an existing account would not get. */
 async function refuseIgnoredBilling(tx: Transaction, account: NewAccount): Promise<void> {
-  if ((await findAccountByEmail(tx.query, foldEmail(account.email))) === undefined) return
+  if ((await findAccountByEmail(tx.query, account.email.toLowerCase())) === undefined) return
   throw new Refusal(
     'conflict',
     `${account.email} has an account: --billed, --payment-method and --balance are for new accounts only. ` +

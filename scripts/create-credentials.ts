@@ -1,4 +1,3 @@
-import { foldEmail } from '#shared/core/email.ts'
 import type { FirstKeys } from '#scripts/credentials.ts'
 import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import { mintMemoryKey } from '#shared/access/mint.ts'
@@ -33,7 +32,7 @@ export async function createCredentials(
   { email, keyName, keyLifetimeDays, adminLifetimeDays, ...billing }: NewAccount,
   presetKeys?: FirstKeys,
 ): Promise<AccountCredentials> {
-  const account = await upsertAccount(tx, foldEmail(email), billing)
+  const account = await upsertAccount(tx, email.toLowerCase(), billing)
   const expiresAt = keyLifetimeDays === null ? null : new Date(Date.now() + keyLifetimeDays * dayMs)
   const keyAttributes = {
     account,
@@ -47,12 +46,12 @@ export async function createCredentials(
   if (adminKey !== null) {
     const newKey = {
       hash: hashKey(pepper, adminKey),
-      email: foldEmail(email),
+      email: email.toLowerCase(),
       masked: maskKey(adminKey),
       issuedBy: 'bootstrap',
       expiresAt: new Date(Date.now() + adminLifetimeDays! * dayMs),
     }
     await issueAdminKey(tx, newKey, serviceActor)
   }
-  return { email: foldEmail(email), memoryKey, adminKey }
+  return { email: email.toLowerCase(), memoryKey, adminKey }
 }

@@ -26,3 +26,7 @@ const toMarkup = (value: Value): string => {
 /** A template whose values are escaped, unless they are markup. */
 export const html = (parts: TemplateStringsArray, ...values: Value[]): Html =>
   new Html(parts.reduce((text, part, index) => text + toMarkup(values[index - 1]) + part))
+
+/** A name from outside without control and format characters, which could turn around or hide what stands beside it. */
+export const plainText = (text: string): string =>
+  text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, '')

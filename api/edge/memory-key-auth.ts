@@ -165,7 +165,7 @@ export function readUserHeader(ctx: Context): string | undefined {
   const named = readUser(ctx, userHeader, 'X-Memory-User')
   const from = readOnce(ctx, userFromHeader, 'X-Memory-User-From')?.trim()
   if (from === undefined) return named
-  if (!/^[\w-]{1,128}$/.test(from) || credentialHeaders.has(from.toLowerCase()))
+  if (!/^[\w-]{1,128}$/.test(from) || headersOfNoUser.has(from.toLowerCase()))
     throw new Refusal(
       'invalid',
       'X-Memory-User-From names no header that can name a user',
@@ -183,10 +183,25 @@ export function readUserHeader(ctx: Context): string | undefined {
   throw new Refusal('invalid', `X-Memory-User and ${from} name different users`)
 }
 
-/** Headers that hold secrets: an id would be one. */
-const credentialHeaders = new Set([
+/** Headers that hold secrets, of which an id would be one, and those of every request and connection. */
+const headersOfNoUser = new Set([
+  'accept',
+  'accept-encoding',
   'authorization',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
   'cookie',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'user-agent',
   'x-admin-key',
   'x-api-key',
   'x-dashboard-key',

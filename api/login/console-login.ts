@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto'
+import { plainText } from '#api/edge/html.ts'
 import type { LoginState } from '#api/login/identity-provider.ts'
 import type { PresentedChoice } from '#api/oauth/pages.ts'
 import { oauthRecordId } from '#api/oauth/store.ts'
 import { issueAdminKey, revokeAdminKey } from '#shared/access/admin-keys.ts'
 import { operatorEmail } from '#shared/access/admin.ts'
-import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
+import { hashKey, maskKey, mintKey, parseKey } from '#shared/access/key.ts'
 import {
+  acceptMembership,
   findChoiceKey,
+  findKeyOwner,
   findLoginChoices,
   loginKeyName,
   type LoginChoice,
@@ -96,14 +99,32 @@ export async function keepLink(backend: LoginBackend, key: string): Promise<stri
 }
 
 /** The key of a link. @throws Refusal `forbidden` the second time, and after an hour. */
-export async function openLink(backend: LoginBackend, secret: string): Promise<string> {
-  const value = await take(backend, 'LoginLink', secret)
+export async function openLink(
+  backend: LoginBackend,
+  secret: string,
+  { looking = false } = {},
+): Promise<string> {
+  const value = await take(backend, 'LoginLink', secret, { looking })
   if (value) return value.key
   throw new Refusal(
     'forbidden',
     'This link was used, or its hour is over',
     'Sign in with the key, or start the service again for another link',
   )
+}
+
+/** What a link opens, for the question before: whose vault, and by which key. @throws Refusal as `openLink`. */
+export async function describeLink(
+  backend: LoginBackend,
+  secret: string,
+): Promise<{ account: string; name: string; key: string }> {
+  const key = await openLink(backend, secret, { looking: true })
+  const { keyPepper } = backend.config
+  const bare = parseKey(key)?.key ?? key
+  const hash = hashKey(keyPepper, bare)
+  const owner = await findKeyOwner(backend.postgres.query, hash)
+  if (!owner) throw new Refusal('forbidden', 'The key of this link has ended')
+  return { account: owner.account, name: plainText(owner.name), key: maskKey(bare) }
 }
 
 const ended = (): Refusal =>
@@ -122,8 +143,8 @@ async function choicesOf(
   const found = await findLoginChoices(postgres.query, email)
   const isAdmin = found.some(({ kind }) => kind === 'admin')
   if (isAdmin || email !== operatorEmail(config)) return found
-  const none = { account: null, key: null, org: null, name: null, vault: null }
-  return [{ kind: 'admin', ...none }, ...found]
+  const none = { account: null, key: null, org: null, name: null, vault: null, ownedBy: null }
+  return [{ kind: 'admin', ...none, isNew: false }, ...found]
 }
 
 /** What the person of a browser may open. @throws Refusal `forbidden`. */
@@ -139,7 +160,9 @@ export async function readChoices(
     choices: choices.map(choice => ({
       id: choiceId(choice),
       kind: choice.kind,
-      name: choice.name,
+      name: choice.name === null ? null : plainText(choice.name),
+      ownedBy: choice.ownedBy,
+      isNew: choice.isNew,
     })),
   }
 }
@@ -167,7 +190,9 @@ export async function findKeyOfChoice(
   if (!value || !('email' in value)) throw ended()
   const choices = await choicesOf(backend, value.email)
   const choice = choices.find(one => one.kind !== 'admin' && choiceId(one) === id)
-  const key = choice && (await findChoiceKey(backend.postgres.query, choice))
+  const { query } = backend.postgres
+  const key = choice && (await findChoiceKey(query, choice))
+  if (choice?.isNew) await acceptMembership(query, choice.key!)
   if (key) return key
   throw new Refusal('forbidden', 'This email does not open that', 'Sign in again, or use a key')
 }
@@ -192,6 +217,7 @@ export async function openChoice(
   const choice = (await choicesOf(backend, email)).find(choice => choiceId(choice) === id)
   if (!choice) throw new Refusal('forbidden', 'This email does not open that', 'Sign in again')
   if (choice.kind === 'member') {
+    await acceptMembership(backend.postgres.query, choice.key!)
     const admin = { email, account: choice.account!, keyHash: Buffer.alloc(32) }
     return (await readMemberKey(backend, { admin, org: choice.org! }, choice.key!)).key
   }

@@ -1,6 +1,5 @@
 import type { ClientAuth, Configuration, IDToken } from 'openid-client'
 import type { OidcSettings } from '#shared/core/config.ts'
-import { foldEmail } from '#shared/core/email.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 /** What a sign-in under way has to be answered with. */
@@ -168,6 +167,13 @@ export class IdentityProvider {
 
 /** One mailbox without white space, control and format characters. */
 const emailPattern = /^[^\s@\p{Cc}\p{Cf}]{1,256}@[^\s@\p{Cc}\p{Cf}]{1,256}$/u
+
+/**
+ * An email with the letters of ASCII in lower case, as those here are. Others stay as they are, since `toLowerCase`
+ * makes a `k` of U+212A, and so one person's email of another's.
+ */
+const foldEmail = (email: string): string =>
+  email.replaceAll(/[A-Z]+/g, letters => letters.toLowerCase())
 
 /** The code of an error of OAuth. */
 const codeOf = (error: unknown): unknown => (Object(error) as { error?: unknown }).error

@@ -4,7 +4,9 @@ import type { ApplicationScope } from '#shared/access/applications.postgres.ts'
 import type { LoginChoice } from '#shared/access/login-choices.postgres.ts'
 
 /** A vault or a role that a person may choose at a sign-in. */
-export type PresentedChoice = { id: string; kind: LoginChoice['kind']; name: string | null }
+export type PresentedChoice = Pick<LoginChoice, 'kind' | 'name' | 'ownedBy' | 'isNew'> & {
+  id: string
+}
 
 /**
  * The pages load the console's style and nothing else, and no page may frame them.
@@ -77,13 +79,16 @@ export function signInPage(view: SignInView): string {
   const { login, person } = view
   const origin =
     clientHost === null
-      ? html`It chose this name itself. You will be sent to <strong>${redirectHost}</strong>.`
-      : html`It is from <strong>${clientHost}</strong>. You will be sent to
-          <strong>${redirectHost}</strong>.`
+      ? html`It chose this name itself. You will be sent to
+          <strong><bdi>${redirectHost}</bdi></strong
+          >.`
+      : html`It is from <strong><bdi>${clientHost}</bdi></strong
+          >. You will be sent to <strong><bdi>${redirectHost}</bdi></strong
+          >.`
   const described = fault === undefined ? '' : html` fault`
   return frame(
     `Connect ${clientName}`,
-    html`<p><strong>${clientName}</strong> asks to use a memory vault. ${origin}</p>
+    html`<p><strong><bdi>${clientName}</bdi></strong> asks to use a memory vault. ${origin}</p>
 ${fault === undefined ? '' : html`<p class="fault" role="alert" id="fault">${fault}</p>`}
 <form method="post" class="stack" autocomplete="off">
 ${person && person.choices.length > 0 ? vaultChoices(person) : keyField(described)}
@@ -102,7 +107,7 @@ ${scopes.map(scope => scopeBox(scope, chosen.includes(scope)))}
 </div>
 </form>
 ${login && !person ? html`<p><a class="button" href="/console/login?application=${login.uid}">Sign in with ${login.name}</a></p>` : ''}
-${person && person.choices.length === 0 ? html`<p class="notice">Nothing here belongs to ${person.email}.</p>` : ''}
+${person && person.choices.length === 0 ? html`<p class="notice">Nothing here belongs to <bdi>${person.email}</bdi>.</p>` : ''}
 <p class="quiet">You can take this back at any time: in the console, under Applications.</p>`,
   )
 }
@@ -125,24 +130,34 @@ const keyField = (described: Html | string): Html =>
     >
   </div>`
 
-const vaultChoices = ({ email, choices }: NonNullable<SignInView['person']>): Html =>
-  html`<fieldset class="checks">
-    <legend class="field-label">You are ${email}: it may use</legend>
+/** One that another account has made is never chosen beforehand, until the person has opened it once. */
+const vaultChoices = ({ email, choices }: NonNullable<SignInView['person']>): Html => {
+  const first = choices.findIndex(({ isNew }) => !isNew)
+  return html`<fieldset class="checks">
+    <legend class="field-label">You are <bdi>${email}</bdi>: it may use</legend>
     ${choices.map(
-      ({ id, kind, name }, index) =>
+      (choice, index) =>
         html`<div class="check">
           <label
             ><input
               type="radio"
               name="choice"
-              value="${id}"
-              required${index === 0 ? html` checked` : ''}
+              value="${choice.id}"
+              required${index === first ? html` checked` : ''}
             />
-            ${kind === 'owner' ? `Your vault${name === null ? '' : `: ${name}`}` : `Your vault at ${name}`}</label
+            ${describeChoice(choice)}</label
           >
         </div>`,
     )}
   </fieldset>`
+}
+
+const describeChoice = ({ kind, name, ownedBy, isNew }: PresentedChoice): Html => {
+  if (kind === 'owner') return html`Your vault${name === null ? '' : html`: <bdi>${name}</bdi>`}`
+  if (!isNew) return html`Your vault at <bdi>${name}</bdi>`
+  return html`The vault at <bdi>${name}</bdi>, which <bdi>${ownedBy}</bdi> has made for you. Its
+    admins hold its key too, and can read what is stored there.`
+}
 
 const scopeBox = (scope: ApplicationScope, checked: boolean): Html => {
   const [title, text] = scopeTexts[scope]

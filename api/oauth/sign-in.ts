@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import type { Provider } from 'oidc-provider'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { plainText } from '#api/edge/html.ts'
 import { authenticateCaller, openUser } from '#api/edge/memory-key-auth.ts'
 import { sealTicket, ticketHeader, type Ticket } from '#api/edge/ticket.ts'
 import { resourceOf } from '#api/oauth/provider.ts'
@@ -55,7 +56,10 @@ export async function readAsking(ctx: Context, provider: Provider): Promise<Aski
   return {
     uid: interaction.uid,
     clientId: id,
-    clientName: (client.clientName ?? '').trim().slice(0, 80) || 'An application',
+    clientName:
+      plainText(client.clientName ?? '')
+        .trim()
+        .slice(0, 80) || 'An application',
     clientHost: /^https:/i.test(id) ? new URL(id).host : null,
     redirectUri: String(redirectUri),
     redirectHost: host || protocol,

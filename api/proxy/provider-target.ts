@@ -1,3 +1,4 @@
+import { isForwardedHeader, type HeaderSettings } from '#api/proxy/forwarded-headers.ts'
 import type { Context } from 'koa'
 import type { IncomingHttpHeaders } from 'node:http'
 import { userHeaderName } from '#api/edge/memory-key-auth.ts'
@@ -41,7 +42,7 @@ export const isOpenAiFormat = (format: ApiFormat): boolean =>
  */
 export function buildProviderTarget(
   { headers, querystring }: Pick<Context, 'headers' | 'querystring'>,
-  { providers }: Pick<Config, 'providers'>,
+  { providers, providerHeaders }: Pick<Config, 'providers' | 'providerHeaders'>,
   {
     model,
     format,
@@ -73,7 +74,11 @@ export function buildProviderTarget(
   const credential = key === undefined ? {} : credentialHeader(provider, format, key)
   return {
     url,
-    headers: { ...pickForwardedHeaders(headers), 'accept-encoding': 'identity', ...credential },
+    headers: {
+      ...pickForwardedHeaders(headers, providerHeaders),
+      'accept-encoding': 'identity',
+      ...credential,
+    },
   }
 }
 
@@ -124,51 +129,19 @@ export function namedProvider(
   return named ?? served.find(provider => provider === ofKey)
 }
 
-/**
- * Headers of a request that no provider gets. All others go through: what a provider or a gateway charges, ranks,
- * caches or traces by has a new name every year.
- */
-const keptNames = new Set(
-  [
-    // Of the connection (RFC 9110, 7.6.1), with those that `Connection` names.
-    'connection keep-alive te trailer transfer-encoding upgrade expect http2-settings host',
-    // Of the body and its coding, which this service sets itself; a digest or signature is of the client's bytes.
-    'content-length content-encoding accept-encoding content-md5 digest content-digest repr-digest signature',
-    'signature-input',
-    // Credentials: of the service, or set by the service for the one provider that they are meant for.
-    'authorization api-key x-api-key x-goog-api-key x-provider-key x-dashboard-key cookie cookie2 set-cookie',
-    // Switches of the service.
-    'idempotency-key x-session-id x-embedding-model x-provider x-request-id',
-    // They would make another request of an allowed one: Google reads the first.
-    'x-http-method-override x-http-method x-method-override',
-    // Of a page in a browser that calls this service.
-    'origin referer',
-    // Where the call came from, and whom a proxy or load balancer in front has signed in.
-    'forwarded via cdn-loop true-client-ip x-real-ip x-client-ip x-cluster-client-ip x-remote-ip x-remote-user',
-    'remote-user client-cert client-cert-chain x-client-cert x-amzn-trace-id x-cloud-trace-context',
-  ].flatMap(names => names.split(' ')),
-)
-
-/**
- * Beginnings of such names, for the same reasons; `cf-aig-` is for Cloudflare's AI gateway. Open WebUI (`utils/headers.py`)
- * and LiteLLM (`proxy/litellm_pre_call_utils.py`) name the person who is signed in there, with the email address.
- */
-const keptBeginnings =
-  /^(?:x-memory-|x-admin-|x-svc-|proxy-|sec-|x-forwarded-|x-original-|x-rewrite-|cf-(?!aig-)|fastly-|x-vercel-|x-appengine-|x-envoy-|x-azure-|x-arr-|x-ms-client-principal|x-ms-token-|x-amzn-oidc-|x-goog-iap-|x-goog-authenticated-user-|x-auth-request-|x-authenticated-|x-ssl-|ssl-client-|x-client-cert-|x-openwebui-user-|x-litellm-user_api_key_)/
-
-/** Whether a header goes to the provider, by its name in lower case. */
-export const isForwardedHeader = (name: string): boolean =>
-  !keptNames.has(name) && !keptBeginnings.test(name)
-
 /** The headers of a request that its provider gets; none that holds a Memory Key. */
-function pickForwardedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+function pickForwardedHeaders(
+  headers: IncomingHttpHeaders,
+  settings: HeaderSettings,
+): Record<string, string> {
   const ofConnection = namesIn(headers.connection)
   const ofUser = userHeaderName(headers)
   const picked: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value !== 'string' || value === '' || ofConnection.includes(name)) continue
     if (name === ofUser) continue
-    if (isForwardedHeader(name) && !containsKey(name) && !containsKey(value)) picked[name] = value
+    if (containsKey(name) || containsKey(value)) continue
+    if (isForwardedHeader(name, value, settings)) picked[name] = value
   }
   return picked
 }

@@ -13,7 +13,6 @@ import {
   storeProviderKey,
 } from '#shared/access/provider-key.ts'
 import { pickDefaultModel, reachableProviders } from '#shared/models/model-catalog.ts'
-import { foldEmail } from '#shared/core/email.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { unknownProvider } from '#shared/core/refusals.ts'
 import { requireKeyForm } from '#shared/models/resolve-model.ts'
@@ -129,7 +128,7 @@ export function account(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/account/admin-keys',
     auth: admin,
     async handle({ actor, admin, body, claim }, ctx) {
-      const email = body.email === undefined ? admin.email : foldEmail(body.email)
+      const email = body.email?.toLowerCase() ?? admin.email
       if (email !== admin.email && !isOperator(backend.config, admin)) {
         throw new Refusal(
           'forbidden',

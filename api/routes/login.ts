@@ -8,6 +8,7 @@ import { readForm, refuseForeignForm } from '#api/edge/forms.ts'
 import { parseBearer, readMemoryKey } from '#api/edge/memory-key-auth.ts'
 import { IdentityProvider } from '#api/login/identity-provider.ts'
 import {
+  describeLink,
   endLogin,
   keepLink,
   keepPerson,
@@ -115,11 +116,12 @@ function loginLinks(router: Router, backend: ApiBackend): void {
 
   router.post(`${path}/links/open`, async ctx => {
     refuseForeignForm(ctx, backend.config.publicUrl)
-    const { secret } = Object(await readJson(ctx, 'small')) as { secret?: unknown }
+    const given = Object(await readJson(ctx, 'small')) as { secret?: unknown; look?: unknown }
+    const { secret, look } = given
     if (typeof secret !== 'string') throw new Refusal('invalid', 'secret is missing')
-    const key = await openLink(backend, secret)
+    ctx.body =
+      look === true ? await describeLink(backend, secret) : { key: await openLink(backend, secret) }
     await backend.rateLimiter.consumeLoginQuota(ctx, secret)
-    ctx.body = { key }
   })
 }
 

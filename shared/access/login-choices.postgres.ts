@@ -14,6 +14,10 @@ export type LoginChoice = {
   name: string | null
   /** Of an owner: the vault. */
   vault: string | null
+  /** Of a member: the email of the account whose organization it is. */
+  ownedBy: string | null
+  /** Of a member: the person has not opened it yet. */
+  isNew: boolean
 }
 
 /** The name of a key that a login has made. */
@@ -43,19 +47,20 @@ export async function findChoiceKey(
 export async function findLoginChoices(query: Query, email: string): Promise<LoginChoice[]> {
   const { rows } = await query<LoginChoice>(
     `select 'admin' as kind, a.id as account, null::uuid as key, null::uuid as org,
-            null as name, null::uuid as vault
+            null as name, null::uuid as vault, null as "ownedBy", false as "isNew"
      from accounts a where a.email = $1
      union all
      select 'owner', v.account, null, null,
            (select k.name from memory_keys k where k.vault = v.id and ${activeSql}
               and k.name <> '${loginKeyName}'
-            order by k.created_at desc, k.id limit 1), v.id
+            order by k.created_at desc, k.id limit 1), v.id, null, false
      from accounts a join vaults v on v.account = a.id and v.owner
      where a.email = $1 and exists (
        select from memory_keys k
        where k.vault = v.id and k.kind = 'vault' and k.rights = 'all' and ${activeSql})
      union all
-     select 'member', o.account, k.id, o.id, o.name, null
+     select 'member', o.account, k.id, o.id, o.name, null,
+           (select a.email from accounts a where a.id = o.account), u.accepted_at is null
      from org_users u join orgs o on o.id = u.org
      join memory_keys k on k.org_user = u.id and k.kind = 'member'
      where u.email = $1 and ${activeSql}`,
@@ -63,4 +68,28 @@ export async function findLoginChoices(query: Query, email: string): Promise<Log
     'login.choices',
   )
   return rows
+}
+
+/** Notes that the person of a member's key has opened their vault. */
+export async function acceptMembership(query: Query, key: string): Promise<void> {
+  await query(
+    `update org_users u set accepted_at = now() from memory_keys k
+     where k.id = $1 and k.org_user = u.id and u.accepted_at is null`,
+    [key],
+    'login.accept-membership',
+  )
+}
+
+/** Whose key this is: the email of its account, and its name; undefined for none that is active. */
+export async function findKeyOwner(
+  query: Query,
+  hash: Buffer,
+): Promise<{ account: string; name: string } | undefined> {
+  const { rows } = await query<{ account: string; name: string }>(
+    `select a.email as account, k.name from memory_keys k join accounts a on a.id = k.account
+     where k.hash = $1 and ${activeSql}`,
+    [hash],
+    'login.key-owner',
+  )
+  return rows[0]
 }

@@ -1,4 +1,3 @@
-import { foldEmail } from '#shared/core/email.ts'
 import { breakGlassHash } from '#shared/access/admin.ts'
 import {
   deleteAccountUse,
@@ -48,7 +47,7 @@ export async function eraseAccount(
 ): Promise<AccountErasureRow> {
   const vaults = await postgres.transaction(async tx => {
     const lockedAccount = await lockAccount(tx, account)
-    if (!lockedAccount || lockedAccount.email !== foldEmail(email)) throw emailMismatch()
+    if (!lockedAccount || lockedAccount.email !== email.toLowerCase()) throw emailMismatch()
     const { vaults } = lockedAccount
     // The erasures of the vaults have derived ids: the id of the request is the account's erasure.
     const operation = idForPurpose(id, 'erase vaults')

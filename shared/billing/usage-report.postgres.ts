@@ -53,7 +53,8 @@ const columnsOf: Record<UsageGroup, [name: string, sql: string][]> = {
     ['org', 'k.org'],
   ],
   user: [['user', 'k.external_id']],
-  session: [['session', 'p.session']],
+  // Names of a member's sessions are words of the member, which the owner of the account is not told.
+  session: [['session', 'case when k.org is null then p.session end']],
   model: [['model', 'p.model']],
 }
 

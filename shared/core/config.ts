@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { foldEmail } from '#shared/core/email.ts'
 import { parseMongoUri, parsePostgresUrl } from '#shared/core/database-url.ts'
 import { readOwnPrices } from '#shared/core/price-file.ts'
 import {
@@ -122,6 +121,11 @@ export function readConfig(env: Environment) {
     /** The OpenID provider of the console's sign-in; null for none. */
     oidc: readOidc(read, faults),
     providers,
+    /** Headers of model calls that go to providers, or stay here, beside those that do by themselves. */
+    providerHeaders: {
+      pass: read<string[]>('PROVIDER_HEADERS_PASS', parseHeaderNames, []),
+      keep: read<string[]>('PROVIDER_HEADERS_KEEP', parseHeaderNames, []),
+    },
     /** The operator's changes to the price table. */
     ownPrices: readOwnPrices(read, faults),
     reranker: readReranker(read, faults),
@@ -209,6 +213,14 @@ function embeddingModelParser(providers: Providers): (text: string) => string {
   }
 }
 
+function parseHeaderNames(text: string): string[] {
+  const names = text.toLowerCase().split(/[\s,]+/)
+  if (names.every(name => /^[\w-]{2,128}\*?$/.test(name))) return names
+  throw new Error(
+    'must be names of headers, separated by commas; a * at the end stands for the rest',
+  )
+}
+
 function parseSecret(text: string): string {
   if (text.length >= 16) return text
   throw new Error('must have at least 16 characters')
@@ -221,7 +233,7 @@ function parseTokenSecret(text: string): string {
 }
 
 function parseEmail(text: string): string {
-  if (/^[^\s@]+@[^\s@]+$/.test(text)) return foldEmail(text)
+  if (/^[^\s@]+@[^\s@]+$/.test(text)) return text.toLowerCase()
   throw new Error('must be an email address')
 }
 

@@ -12,6 +12,8 @@ export type Credential = {
   reviewer: boolean
   /** Whether it was made by a login and ends with it. */
   login?: boolean
+  /** Whether it stays in this tab: a link has opened it in a browser that was signed in with another. */
+  alone?: boolean
 }
 
 type Stored = { round?: string; credential?: Credential }

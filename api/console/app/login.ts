@@ -1,6 +1,11 @@
 import { UserError } from '#api/console/app/api-call.ts'
 import { hrefTo, navigate } from '#api/console/app/address.ts'
-import { setCredential, signOutAllTabs, type Credential } from '#api/console/app/credential.ts'
+import {
+  lastTabKey,
+  setCredential,
+  signOutAllTabs,
+  type Credential,
+} from '#api/console/app/credential.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { actionButton } from '#api/console/app/parts/dialogs.ts'
 import { queryView } from '#api/console/app/parts/notes.ts'
@@ -10,18 +15,56 @@ import { useQuery } from '#api/console/app/queries.ts'
 export const loginName = (): string | null =>
   document.querySelector<HTMLMetaElement>('meta[name="login"]')?.content ?? null
 
-type Choice = { id: string; kind: 'admin' | 'owner' | 'member'; name: string | null }
-
-const choiceTexts: Record<Choice['kind'], (name: string | null) => string> = {
-  admin: () => 'Look after teams',
-  owner: name => (name === null ? 'Open your vault' : `Open your vault: ${name}`),
-  member: name => `Open your vault at ${name}`,
+type Choice = {
+  id: string
+  kind: 'admin' | 'owner' | 'member'
+  name: string | null
+  /** Of a member: whose organization it is. */
+  ownedBy: string | null
+  /** Whether the person has not opened it yet. */
+  isNew: boolean
 }
 
-/** The key of a link that `npm start` has printed; it works once. @throws UserError. */
-export async function keyOfLink(secret: string): Promise<string> {
-  const init = { method: 'POST', body: JSON.stringify({ secret }) }
-  return (await ask<{ key: string }>('links/open', init)).key
+const choiceTexts: Record<Choice['kind'], (choice: Choice) => string> = {
+  admin: () => 'Look after teams',
+  owner: ({ name }) => (name === null ? 'Open your vault' : `Open your vault: ${name}`),
+  member: ({ name, isNew }) => `${isNew ? 'Accept and open the' : 'Open your'} vault at ${name}`,
+}
+
+const post = (body: object): RequestInit => ({ method: 'POST', body: JSON.stringify(body) })
+
+type LinkProps = Props & { secret: string; enter: (credential: Credential) => void }
+
+/** Says which vault a link opens, and asks; the link works once. */
+export function LinkQuestion({ secret, verify, enter }: LinkProps): View {
+  const told = useQuery(
+    signal =>
+      ask<{ account: string; name: string; key: string }>('links/open', {
+        ...post({ secret, look: true }),
+        signal,
+      }),
+    [],
+  )
+  const isSignedIn = localStorage.getItem(lastTabKey) !== null
+  const open = async (): Promise<void> => {
+    const { key } = await ask<{ key: string }>('links/open', post({ secret }))
+    enter({ ...(await verify(key)), ...(isSignedIn && { alone: true }) })
+  }
+  return html`<div class="stack">
+    ${queryView(
+      told,
+      'what this link opens',
+      ({ account, name, key }) =>
+        html`<p>
+            This link opens a vault of <bdi>${account}</bdi>, with the key <bdi>${name}</bdi>
+            (<code>${key}</code>).
+          </p>
+          <p>The person who made the link can read what you store there.</p>
+          ${isSignedIn && html`<p class="notice">Other tabs stay signed in as they are.</p>`}
+          ${actionButton('Open this vault', { act: open })}`,
+    )}
+    <a href=${hrefTo('sign-in')}>Use a key</a>
+  </div>`
 }
 
 /** @throws UserError as the service says it. */
@@ -55,8 +98,16 @@ export function LoginChoices({ verify }: Props): View {
         ? html`<p class="notice">Nothing here belongs to ${email}.</p>`
         : html`<p>You are ${email}.</p>
             <div class="stack">
-              ${choices.map(({ id, kind, name }) =>
-                actionButton(choiceTexts[kind](name), { act: () => open(id) }),
+              ${choices.map(
+                choice =>
+                  html`${
+                    choice.isNew &&
+                    html`<p class="notice">
+                      <bdi>${choice.ownedBy}</bdi> has made a vault for you at
+                      <bdi>${choice.name}</bdi>. Its admins hold its key too, and can read what is
+                      stored there.
+                    </p>`
+                  }${actionButton(choiceTexts[choice.kind](choice), { act: () => open(choice.id) })}`,
               )}
             </div>`,
     )}

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { clientWith, UserError } from '#api/console/app/api-call.ts'
 import {
   currentCredential,
@@ -6,14 +6,12 @@ import {
   signOutReason,
   type Credential,
 } from '#api/console/app/credential.ts'
-import { keyOfLink, LoginChoices, loginName } from '#api/console/app/login.ts'
+import { LinkQuestion, LoginChoices, loginName } from '#api/console/app/login.ts'
 import { hrefTo, replaceAddress, useHashPath } from '#api/console/app/address.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { form, textField } from '#api/console/app/parts/fields.ts'
 import { mark } from '#api/console/app/parts/icon.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { faultNote } from '#api/console/app/parts/notes.ts'
-import { useAction } from '#api/console/app/queries.ts'
 import { ThemeSwitch } from '#api/console/app/theme.ts'
 import { VaultError } from '#api/client/client.ts'
 
@@ -23,21 +21,11 @@ export function SignIn(): View {
   const reason = signOutReason()
   const provider = loginName()
   const [place, secret] = useHashPath()
-  const { run, fault } = useAction()
+  const [link] = useState(place === 'open' ? secret : undefined)
   const enter = (credential: Credential): void => {
     setCredential(credential)
     if (place === 'sign-in' || place === 'open') replaceAddress()
   }
-  useEffect(() => {
-    if (place !== 'open' || secret === undefined) return
-    void run({
-      act: async () => {
-        // Taken out of the address at once: it works a single time.
-        replaceAddress('sign-in')
-        enter(await verifyKey(await keyOfLink(secret)))
-      },
-    })
-  }, [])
   const hasLoggedIn = provider !== null && place === 'login'
   return html`<div class="door">
     <main class="door-card">
@@ -46,28 +34,30 @@ export function SignIn(): View {
         title: 'Memory Vault',
         description:
           'Look into a vault with its Memory Key, or look after a team with an admin credential.',
-        children: hasLoggedIn
-          ? renderComponent(LoginChoices, { verify: verifyKey })
-          : form({
-              class: 'stack',
-              verb: 'Open',
-              kind: 'main',
-              act: async () => enter(await verifyKey(key.trim())),
-              children: [
-                reason && html`<p class="notice stack-tight">${reason}</p>`,
-                faultNote(fault),
-                textField({
-                  label: 'Key',
-                  type: 'password',
-                  value: key,
-                  onValue: setKey,
-                  required: true,
-                  autocomplete: 'off',
-                  placeholder: 'mk_…',
-                  hint: 'Kept by the open tabs of the console until you sign out. It is sent to this service alone.',
+        children:
+          link !== undefined && place === 'open'
+            ? renderComponent(LinkQuestion, { secret: link, verify: verifyKey, enter })
+            : hasLoggedIn
+              ? renderComponent(LoginChoices, { verify: verifyKey })
+              : form({
+                  class: 'stack',
+                  verb: 'Open',
+                  kind: 'main',
+                  act: async () => enter(await verifyKey(key.trim())),
+                  children: [
+                    reason && html`<p class="notice stack-tight">${reason}</p>`,
+                    textField({
+                      label: 'Key',
+                      type: 'password',
+                      value: key,
+                      onValue: setKey,
+                      required: true,
+                      autocomplete: 'off',
+                      placeholder: 'mk_…',
+                      hint: 'Kept by the open tabs of the console until you sign out. It is sent to this service alone.',
+                    }),
+                  ],
                 }),
-              ],
-            }),
       })}
       ${
         provider !== null &&

@@ -59,11 +59,12 @@ export function askOtherTabs(): Promise<void> {
 export function answerOtherTabs(): void {
   channel.addEventListener('message', ({ data }: MessageEvent<Message>) => {
     const credential = currentCredential()
-    if (!('question' in data) || !credential) return
+    if (!('question' in data) || !credential || credential.alone) return
     send({ answer: data.question, from: ownId, credential })
   })
   const noteUse = (): void => {
-    if (currentCredential()) localStorage.setItem(lastTabKey, ownId)
+    const credential = currentCredential()
+    if (credential && !credential.alone) localStorage.setItem(lastTabKey, ownId)
   }
   for (const event of ['focus', 'pointerdown', 'keydown']) addEventListener(event, noteUse)
   onCredential(noteUse)

@@ -1,4 +1,3 @@
-import { foldEmail } from '#shared/core/email.ts'
 import { findAdminByCredential, type Admin } from '#shared/access/admin.ts'
 import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import type { Config } from '#shared/core/config.ts'
@@ -68,7 +67,7 @@ export const createReviewer = (
     const { isNew, ...reviewer } = await insertReviewer(tx, {
       id: operation,
       org,
-      email: foldEmail(email),
+      email: email.toLowerCase(),
       hash: hashKey(backend.config.keyPepper, key),
       masked: maskKey(key),
       createdBy: admin.email,

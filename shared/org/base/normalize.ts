@@ -1,4 +1,3 @@
-import { foldEmail } from '#shared/core/email.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { sortUniqueTags } from '#shared/domain/tags.ts'
 
@@ -22,7 +21,7 @@ export const normalizeLabels = (labels: readonly string[]): string[] => [
 /** Normalizes the name of a member, an author or an actor: emails to lower case, other names unchanged. */
 export function normalizeMemberId(text: string): string {
   const name = text.normalize('NFC').trim()
-  return isEmail(name) ? foldEmail(name) : name
+  return isEmail(name) ? name.toLowerCase() : name
 }
 
 export const isEmail = (name: string): boolean => /^[^\s@]+@[^\s@]+$/.test(name)

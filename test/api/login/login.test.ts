@@ -98,7 +98,13 @@ t.test('a person who logs in lets an application into a vault, without a key', a
     return { client, page, shown, choices, allow }
   }
   const { client, shown, choices, allow } = await begin('ada')
-  t.match(shown, 'You are ada@example.com')
+  t.match(shown, 'You are <bdi>ada@example.com</bdi>')
+  t.match(shown, new RegExp(`which <bdi>${rosa}</bdi> has made for you`), 'whose it is')
+  t.notMatch(
+    shown,
+    ' checked\n            />\n            The vault',
+    'it is not chosen beforehand',
+  )
   t.notMatch(shown, 'name="key"')
   t.equal(choices.length, 1)
   const read: [string, string] = ['scope', 'read']
@@ -112,7 +118,7 @@ t.test('a person who logs in lets an application into a vault, without a key', a
   t.equal((await allow(choices[0]!, read)).status, 404, 'the sign-in is over')
 
   const nobody = await begin('nobody')
-  t.match(nobody.shown, /Nothing here belongs to nobody@example\.com[^]*/)
+  t.match(nobody.shown, 'Nothing here belongs to <bdi>nobody@example.com</bdi>')
   t.match(nobody.shown, 'name="key"')
   const stranger = new LoginClient(base, await registerClient(base))
   const page = await stranger.begin()
@@ -167,7 +173,9 @@ t.test('an owner chooses between teams and vault, and signs out of either', asyn
 t.test('a member opens their vault, and is out once removed', async t => {
   const browser = new FormBrowser()
   await signIn(browser, 'ada')
-  t.match((await choicesOf(browser)).choices, [{ kind: 'member', name: String }])
+  t.match((await choicesOf(browser)).choices, [
+    { kind: 'member', name: String, ownedBy: rosa, isNew: false },
+  ])
   t.equal(await enter('ada', 'member'), memberKey)
   t.equal((await founder.send('DELETE', `${orgPath}/keys/${memberKeyId}`)).status, 200)
   t.same((await choicesOf(browser)).choices, [])
@@ -200,6 +208,26 @@ t.test('an answer counts for the browser that asked, once', async t => {
   t.equal((await open(new FormBrowser(), 'admin')).status, 403)
   t.equal((await fetch(`${base}/console/login/open`, { method: 'POST', body: '{}' })).status, 400)
   t.equal((await fetch(`${base}/console/login/end`, { method: 'POST' })).status, 401)
+})
+
+t.test('a link says what it opens before it is used up, once', async t => {
+  const made = await fetch(`${base}/console/login/links`, {
+    method: 'POST',
+    headers: { 'x-memory-key': `${ownerKey}:read` },
+  })
+  const { path } = (await made.json()) as { path: string }
+  const secret = path.replace('/console#/open/', '')
+  const ask = async (more: object = {}) => {
+    const init = { method: 'POST', body: JSON.stringify({ secret, ...more }) }
+    const response = await fetch(`${base}/console/login/links/open`, init)
+    return { status: response.status, body: await response.json() }
+  }
+  const told = { account: rosa, name: String, key: new RegExp(ownerKey.slice(-4)) }
+  t.match(await ask({ look: true }), { status: 200, body: told })
+  t.match(await ask({ look: true }), { status: 200, body: told })
+  t.match(await ask(), { status: 200, body: { key: `${ownerKey}:read` } })
+  t.equal((await ask({ look: true })).status, 403)
+  t.equal((await ask()).status, 403)
 })
 
 t.test('settings are whole and safe, or none', t => {

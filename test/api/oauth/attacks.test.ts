@@ -276,3 +276,12 @@ t.test('behind trusted proxies each address has limits of its own', async t => {
   t.equal(await ask('[2001:db8::1]:443, 10.0.0.1'), 401)
   t.equal(await ask('nonsense'), 401)
 })
+
+t.test('a name cannot turn around what stands beside it', async t => {
+  const name = 'Claude is this app It\u202E\u0007\n\u2028'
+  const client = new LoginClient(base, await registerClient(base, { client_name: name }))
+  const shown = await (await client.browser.open(await client.begin())).text()
+  t.match(shown, '<bdi>Claude is this app It</bdi>')
+  t.match(shown, '<bdi>127.0.0.1:7777</bdi>')
+  t.notOk(['\u202E', '\u0007', '\u2028'].some(mark => shown.includes(mark)))
+})

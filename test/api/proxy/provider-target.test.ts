@@ -14,6 +14,8 @@ const ctxWith = (headers: Record<string, string>, querystring = ''): Context => 
 
 const memoryKey = `mk_${'a'.repeat(32)}`
 
+const providerHeaders = { pass: [] as string[], keep: [] as string[] }
+
 const targetFor = (
   ctx: Context,
   provider: BuiltInName = 'openai',
@@ -22,7 +24,10 @@ const targetFor = (
 ) =>
   buildProviderTarget(
     ctx,
-    { providers: providersOf({ OLLAMA_BASE_URL: 'http://models.example:11434/v1' }) },
+    {
+      providers: providersOf({ OLLAMA_BASE_URL: 'http://models.example:11434/v1' }),
+      providerHeaders,
+    },
     { model: { provider, name: 'm' }, format, path, key: 'sk-1' },
   )
 
@@ -55,7 +60,11 @@ t.test('a host of Azure has its key in a header of its own; a look-alike has not
   const headersAt = (baseUrl: string): object => {
     const providers = providersOf({ PROVIDERS: 'own', OWN_BASE_URL: baseUrl })
     const call = { model: { provider: 'own', name: 'm' }, format: 'openai', path: '/x' } as const
-    return buildProviderTarget(ctxWith({}), { providers }, { ...call, key: 'sk-1' }).headers
+    return buildProviderTarget(
+      ctxWith({}),
+      { providers, providerHeaders },
+      { ...call, key: 'sk-1' },
+    ).headers
   }
   for (const host of ['a.openai.azure.com', 'A.services.ai.azure.com', 'a.openai.azure.us']) {
     const headers = headersAt(`https://${host}/openai/v1/`)
@@ -70,7 +79,7 @@ t.test('invalid: Ollama where nobody has said where it is', async t => {
     () =>
       buildProviderTarget(
         ctxWith({}),
-        { providers: providersOf({}) },
+        { providers: providersOf({}), providerHeaders },
         { model: { provider: 'ollama', name: 'm' }, format: 'openai', path: '/x' },
       ),
     { reason: 'invalid', message: 'ollama is not available here', hint: /OLLAMA_BASE_URL/ },
@@ -133,3 +142,114 @@ t.test(
     t.notOk(memoryKey in targetFor(ctxWith({ [memoryKey]: '1' })).headers, 'a key for a name')
   },
 )
+
+/** What access proxies, clouds and load balancers add about the person and the network, with the page that says so. */
+const addedByProxies: [product: string, page: string, names: string][] = [
+  [
+    'Pomerium',
+    'pomerium.com, "Pass Identity Headers"',
+    'X-Pomerium-Jwt-Assertion X-Pomerium-Claim-Email',
+  ],
+  [
+    'Authentik',
+    'docs.goauthentik.io, "Proxy provider"',
+    'X-Authentik-Username X-Authentik-Groups X-Authentik-Email X-Authentik-Name X-Authentik-Uid X-Authentik-Jwt X-Authentik-Meta-App',
+  ],
+  [
+    'Authelia',
+    'authelia.com, "Trusted Header SSO"',
+    'Remote-User Remote-Groups Remote-Email Remote-Name',
+  ],
+  ['Teleport', 'goteleport.com, "Use JWT tokens"', 'Teleport-Jwt-Assertion'],
+  [
+    'Tailscale',
+    'tailscale.com, "Tailscale identity headers"',
+    'Tailscale-User-Login Tailscale-User-Name Tailscale-User-Profile-Pic',
+  ],
+  [
+    'Vouch',
+    'github.com/vouch/vouch-proxy',
+    'X-Vouch-User X-Vouch-Idp-IdToken X-Vouch-Idp-AccessToken',
+  ],
+  [
+    'oauth2-proxy',
+    'oauth2-proxy.github.io, "Overview"',
+    'X-Auth-Request-User X-Auth-Request-Email X-Auth-Request-Access-Token X-Forwarded-User X-Forwarded-Groups',
+  ],
+  ['Cloud Run', 'cloud.google.com, "Service to service"', 'X-Serverless-Authorization'],
+  [
+    'Google IAP',
+    'cloud.google.com, "Getting the user’s identity"',
+    'X-Goog-Iap-Jwt-Assertion X-Goog-Authenticated-User-Email X-Goog-Authenticated-User-Id',
+  ],
+  [
+    'Apigee, API Gateway',
+    'cloud.google.com, "Authenticating users"',
+    'X-Apigateway-Api-Userinfo X-Endpoint-Api-Userinfo',
+  ],
+  [
+    'AWS',
+    'docs.aws.amazon.com, "Authenticate users using an ALB"',
+    'X-Amzn-Oidc-Data X-Amzn-Oidc-Identity X-Amzn-Oidc-Accesstoken X-Amz-Security-Token X-Amzn-Trace-Id',
+  ],
+  [
+    'Azure',
+    'learn.microsoft.com, "Work with user identities"',
+    'X-MS-Client-Principal X-MS-Client-Principal-Name X-MS-Token-AAD-Id-Token X-Azure-ClientIP',
+  ],
+  [
+    'Cloudflare',
+    'developers.cloudflare.com, "HTTP request headers"',
+    'Cf-Access-Jwt-Assertion Cf-Access-Authenticated-User-Email CF-Connecting-IP CF-IPCountry True-Client-IP',
+  ],
+  [
+    'Kong',
+    'docs.konghq.com, "OpenID Connect"',
+    'X-Consumer-Id X-Consumer-Username X-Consumer-Custom-Id X-Credential-Identifier X-Userinfo X-Id-Token X-Access-Token',
+  ],
+  [
+    'Grafana, Traefik',
+    'grafana.com, "Auth proxy"',
+    'X-Webauth-User X-Webauth-Email X-Forwarded-Tls-Client-Cert',
+  ],
+  [
+    'others',
+    'own',
+    'X-Auth-Token X-User-Email X-User-Id X-Username X-Groups X-Csrf-Token X-Xsrf-Token Client-Ip X-Originating-Ip X-Forwarded Wl-Proxy-Client-Ip Incap-Client-Ip X-Akamai-Edgescape X-Client-Assertion',
+  ],
+  [
+    'Fly, Netlify, DigitalOcean, CloudFront',
+    'fly.io, "Request headers"; docs.netlify.com; docs.digitalocean.com; docs.aws.amazon.com',
+    'Fly-Client-IP X-Nf-Client-Connection-Ip DO-Connecting-IP CloudFront-Viewer-Address CloudFront-Viewer-Country',
+  ],
+]
+
+t.test('who is signed in, and from where, stays here, whatever is in front', async t => {
+  for (const [product, , names] of addedByProxies) {
+    const sent = Object.fromEntries(names.split(' ').map(name => [name, 'of a person']))
+    const { headers } = targetFor(ctxWith(sent))
+    t.same(headers, { 'accept-encoding': 'identity', authorization: 'Bearer sk-1' }, product)
+  }
+  const assertion = 'eyJhbGciOiJFUzI1NiJ9.eyJlbWFpbCI6ImFAYi5jIn0.c2lnbmF0dXJl'
+  const signed = { 'x-in-2031': assertion, 'x-other': `Bearer ${assertion}`, 'x-text': 'eyJ' }
+  t.match(Object.keys(targetFor(ctxWith(signed)).headers), ['x-text', 'accept-encoding'])
+})
+
+t.test('the operator says what goes and stays beside that', async t => {
+  Object.assign(providerHeaders, { pass: ['x-user-id', 'x-acme-*', 'cookie'], keep: ['x-title'] })
+  t.teardown(() => Object.assign(providerHeaders, { pass: [], keep: [] }))
+  const sent = {
+    'x-user-id': '7',
+    'x-acme-token': 't',
+    'x-title': 'app',
+    cookie: 'c',
+    'x-app': 'a',
+  }
+  t.same(Object.keys(targetFor(ctxWith(sent)).headers), [
+    'x-user-id',
+    'x-acme-token',
+    'x-app',
+    'accept-encoding',
+    'authorization',
+  ])
+})

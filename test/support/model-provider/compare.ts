@@ -10,7 +10,7 @@ import {
   type ProxyFixture,
 } from '#test/support/model-provider/proxy-fixture.ts'
 import { findHeader, type RecordedRequest } from '#test/support/recording-server.ts'
-import { isForwardedHeader } from '#api/proxy/provider-target.ts'
+import { isForwardedHeader } from '#api/proxy/forwarded-headers.ts'
 
 type ProgramRun<Result> = { result: Result; seen: RecordedRequest[]; recorded: RecordedResponse[] }
 

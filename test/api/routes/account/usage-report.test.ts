@@ -128,7 +128,7 @@ t.test('200: members and the pipeline of an organization belong to its account',
   const member = await team.addMember('ada@example.com')
   const { account, org } = team
   const memberCaller = await resolveCaller(backend, member)
-  await call(memberCaller, 0, { model: 'openai/gpt-5', output: 10 })
+  await call(memberCaller, 0, { model: 'openai/gpt-5', output: 10, session: 'a divorce' })
   const pipeline = { account, keyHash: orgBillingHash(org), scope: memberCaller.scope }
   await insertPastCall(backend, pipeline, 0, { model: 'openai/gpt-5', output: 5 })
   const admin = createTestClient(base, team.adminKey)
@@ -138,6 +138,9 @@ t.test('200: members and the pipeline of an organization belong to its account',
     { key_id: /-/, org_id: org, output_tokens: 10 },
     { key_id: null, key_name: null, masked_key: null, org_id: org, output_tokens: 5 },
   ])
+  const sessions = (await admin.get(`${path}?group=key,session`)).body
+  t.match(sessions.items[0], { org_id: org, session_id: null, output_tokens: 10 })
+  t.notMatch(JSON.stringify(sessions), 'divorce', 'a name of a member’s session')
   const asMember = createTestClient(base, member)
   t.equal((await asMember.get(path)).status, 403)
 })
