@@ -91,7 +91,8 @@ if (process.env.RELEASE_DUMP) {
       const answer = await service.send(key, request.path, request)
       t.equal(answer.status, status, `${name} ${answer.text}`)
       checkText(request.method, request.path, answer)
-      if (texts) t.same(textsOf(answer), texts, name)
+      // A search of a later version may find more memories of the same words.
+      if (texts) t.same(new Set(textsOf(answer)), new Set(texts), name)
     }
     await startJobWorkers(backend)
     const body = { query: pending.text, limit: 1 }
