@@ -30,10 +30,17 @@ const presentMatch = ({ score, similarity, signals }: Match) => ({
   why: matchReasons(signals),
 })
 
+/** Which memory says otherwise of the same thing, or of which it does. */
+const presentSuccession = ({ supersededBy, supersedes }: RecalledMemory) => ({
+  ...(supersededBy !== undefined && { superseded_by: supersededBy }),
+  ...(supersedes && { supersedes }),
+})
+
 /** The ranking of a line of a block. */
 export const presentBlockLine = (row: RecalledMemory) => ({
   memory_id: row.memory.id,
   ...presentMatch(row),
+  ...presentSuccession(row),
 })
 
 /** A search row. */
@@ -46,6 +53,7 @@ export const presentSearchResult = (row: RecalledMemory, now: number) => {
     content: memory.text,
     ...presentMatch(row),
     ...(row.copies > 1 && { copies: row.copies }),
+    ...presentSuccession(row),
     window: recencyWindow(memory.at, now),
     timestamp: new Date(memory.at).toISOString(),
     source,

@@ -12,6 +12,8 @@ export type ContextMemory = Memory & {
   passage?: { from: number; to: number } | undefined
   /** An older line of the block is about the same. */
   isLater?: boolean | undefined
+  /** A newer memory says otherwise of the same thing. */
+  isEarlier?: boolean | undefined
 }
 
 export const afterQuestion = (context: string): string => context + questionSentence
@@ -40,12 +42,13 @@ export const sortForBlock = <Line extends Pick<Memory, 'id' | 'at'>>(
 ): Line[] => memories.toSorted((one, other) => one.at - other.at || (one.id < other.id ? -1 : 1))
 
 export function renderMemoryLine(memory: ContextMemory, now: number): string {
-  const { at, role, speaker, author, tier, importance, isLater } = memory
+  const { at, role, speaker, author, tier, importance, isLater, isEarlier } = memory
+  const place = isEarlier ? ', earlier' : isLater ? ', later' : ''
   const who =
     tier === 1
       ? escapeLine(speaker ?? author ?? role).replaceAll(']', ')')
       : `${tierNames[tier]}, importance ${importance}`
-  return `[${formatRelativeTime(at, now)} · ${formatUtc(at)} · ${who}${isLater ? ', later' : ''}] ${escapeLine(tellText(memory))}`
+  return `[${formatRelativeTime(at, now)} · ${formatUtc(at)} · ${who}${place}] ${escapeLine(tellText(memory))}`
 }
 
 /** The text or the passage of a memory; `…` stands for what is left out. */

@@ -14,6 +14,7 @@ const sections: Record<string, string> = {
     'a file of 10,000 lines, stored and searchable, against bare insertMany; memory; concurrent search',
   cold: 'the first search of a vault after a start, and loading it, against a bare read of its vectors',
   recall: 'how often searches find the turns that answer, on two sets of conversations',
+  superseded: 'which of two statements that contradict each other a search tells first',
   harm: 'what memory does to questions in nine languages, answerable or not, and to messages that ask nothing',
   proxy:
     'a model call through the service, with and without memory, against a direct one, a bare pipe and nginx',

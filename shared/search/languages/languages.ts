@@ -21,6 +21,8 @@ type WordList =
   | 'notNames'
   | 'leadingAdverbs'
   | 'ownWords'
+  | 'subjectPronouns'
+  | 'endingWords'
   | 'technicalNames'
 
 /** Lists of phrases: lines of phrases that are separated by commas. */
@@ -52,6 +54,8 @@ type PatternList =
   | 'asksUser'
   | 'asksLatest'
   | 'asksFirst'
+  | 'asksPast'
+  | 'endsStatement'
   | 'yesterday'
   | 'today'
   | 'labelAdjectives'

@@ -12,6 +12,7 @@ import { foldText } from '#shared/search/words/writing-systems.ts'
  * those of all languages, and the subjects of statements too: "I live in Berlin" states the home.
  */
 type Attribute = {
+  readonly name: string
   readonly labels: ReadonlySet<string>
   /** Questions that name no label: "where do I live". */
   readonly questions: RegExp
@@ -41,7 +42,11 @@ const attributes: ReadonlyMap<string, Attribute> = new Map(
     const questions = parts.flatMap(part => part.questions ?? []).map(wholeWords)
     return [
       name,
-      { labels: new Set(labels.map(fold)), questions: new RegExp(questions.join('|') || '$^') },
+      {
+        name,
+        labels: new Set(labels.map(fold)),
+        questions: new RegExp(questions.join('|') || '$^'),
+      },
     ]
   }),
 )
@@ -122,6 +127,12 @@ const labelledLine = new RegExp(
   `(?<=^|\\n)[ \\t]{0,4}(?:[-*•] )?(?:${alternativesOf('labelPossessives')})?(\\p{L}[\\p{L}\\p{M} '-]{0,30}?) ?[:：=][ \\t]{0,3}(?=\\S)`,
   'gu',
 )
+
+/** The attributes of which a text is a note, by the label that it begins with. */
+export function notedAttributes(text: string): string[] {
+  const [[, label = ''] = []] = fold(text.slice(0, textLengthMax)).matchAll(labelledLine)
+  return attributesByLabel.get(label)?.map(({ attribute }) => attribute.name) ?? []
+}
 
 /** Whether a text is a note with one of the labels before its value. */
 export function hasLabel(text: string, labels: ReadonlySet<string>): boolean {

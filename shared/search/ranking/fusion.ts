@@ -18,6 +18,7 @@ export type RankedRow = ScoredRow & {
   strength: number
   /** Returns its evidence, where that is known; costs the terms of its text. */
   weigh?: () => number | undefined
+  newest?: FusedRow | undefined
   /** Of the part of the message that it fits best. */
   vector: Float32Array | null
 }
@@ -28,6 +29,8 @@ export type FusedRow = Pick<
   'range' | 'row' | 'at' | 'relevance' | 'ownShare' | 'twins'
 > & {
   scored: ScoredRow
+  /** The newest row that says otherwise of the same thing. */
+  newest?: FusedRow
   ranking: QuestionRanking
 }
 

@@ -48,6 +48,7 @@ import {
   type RowLimits,
   type ScoredRow,
 } from '#shared/search/ranking/scores.ts'
+import { markSuperseded } from '#shared/search/ranking/superseded.ts'
 import { asksSmallWords, smallWordsFirst } from '#shared/search/ranking/small-words.ts'
 import {
   defaultWeights,
@@ -98,6 +99,10 @@ export type SearchHit = {
   signals: Signals
   /** Memories with its text, of which it is the newest; 1 where they are not counted. */
   copies: number
+  /** The newest memory that says otherwise of the same thing. */
+  supersededBy?: string | undefined
+  /** The memories of these hits that it supersedes. */
+  supersedes?: readonly string[] | undefined
   /** Position of its vault index among those searched. */
   indexNumber: number
 }
@@ -264,30 +269,49 @@ function* rankRanges(
     minScore > 0
       ? ranked.filter(row => !isContext(row.scored.signals) && scoreOf(row) >= minScore)
       : ranked
-  const chosen = (search.tiers ? eligible.slice(0, limit) : blendTiers(eligible, limit)).map(
-    ({ ranking, scored, relevance, ownShare, twins }): RankedRow => ({
+  const [asked] = questions
+  const ordered =
+    asked && !search.everyRow
+      ? markSuperseded(eligible, { text: asked.text, now, floor: search.floor })
+      : eligible
+  const chosen = (search.tiers ? ordered.slice(0, limit) : blendTiers(ordered, limit)).map(
+    ({ ranking, scored, relevance, ownShare, twins, newest }): RankedRow => ({
       ...ranking.toRanked(scored),
       relevance,
       ownShare,
       twins,
+      newest,
     }),
   )
   const isCertain = chosen.length <= weighedMax && chosen.slice(0, certainMax).some(isCertainAnswer)
   const cosines = rescore(chosen, calibrationOf)
   const scores = scoreRows(chosen)
   const copies = search.floor || search.everyRow ? [] : yield* copiesOfRows(chosen)
-  const hits = chosen.map(({ range, row, relevance, strength, weigh, signals }, i) => ({
-    memory: range.tierIndex.memory(row),
-    score: scores[i]!,
-    similarity: cosines[i],
-    relevance,
-    strength,
-    evidence: isCertain ? weigh?.() : undefined,
-    signals,
-    copies: copies[i] ?? 1,
-    indexNumber: range.indexNumber,
-  }))
-  return search.floor ? hits : hits.sort((one, other) => other.score - one.score)
+  const hits = chosen.map(
+    ({ range, row, relevance, strength, weigh, signals, newest }, i): SearchHit => ({
+      memory: range.tierIndex.memory(row),
+      score: scores[i]!,
+      similarity: cosines[i],
+      relevance,
+      strength,
+      evidence: isCertain ? weigh?.() : undefined,
+      signals,
+      copies: copies[i] ?? 1,
+      indexNumber: range.indexNumber,
+      supersededBy: newest?.range.tierIndex.memory(newest.row).id,
+    }),
+  )
+  const superseded = Map.groupBy(hits, hit => hit.supersededBy)
+  const told = superseded.size < 2 ? hits : hits.map(hit => withSuperseded(hit, superseded))
+  return search.floor ? told : told.sort((one, other) => other.score - one.score)
+}
+
+function withSuperseded(
+  hit: SearchHit,
+  superseded: ReadonlyMap<string | undefined, readonly SearchHit[]>,
+): SearchHit {
+  const older = superseded.get(hit.memory.id)
+  return older ? { ...hit, supersedes: older.map(({ memory }) => memory.id) } : hit
 }
 
 /** Evidence is given where one of so many best rows answers plainly, and the rows are few. */

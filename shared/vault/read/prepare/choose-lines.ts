@@ -56,7 +56,7 @@ export function chooseLines(
   const chosen: ContextMemory[] = []
   const later = laterMemory(found)
   let remaining = tokensMax
-  for (const { memory } of found) {
+  for (const { memory, supersededBy } of found) {
     if (remaining < lineTokens) break
     const passage = memory.tokens > wholeTokensMax ? bestPassage(memory.text, question) : undefined
     const tokens = lineTokens + told({ ...memory, passage })
@@ -66,6 +66,7 @@ export function chooseLines(
       ...memory,
       ...(passage && { passage }),
       ...(memory.id === later && { isLater: true }),
+      ...(supersededBy !== undefined && { isEarlier: true }),
     })
   }
   return chosen
@@ -101,8 +102,14 @@ function laterMemory(found: readonly RecalledMemory[]): string | undefined {
   return last && last.at - answers[0]!.at >= DAY_MS ? last.id : undefined
 }
 
-/** The part of a memory in a block, in characters, and whether it is marked as later. */
-export type RecalledLine = { id: string; from?: number; to?: number; later?: boolean }
+/** The part of a memory in a block, in characters, and whether it is marked as later or earlier. */
+export type RecalledLine = {
+  id: string
+  from?: number
+  to?: number
+  later?: boolean
+  earlier?: boolean
+}
 
 /** Memories with the parts of them that a block contained. */
 export function asTold(
@@ -111,8 +118,8 @@ export function asTold(
 ): ContextMemory[] {
   const toldLines = new Map(lines.map(line => [line.id, line]))
   return memories.map(memory => {
-    const { from, to, later } = toldLines.get(memory.id) ?? {}
+    const { from, to, later, earlier } = toldLines.get(memory.id) ?? {}
     const passage = to === undefined ? undefined : { from: from ?? 0, to }
-    return { ...memory, passage, isLater: later }
+    return { ...memory, passage, isLater: later, isEarlier: earlier }
   })
 }

@@ -192,8 +192,13 @@ function buildPreparedContext(
     ids: memories.map(({ id }) => id),
     tags: [...new Set(memories.flatMap(({ tags = [] }) => tags))],
     lines: memories
-      .filter(({ passage, isLater }) => passage || isLater)
-      .map(({ id, passage, isLater }) => ({ id, ...passage, ...(isLater && { later: true }) })),
+      .filter(({ passage, isLater, isEarlier }) => passage || isLater || isEarlier)
+      .map(({ id, passage, isLater, isEarlier }) => ({
+        id,
+        ...passage,
+        ...(isLater && { later: true }),
+        ...(isEarlier && { earlier: true }),
+      })),
     at,
   }
 }

@@ -1,0 +1,194 @@
+import { buildProfile, type SourcedStatement } from '#shared/search/profile/build-profile.ts'
+import { findStatements, type Statement } from '#shared/search/profile/find-statements.ts'
+import { alternativesOf, patternOf, wordsOf } from '#shared/search/languages/languages.ts'
+import { isAsking, isPersonal } from '#shared/search/query/sentence-kinds.ts'
+import { parseSearchQuery } from '#shared/search/query/parse-query.ts'
+import { notedAttributes } from '#shared/search/query/attributes.ts'
+import type { ProfileKind } from '#shared/domain/profile-kinds.ts'
+import { isFunctionTerm } from '#shared/search/words/stop-words.ts'
+import type { FusedRow } from '#shared/search/ranking/fusion.ts'
+import { isContext, scoreOf } from '#shared/search/ranking/signals.ts'
+import { isMarkerTerm, termsOf } from '#shared/search/words/index-terms.ts'
+import { foldText } from '#shared/search/words/writing-systems.ts'
+
+/** Best rows that are compared. */
+const comparedMax = 24
+/** What notes and sentences say alike: kinds of a profile by the attribute of a note. */
+const kindsByAttribute: Partial<Record<string, ProfileKind>> = { home: 'place', employer: 'role' }
+/** Longer texts say more than one thing. */
+const tokensMax = 80
+/** Words in which two statements about the same may differ, in one run; and words before these. */
+const runMax = 8
+const wordsBeforeMin = 2
+const subjectPronouns: ReadonlySet<string> = new Set(wordsOf('subjectPronouns').map(foldText))
+const article = new RegExp(`^(?:${alternativesOf('articles')})$`, 'u')
+const endsStatement = patternOf('endsStatement')
+/** Words of such a part that are no words of what ended. */
+const endingTerms: ReadonlySet<string> = new Set(wordsOf('endingWords').flatMap(termsOf))
+
+/** Positions of the rows that a newer one supersedes, each with the position of the newest. */
+type Superseded = ReadonlyMap<number, number>
+
+type Compared = {
+  position: number
+  id: string
+  at: number
+  text: string
+  words: readonly string[]
+  /** Whose words they are; only the same person's replace what is said of that person. */
+  speaker: string
+}
+
+/**
+ * Finds, among the best rows of a question, statements about one thing of which a later one has another value: by the
+ * kinds and subjects of a profile ("I live in Berlin", "I moved to Lisbon"), and by their shape: two texts with the same
+ * words of the question that differ in one run of at most eight words. Statements of one time supersede nothing.
+ */
+function findSuperseded(rows: readonly FusedRow[], asked: ReadonlySet<string>): Superseded {
+  const compared = rows
+    .slice(0, comparedMax)
+    .flatMap((row, position) => readRow(row, position) ?? [])
+  const superseded = new Map<number, number>()
+  if (compared.length < 2) return superseded
+  compared.sort((one, other) => other.at - one.at)
+  const known = replacedByProfile(compared)
+  for (const [i, newer] of compared.entries()) {
+    for (const older of compared.slice(i + 1)) {
+      if (older.at === newer.at || superseded.has(older.position)) continue
+      if (
+        known.get(older.id) === newer.id ||
+        haveOneShape(newer, older, asked) ||
+        endsOlder(newer, older)
+      )
+        superseded.set(older.position, superseded.get(newer.position) ?? newer.position)
+    }
+  }
+  return superseded
+}
+
+function readRow({ range, row, at, scored }: FusedRow, position: number): Compared | undefined {
+  const { tierIndex } = range
+  if (isContext(scored.signals) || tierIndex.tokens(row) > tokensMax) return undefined
+  if (tierIndex.role(row) !== 'user' && !tierIndex.isFact(row)) return undefined
+  const memory = tierIndex.memory(row)
+  const { id, text } = memory
+  if (isAsking(text)) return undefined
+  const speaker = memory.speaker ?? memory.author ?? ''
+  return { position, id, at, text, words: wordsIn(text), speaker }
+}
+
+/** Words, and characters of scripts without spaces. */
+const wordPattern =
+  /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}]|[^\P{L}\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}][\p{L}\p{M}\p{N}'’-]*|\p{N}+/gu
+const wordsIn = (text: string): string[] => foldText(text).match(wordPattern) ?? []
+
+/** Whether two texts differ in one run and have the same words of the question. */
+function haveOneShape(newer: Compared, older: Compared, asked: ReadonlySet<string>): boolean {
+  const [one, other] = [newer.words, older.words]
+  const shorter = Math.min(one.length, other.length)
+  let before = 0
+  while (before < shorter && one[before] === other[before]) before++
+  const isNote = /^[^:：]{1,30}[:：]/.test(newer.text)
+  if (before < (isNote ? 1 : wordsBeforeMin) || subjectPronouns.has(one[0]!)) return false
+  let after = 0
+  while (after < shorter - before && one.at(-1 - after) === other.at(-1 - after)) after++
+  const [mine, theirs] = [one.length - before - after, other.length - before - after]
+  if (Math.min(mine, theirs) < 1 || Math.max(mine, theirs) > runMax || after > before) return false
+  const askedIn = (words: readonly string[]): string[] =>
+    termsOf(words.join(' ')).filter(term => asked.has(term))
+  const runOf = ({ words }: Compared): string[] => words.slice(before, words.length - after)
+  // Words that both runs have divide two differences: "staging is 5544", "production is 5545".
+  const theirRun = runOf(older)
+  if (runOf(newer).some(word => theirRun.includes(word) && !article.test(word))) return false
+  const common = askedIn([...one.slice(0, before), ...one.slice(one.length - after)])
+  if (common.length === 0) return false
+  if (askedIn([...runOf(newer), ...runOf(older)]).some(term => !common.includes(term))) return false
+  return newer.speaker === older.speaker || !isPersonal(newer.text)
+}
+
+/** Whether a text says with the words of an older one that it holds no longer: "I no longer eat meat". */
+function endsOlder(newer: Compared, older: Compared): boolean {
+  if (newer.speaker !== older.speaker) return false
+  const [folded, before] = [foldText(newer.text), foldText(older.text)]
+  const [ending] = endsStatement.exec(folded) ?? []
+  if (ending === undefined || endsStatement.test(before)) return false
+  const terms = termsOf(folded).filter(
+    term =>
+      !isMarkerTerm(term) && !isFunctionTerm(term) && !endingTerms.has(term) && !term.endsWith('*'),
+  )
+  const known = new Set(termsOf(older.text))
+  return terms.length > 0 && terms.every(term => known.has(term))
+}
+
+/** The ids of statements that a profile of the rows has replaced, each with the id of the one that did. */
+function replacedByProfile(rows: readonly Compared[]): Map<string, string> {
+  const statements = rows.flatMap(({ id, at, text, speaker }) =>
+    [...statementsIn(text), ...notesIn(text)].map((statement, position): SourcedStatement => {
+      return { ...statement, memory: id, at, position, speaker }
+    }),
+  )
+  const replaced = new Map<string, string>()
+  if (statements.length < 2) return replaced
+  for (const { memory, replacedBy } of buildProfile(statements))
+    if (replacedBy !== null && replacedBy !== memory) replaced.set(memory, replacedBy)
+  return replaced
+}
+
+/** A note says as a sentence does where somebody lives and works. */
+function notesIn(text: string): Statement[] {
+  return notedAttributes(text).flatMap(subject => {
+    const kind = kindsByAttribute[subject]
+    if (!kind) return []
+    const value = foldText(text.slice(text.search(/[:：=]/) + 1)).trim()
+    return [{ kind, quote: text, facts: [{ kind, subject, value }], ends: [] }]
+  })
+}
+
+/** Statements of texts, which searches read again and again. */
+const statementsByText = new Map<string, readonly Statement[]>()
+const textsMax = 5_000
+
+function statementsIn(text: string): readonly Statement[] {
+  const known = statementsByText.get(text)
+  if (known) return known
+  const found = findStatements(text)
+  if (statementsByText.size >= textsMax) statementsByText.clear()
+  statementsByText.set(text, found)
+  return found
+}
+
+const asksPast = patternOf('asksPast')
+
+/**
+ * Marks what is superseded among the best rows. The newest of statements about one thing takes the place of the best of
+ * them, or the oldest where the question asks what was before. A question that names a time is answered by that time.
+ *
+ * @param text of the question
+ */
+export function markSuperseded(
+  rows: readonly FusedRow[],
+  { text, now, floor }: { text: string; now: number; floor: boolean },
+): readonly FusedRow[] {
+  const { times, order, terms } = parseSearchQuery(text, now)
+  const superseded = findSuperseded(rows, new Set(terms.map(({ term }) => term)))
+  if (superseded.size === 0) return rows
+  const marked = rows.map((row, position) => {
+    const newest = rows[superseded.get(position)!]
+    return newest ? { ...row, newest } : row
+  })
+  const sorted = [...marked]
+  if (times.length > 0) return sorted
+  const isPast = order === 'first' || asksPast.test(foldText(text))
+  const groups = Map.groupBy(superseded, ([, newest]) => newest)
+  for (const [newest, older] of groups) {
+    const places = [newest, ...older.map(([position]) => position)].sort((a, b) => a - b)
+    const byTime = places.toSorted((a, b) => (isPast ? 1 : -1) * (rows[a]!.at - rows[b]!.at))
+    // Blocks are chosen in the order of relevance, searches are in that of the score.
+    const worths = floor ? places : places.toSorted((a, b) => scoreOf(rows[b]!) - scoreOf(rows[a]!))
+    for (const [i, place] of places.entries()) {
+      const { relevance, ownShare } = rows[worths[i]!]!
+      sorted[place] = { ...marked[byTime[i]!]!, relevance, ownShare }
+    }
+  }
+  return sorted
+}
