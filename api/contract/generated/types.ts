@@ -1168,6 +1168,10 @@ export interface BlockLine {
   relevance: number
   /** what it was found by */
   why: MatchReason[]
+  /** a newer memory that says otherwise of the same thing; the line is marked `earlier` */
+  superseded_by?: string
+  /** memories of the block that it supersedes */
+  supersedes?: string[]
 }
 /** POST /v1/memory/ingest */
 export interface IngestQuery {
@@ -1228,6 +1232,10 @@ export interface RecalledMemory {
   why: MatchReason[]
   /** how many memories have this text, of which this is the newest; left out where it is the only one */
   copies?: number
+  /** a newer memory that matches and says otherwise of the same thing, such as another value, a move, or that it holds no longer. It stands above this one, unless the question asks for what was before, or names a time */
+  superseded_by?: string
+  /** memories of this answer that it supersedes */
+  supersedes?: string[]
   /** how long ago it happened */
   window: 'hot' | 'working' | 'longterm'
   /** when it happened */

@@ -1177,6 +1177,10 @@ class _BlockLineRequired(TypedDict):
 class BlockLine(_BlockLineRequired, total=False):
     # as searches show it
     similarity: float
+    # a newer memory that says otherwise of the same thing; the line is marked `earlier`
+    superseded_by: str
+    # memories of the block that it supersedes
+    supersedes: List[str]
 
 
 class _RecalledMemoryRequired(TypedDict):
@@ -1206,6 +1210,12 @@ class RecalledMemory(_RecalledMemoryRequired, total=False):
     # how many memories have this text, of which this is the newest; left out where it is the only
     # one
     copies: int
+    # a newer memory that matches and says otherwise of the same thing, such as another value, a
+    # move, or that it holds no longer. It stands above this one, unless the question asks for what
+    # was before, or names a time
+    superseded_by: str
+    # memories of this answer that it supersedes
+    supersedes: List[str]
     # reflections only
     importance: Importance
     # the speaker, where the client named one
