@@ -22,9 +22,12 @@ export type BenchCase = {
   clients: number
   /** Memories of the vault, which no other case uses. */
   memories: number
+  /** Memories of further vaults of the case. */
+  others?: readonly number[]
   /** Calls of a round where they are not counted out: enough to take a second and a half. */
   calls?: number
-  start(state: RunningState, client: ServiceClient): Promise<Round>
+  /** @param others of the further vaults */
+  start(state: RunningState, client: ServiceClient, others: ServiceClient[]): Promise<Round>
 }
 
 const next = seededRandom(21)
@@ -66,12 +69,13 @@ const coldCase = (memories: number): BenchCase => ({
   title: `first search of ${memories.toLocaleString('en')} memories by a web process`,
   clients: 1,
   memories,
+  others: [300],
   calls: 1,
-  async start(state, { key }) {
+  async start(state, { key }, [small]) {
     const web = await state.startColdWeb()
-    const other = state.clientOf(web, await state.emptyKey())
+    const other = state.clientOf(web, small!.key)
     const client = state.clientOf(web, key)
-    // What a process compiles and connects at its first request is no part of a vault's load.
+    // What a process compiles and connects at its first requests is no part of a vault's load.
     for (let n = 0; n < 50; n++) await other.search(newQuestion(8))
     let firstMs = 0
     return {
@@ -97,6 +101,30 @@ const coldCase = (memories: number): BenchCase => ({
   },
 })
 
+/** Vaults in turn at random, of which the cache holds a tenth. */
+const rotationCase = (vaults: number, memories: number): BenchCase => ({
+  title: `search of one of ${vaults} vaults of ${memories} memories, a tenth of which fit in memory`,
+  clients: 2,
+  memories,
+  others: Array.from({ length: vaults - 1 }, () => memories),
+  calls: 60,
+  async start(state, client, others) {
+    const bytes = (vaults / 10) * memories * 2_500
+    const web = await state.startColdWeb({ INDEX_CACHE_MB: String(Math.ceil(bytes / 1e6)) })
+    const clients = [client, ...others].map(({ key }) => state.clientOf(web, key))
+    for (let n = 0; n < 20; n++) await clients[0]!.search(newQuestion(8))
+    return {
+      web,
+      call: () => clients[Math.floor(next() * vaults)]!.search(newQuestion(8)),
+      async end() {
+        await Promise.all(clients.map(one => one.close()))
+        await web.stop()
+        return {}
+      },
+    }
+  },
+})
+
 const exchange = (): string =>
   JSON.stringify({
     messages: [
@@ -117,6 +145,7 @@ export const benchCases: Record<string, BenchCase> = {
   'search-10000': searchCase(10_000),
   cold: coldCase(1_000),
   'cold-10000': coldCase(10_000),
+  rotation: rotationCase(20, 500),
   accept: {
     title: 'exchange accepted and stored, 16 at once',
     clients: 16,
@@ -149,4 +178,6 @@ export const benchCases: Record<string, BenchCase> = {
 }
 
 /** Those that run when none is named; the others take longer. */
-export const usualCases = Object.keys(benchCases).filter(name => name !== 'read-20000')
+export const usualCases = Object.keys(benchCases).filter(
+  name => name !== 'read-20000' && name !== 'rotation',
+)

@@ -10,10 +10,10 @@ export type Figures = Map<string, number>
 export async function measureRound(
   { start, clients }: BenchCase,
   state: RunningState,
-  client: ServiceClient,
+  [client, ...others]: readonly ServiceClient[],
   calls: number,
 ): Promise<Figures> {
-  const { call, web, end } = await start(state, client)
+  const { call, web, end } = await start(state, client!, others)
   await state.settle(web)
   const before = state.cpuTimes(web)
   const times: number[] = []

@@ -22,7 +22,6 @@ export class RunningState {
   readonly #services: DatabaseServices
   readonly #web: RunningProcess
   readonly #worker: RunningProcess
-  #emptyKey: Promise<string> | undefined
 
   private constructor(
     folder: string,
@@ -78,15 +77,6 @@ export class RunningState {
 
   /** A client of the web process that always runs, with the key of a new account. */
   async createClient(): Promise<ServiceClient> {
-    return this.clientOf(this.#web, await this.createKey())
-  }
-
-  /** The Memory Key of an account that has nothing stored. */
-  emptyKey(): Promise<string> {
-    return (this.#emptyKey ??= this.createKey())
-  }
-
-  async createKey(): Promise<string> {
     const email = `${randomBytes(4).toString('hex')}@example.com`
     const args = [
       'scripts/create-account.ts',
@@ -99,7 +89,7 @@ export class RunningState {
     const { memory_key: key } = JSON.parse(
       await run(process.execPath, args, undefined, { cwd: this.#folder, env: this.#env }),
     ) as { memory_key: string }
-    return key
+    return this.clientOf(this.#web, key)
   }
 
   /** A client of one web process. */
@@ -108,8 +98,8 @@ export class RunningState {
   }
 
   /** Starts another web process, which holds no vault yet. */
-  startColdWeb(): Promise<RunningProcess> {
-    return startProcess('api/index.ts', this.#env, [], [], this.#folder)
+  startColdWeb(extra: Record<string, string> = {}): Promise<RunningProcess> {
+    return startProcess('api/index.ts', { ...this.#env, ...extra }, [], [], this.#folder)
   }
 
   /** CPU that all processes have used so far. @param web the web process that counts */
