@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { withTimeout } from '#shared/core/with-timeout.ts'
-import { timedFetch } from '#shared/core/timed-fetch.ts'
+import { timeProviderCall } from '#shared/core/timed-fetch.ts'
 import { isPassingStatus, ModelRefusal } from '#shared/models/model-refusal.ts'
 import { providerWords } from '#shared/models/provider-words.ts'
 
@@ -124,17 +124,20 @@ async function tryOnce(
 ): Promise<Try> {
   const timeout = AbortSignal.timeout(timeoutMs)
   try {
-    const response = await timedFetch(model.split('/')[0]!)(url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...keyHeader },
-      // The key is for this address only: redirects are not followed.
-      redirect: 'error',
-      body: JSON.stringify({ ...fields, input }),
-      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
-    })
-    const { status, ok } = response
-    const body = await response.text()
-    if (ok) {
+    // Each search makes this call, which is cheaper than the built-in fetch. Loaded with the first.
+    const { request } = await import('undici')
+    // The key is for this address only: redirects are not followed.
+    const send = () =>
+      request(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...keyHeader },
+        body: JSON.stringify({ ...fields, input }),
+        signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+      })
+    const response = await timeProviderCall(model.split('/')[0]!, send, answer => answer.statusCode)
+    const { statusCode: status, headers } = response
+    const body = await response.body.text()
+    if (status >= 200 && status < 300) {
       const vectors = vectorsOf(body, input.length)
       if (vectors) return { vectors }
       const fault = 'did not answer with the vectors of its inputs'
@@ -143,7 +146,7 @@ async function tryOnce(
     const words = providerWords(body.slice(0, bodyBytesMax), input, [apiKey])
     const fault = `refused (status ${status})${words && `: ${words}`}`
     const parts = isAboutInputs(status) ? 2 : isLate(status) ? partsOfBatch(input) : undefined
-    const retryAfterMs = retryAfterOf(response.headers.get('retry-after'))
+    const retryAfterMs = retryAfterOf(String(headers['retry-after'] ?? '') || null)
     return { refusal: new EmbeddingRefusal(model, fault, status, parts), retryAfterMs }
   } catch (error) {
     signal?.throwIfAborted()
