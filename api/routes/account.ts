@@ -27,6 +27,7 @@ import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import { isOperator } from '#shared/access/admin.ts'
 import { defaultModelsOf } from '#shared/org/admin/organization.ts'
 import { checkProcessor } from '#shared/org/pipeline/check-processor.ts'
+import { findAccountSummary } from '#shared/accounts/account-summary.postgres.ts'
 import { upsertAccount } from '#shared/access/accounts.postgres.ts'
 import { issueAdminKey, revokeAdminKey } from '#shared/access/admin-keys.ts'
 import { listAdminKeys, type AdminKey } from '#shared/access/admin-keys.postgres.ts'
@@ -60,6 +61,32 @@ export function account(router: Router, backend: ApiBackend): void {
             created: 0,
             owned_by: provider,
           })),
+        ),
+      }
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'GET /v1/account',
+    auth: owner(),
+    async handle({ account }, ctx) {
+      await backend.callLog.settled()
+      const summary = await findAccountSummary(backend.postgres.query, account, backend.now())
+      ctx.body = {
+        email: summary.email,
+        created_at: summary.createdAt.toISOString(),
+        users: summary.users,
+        users_new_7_days: summary.usersNew,
+        users_active_7_days: summary.usersActive,
+        calls_by_day: summary.calls.map(
+          ({ day, given, nothing, withoutMemory, failed, other }) => ({
+            day,
+            given,
+            nothing,
+            without_memory: withoutMemory,
+            failed,
+            other,
+          }),
         ),
       }
     },

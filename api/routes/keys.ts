@@ -33,6 +33,7 @@ import {
   revokeAccountKey,
   rotateMemoryKey,
 } from '#shared/accounts/account-keys.ts'
+import { eraseUser, findErasedUser } from '#shared/accounts/erase-user.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { mintMemoryKey } from '#shared/access/mint.ts'
 import {
@@ -195,6 +196,24 @@ function accountKeyRoutes(router: Router, backend: ApiBackend): void {
         ...(counts && presentCounts(counts[n]!)),
       }))
       ctx.body = { users, users_max: usersMax, ...items }
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'DELETE /v1/account/users/:externalId',
+    auth: owner(),
+    async handle({ account, actor, keyHash, params, claim }, ctx) {
+      const externalId = parseExternalId(params.externalId, 'The id in the path')
+      const id = claim.operation
+      const erasure = { account, actor, keyHash, externalId, id, now: backend.now() }
+      const found = await findErasedUser(backend, erasure)
+      ctx.body = await backend.postgres.transaction(async tx => {
+        const { erased, receipt } = await eraseUser(tx, backend, erasure, found)
+        const body = { deleted: true, id: externalId, operation_id: id, erased, receipt }
+        await claim.storeInTransaction(tx, { status: 200, body })
+        return body
+      })
+      backend.vaultIndexes.forget(found.vault)
     },
   })
 

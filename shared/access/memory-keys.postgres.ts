@@ -179,13 +179,16 @@ export async function listUsers(
     /** The vault of the last user of the page before. */
     after: string | undefined
     limit: number
+    /** The user of exactly this id. */
+    externalId?: string
   },
 ): Promise<ListedUser[]> {
-  const { search, after, limit } = filter
+  const { search, after, limit, externalId } = filter
   const { rows } = await query<ListedUser>(
     `with page as (
        select id, account, external_id, created_at, epoch, revision, next_expiry from vaults v
        where account = $1 and external_id is not null and ($3::uuid is null or id < $3)
+         and ($5::text is null or external_id = $5)
          and ($2::text is null or position(lower($2) in lower(external_id)) > 0
               or exists (select from memory_keys k
                          where k.vault = v.id and position(lower($2) in lower(k.name)) > 0))
@@ -200,7 +203,7 @@ export async function listUsers(
              where e.vault = v.id and e.session <> '' and e.due_at = 'infinity') as "clearedSessions"
      from page v join accounts a on a.id = v.account join lateral (${keyInUseSql}) k on true
      order by v.id desc`,
-    [account, search ?? null, after ?? null, limit],
+    [account, search ?? null, after ?? null, limit, externalId ?? null],
     'account-users.list',
   )
   return rows

@@ -52,14 +52,32 @@ function deriveSigner({ key }: MasterKey): Signer {
 export const receiptKeys = (masterKeys: readonly MasterKey[]): ReceiptKey[] =>
   masterKeys.map(key => deriveSigner(key).publicKey)
 
+/** The content of the receipt of one user. */
+export type UserReceipt = {
+  /** The erasure: its operation removes what was hidden at once. */
+  id: string
+  account: string
+  /** SHA-256 in hex of `<id>:<the product's id of the user>`, in lower case. */
+  user_proof: string
+  erased_at: string
+  erased: { memories: number; keys: number }
+}
+
 /** A receipt as a compact JSON Web Signature, which any library for those can check. */
-export function signReceipt(masterKeys: readonly MasterKey[], receipt: Receipt): string {
+export const signReceipt = (masterKeys: readonly MasterKey[], receipt: Receipt): string =>
+  signed(masterKeys, receipt)
+
+/** Likewise, of one user. */
+export const signUserReceipt = (masterKeys: readonly MasterKey[], receipt: UserReceipt): string =>
+  signed(masterKeys, receipt)
+
+function signed(masterKeys: readonly MasterKey[], receipt: Receipt | UserReceipt): string {
   const { kid, privateKey } = deriveSigner(masterKeys[0]!)
   const head = { alg: 'EdDSA', typ: 'erasure-receipt+jws', kid }
-  const signed = [head, receipt]
+  const text = [head, receipt]
     .map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
     .join('.')
-  return `${signed}.${sign(null, Buffer.from(signed), privateKey).toString('base64url')}`
+  return `${text}.${sign(null, Buffer.from(text), privateKey).toString('base64url')}`
 }
 
 /** The content of a receipt; undefined when none of these keys has signed it. */

@@ -188,13 +188,16 @@ const gluedWords = (page: Page): Promise<string[]> =>
     while (texts.nextNode()) {
       const node = texts.currentNode
       const parent = node.parentElement!
-      // Parts of a flex box or a grid have a gap; a marked word stands where its text has it.
-      if (/flex|grid/.test(getComputedStyle(parent).display) || parent.closest('pre, svg')) continue
+      // A marked word stands where its text has it.
+      if (parent.closest('pre, svg')) continue
+      // Parts of a flex box or a grid have a gap, but for texts without an element between them: they are one part.
+      const isBox = /flex|grid/.test(getComputedStyle(parent).display)
       for (const [before, after] of [
         [node.previousSibling, node],
         [node, node.nextSibling],
       ]) {
         if (!before || !after || !isInline(before) || !isInline(after)) continue
+        if (isBox && !(before instanceof Text && after instanceof Text)) continue
         const pair = [before.textContent!.slice(-20), after.textContent!.slice(0, 20)]
         if (/[\p{L}\p{N}.,;:]$/u.test(pair[0]!) && /^[\p{L}\p{N}]/u.test(pair[1]!)) {
           found.push(pair.join('|'))

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { press, settled, visit } from '#test/console/browser.ts'
+import { look, press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
 import { chatCompletion } from '#test/support/chat-stream.ts'
 import { startModelProvider } from '#test/support/model-provider.ts'
@@ -33,7 +33,16 @@ test('an owner: from the users of a product to what one of them asked, and what 
   await waitUntil('this too', async () => (await stored()) === 6)
   await backend.usage.flush()
 
-  const page = await open(key, 'people')
+  const page = await open(key)
+  await page.getByRole('heading', { name: 'Home', exact: true }).waitFor()
+  await page.getByText(/^3 calls in 1 day, 0 of them failed/).waitFor()
+  await settled(page)
+  t.match(
+    await page.locator('main').innerText(),
+    /Users\s+2[^]+Calls today\s+3[^]+Cost of the month\s+\$/,
+  )
+  await look(t, page, 'home')
+  await visit(page, 'people')
   const main = (): Promise<string> => page.locator('main').innerText()
   await page.getByLabel('Id or name of the user').fill('17')
   await page.getByText('user-18').waitFor({ state: 'detached' })

@@ -55,7 +55,7 @@ test('an owner sees the account: money, a chart, and who used it', async (t, { o
   await rowOf('chat-12').waitFor()
   await page.getByLabel('By').selectOption('Key')
   await rowOf('Ada').waitFor()
-  await page.getByLabel('Drawn').selectOption('Tokens of models')
+  await page.getByLabel('Chart of').selectOption('Tokens of models')
   await page.getByRole('heading', { name: 'Tokens of models a day' }).waitFor()
   await page.getByText('Prices', { exact: true }).click()
   await page.getByRole('cell', { name: model }).last().waitFor()

@@ -245,7 +245,7 @@ story('operations: what was done, with its outcome', async (t, { page }) => {
 story('usage: sums and a chart', async (t, { page }) => {
   await backend.usage.flush()
   await visit(page, 'usage')
-  await page.getByLabel('Drawn').selectOption('Requests')
+  await page.getByLabel('Chart of').selectOption('Requests')
   await page.getByRole('heading', { name: 'Requests a day' }).waitFor()
   await page.locator('canvas').first().waitFor()
   await picture(page, 'usage')

@@ -4,6 +4,7 @@ import type { Method, UploadMethod } from '../method.ts'
 
 export const operations = {
   models: {"route":"GET /v1/models","query":["limit","after","after_id","before_id","pageSize","pageToken"]},
+  account: {"route":"GET /v1/account"},
   usage: {"route":"GET /v1/account/usage","query":["start","end","by_day"]},
   usageReport: {"route":"GET /v1/account/usage/report","query":["group","start","end","key_id","external_id","model","limit","cursor"]},
   listProviderKeys: {"route":"GET /v1/account/provider-keys"},
@@ -32,6 +33,7 @@ export const operations = {
   listKeys: {"route":"GET /v1/keys","query":["active","external_id","limit","cursor"]},
   changeKey: {"route":"PATCH /v1/keys/:memoryKeyId","body":"json","writes":true},
   listAccountUsers: {"route":"GET /v1/account/users","query":["q","counts","limit","cursor"]},
+  deleteAccountUser: {"route":"DELETE /v1/account/users/:externalId","takesKey":true,"writes":true},
   revokeKey: {"route":"DELETE /v1/keys/:memoryKeyId","query":["erase"],"takesKey":true,"writes":true},
   prepare: {"route":"POST /v1/memory/prepare","query":["sessions"],"headers":{"memory_inspection":"x-memory-inspection","memory_sessions":"x-memory-sessions","memory_share":"x-memory-share"},"body":"json"},
   ingest: {"route":"POST /v1/memory/ingest","query":["wait","sessions"],"headers":{"memory_sessions":"x-memory-sessions","memory_share":"x-memory-share"},"body":"json","takesKey":true,"writes":true},
@@ -151,6 +153,8 @@ export const operations = {
 export interface Methods {
   /** Lists the models that the account's provider keys reach, or else the operator's. Lists are an hour old at most; a provider that does not answer keeps its last one. */
   models: Method<'GET /v1/models'>
+  /** The account, and how it is used: its users, and the calls of the last 14 days in its call log, those of its organizations not among them. Bills nothing. */
+  account: Method<'GET /v1/account'>
   /** The usage of the vault of the key over a time, with this key and with the keys it replaced. One key is one vault; `GET /v1/account/usage/report` tells the usage of a whole account. */
   usage: Method<'GET /v1/account/usage'>
   /** The usage of the whole account over a time: its own vaults, those of its users, members of its organizations and their pipelines; by day, key, user, session or model, or several of them. Rows are sorted by day, newest first, then by tokens of models, most first, then by memory tokens. Money is what list prices make of the tokens: providers charge more for long prompts, for writing to their caches and for their tools, and passed-through calls (images, speech, embeddings) are counted as requests alone. */
@@ -207,6 +211,8 @@ export interface Methods {
   changeKey: Method<'PATCH /v1/keys/:memoryKeyId'>
   /** The users of the account, newest first, and how many it has and may have. A first request that would make one more than `users_max` is a 403, as is `POST /v1/keys` then. */
   listAccountUsers: Method<'GET /v1/account/users'>
+  /** Erases a user of the account, with all that is remembered: from the next request on every key of the user is refused and nothing of the vault can be seen, in the account's export neither; the operation removes it from both stores. Requests may make the user anew, unless the policy of the account says otherwise. The receipt is signed as that of an account is (`GET /v1/receipts/key` has the keys): it names the user by a digest alone. */
+  deleteAccountUser: Method<'DELETE /v1/account/users/:externalId'>
   /** Revokes a key of the account, from the next request on (a model call without memory, in other processes of the service: within a second); revoked again it stays as it is. A key does not revoke itself (409): rotate it, or use another; only one with fewer rights, made for a client, may end itself and nothing else. With a user's key those end that it made for clients. Its vault stays, in the account's export too, unless `erase` is asked for: then nothing of it can be seen any more, and it is removed from both stores in the background. */
   revokeKey: Method<'DELETE /v1/keys/:memoryKeyId'>
   /** Finds what matters to a conversation and answers it as one block of text to put before the model. The question is made of the latest turns, system turns excepted. Core and session memories are recalled together; what the messages say themselves is left out. Bills retrieval. */

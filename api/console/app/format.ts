@@ -11,9 +11,15 @@ export const formatPercent = (share: number): string => `${Math.round(share * 10
 
 const dollars = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' })
 
-/** To the cent, so that a column of them lines up; null is an amount that is not known. */
+const smallDollars = new Intl.NumberFormat('en', {
+  style: 'currency',
+  currency: 'USD',
+  maximumSignificantDigits: 2,
+})
+
+/** To the cent, below a cent to its second digit (`$0.00041`); null is an amount that is not known. */
 export const formatCost = (cost: number | null): string =>
-  cost === null ? 'no price' : cost > 0 && cost < 0.01 ? '< $0.01' : dollars.format(cost)
+  cost === null ? 'no price' : (cost > 0 && cost < 0.01 ? smallDollars : dollars).format(cost)
 
 /** `1 memory`, `2 memories`. */
 export const pluralize = (value: number, one: string, many = `${one}s`): string =>

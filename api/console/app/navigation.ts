@@ -21,7 +21,7 @@ import { Traces } from '#api/console/app/vault/traces.ts'
 import { Usage } from '#api/console/app/vault/usage.ts'
 
 export type NavItem = { name: string; path: readonly string[] }
-type NavGroup = {
+export type NavGroup = {
   name: string
   items: readonly NavItem[]
   /** The pages are of one of the admin's organizations. */
@@ -84,10 +84,12 @@ const Applications = lazyPage(
   'Applications',
   () => import('#api/console/app/vault/applications.ts'),
 )
+const Home = lazyPage('Home', () => import('#api/console/app/vault/home.ts'))
 const Account = lazyPage('Account', () => import('#api/console/app/vault/account.ts'))
 
 const vaultPages: Record<string, readonly Page[]> = {
   Memory: [
+    ['home', 'Home', Home],
     ['overview', 'Overview', Overview],
     ['search', 'Search', Search],
     ['playground', 'Playground', Playground],
@@ -108,7 +110,7 @@ const vaultPages: Record<string, readonly Page[]> = {
   Account: [
     ['people', 'People', People, 'takes an id and a part'],
     ['usage', 'Usage', Usage],
-    ['operations', 'Operations', Operations],
+    ['operations', 'Failed work', Operations],
     ['keys', 'Keys', Keys],
     ['applications', 'Applications', Applications],
     ['policy', 'Policy', Policy],
@@ -120,7 +122,7 @@ const vaultPages: Record<string, readonly Page[]> = {
 const memberOnly = new Set(['team', 'shared'])
 
 /** Pages of the whole account, hidden from keys that may not govern it. */
-const ownerOnly = new Set(['policy', 'webhooks', 'account', 'people'])
+const ownerOnly = new Set(['home', 'policy', 'webhooks', 'account', 'people'])
 
 const visibleVaultPages = (
   { owner, member }: Credential,

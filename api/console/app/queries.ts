@@ -43,6 +43,13 @@ export function useQuery<Answer>(
     )
     return () => controller.abort()
   }, [...dependencies, fetchCount])
+  // What failed while the line was down is tried again when it is back.
+  useEffect(() => {
+    if (!state.fault) return undefined
+    const again = (): void => setFetchCount(fetchCount => fetchCount + 1)
+    addEventListener('online', again)
+    return () => removeEventListener('online', again)
+  }, [state.fault])
   return {
     ...state,
     refetch: useCallback(() => setFetchCount(fetchCount => fetchCount + 1), []),

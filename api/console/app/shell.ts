@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import { commandMenu } from '#api/console/app/command-menu.ts'
 import { hrefTo, navigate, useHashPath } from '#api/console/app/address.ts'
 import { maskKey, type Credential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
@@ -19,6 +20,7 @@ export function Shell({ credential }: { credential: Credential }): View {
   const navGroups = navGroupsFor(credential, address, teams)
   const current = currentNavItem(navGroups, address)
   return html`<div class="shell">
+    ${commandMenu(navGroups)}
     <a
       class="skip"
       href="#main"
@@ -39,6 +41,7 @@ export function Shell({ credential }: { credential: Credential }): View {
         Menu
       </button>
       <a class="brand" href=${hrefTo()}>${mark()} Memory Vault</a>
+      <span class="quiet bar-hint"><kbd>Ctrl K</kbd> goes to a page</span>
       <span
         class="bar-key"
         title=${credential.kind === 'admin' ? 'Admin credential' : 'Memory Key'}

@@ -154,6 +154,33 @@ export interface ModelsAnswer {
   /** the same models once more, for clients of providers */
   data: ListedModel[]
 }
+/** Calls of a day by what they came to; each counts once. */
+export interface CallDay {
+  /** UTC */
+  day: string
+  /** memories were given */
+  given: number
+  /** nothing relevant is remembered */
+  nothing: number
+  /** memory could not be read in time */
+  without_memory: number
+  /** without an answer */
+  failed: number
+  /** memory was off, or a program asked for itself */
+  other: number
+}
+/** GET /v1/account */
+export interface AccountAnswer {
+  email: string
+  created_at: string
+  /** with an id of yours */
+  users: number
+  users_new_7_days: number
+  /** vaults with a call in the log, those without a user among them */
+  users_active_7_days: number
+  /** days with calls, oldest first */
+  calls_by_day: CallDay[]
+}
 export interface ModelUsage {
   requests: number
   input_tokens: number
@@ -1083,6 +1110,22 @@ export interface ListAccountUsersAnswer {
   items: AccountUser[]
   has_more: boolean
   next_cursor: string | null
+}
+/** DELETE /v1/account/users/:externalId */
+export interface DeleteAccountUserAnswer {
+  deleted: true
+  /** the id of the user */
+  id: string
+  /** what removes the vault, and the id of the receipt */
+  operation_id: string
+  erased: {
+    /** in the vault and its sessions, reflections among them */
+    memories: number
+    /** that opened the vault until now */
+    keys: number
+  }
+  /** a compact JSON Web Signature: `id`, `account`, `user_proof` (SHA-256 in hex of `<receipt id>:<id of the user>`, in lower case), `erased_at`, `erased` */
+  receipt: string
 }
 /** DELETE /v1/keys/:memoryKeyId */
 export interface RevokeKeyQuery {
@@ -2870,6 +2913,7 @@ export interface PathParameters {
   jobId: string
   /** the `id` of an application */
   applicationId: string
+  externalId: ExternalId
   /** the `id` of a key of the account */
   memoryKeyId: string
   /** the `id` of a member key, or the key itself */
@@ -3940,6 +3984,10 @@ export interface Endpoints {
     headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
     answers: { 200: ModelsAnswer }
   }
+  /** The account, and how it is used: its users, and the calls of the last 14 days in its call log, those of its organizations not among them. */
+  'GET /v1/account': {
+    answers: { 200: AccountAnswer }
+  }
   /** The usage of the vault of the key over a time, with this key and with the keys it replaced. */
   'GET /v1/account/usage': {
     query: UsageQuery
@@ -4122,6 +4170,12 @@ export interface Endpoints {
     query: ListAccountUsersQuery
     defaults: 'counts' | 'limit'
     answers: { 200: ListAccountUsersAnswer }
+  }
+  /** Erases a user of the account, with all that is remembered: from the next request on every key of the user is refused and nothing of the vault can be seen, in the account's export neither; the operation removes it from both stores. */
+  'DELETE /v1/account/users/:externalId': {
+    params: Pick<PathParameters, 'externalId'>
+    headers: Pick<RequestHeaders, 'idempotency-key'>
+    answers: { 200: DeleteAccountUserAnswer }
   }
   /** Revokes a key of the account, from the next request on (a model call without memory, in other processes of the service: within a second); revoked again it stays as it is. */
   'DELETE /v1/keys/:memoryKeyId': {

@@ -100,8 +100,11 @@ const viewerView = ({
   const held = roles.map(role => chip(role.name, 'data'))
   return html`<span class="chips">
     ${html`<b>${name ?? 'Someone'}</b>`}
-    ${roles.length === 0 ? 'without a role' : html`with the ${roles.length === 1 ? 'role' : 'roles'} ${held}`}
-    ${wildcard ? 'sees every memory' : html`sees memories without tags${tags.length > 0 && ' and those with no other tags than'} ${tags.length > 0 && tagChips(tags)}`}
+    ${roles.length === 0 ? html`<span>without a role</span>` : html`with the ${roles.length === 1 ? 'role' : 'roles'} ${held}`}
+    <span
+      >${wildcard ? 'sees every memory' : `sees memories without tags${tags.length > 0 ? ' and those with no other tags than' : ''}`}</span
+    >
+    ${!wildcard && tags.length > 0 && tagChips(tags)}
   </span>`
 }
 

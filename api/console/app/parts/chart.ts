@@ -83,6 +83,8 @@ type Props = {
 }
 
 const height = 220
+/** Of fewer days a picture says nothing. */
+const drawnMin = 3
 const axisDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 
 function Chart({ days, series, label }: Props): View {
@@ -118,6 +120,18 @@ function Chart({ days, series, label }: Props): View {
       darkScheme.removeEventListener('change', redraw)
     }
   }, [days, JSON.stringify(series)])
+  if (days.length < drawnMin) {
+    return html`<div class="panel stack-tight">
+      <p>${label}</p>
+      ${table(
+        ['Day', ...series.map(({ name }) => name)],
+        days.map(day => [
+          formatUtcDay(day.at),
+          ...series.map(({ metric, format }) => (format ?? formatCount)(day[metric] ?? 0)),
+        ]),
+      )}
+    </div>`
+  }
   const kind = series.length === 1 ? 'chart chart-single' : 'chart'
   return html`<div class=${kind} role="img" aria-label=${label} ref=${container}></div>`
 }
@@ -159,7 +173,7 @@ function plotOptions(
   const format = series[0]?.format
   // An axis of counts has no fractions, and at least one.
   const tick = (value: number): string => (Number.isInteger(value) ? formatCompact(value) : '')
-  const least = format ? 0.01 : 1
+  const least = format ? 1e-6 : 1
   // A bar stands around its day: the first and the last need half a day more.
   const margin = hasBars ? dayMs / 2000 : 0
   const { color: inkColor } = getComputedStyle(container)
@@ -179,6 +193,13 @@ function plotOptions(
       markers: { dash: (_, index) => series[index - 1]?.dash ?? 'solid' },
     },
     cursor: { y: false, drag: { x: false, y: false } },
+    // Without a pointer the legend tells the last day.
+    hooks: {
+      ready: [plot => plot.setLegend({ idx: plot.data[0].length - 1 })],
+      setCursor: [
+        plot => plot.cursor.idx == null && plot.setLegend({ idx: plot.data[0].length - 1 }),
+      ],
+    },
     scales: {
       x: { range: (_, min, max) => [min - margin, max + margin] },
       y: { range: (_, __, max) => [0, Math.max(least, max * 1.1)] },
@@ -188,6 +209,8 @@ function plotOptions(
         ...axis,
         grid: { show: false },
         space: 64,
+        // A tick for each day at most: a day stands once.
+        incrs: [1, 2, 7, 14, 30, 91, 365].map(days => days * (dayMs / 1000)),
         values: (_, times) => times.map(at => axisDay.format(utcAsLocal(at))),
       },
       {

@@ -1,3 +1,4 @@
+import { downloadButton } from '#api/console/app/parts/buttons.ts'
 import { hrefTo } from '#api/console/app/address.ts'
 import {
   formatCompact,
@@ -13,6 +14,7 @@ import { filters, selectField, useFilters } from '#api/console/app/parts/fields.
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, listView, queryView } from '#api/console/app/parts/notes.ts'
 import { useCall, usePages } from '#api/console/app/queries.ts'
+import { saveFile } from '#api/console/app/vault/export.ts'
 import { usedOf } from '#api/console/app/vault/budget.ts'
 import type {
   ModelPrice,
@@ -67,7 +69,7 @@ export function AccountUsage(): View {
     children: html`${filters(
       daysField(of('days').value, of('days').onValue),
       selectField({ label: 'By', ...of('by'), choices: entriesOf(groups) }),
-      selectField({ ...of('of'), label: 'Drawn', value: metric, choices: entriesOf(metrics) }),
+      selectField({ ...of('of'), label: 'Chart of', value: metric, choices: entriesOf(metrics) }),
     )}
     ${queryView(byDay, 'usage', report =>
       report.total.requests === 0
@@ -155,22 +157,79 @@ function UsageList({ by, start }: { by: Group; start: string }): View {
     empty: ['No requests in this time', 'Requests of the account appear here.'],
     show(items) {
       const hasBudgets = items.some(({ budget }) => budget)
-      return table(
-        [groups[by], ...columns, ...(hasBudgets ? ['Used of the budget'] : [])],
-        items.map(row => [
-          nameOf[by](row),
-          ...cells(row),
-          ...(hasBudgets ? [row.budget ? usedOf(row.budget) : '–'] : []),
-        ]),
-      )
+      const ofAll = weightsOf(items)
+      return html`${table(
+          [groups[by], 'Share', ...columns, ...(hasBudgets ? ['Used of the budget'] : [])],
+          items.map((row, index) => [
+            nameOf[by](row),
+            shareView(ofAll[index]!),
+            ...cells(row),
+            ...(hasBudgets ? [row.budget ? usedOf(row.budget) : '–'] : []),
+          ]),
+        )}
+        <p>
+          ${downloadButton({ label: 'Download as CSV', download: async () => saveCsv(by, items) })}
+        </p>`
     },
   })
+}
+
+/** The share of each row in what all of them cost; without prices in their tokens, without these in requests. */
+function weightsOf(items: readonly UsageRow[]): number[] {
+  const measures = [
+    ({ cost_usd }: UsageRow) => cost_usd ?? 0,
+    ({ input_tokens, output_tokens }: UsageRow) => input_tokens + output_tokens,
+    ({ requests }: UsageRow) => requests,
+  ]
+  const weights = measures.map(measure => items.map(measure))
+  const used = weights.find(values => values.some(value => value > 0)) ?? items.map(() => 1)
+  const total = used.reduce((sum, value) => sum + value, 0)
+  return used.map(value => value / total)
+}
+
+const shareView = (share: number): View =>
+  html`<span class="chips"
+    ><progress max="1" value=${share} aria-hidden="true"></progress> ${formatPercent(share)}</span
+  >`
+
+/** The rows that are shown, with raw numbers, as a file. */
+function saveCsv(by: Group, items: readonly UsageRow[]): void {
+  const head = [
+    by,
+    'requests',
+    'input_tokens',
+    'cached_tokens',
+    'output_tokens',
+    'memory_tokens',
+    'cost_usd',
+  ]
+  const nameOfRow = (row: UsageRow): string =>
+    ({ model: row.model, user: row.external_id, key: row.key_name, session: row.session_id })[by] ??
+    ''
+  const lines = items.map(row => [
+    // A cell that begins like a formula is text.
+    `"${nameOfRow(row)
+      .replace(/^[=+@-]/, "'$&")
+      .replaceAll('"', '""')}"`,
+    row.requests,
+    row.input_tokens,
+    row.cached_tokens,
+    row.output_tokens,
+    row.memory_tokens,
+    row.cost_usd ?? '',
+  ])
+  saveFile(`usage-by-${by}.csv`, [head, ...lines].map(cells => cells.join(',')).join('\r\n'))
 }
 
 const none = (words: string): View => html`<span class="quiet">${words}</span>`
 
 const nameOf: Record<Group, (row: UsageRow) => Children> = {
-  model: ({ model }) => model ?? none('No model'),
+  model: ({ model }) =>
+    model == null
+      ? none('No model: stored and read by you')
+      : html`<a href=${`${hrefTo('traces')}?${new URLSearchParams({ model }).toString()}`}
+          >${model}</a
+        >`,
   user: ({ external_id: user }) =>
     user == null
       ? none('No user: own vaults and teams')

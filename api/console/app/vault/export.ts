@@ -51,10 +51,17 @@ async function download(response: Response, name: string, onBytes?: OnBytes): Pr
     bytes += read.value.length
     onBytes?.(bytes)
   }
-  const address = URL.createObjectURL(new Blob(parts, { type: 'application/x-ndjson' }))
+  const day = new Date().toISOString().slice(0, 10)
+  saveFile(`${name}-${day}.jsonl`, new Blob(parts, { type: 'application/x-ndjson' }))
+}
+
+/** Gives a file to the browser, which keeps it among its downloads. */
+export function saveFile(name: string, content: Blob | string): void {
+  const blob = typeof content === 'string' ? new Blob([content], { type: 'text/csv' }) : content
+  const address = URL.createObjectURL(blob)
   const link = document.createElement('a')
   link.href = address
-  link.download = `${name}-${new Date().toISOString().slice(0, 10)}.jsonl`
+  link.download = name
   link.click()
   setTimeout(() => URL.revokeObjectURL(address), 60_000)
 }

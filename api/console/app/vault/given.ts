@@ -23,6 +23,27 @@ const linesOf = (context: string, count: number): string[] =>
     .slice(1, 1 + count)
     .map(line => line.split('\n</memory_context>')[0]!)
 
+/** A line of a block without what the model is told of its time and speaker. */
+function partsOf(line: string): { text: string; about: string } {
+  const [, about = '', text = line] = /^\[([^\]]*)\] ([\s\S]*)$/.exec(line) ?? []
+  return { text, about }
+}
+
+/** What was recalled for a message, a card each. */
+export const givenCards = (given: readonly Given[]): View =>
+  html`<ul class="plain stack-tight">
+    ${given.map(({ line, why }, index) => {
+      const { text, about } = partsOf(line)
+      return html`<li key=${index} class="row">
+        <div class="row-main stack-close">
+          <p>${text}</p>
+          <p class="quiet">${about}</p>
+          <p class="chips">${why.map(reason => chip(reasonWords[reason]))}</p>
+        </div>
+      </li>`
+    })}
+  </ul>`
+
 /** What was recalled for a message, to be opened. */
 export const givenView = (given: readonly Given[], confidence: number | null): View =>
   html`<details open=${given.length > 0}>

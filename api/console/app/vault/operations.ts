@@ -34,7 +34,7 @@ export const stateField = (
 
 /** Accepted operations with their progress and outcome. */
 export function Operations(): View {
-  const [state, setState] = useState<OperationState | ''>('')
+  const [state, setState] = useState<OperationState | ''>('failed')
   const { updateItems, ...list } = usePages('GET /v1/operations', {
     query: filled({ limit: 30, state }),
   })
@@ -43,13 +43,16 @@ export function Operations(): View {
       all.map(one => (one.operation_id === operation.operation_id ? operation : one)),
     )
   return page({
-    title: 'Operations',
-    description: 'Every piece of work the service promised to this account.',
+    title: 'Work',
+    description: 'What failed of the work that was accepted; other states show the rest.',
     actions: button('Refresh', list.refetch),
     children: html`${filters(stateField(state, setState))}
     ${editableList(list, {
       what: 'operations',
-      empty: ['No operations', 'Storing, uploads, imports and deletions are listed here.'],
+      empty:
+        state === 'failed'
+          ? ['Nothing failed', 'Every piece of work was done, or is under way.']
+          : ['No operations', 'Storing, uploads, imports and deletions are listed here.'],
       key: ({ operation_id }) => operation_id,
       main: operation => renderComponent(OperationView, { operation, changed }),
       actions: ({ operation_id: id, kind, state, created_at }) =>

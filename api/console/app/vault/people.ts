@@ -4,7 +4,9 @@ import { decodePart, hrefTo } from '#api/console/app/address.ts'
 import { call, filled, UserError } from '#api/console/app/api-call.ts'
 import { describeUse, formatCount, pluralize } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { buttonLink } from '#api/console/app/parts/buttons.ts'
+import { canWrite } from '#api/console/app/credential.ts'
+import { buttonLink, copyButton } from '#api/console/app/parts/buttons.ts'
+import { confirmButton } from '#api/console/app/parts/dialogs.ts'
 import { avatar, chip } from '#api/console/app/parts/chips.ts'
 import { textField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
@@ -27,6 +29,7 @@ import { useSessionRows, sessionsNote } from '#api/console/app/vault/session-row
 import { UserContext, useVaultUser } from '#api/console/app/vault-user.ts'
 import type {
   AccountUser,
+  DeleteAccountUserAnswer,
   ListedMemory,
   MemoryKey,
   VaultStats,
@@ -84,7 +87,7 @@ function AllPeople(): View {
 const personView = ({ external_id, name, active, budget, ...user }: AccountUser): View =>
   html`<p class="row-title chips">
       ${avatar({ role: 'user', name: external_id })} ${external_id}
-      ${name !== external_id && chip(name)} ${!active && chip('ended', 'bad')}
+      ${name !== external_id && name !== 'User' && chip(name)} ${!active && chip('ended', 'bad')}
     </p>
     <p class="chips">
       <b>${pluralize(user.memories ?? 0, 'memory', 'memories')}</b>
@@ -93,8 +96,7 @@ const personView = ({ external_id, name, active, budget, ...user }: AccountUser)
     <p class="quiet">${describeUse(user.created_at, user.last_used_at)}</p>
     ${budgetView(budget)}`
 
-const growthChip = (time: string, count = 0): View =>
-  chip(`+${formatCount(count)} in ${time}`, count > 0 ? 'good' : undefined)
+const growthChip = (time: string, count = 0): View => chip(`+${formatCount(count)} in ${time}`)
 
 /** What is remembered of one user: over time, as a profile and word for word; searched; as a model gets it. */
 function Person({ user, part }: { user: string; part: string | undefined }): View {
@@ -125,10 +127,45 @@ async function findUser(user: string, signal: AbortSignal): Promise<MemoryKey> {
   return items[0]
 }
 
+const deleteButton = (
+  user: string,
+  stats: VaultStats | undefined,
+  onErased: (answer: DeleteAccountUserAnswer) => void,
+): View =>
+  confirmButton('Delete this user', {
+    title: `Delete ${user}?`,
+    message: html`<p>
+      ${`${pluralize(stats?.memories ?? 0, 'memory', 'memories')} of ${user}, in all sessions, and every key of this vault go at once and for good. A receipt says so.`}
+    </p>`,
+    confirmationText: 'delete',
+    act: async () => {
+      const params = { externalId: user }
+      onErased(await call('DELETE /v1/account/users/:externalId', { params }))
+    },
+  })
+
+/** What is left of a user: the receipt. */
+const erasedView = ({ id, erased, receipt, operation_id }: DeleteAccountUserAnswer): View =>
+  page({
+    title: 'The user is deleted',
+    description: id,
+    actions: buttonLink('All people', hrefTo('people')),
+    children: html`<section class="panel stack">
+      <p>
+        ${`${pluralize(erased.memories, 'memory', 'memories')} and ${pluralize(erased.keys, 'key')} are gone from every answer; the stores are cleared in the background (operation ${operation_id}).`}
+      </p>
+      <p>The receipt, signed by this service, names the user by a digest alone:</p>
+      <pre class="code" tabindex="0">${receipt}</pre>
+      <div class="actions">${copyButton('Copy the receipt', receipt, { kind: 'main' })}</div>
+    </section>`,
+  })
+
 function PersonOverview(): View {
+  const [receipt, setReceipt] = useState<DeleteAccountUserAnswer>()
   const user = useVaultUser()!
   const stats = useCall('GET /v1/memory/stats', { query: { by_day: true } })
   const linkTo = (part: string): string => hrefTo('people', encodeURIComponent(user), part)
+  if (receipt) return erasedView(receipt)
   return page({
     title: user,
     description: 'A user of your product, opened with the key of the account.',
@@ -137,6 +174,7 @@ function PersonOverview(): View {
       buttonLink('Sessions', linkTo('sessions')),
       buttonLink('What the model sees', linkTo('prompt')),
       buttonLink('Calls', `${hrefTo('traces')}?${new URLSearchParams({ user }).toString()}`),
+      canWrite() && deleteButton(user, stats.answer, setReceipt),
     ],
     children: queryView(stats, 'the user', answer =>
       answer.memories === 0

@@ -1,12 +1,13 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { vaultClient, type EndpointResponse, type VaultClient } from '#api/client/client.ts'
 import { filled } from '#api/console/app/api-call.ts'
-import { canWrite, currentCredential } from '#api/console/app/credential.ts'
-import { pluralize } from '#api/console/app/format.ts'
+import { canWrite, currentCredential, onCredential } from '#api/console/app/credential.ts'
+import { formatPercent, pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
 import {
+  checkboxField,
   form,
   selectField,
   textAreaField,
@@ -16,17 +17,21 @@ import {
 import { page } from '#api/console/app/parts/frame.ts'
 import { useCall, type QueryState } from '#api/console/app/queries.ts'
 import { traceHref } from '#api/console/app/vault/traces.ts'
-import { givenOf, givenView, type Given } from '#api/console/app/vault/given.ts'
+import { givenCards, givenOf, type Given } from '#api/console/app/vault/given.ts'
 
 type Turn = {
   question: string
-  given: Given[]
-  confidence: number | null
+  /** Undefined until it is known. */
+  given?: Given[]
+  confidence?: number | null
+  /** Grows while the model answers. */
   answer: string
-  /** What of the turn is remembered. */
+  /** The answer of the same model without memory, where it was asked for. */
+  plain?: string
+  /** What of the turn is remembered; empty while it is under way. */
   stored: string
   /** Its address. */
-  trace: string | null
+  trace?: string | null
 }
 
 type Message = { role: 'user' | 'assistant'; content: string }
@@ -34,60 +39,139 @@ type Message = { role: 'user' | 'assistant'; content: string }
 /** No model: what a model would be given, and a fixed answer. */
 const noModel = ''
 
+/** The conversation is there again when the page is opened again; nothing outlives the credential. */
+const noConversation = {
+  fields: { user: '', model: noModel, message: '', compares: false },
+  turns: [] as readonly Turn[],
+  isBegun: false,
+}
+let kept = noConversation
+onCredential(() => (kept = noConversation))
+
+const examples = [
+  'I live in Lisbon, above a bakery, and my cat is called Ada.',
+  'Where do I live, and what is my cat called?',
+] as const
+
 /** A conversation with memory: what was recalled for each message, the answer, and what was stored. */
 export function Playground(): View {
-  const { fields, set, of } = useFields({ user: '', model: noModel, message: '' })
-  const [turns, setTurns] = useState<readonly Turn[]>([])
+  const { fields, set, of } = useFields(kept.fields)
+  const [turns, setTurns] = useState(kept.turns)
+  const [isBegun, setBegun] = useState(kept.isBegun)
+  useEffect(() => {
+    kept = { fields, turns, isBegun }
+  })
   const models = useCall('GET /v1/models', {})
   const names = models.answer?.models ?? []
   const ask = async (): Promise<void> => {
+    const { model, user, message, compares } = fields
     const history = turns.flatMap(({ question, answer }): Message[] => [
       { role: 'user', content: question },
       { role: 'assistant', content: answer },
     ])
-    const messages: Message[] = [...history, { role: 'user', content: fields.message }]
-    const turn = fields.model
-      ? await askModel(fields.user.trim(), fields.model, messages)
-      : await askNoModel(fields.user.trim(), messages)
-    setTurns([...turns, turn])
-    set({ message: '' })
+    const messages: Message[] = [...history, { role: 'user', content: message }]
+    let turn: Turn = { question: message, answer: '', stored: '' }
+    const show = (changed: Partial<Turn>): void => {
+      turn = { ...turn, ...changed }
+      setTurns([...turns, turn])
+    }
+    show({})
+    setBegun(true)
+    try {
+      await (model
+        ? Promise.all([
+            askModel(user.trim(), model, messages, show),
+            compares && askPlainModel(model, messages, plain => show({ plain })),
+          ])
+        : askNoModel(user.trim(), messages, show))
+      set({ message: '' })
+    } catch (error) {
+      setTurns(turns)
+      throw error
+    }
   }
   return page({
     title: 'Playground',
     description:
       'Say something, begin a new conversation, and ask about it. What you write is stored in the vault.',
     actions: turns.length > 0 && button('New conversation', () => setTurns([])),
-    children: html`<ol class="plain stack">
-        ${turns.map((turn, index) => html`<li key=${index} class="stack">${turnView(turn)}</li>`)}
-      </ol>
-      ${form({
-        verb: 'Send',
-        kind: 'main',
-        act: ask,
-        children: html`<div class="filters">
-            ${selectField({
-              label: 'Model',
-              ...of('model'),
-              choices: [
-                [noModel, 'none: memory alone'],
-                ...names.map(name => [name, name] as const),
-              ],
-              hint: modelHint(models),
+    children: html`<div class="playground">
+      <div class="stack">
+        ${turns.length === 0 && examplesView(isBegun, message => set({ message }))}
+        <ol class="plain stack">
+          ${turns.map((turn, index) => html`<li key=${index} class="stack">${turnView(turn)}</li>`)}
+        </ol>
+        ${form({
+          verb: 'Send',
+          kind: 'main',
+          act: ask,
+          children: html`${textAreaField({
+              label: 'Message',
+              ...of('message'),
+              rows: 2,
+              required: true,
+              maxlength: 20_000,
             })}
-            ${
-              currentCredential()?.owner &&
-              textField({
-                label: 'As the user',
-                ...of('user'),
-                maxlength: 256,
-                placeholder: 'the vault of this key',
-                hint: 'Your own id. A new one makes a user.',
-              })
-            }
-          </div>
-          ${textAreaField({ label: 'Message', ...of('message'), rows: 2, required: true, maxlength: 20_000 })}`,
-      })}`,
+            <div class="filters">
+              ${selectField({
+                label: 'Model',
+                ...of('model'),
+                choices: [
+                  [noModel, 'none: memory alone'],
+                  ...names.map(name => [name, name] as const),
+                ],
+                hint: modelHint(models),
+              })}
+              ${
+                currentCredential()?.owner &&
+                textField({
+                  label: 'As the user',
+                  ...of('user'),
+                  maxlength: 256,
+                  placeholder: 'the vault of this key',
+                  hint: 'Your own id. A new one makes a user.',
+                })
+              }
+              ${
+                fields.model !== noModel &&
+                checkboxField({ label: 'Beside it: the answer without memory', ...of('compares') })
+              }
+            </div>`,
+        })}
+      </div>
+      <aside class="stack" aria-label="What was recalled">
+        <h2>What was recalled</h2>
+        <div class="stack" aria-live="polite">${recalledView(turns.at(-1))}</div>
+      </aside>
+    </div>`,
   })
+}
+
+/** Three steps that show what memory is. */
+const examplesView = (isBegun: boolean, say: (message: string) => void): View =>
+  html`<ol class="steps stack-close panel">
+    <li class=${isBegun ? 'done' : ''}>
+      <p>Tell it something.</p>
+      ${button('Tell it where you live', () => say(examples[0]))}
+    </li>
+    <li class=${isBegun ? 'done' : ''}>
+      <p>Begin a new conversation: a model remembers nothing of the old one.</p>
+    </li>
+    <li>
+      <p>Ask, and see what memory gives the model.</p>
+      ${button('Ask where you live', () => say(examples[1]))}
+    </li>
+  </ol>`
+
+function recalledView(turn: Turn | undefined): View {
+  if (!turn)
+    return html`<p class="quiet">The memories that your next message recalls appear here.</p>`
+  const { given, confidence, trace } = turn
+  if (!given) return html`<p class="quiet">Looking …</p>`
+  if (given.length === 0) return html`<p>Nothing was recalled.</p>`
+  const sure = confidence == null ? '' : `, ${formatPercent(confidence)} sure`
+  return html`<p>${`Recalled: ${pluralize(given.length, 'memory', 'memories')}${sure}`}</p>
+    ${givenCards(given)} ${trace && html`<p><a href=${trace}>Its trace</a></p>`}`
 }
 
 /** Why there are no models, or fewer than there are keys. */
@@ -98,75 +182,140 @@ function modelHint({ answer, fault }: QueryState<EndpointResponse<'GET /v1/model
   return answer?.models.length === 0 ? 'A provider key on the page Keys adds its models.' : ''
 }
 
-/** A client of the user's vault, and the headers of its last answer. */
-function clientOf(user: string): { client: VaultClient; headers: () => Headers } {
-  let last = new Headers()
-  const client = vaultClient(location.origin, currentCredential()?.key ?? '', {
+type Watch = {
+  /** Called when the head of an answer is there. */
+  onHead?: (headers: Headers) => void
+  /** Called with all of the answer so far. */
+  onText?: (text: string) => void
+}
+
+/** A client of the user's vault that tells an answer as it comes. */
+const clientOf = (user: string, { onHead, onText }: Watch = {}): VaultClient =>
+  vaultClient(location.origin, currentCredential()?.key ?? '', {
     ...filled({ user }),
     fetch: async (...request) => {
       const response = await fetch(...request)
-      last = response.headers
+      if (response.ok) onHead?.(response.headers)
+      const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
+      if (isStream && onText) void readDeltas(response.clone(), onText)
       return response
     },
   })
-  return { client, headers: () => last }
+
+async function readDeltas(response: Response, onText: (text: string) => void): Promise<void> {
+  const decoder = new TextDecoder()
+  let received = ''
+  // What breaks off is told by the whole answer.
+  await response.body
+    ?.pipeTo(
+      new WritableStream<Uint8Array>({
+        write(bytes) {
+          received += decoder.decode(bytes, { stream: true })
+          onText(textOf(received))
+        },
+      }),
+    )
+    .catch(() => undefined)
 }
 
-async function askNoModel(user: string, messages: Message[]): Promise<Turn> {
-  const { client } = clientOf(user)
+type Delta = { choices?: { delta?: { content?: unknown }; message?: { content?: unknown } }[] }
+
+/** The text of an answer: of whole events, or of JSON. */
+function textOf(answer: unknown): string {
+  const events =
+    typeof answer === 'string'
+      ? answer
+          .split('\n')
+          .flatMap(line =>
+            /^data: \{.*\}$/.test(line) ? [JSON.parse(line.slice(6)) as Delta] : [],
+          )
+      : [answer as Delta]
+  return events
+    .map(({ choices }) => choices?.[0]?.delta?.content ?? choices?.[0]?.message?.content)
+    .filter(content => typeof content === 'string')
+    .join('')
+}
+
+async function askNoModel(
+  user: string,
+  messages: Message[],
+  show: (changed: Partial<Turn>) => void,
+): Promise<void> {
+  const client = clientOf(user)
   const prepared = await client.call('POST /v1/memory/prepare', { body: { messages } })
-  const said = messages.at(-1)!
+  const { context, memories, confidence } = prepared
+  const answer =
+    context === null
+      ? 'No model is chosen. One would get nothing from memory for this message.'
+      : `No model is chosen. One would get ${pluralize(memories.length, 'memory', 'memories')} with this message.`
+  show({ given: givenOf(prepared), confidence, answer })
   if (canWrite()) {
     await client.call('POST /v1/memory/ingest', {
       query: { wait: true },
-      body: { messages: [said] },
+      body: { messages: [messages.at(-1)!] },
     })
   }
-  const { context, memories, confidence } = prepared
-  return {
-    question: said.content,
-    given: givenOf(prepared),
-    confidence,
-    answer:
-      context === null
-        ? 'No model is chosen. One would get nothing from memory for this message.'
-        : `No model is chosen. One would get ${pluralize(memories.length, 'memory', 'memories')} with this message.`,
-    stored: canWrite() ? 'Your message is stored.' : 'Nothing is stored with this key.',
-    trace: null,
-  }
+  show({ stored: canWrite() ? 'Your message is stored.' : 'Nothing is stored with this key.' })
 }
 
-async function askModel(user: string, model: string, messages: Message[]): Promise<Turn> {
-  const { client, headers } = clientOf(user)
-  const body = { model, messages }
-  const completion = (await client.call('POST /v1/chat/completions', { body })) as {
-    choices?: { message?: { content?: unknown } }[]
+async function askModel(
+  user: string,
+  model: string,
+  messages: Message[],
+  show: (changed: Partial<Turn>) => void,
+): Promise<void> {
+  let trace: string | null = null
+  const read = async (): Promise<void> => {
+    if (trace === null) return show({ given: [] })
+    const traced = await clientOf(user).call('GET /v1/traces/:traceId', {
+      params: { traceId: trace },
+    })
+    const given = traced.blocks.flatMap(({ memories }) => memories)
+    show({
+      given: given.map(({ line = '', why = [] }) => ({ line, why })),
+      confidence: traced.confidence,
+      trace: traceHref(trace, user),
+    })
   }
-  const trace = headers().get('x-memory-trace')
-  const content = completion.choices?.[0]?.message?.content
-  const params = { traceId: trace ?? '' }
-  const traced = trace ? await client.call('GET /v1/traces/:traceId', { params }) : undefined
-  const given = (traced?.blocks ?? []).flatMap(({ memories }) => memories)
-  return {
-    question: messages.at(-1)!.content,
-    given: given.map(({ line = '', why = [] }) => ({ line, why })),
-    confidence: traced?.confidence ?? null,
-    answer: typeof content === 'string' ? content : '(no text)',
-    stored: canWrite()
-      ? 'Your message and the answer are stored.'
-      : 'Nothing is stored with this key.',
-    trace: trace && traceHref(trace, user),
+  let reading: Promise<void> | undefined
+  // The memories are there before the model has answered.
+  const onHead = (headers: Headers): void => {
+    trace = headers.get('x-memory-trace')
+    reading = read()
   }
+  const client = clientOf(user, { onHead, onText: answer => show({ answer }) })
+  const body = { model, messages, stream: true }
+  const answer = textOf(await client.call('POST /v1/chat/completions', { body }))
+  await reading
+  const stored = canWrite()
+    ? 'Your message and the answer are stored.'
+    : 'Nothing is stored with this key.'
+  show({ answer: answer || '(no text)', stored })
 }
 
-const turnView = ({ question, given, confidence, answer, stored, trace }: Turn): View =>
+/** The same question to the same model; neither reads nor stores. */
+async function askPlainModel(
+  model: string,
+  messages: Message[],
+  show: (answer: string) => void,
+): Promise<void> {
+  show('')
+  const body = { model, messages, stream: true }
+  const headers = { 'x-memory-mode': 'off' as const }
+  const client = clientOf('', { onText: show })
+  show(textOf(await client.call('POST /v1/chat/completions', { body, headers })) || '(no text)')
+}
+
+const turnView = ({ question, answer, plain, stored }: Turn): View =>
+  html`${saidView('You', 'user', question)}
+    <div class=${plain === undefined ? 'stack' : 'halves'}>
+      ${saidView(plain === undefined ? 'Answer' : 'With memory', 'assistant', answer || '…', stored)}
+      ${plain !== undefined && saidView('Without memory', 'plain', plain || '…')}
+    </div>`
+
+const saidView = (name: string, colour: string, text: string, note = ''): View =>
   html`<article class="memory stack-tight">
-      <header class="memory-head chips">${chip('You', 'user')}</header>
-      <p class="memory-text">${question}</p>
-    </article>
-    ${givenView(given, confidence)}
-    <article class="memory stack-tight">
-      <header class="memory-head chips">${chip('Answer', 'assistant')}</header>
-      <p class="memory-text">${answer}</p>
-      <p class="quiet">${stored} ${trace && html`<a href=${trace}>Its trace</a>`}</p>
-    </article>`
+    <header class="memory-head chips">${chip(name, colour)}</header>
+    <p class="memory-text">${text}</p>
+    ${note && html`<p class="quiet">${note}</p>`}
+  </article>`

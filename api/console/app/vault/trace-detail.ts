@@ -14,6 +14,7 @@ import { emptyNote, queryView, row, rows } from '#api/console/app/parts/notes.ts
 import { useCall, useQuery } from '#api/console/app/queries.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
 import { listSessions, sessionsSwitch, sumOf } from '#api/console/app/vault/session-rows.ts'
+import { Nearest } from '#api/console/app/vault/nearest.ts'
 import { formatMs, reasonWords, statusChip, wayNames } from '#api/console/app/vault/trace-words.ts'
 import type { Trace, TraceBlock, TracedMemory } from '#api/contract/generated/types.ts'
 
@@ -87,6 +88,7 @@ function traceView(trace: Trace): View {
     }
     ${renderComponent(UnreadSessions, { session })}
     ${blocks.map(block => blockView(block, trace.way))} ${piecesView(trace.left_out)}
+    ${renderComponent(Nearest, { trace })}
   </div>`
 }
 
@@ -167,18 +169,18 @@ const blockView = ({ turn, memories }: TraceBlock, way: Trace['way']): View =>
   )
 
 const stateWords: Record<TracedMemory['state'], string> = {
-  same: 'Still in the vault as the model saw it',
+  same: '',
   changed: 'Edited since: its words of then are not kept',
   gone: 'Deleted since, or not to be seen with this key',
 }
 
 const tracedView = ({ memory_id, state, line, why, relevance }: TracedMemory): View =>
   html`${state === 'same' && line && html`<p class="row-title">${line}</p>`}
-    <p class="quiet">${stateWords[state]}: ${memory_id}</p>
-    ${
-      why &&
-      html`<p class="chips">
-        Found by ${why.map(reason => chip(reasonWords[reason], 'accent'))}
-        <span class="quiet">relevance ${relevance}</span>
-      </p>`
-    }`
+  ${state !== 'same' && html`<p class="quiet">${stateWords[state]}: ${memory_id}</p>`}
+  ${
+    why &&
+    html`<p class="chips">
+      Found by ${why.map(reason => chip(reasonWords[reason], 'accent'))}
+      <span class="quiet">relevance ${relevance}</span>
+    </p>`
+  }`

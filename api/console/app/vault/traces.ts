@@ -56,7 +56,7 @@ const unfiltered = {
 }
 
 function TraceList(): View {
-  const { fields, of } = useFilters(unfiltered)
+  const { fields, set, of } = useFilters(unfiltered)
   const { of: whose, user, status: chosen, ...others } = fields
   const asked = chosen === 'failed' ? { ...others, failed: true } : { ...others, status: chosen }
   const owner = currentCredential()?.owner ?? false
@@ -70,41 +70,55 @@ function TraceList(): View {
       'Calls that read memory: what was asked, what was recalled and answered, and what it took.',
     actions: button('Refresh', list.refetch),
     children: html`${filters(
-      owner &&
+        owner &&
+          selectField({
+            label: 'Whose',
+            ...of('of'),
+            choices: [
+              ['', 'the whole account'],
+              ['own', 'the vault of this key'],
+            ],
+          }),
+        owner &&
+          textField({ label: 'User', ...of('user'), maxlength: 256, placeholder: 'your id' }),
+        selectField({ label: 'Status', ...of('status'), choices: statusChoices }),
         selectField({
-          label: 'Of',
-          ...of('of'),
-          choices: [
-            ['', 'the whole account'],
-            ['own', 'the vault of this key'],
-          ],
+          label: 'Way',
+          ...of('way'),
+          choices: [['', 'any'], ...Object.entries(wayNames)],
         }),
-      owner && textField({ label: 'User', ...of('user'), maxlength: 256, placeholder: 'your id' }),
-      selectField({ label: 'Status', ...of('status'), choices: statusChoices }),
-      selectField({
-        label: 'Way',
-        ...of('way'),
-        choices: [['', 'any'], ...Object.entries(wayNames)],
-      }),
-      textField({ label: 'Session', ...of('session'), maxlength: 256 }),
-      textField({ label: 'Model', ...of('model'), maxlength: 256, placeholder: 'openai/gpt-5' }),
-      textField({ label: 'From', type: 'date', ...of('since') }),
-      textField({ label: 'To', type: 'date', ...of('until') }),
-    )}
-    ${renderComponent(OpenById, {})}
-    ${editableList(list, {
-      what: 'the calls',
-      empty: isFiltered
-        ? ['Nothing matches', 'Fewer filters show more.']
-        : [
-            'No calls',
-            'A model call, a search, a prepare or a tool of MCP is listed here for as long as the policy of the account says.',
-          ],
-      key: ({ trace_id }) => trace_id,
-      main: summaryView,
-    })}`,
+        textField({ label: 'Session', ...of('session'), maxlength: 256 }),
+        textField({ label: 'Model', ...of('model'), maxlength: 256, placeholder: 'openai/gpt-5' }),
+        textField({ label: 'From', type: 'date', ...of('since') }),
+        textField({ label: 'To', type: 'date', ...of('until') }),
+      )}
+      <p class="chips">
+        <span class="quiet">Show</span>
+        ${presets().map(([name, preset]) => button(name, () => set({ ...unfiltered, ...preset }), { kind: 'link' }))}
+      </p>
+      ${renderComponent(OpenById, {})}
+      ${editableList(list, {
+        what: 'the calls',
+        empty: isFiltered
+          ? ['Nothing matches', 'Fewer filters show more.']
+          : [
+              'No calls',
+              'A model call, a search, a prepare or a tool of MCP is listed here for as long as the policy of the account says.',
+            ],
+        key: ({ trace_id }) => trace_id,
+        main: summaryView,
+      })}`,
   })
 }
+
+/** What is looked for most. */
+const presets = (): (readonly [string, Partial<typeof unfiltered>])[] => [
+  ['all', {}],
+  ['today', { since: new Date().toISOString().slice(0, 10) }],
+  ['failed', { status: 'failed' }],
+  ['nothing relevant', { status: 'none' }],
+  ['without memory', { status: 'degraded' }],
+]
 
 const statusChoices = [
   ['', 'any'],

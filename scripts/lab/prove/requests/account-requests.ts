@@ -21,6 +21,9 @@ export const accountRequests: Record<string, RequestPlan> = {
   },
   listKeys: paged('keysCursor'),
   revokeKey: { query: ({ random }) => ({ erase: String(random() < 0.5) }) },
+  account: plain,
+  // Of an id that no user has: tenants keep theirs.
+  deleteAccountUser: plain,
   listAccountUsers: { query: () => ({ counts: 'true' }) },
   usageReport: paged('usageCursor', () => ({ group: 'user,session,model', limit: '50' })),
   changeKey: { body: () => ({ daily_requests: 1_000_000 }) },

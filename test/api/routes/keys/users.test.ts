@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import t from 'tap'
+import { verifyReceipt } from '#shared/accounts/erasure-receipt.ts'
 import { hashKey, maskKey } from '#shared/access/key.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { createTestClient } from '#test/support/api.ts'
@@ -202,4 +204,34 @@ t.test('the export of the account names the users of its vaults', async t => {
     lines.filter(({ type }) => type === 'vault'),
     [{ external_id: null }, { external_id: 'ada' }],
   )
+})
+
+t.test('200: a user is erased by the id of the product, with counts and a receipt', async t => {
+  const owner = await newClient()
+  const id = 'user/17 Ada'
+  const { body: made } = await owner.post('/v1/keys', { external_id: id })
+  const ada = createTestClient(base, made.key)
+  await ada.post('/v1/memory/ingest?wait=true', told)
+  await ada.post('/v1/memory/ingest?wait=true', told, { 'x-session-id': 'chat-1' })
+  const path = `/v1/account/users/${encodeURIComponent(id)}`
+  t.equal((await ada.send('DELETE', path)).status, 403)
+  const { status, body } = await owner.send('DELETE', path)
+  t.match([status, body], [200, { deleted: true, id, erased: { memories: 2, keys: 1 } }])
+  t.equal((await ada.get('/v1/memory/stats')).status, 401)
+  t.equal((await owner.send('DELETE', path)).status, 404)
+  const { keys } = (await owner.get('/v1/receipts/key')).body
+  const { operation_id: receipt } = body
+  const proof = createHash('sha256').update(`${receipt}:${id.toLowerCase()}`).digest('hex')
+  t.match(verifyReceipt(body.receipt, keys), {
+    id: receipt,
+    user_proof: proof,
+    erased: body.erased,
+  })
+  const { body: again } = await owner.post('/v1/keys', { external_id: id })
+  t.equal(await memoriesOf(again.key), 0, 'the id is free, and its vault empty')
+  t.match((await owner.get('/v1/account')).body, {
+    users: 1,
+    users_new_7_days: 1,
+    calls_by_day: [],
+  })
 })

@@ -53,6 +53,14 @@ class AsyncVault(AsyncVaultBase):
             },
         )
 
+    async def account(self) -> types.AccountAnswer:
+        """The account, and how it is used: its users, and the calls of the last 14 days in its call
+        log, those of its organizations not among them. Bills nothing.
+
+        `GET /v1/account`
+        """
+        return await self._call(OPERATIONS["account"])
+
     async def usage(
         self,
         *,
@@ -698,6 +706,25 @@ class AsyncVault(AsyncVaultBase):
         return await self._call(
             OPERATIONS["list_account_users"],
             query={"q": q, "counts": counts, "limit": limit, "cursor": cursor},
+        )
+
+    async def delete_account_user(
+        self, external_id: str, *, idempotency_key: Optional[str] = None
+    ) -> types.DeleteAccountUserAnswer:
+        """Erases a user of the account, with all that is remembered: from the next request on every
+        key of the user is refused and nothing of the vault can be seen, in the account's export
+        neither; the operation removes it from both stores. Requests may make the user anew, unless
+        the policy of the account says otherwise. The receipt is signed as that of an account is
+        (`GET /v1/receipts/key` has the keys): it names the user by a digest alone.
+
+        `DELETE /v1/account/users/:externalId`
+
+        :param external_id: your id of a user of the account
+        """
+        return await self._call(
+            OPERATIONS["delete_account_user"],
+            path={"externalId": external_id},
+            idempotency_key=idempotency_key,
         )
 
     async def revoke_key(

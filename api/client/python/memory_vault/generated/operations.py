@@ -11,6 +11,7 @@ VERSION = "1.0.0"
 
 OPERATIONS: Dict[str, Operation] = {
     "models": Operation("models", "GET", "/v1/models"),
+    "account": Operation("account", "GET", "/v1/account"),
     "usage": Operation("usage", "GET", "/v1/account/usage"),
     "usage_report": Operation("usage_report", "GET", "/v1/account/usage/report"),
     "list_provider_keys": Operation("list_provider_keys", "GET", "/v1/account/provider-keys"),
@@ -111,6 +112,13 @@ OPERATIONS: Dict[str, Operation] = {
         nullable=frozenset({"daily_requests", "daily_tokens"}),
     ),
     "list_account_users": Operation("list_account_users", "GET", "/v1/account/users"),
+    "delete_account_user": Operation(
+        "delete_account_user",
+        "DELETE",
+        "/v1/account/users/:externalId",
+        takes_key=True,
+        writes=True,
+    ),
     "revoke_key": Operation(
         "revoke_key", "DELETE", "/v1/keys/:memoryKeyId", takes_key=True, writes=True
     ),

@@ -42,6 +42,35 @@ class ModelsAnswer(TypedDict):
     data: List[ListedModel]
 
 
+# Calls of a day by what they came to; each counts once.
+class CallDay(TypedDict):
+    # UTC
+    day: str
+    # memories were given
+    given: int
+    # nothing relevant is remembered
+    nothing: int
+    # memory could not be read in time
+    without_memory: int
+    # without an answer
+    failed: int
+    # memory was off, or a program asked for itself
+    other: int
+
+
+# GET /v1/account
+class AccountAnswer(TypedDict):
+    email: str
+    created_at: str
+    # with an id of yours
+    users: int
+    users_new_7_days: int
+    # vaults with a call in the log, those without a user among them
+    users_active_7_days: int
+    # days with calls, oldest first
+    calls_by_day: List[CallDay]
+
+
 class ModelUsage(TypedDict):
     requests: int
     input_tokens: int
@@ -1028,6 +1057,26 @@ class ListAccountUsersAnswer(TypedDict):
     items: List[AccountUser]
     has_more: bool
     next_cursor: Union[str, None]
+
+
+class DeleteAccountUserAnswerErased(TypedDict):
+    # in the vault and its sessions, reflections among them
+    memories: int
+    # that opened the vault until now
+    keys: int
+
+
+# DELETE /v1/account/users/:externalId
+class DeleteAccountUserAnswer(TypedDict):
+    deleted: Literal[True]
+    # the id of the user
+    id: str
+    # what removes the vault, and the id of the receipt
+    operation_id: str
+    erased: DeleteAccountUserAnswerErased
+    # a compact JSON Web Signature: `id`, `account`, `user_proof` (SHA-256 in hex of `<receipt
+    # id>:<id of the user>`, in lower case), `erased_at`, `erased`
+    receipt: str
 
 
 class _RevokeKeyAnswerRequired(TypedDict):

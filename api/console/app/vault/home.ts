@@ -1,0 +1,174 @@
+import { hrefTo } from '#api/console/app/address.ts'
+import {
+  formatCost,
+  formatCount,
+  formatShortDay,
+  formatUtcDay,
+  pluralize,
+} from '#api/console/app/format.ts'
+import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
+import { buttonLink } from '#api/console/app/parts/buttons.ts'
+import { figure, page, section } from '#api/console/app/parts/frame.ts'
+import { emptyNote, queryView, row, rows } from '#api/console/app/parts/notes.ts'
+import { stackedBars } from '#api/console/app/parts/stacked-bars.ts'
+import { useCall } from '#api/console/app/queries.ts'
+import { usedOf } from '#api/console/app/vault/budget.ts'
+import { Overview } from '#api/console/app/vault/overview.ts'
+import type { AccountAnswer, AccountUser, Budget, CallDay } from '#api/contract/generated/types.ts'
+
+const dayMs = 24 * 3_600_000
+
+const isoDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
+
+/** The account as its owner meets it: users, calls, cost, and what needs attention. */
+export function Home(): View {
+  const account = useCall('GET /v1/account')
+  // Whose account has no users works with a vault of their own.
+  if (account.answer?.users === 0) return renderComponent(Overview, {})
+  return page({
+    title: 'Home',
+    description:
+      account.answer &&
+      `${account.answer.email}, since ${formatShortDay(account.answer.created_at)}.`,
+    children: html`${renderComponent(Attention, {})} ${queryView(account, 'the account', homeView)}`,
+  })
+}
+
+const homeView = (account: AccountAnswer): View =>
+  html`${renderComponent(Figures, { account })}
+  ${section(
+    'Calls by what they came to',
+    callsChart(account.calls_by_day),
+    html`<a href=${hrefTo('traces')}>Calls</a>`,
+  )}`
+
+/** Calls of a day, in all and of these without an answer. */
+const callsOf = (day: CallDay | undefined): { all: number; failed: number } =>
+  day === undefined
+    ? { all: 0, failed: 0 }
+    : {
+        all: day.given + day.nothing + day.without_memory + day.failed + day.other,
+        failed: day.failed,
+      }
+
+function Figures({ account }: { account: AccountAnswer }): View {
+  const { users, users_new_7_days, users_active_7_days, calls_by_day } = account
+  const now = Date.now()
+  const month = `${isoDay(now).slice(0, 7)}-01`
+  const report = useCall('GET /v1/account/usage/report', { query: { start: month, limit: 1 } })
+  const dayOf = (at: number) => callsOf(calls_by_day.find(({ day }) => day === isoDay(at)))
+  const [today, yesterday] = [dayOf(now), dayOf(now - dayMs)]
+  return html`<dl class="figures">
+    ${figure(
+      'Users',
+      formatCount(users),
+      html`<a href=${hrefTo('people')}>${`+${formatCount(users_new_7_days)} in 7 days`}</a>`,
+    )}
+    ${figure('Vaults with calls', formatCount(users_active_7_days), 'in the last 7 days')}
+    ${figure('Calls today', formatCount(today.all), `yesterday ${formatCount(yesterday.all)}`)}
+    ${figure(
+      'Without an answer',
+      formatCount(today.failed),
+      html`<a href=${`${hrefTo('traces')}?status=failed`}
+        >${`today; yesterday ${formatCount(yesterday.failed)}`}</a
+      >`,
+    )}
+    ${figure(
+      'Cost of the month',
+      report.answer ? formatCost(report.answer.total.cost_usd) : '–',
+      html`<a href=${hrefTo('usage')}>by list prices</a>`,
+    )}
+  </dl>`
+}
+
+const outcomes = [
+  ['Memories given', 'data'],
+  ['Nothing relevant', 'raw'],
+  ['Without memory', 'high'],
+  ['Failed', 'bad'],
+  ['Memory off', 'line-strong'],
+] as const
+
+function callsChart(days: readonly CallDay[]): View {
+  if (days.length === 0)
+    return emptyNote('No calls in 14 days', 'Calls that read memory appear here.')
+  const byDay = new Map(days.map(day => [day.day, day]))
+  const bars = []
+  for (let at = Date.parse(days[0]!.day); at <= Date.now(); at += dayMs) {
+    const day = byDay.get(isoDay(at))
+    const counts = day
+      ? [day.given, day.nothing, day.without_memory, day.failed, day.other]
+      : outcomes.map(() => 0)
+    const href = `${hrefTo('traces')}?since=${isoDay(at)}&until=${isoDay(at)}`
+    bars.push({ label: formatUtcDay(at), counts, href })
+  }
+  const all = days.reduce((sum, day) => sum + callsOf(day).all, 0)
+  const failed = days.reduce((sum, day) => sum + day.failed, 0)
+  const summary = `${pluralize(all, 'call')} in ${pluralize(bars.length, 'day')}, ${formatCount(failed)} of them failed`
+  return stackedBars({ bars, series: outcomes, summary })
+}
+
+/** How much of a budget is used, from 0 to 1 and beyond. */
+const shareOf = ({ requests, tokens, used_requests, used_tokens }: Budget): number =>
+  Math.max(
+    requests === null ? 0 : used_requests / requests,
+    tokens === null ? 0 : used_tokens / tokens,
+  )
+
+/** A budget is told of from here on. */
+const budgetWarning = 0.8
+
+/** What does not work, with the page that mends it; nothing on good days. */
+function Attention(): View | null {
+  const models = useCall('GET /v1/models', {})
+  const failed = useCall('GET /v1/operations', { query: { state: 'failed', limit: 5 } })
+  const users = useCall('GET /v1/account/users', { query: { limit: 200 } })
+  const webhooks = useCall('GET /v1/account/webhooks')
+  const faults = models.answer?.providers.flatMap(({ fault }) => fault ?? []) ?? []
+  const items: [key: string, words: Children, link: View][] = [
+    ...(models.fault ? [models.fault.message] : faults).map((words): [string, Children, View] => [
+      words,
+      words,
+      pageLink('keys', 'Keys'),
+    ]),
+    ...(users.answer?.items ?? [])
+      .filter(({ budget }) => budget && shareOf(budget) >= budgetWarning)
+      .map(budgetItem),
+    ...(failed.answer && failed.answer.items.length > 0
+      ? ([
+          [
+            'operations',
+            `${failed.answer.has_more ? 'More than ' : ''}${pluralize(failed.answer.items.length, 'piece')} of work failed`,
+            pageLink('operations', 'Failed work'),
+          ],
+        ] as [string, Children, View][])
+      : []),
+    ...(webhooks.answer?.webhooks ?? [])
+      .filter(({ active }) => !active)
+      .map(({ id, url }): [string, Children, View] => [
+        id,
+        `No events are sent to ${url}: it is switched off`,
+        pageLink('webhooks', 'Webhooks'),
+      ]),
+  ]
+  if (items.length === 0) return null
+  return section(
+    'Needs attention',
+    rows(items.map(([key, words, link]) => [key, row(html`<p>${words}</p>`, link)])),
+  )
+}
+
+const pageLink = (path: string, name: string): View => buttonLink(name, hrefTo(path))
+
+function budgetItem({
+  key_id: key,
+  external_id: user,
+  budget,
+}: AccountUser): [string, Children, View] {
+  const isUsedUp = shareOf(budget!) >= 1
+  return [
+    key,
+    `${user} has used ${isUsedUp ? 'all' : 'most'} of their budget: ${usedOf(budget!)}`,
+    buttonLink('Open', hrefTo('people', encodeURIComponent(user)), { about: user }),
+  ]
+}
