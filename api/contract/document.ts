@@ -8,6 +8,13 @@ export type Credential = 'memory-key' | 'admin'
 /** A right of a Memory Key, by its suffix and kind. `govern`: to act for the account; only keys made with it have it. */
 export type KeyRight = 'read' | 'write' | 'mint' | 'govern'
 
+/**
+ * What an endpoint does, and so what becomes of fields, parameters and headers that it does not know. `changes` deletes,
+ * copies, mints, shares, ends or sets something, and refuses them; `reads` and `stores` (texts) ignore and name them;
+ * `forwards` passes them on to a provider.
+ */
+export type Effect = 'reads' | 'stores' | 'changes' | 'forwards'
+
 /** A reference into `$defs`. */
 export type Reference = { $ref: string }
 
@@ -29,6 +36,7 @@ export type Endpoint = {
   path: string
   summary: string
   description: string
+  effect: Effect
   /** Any one of these opens the endpoint; none: it is open. */
   auth: Credential[]
   needs: KeyRight[]
@@ -90,12 +98,19 @@ export function shapeOf<T>(definition: string, part: EndpointPart): Shape<T> {
       name: partLabels[part],
       coerce: part !== 'body' && part !== 'answer',
       nullIsAbsent: part === 'body',
-      ignoresUnknown: part === 'body',
+      unknown: part !== 'body' ? 'judged' : strictBodies.has(definition) ? 'refused' : 'ignored',
     },
   )
   shapes.set(key, made)
   return made
 }
+
+/** The bodies of endpoints that change something; what is sent line by line is stored as far as it is known. */
+const strictBodies = new Set(
+  Object.values(contractDocument.endpoints).flatMap(({ effect, body }) =>
+    effect === 'changes' && body && !body.lines ? [body.schema.$ref.split('/').at(-1)!] : [],
+  ),
+)
 
 /** By part and definition, so that each is compiled once. */
 const shapes = new Map<string, Shape<unknown>>()
@@ -116,12 +131,13 @@ export function* compileRequestShapes(): Steps<number> {
   return count
 }
 
-const walk = new SchemaWalk(contractDocument)
+/** Reads the schemas of the contract. */
+export const contractSchemas = new SchemaWalk(contractDocument)
 
 /** The fields of a body or the parameters of a query, by name, and whether it takes others too. */
 export const fieldsOf = ({ $ref }: Reference): { names: string[]; isClosed: boolean } => ({
-  names: Object.keys(walk.properties({ $ref })),
-  isClosed: walk.isClosed({ $ref }),
+  names: Object.keys(contractSchemas.properties({ $ref })),
+  isClosed: contractSchemas.isClosed({ $ref }),
 })
 
 const schemas = { $id: contractDocument.$id, $defs: contractDocument.$defs }

@@ -9,14 +9,17 @@ import {
   unclaimed,
   type RequestClaim,
 } from '#api/edge/request-idempotency.ts'
+import { requireUnchanged, takeOthers } from '#api/edge/sent-back.ts'
 import { sendInputNotes, parseQuery } from '#api/edge/request.ts'
 import { setAcceptedHeaders } from '#api/edge/operation-response.ts'
+import { checkHeaders } from '#api/edge/request-headers.ts'
 import { checkParameters } from '#api/edge/query-parameters.ts'
 import { contract, type Route } from '#api/contract/contract.ts'
 import { fieldsOf, type Endpoint } from '#api/contract/document.ts'
 import type { Endpoints } from '#api/contract/generated/types.ts'
+import { Refusal } from '#shared/core/errors.ts'
 import { InputNotes } from '#shared/core/lenient-input.ts'
-import type { Shape } from '#shared/core/shape.ts'
+import { shape, type Shape } from '#shared/core/shape.ts'
 
 /**
  * When the Idempotency-Key is claimed: `before` the handler runs, `by-handler` (once it knows what the
@@ -37,6 +40,17 @@ type EndpointOptions<Name extends Route, Id extends Identity, Mode extends Claim
   /** `before`, when missing. */
   claims?: Mode
   handle(request: Id & EndpointRequest<Name, Mode>, ctx: RouterContext): Promise<void>
+} & (Name extends `${'PATCH' | 'PUT'} ${string}` ? Current<Name, Id> : Partial<Current<Name, Id>>)
+
+type Current<Name extends Route, Id extends Identity> = {
+  /** The resource as its own GET answers it, for read-only fields that are sent back; undefined: there is none. */
+  current(
+    request: Id & {
+      params: { readonly [Param in keyof PartOf<Name, 'params'>]: string }
+      /** As it was sent: it may not be valid. */
+      body: unknown
+    },
+  ): Promise<object | undefined>
 }
 
 /** The request as its handler gets it, with the identity that authentication found. */
@@ -62,11 +76,11 @@ export function endpoint<
   Name extends Route,
   Id extends Identity,
   Mode extends ClaimMode = 'before',
->(
-  router: Router,
-  backend: ApiBackend,
-  { route, auth, admit, claims = 'before' as Mode, handle }: EndpointOptions<Name, Id, Mode>,
-): void {
+>(router: Router, backend: ApiBackend, options: EndpointOptions<Name, Id, Mode>): void {
+  const { route, auth, admit, claims = 'before' as Mode, handle } = options
+  const readCurrent = options.current as
+    | ((request: object) => Promise<object | undefined>)
+    | undefined
   const [method, path] = route.split(' ') as [string, string]
   const shapes: EndpointParts = contract[route]
   const serve = async (ctx: RouterContext): Promise<void> => {
@@ -78,14 +92,22 @@ export function endpoint<
       takesKey,
     })
     const notes = new InputNotes()
+    checkHeaders(ctx, shapes.endpoint, notes)
     checkParameters(ctx, shapes.endpoint, notes)
-    const query = shapes.query && parseQuery(ctx, shapes.query, notes)
-    const body = claims === 'by-handler' ? undefined : await readBody(ctx, shapes, notes)
+    const query = shapes.query && parseQuery(ctx, shapes.query, shapes.endpoint.effect, notes)
+    const current =
+      readCurrent &&
+      ((sent: unknown) => readCurrent({ ...identity, params: ctx.params, body: sent }))
+    const { body, judgeRest } =
+      claims === 'by-handler' && shapes.body ? noBody : await readBody(ctx, shapes, notes, current)
     sendInputNotes(ctx, notes)
     const input = { ...identity, params: ctx.params, query, body, notes, startedAt }
     try {
       const claim = claims === 'before' ? await idempotency.claim(body) : unclaimed()
-      if (claim.isFirstAttempt) admit?.(identity)
+      if (claim.isFirstAttempt) {
+        await judgeRest?.()
+        admit?.(identity)
+      }
       await handle({ ...input, claim, idempotency } as never, ctx)
       await idempotency.settle()
     } catch (error) {
@@ -123,8 +145,44 @@ async function readBody(
   ctx: RouterContext,
   { endpoint, body }: EndpointParts,
   notes: InputNotes,
-): Promise<unknown> {
-  if (!body || !endpoint.body) return undefined
+  current?: (sent: unknown) => Promise<object | undefined>,
+): Promise<ReadBody> {
+  if (!body || !endpoint.body) {
+    if (endpoint.effect === 'changes') noFields.check((await readJson(ctx, 'small')) ?? {})
+    return noBody
+  }
   const size = endpoint.body.bytesMax > bodyLimits.small ? 'large' : 'small'
-  return body.check(await readJson(ctx, size), notes)
+  const sent = await readJson(ctx, size)
+  if (!current) return { body: body.check(sent, notes) }
+  const others = takeOthers(sent, endpoint)
+  const judgeOthers = (): Promise<void> => requireUnchanged(others, endpoint, () => current(sent))
+  try {
+    const checked = body.check(sent, notes)
+    const judgeRest = async (): Promise<void> => {
+      await judgeOthers()
+      if (Object.keys(checked as object).length === 0) throw nothingToChange(endpoint)
+    }
+    return { body: checked, judgeRest }
+  } catch (error) {
+    // A misspelt field is named in place of the one that is missing.
+    await judgeOthers()
+    throw error
+  }
 }
+
+type ReadBody = {
+  body: unknown
+  /** What is left to judge of a body, but where the request is sent again. */
+  judgeRest?: () => Promise<void>
+}
+
+const noBody: ReadBody = { body: undefined }
+
+/** What a call that changes something takes for its body where it has none. */
+const noFields = shape(
+  { type: 'object', properties: {}, additionalProperties: false },
+  { name: 'the body', unknown: 'refused' },
+)
+
+const nothingToChange = ({ body }: Endpoint): Refusal =>
+  new Refusal('invalid', 'Nothing to change', `Send ${fieldsOf(body!.schema).names.join(', ')}`)

@@ -9,14 +9,14 @@ const shownLengthMax = 64
 
 /**
  * Refuses query parameters that an endpoint does not know and that could be meant to change what it does: nearly a
- * parameter or field of its own, a parameter of another endpoint, and any of a request that deletes. Others are noted
- * and not used.
+ * parameter or field of its own, a parameter of another endpoint, and any of a request that changes something. Others are
+ * noted and not used.
  *
  * @throws Refusal `invalid` with the nearest name, or the place where the parameter belongs.
  */
 export function checkParameters(
   ctx: Context,
-  { method, query, body }: Pick<Endpoint, 'method' | 'query' | 'body'>,
+  { effect, query, body }: Pick<Endpoint, 'effect' | 'query' | 'body'>,
   notes: InputNotes,
 ): void {
   const known = query ? fieldsOf(query) : { names: [], isClosed: true }
@@ -25,7 +25,7 @@ export function checkParameters(
   for (const name of Object.keys(ctx.query)) {
     if (known.names.includes(name)) continue
     const hint = meantHint(name, known.names, inBody)
-    if (hint === undefined && !isMeantElsewhere(name) && method !== 'DELETE') {
+    if (hint === undefined && !isMeantElsewhere(name) && effect !== 'changes') {
       notes.noteIgnored(name.slice(0, shownLengthMax))
       continue
     }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Context } from 'koa'
-import { fieldsOf, type Reference } from '#api/contract/document.ts'
+import { fieldsOf, type Effect, type Reference } from '#api/contract/document.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { StoragePolicy } from '#shared/domain/account-policies.ts'
@@ -11,18 +11,23 @@ import { maskKeys } from '#shared/access/key.ts'
 
 /**
  * The checked query parameters that the shape lists, converted to their types. An empty value is absence, but where
- * it could be meant to narrow a deletion or to ask for a preview, and of switches of model calls.
+ * the call changes something, and of switches of model calls.
  *
  * @throws Refusal `invalid`, also for a listed parameter given twice.
  */
-export function parseQuery<Query>(ctx: Context, shape: Shape<Query>, notes?: InputNotes): Query {
+export function parseQuery<Query>(
+  ctx: Context,
+  shape: Shape<Query>,
+  effect: Effect,
+  notes?: InputNotes,
+): Query {
   const { names, isClosed } = fieldsOf(shape.schema as Reference)
   const values = Object.create(null) as Record<string, string>
   for (const [name, value] of Object.entries(ctx.query)) {
     if (value === undefined || !names.includes(name)) continue
     if (Array.isArray(value))
       throw new Refusal('invalid', `${name} is given more than once in the query`)
-    if (value === '' && isClosed && ctx.method !== 'DELETE' && name !== 'dry_run') continue
+    if (value === '' && isClosed && effect !== 'changes') continue
     values[name] = restoreTimezonePlus(sanitizeText(value))
   }
   return shape.check(values, notes)
@@ -189,10 +194,20 @@ export function publicOrigin(ctx: Context): string {
  * values that were reduced to their bounds.
  */
 export function sendInputNotes(ctx: Context, { ignored, clamped }: InputNotes): void {
-  if (ignored.size > 0) ctx.set('X-Memory-Ignored-Fields', [...ignored].map(toToken).join(', '))
+  if (ignored.size > 0) ctx.set('X-Memory-Ignored-Fields', listIgnored(ignored))
   if (clamped.size === 0) return
   const bounds = [...clamped].map(([name, bound]) => `${name}=${bound}`)
   ctx.set('X-Memory-Clamped', bounds.join(', '))
+}
+
+/** How many names the header has; of the others it has the number. */
+const namedMax = 20
+
+/** Unknown names as `X-Memory-Ignored-Fields` has them. */
+export function listIgnored(ignored: ReadonlySet<string>): string {
+  const named = [...ignored].slice(0, namedMax).map(toToken)
+  const others = ignored.size - named.length
+  return [...named, ...(others > 0 ? [`and-${others}-more`] : [])].join(', ')
 }
 
 /** A name as it may stand in a list in a header. */

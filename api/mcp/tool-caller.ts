@@ -59,7 +59,7 @@ async function sendTool(
   for (const [field, value] of Object.entries(byHeader ? others : args)) {
     if (queryFields.has(field)) query.set(field, toQueryText(value))
     else if (bodyFields.has(field)) body[field] = value
-    else return { status: 400, body: unknownArgument(field, [...queryFields, ...bodyFields]) }
+    else return { status: 400, body: unknownArgument(field, [...queryFields.union(bodyFields)]) }
   }
   const search = query.size > 0 ? `?${query.toString()}` : ''
   return send(`${endpoint.path}${search}`, {

@@ -5,6 +5,7 @@ import type { SwitchQuery as SwitchFields } from '#api/contract/generated/types.
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { admitBody, releaseBody } from '#api/edge/body-budget.ts'
 import { readJsonBytes } from '#api/edge/body.ts'
+import { checkHeaders } from '#api/edge/request-headers.ts'
 import { readIdempotencyKey } from '#api/edge/idempotency-claim.ts'
 import { embeddingModelForRequest, parseQuery, resolveSessionSpace } from '#api/edge/request.ts'
 import {
@@ -45,6 +46,7 @@ import { requireNamedUser, type Caller } from '#shared/access/caller.ts'
 import { openProviderKeys } from '#shared/access/provider-key.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { idempotencyKeyNotTaken } from '#shared/core/refusals.ts'
+import { InputNotes } from '#shared/core/lenient-input.ts'
 import { resolveModel, type ModelRef } from '#shared/models/resolve-model.ts'
 
 /** An endpoint for model calls: one API format at one path. */
@@ -105,9 +107,12 @@ export async function readProxyCall(
   facts: AnswerFacts,
 ): Promise<ProxyCall> {
   const { headers } = ctx
+  const notes = new InputNotes()
+  checkHeaders(ctx, { effect: 'forwards' }, notes)
+  facts.ignored = notes.ignored
   const ttl = parseTtlHeader(headers)
   const asOf = parseAsOfHeader(headers)
-  const query: SwitchFields = ctx.querystring === '' ? {} : parseQuery(ctx, SwitchQuery)
+  const query: SwitchFields = ctx.querystring === '' ? {} : parseQuery(ctx, SwitchQuery, 'forwards')
   const channels = [headerSwitches(headers), querySwitches(query)]
   const { request, bytes, unread } = await readRequest(
     ctx,

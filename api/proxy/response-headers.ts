@@ -1,3 +1,4 @@
+import { listIgnored } from '#api/edge/request.ts'
 import { presentDebtHeader } from '#api/present/debt.ts'
 import type { RecallResult } from '#api/proxy/recall.ts'
 import type { KeyRow } from '#shared/access/key-row.postgres.ts'
@@ -31,6 +32,8 @@ export type AnswerFacts = {
   cache?: { isSafe: boolean; bytes: number }
   /** For `GET /v1/traces/:traceId`. */
   trace?: string
+  /** Unknown headers of the request that look like ours. */
+  ignored?: ReadonlySet<string>
   /** The tokens were counted without the context block. */
   isCounted?: boolean
 }
@@ -44,6 +47,7 @@ export function ownHeaders(facts: AnswerFacts): Record<string, string> {
     'X-Provider-Response-Ms': formatMs(providerMs),
     'X-Total-Ms': formatMs(totalMs),
   }
+  if (facts.ignored?.size) headers['X-Memory-Ignored-Fields'] = listIgnored(facts.ignored)
   if (facts.isCounted) headers['X-Memory-Counted'] = 'false'
   if (!keyRow) return headers
   const { recalledTokens = 0, contextTokens = 0, confidence, abstained } = facts.recall ?? {}

@@ -75,16 +75,27 @@ export function buildOpenApi(
   }
 }
 
-const describeEndpoint = ({ description, needs }: Endpoint): string =>
-  needs.includes('govern')
-    ? `${description} Of Memory Keys, only one that was made with the account may ask, and what it was rotated into.`
-    : description
+const describeEndpoint = ({ description, needs, effect }: Endpoint): string =>
+  [
+    description,
+    ...(needs.includes('govern')
+      ? [
+          'Of Memory Keys, only one that was made with the account may ask, and what it was rotated into.',
+        ]
+      : []),
+    ...(effect === 'changes'
+      ? [
+          'A field, parameter or header of ours that it does not know is a 400, and nothing is done.',
+        ]
+      : []),
+  ].join(' ')
 
 function buildOpenApiOperation(endpoint: Endpoint): Json {
   const { operation, summary, path, auth } = endpoint
   return {
     operationId: operation,
     'x-contract': !endpoint.ours,
+    'x-effect': endpoint.effect,
     tags: tagsOf(endpoint),
     summary: summary.replace(/\.$/, ''),
     description: describeEndpoint(endpoint),

@@ -122,6 +122,10 @@ export function account(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'PUT /v1/account/provider-keys/:provider',
     auth: owner(),
+    async current({ account, params: { provider } }) {
+      const rows = await listProviderKeys(backend.postgres.query, account)
+      return rows.map(presentProviderKey).find(row => row.provider === provider)
+    },
     async handle({ account, actor, params: { provider }, body }, ctx) {
       requireProvider(backend.config.providers, provider)
       const sendable = parseProviderKey(body.key)

@@ -223,7 +223,7 @@ function requireFileAllowed(caller: Caller): void {
 /**
  * The session to clear; null: the whole vault. A request that seems to mean a session but names none is refused.
  *
- * @throws Refusal `invalid` for an empty header, or a body.
+ * @throws Refusal `invalid` for an empty header.
  */
 function sessionToClear(ctx: Context, inQuery: string | undefined): string | null {
   const named = ctx.req.headers['x-session-id'] !== undefined
@@ -233,14 +233,6 @@ function sessionToClear(ctx: Context, inQuery: string | undefined): string | nul
       'invalid',
       'X-Session-ID is empty',
       'Name the session, or leave the header out to clear everything',
-    )
-  }
-  const hasBody = (ctx.request.length ?? 0) > '{}'.length || ctx.get('transfer-encoding') !== ''
-  if (hasBody) {
-    throw new Refusal(
-      'invalid',
-      'DELETE /v1/memory takes no body',
-      'A session is named in the header X-Session-ID, or as session_id in the query',
     )
   }
   return session

@@ -160,16 +160,23 @@ function accountKeyRoutes(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'PATCH /v1/keys/:memoryKeyId',
     auth: owner(requireNotRotated),
+    current: request => readOneKey(request, request.params.memoryKeyId),
     async handle({ account, actor, keyHash, params, body }, ctx) {
       const { memoryKeyId: id } = params
       const change = { requests: body.daily_requests, tokens: body.daily_tokens }
       await backend.postgres.transaction(tx => changeKeyBudget(tx, { account, actor }, id, change))
-      const one = { id, active: undefined, externalId: undefined, after: undefined, limit: 1 }
-      const [row] = await listAccountKeys(backend.postgres.query, account, one)
-      const [budget] = await presentBudgets(backend, [toBudget(row!)])
-      ctx.body = presentAccountKey(row!, keyHash, budget!)
+      ctx.body = await readOneKey({ account, keyHash }, id)
     },
   })
+
+  async function readOneKey({ account, keyHash }: Omit<Identity, 'actor'>, id: string) {
+    if (!isUuid(id)) return undefined
+    const one = { id, active: undefined, externalId: undefined, after: undefined, limit: 1 }
+    const [row] = await listAccountKeys(backend.postgres.query, account, one)
+    if (!row) return undefined
+    const [budget] = await presentBudgets(backend, [toBudget(row)])
+    return presentAccountKey(row, keyHash, budget!)
+  }
 
   endpoint(router, backend, {
     route: 'GET /v1/account/users',

@@ -30,7 +30,7 @@ import { recordRead } from '#shared/billing/meter.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { noSuchKey, reversedSpan } from '#shared/core/refusals.ts'
 import { parseAsOf, requireKnown } from '#shared/vault/read/search/as-of.ts'
-import { listMemories } from '#shared/vault/read/lists/listing.mongo.ts'
+import { findListedRow, listMemories } from '#shared/vault/read/lists/listing.mongo.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
 import { suggestName } from '#shared/core/describe-input.ts'
 import { countTokens } from '#shared/core/tokens.ts'
@@ -185,6 +185,11 @@ export function memory(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/memory/edit',
     auth: memoryKey(requireStorePermission),
+    async current({ caller, body }) {
+      const id = String((body as { memory_id?: unknown }).memory_id).toLowerCase()
+      const row = await findListedRow(backend.mongo, caller.scope, id)
+      return row && presentListRow(row)
+    },
     admit: ({ caller }) => requireBalance(caller),
     async handle({ caller, body, claim }, ctx) {
       const { memory_id: id, text, expires_at: end } = body

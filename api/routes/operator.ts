@@ -8,6 +8,7 @@ import { changeBilling } from '#shared/accounts/change-billing.ts'
 import { listTenants, type Tenant } from '#shared/accounts/tenants.postgres.ts'
 import { noSuchAccount } from '#shared/core/refusals.ts'
 import { isUuid } from '#shared/core/ids.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
 import { serviceUsageByDay } from '#shared/billing/usage-sums.postgres.ts'
 import {
   listServiceOperations,
@@ -37,6 +38,7 @@ export function operatorRoutes(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'PATCH /v1/operator/tenants/:accountId',
     auth: operator,
+    current: ({ params }) => readTenant(backend.postgres.query, params.accountId.toLowerCase()),
     async handle({ actor, params, body, claim }, ctx) {
       const account = params.accountId.toLowerCase()
       if (!isUuid(account)) throw noSuchAccount()
@@ -48,8 +50,7 @@ export function operatorRoutes(router: Router, backend: ApiBackend): void {
       }
       ctx.body = await backend.postgres.transaction(async tx => {
         await changeBilling(tx, account, change, actor)
-        const page = { search: account, before: undefined, limit: 1 }
-        const tenant = presentTenant((await listTenants(tx.query, page))[0]!)
+        const tenant = (await readTenant(tx.query, account))!
         await claim.storeInTransaction(tx, { status: 200, body: tenant })
         return tenant
       })
@@ -95,6 +96,13 @@ export function operatorRoutes(router: Router, backend: ApiBackend): void {
       ctx.body = presentPage({ rows, next }, presentServiceOperation)
     },
   })
+}
+
+async function readTenant(query: Query, account: string) {
+  if (!isUuid(account)) return undefined
+  const page = { search: account, before: undefined, limit: 1 }
+  const [tenant] = await listTenants(query, page)
+  return tenant && presentTenant(tenant)
 }
 
 const presentTenant = ({ used, ...tenant }: Tenant) => ({

@@ -12,7 +12,8 @@ import {
 } from '#shared/org/admin/organization.ts'
 import { readOrgOverview } from '#shared/org/admin/overview.ts'
 import { pipelineNotices, providerNotice, readPipeline } from '#shared/org/admin/pipeline-status.ts'
-import { listOrgs } from '#shared/org/base/orgs.postgres.ts'
+import { listOrgs, type OrgRow } from '#shared/org/base/orgs.postgres.ts'
+import { requireOrganization } from '#shared/org/base/policy-change.ts'
 
 const dayMs = 24 * 3600 * 1000
 const overviewSpanMs = 90 * dayMs
@@ -57,8 +58,7 @@ export function orgs(router: Router, backend: ApiBackend): void {
     route: 'GET /v1/orgs/:orgId',
     auth: loadedOrg,
     async handle({ org }, ctx) {
-      const pipeline = await readPipeline(backend.postgres.query, org.id)
-      ctx.body = { ...presentOrg(org), pipeline: presentPipeline(pipeline) }
+      ctx.body = await readSettings(org)
     },
   })
 
@@ -81,14 +81,15 @@ export function orgs(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'PATCH /v1/orgs/:orgId',
     auth: admin,
+    current: async ({ admin, params }) =>
+      readSettings(await requireOrganization(backend.postgres.query, admin, params.orgId)),
     async handle({ admin, params, body }, ctx) {
       const { pipeline_paused: paused, daily_token_budget: dailyTokenBudget, ...fields } = body
       const org = await changeOrganization(backend, admin, params.orgId, {
         ...toOrgFields({ name: undefined, ...fields }),
         pipeline: { paused, dailyTokenBudget },
       })
-      const pipeline = await readPipeline(backend.postgres.query, org.id)
-      ctx.body = { ...presentOrg(org), pipeline: presentPipeline(pipeline) }
+      ctx.body = await readSettings(org)
     },
   })
 
@@ -101,6 +102,11 @@ export function orgs(router: Router, backend: ApiBackend): void {
       ctx.body = { deleted: true, id }
     },
   })
+
+  async function readSettings(org: OrgRow) {
+    const pipeline = await readPipeline(backend.postgres.query, org.id)
+    return { ...presentOrg(org), pipeline: presentPipeline(pipeline) }
+  }
 }
 
 const toOrgFields = <Name>(body: Omit<ChangeOrgBody, 'name'> & { name: Name }) => ({

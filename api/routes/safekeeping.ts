@@ -9,6 +9,7 @@ import {
   type TypedLine,
 } from '#api/present/account.ts'
 import { changeAccountPolicy, readAccountPolicy } from '#shared/accounts/policy.ts'
+import { requireOrganization } from '#shared/org/base/policy-change.ts'
 import { changeOrgPolicy, effectiveOrgPolicy } from '#shared/org/base/redaction.ts'
 import { eraseAccount } from '#shared/accounts/erase-account.ts'
 import { receiptKeys } from '#shared/accounts/erasure-receipt.ts'
@@ -40,6 +41,8 @@ export function safekeeping(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'PUT /v1/account/policy',
     auth: owner(),
+    current: async ({ account }) =>
+      presentAccountPolicy(await readAccountPolicy(backend.postgres.query, account)),
     async handle({ account, actor, body, claim }, ctx) {
       const { redaction, retention_days: retentionDays, create_users: createUsers } = body
       const { verbatim, store_response: stored, sessions } = body
@@ -79,6 +82,11 @@ export function safekeeping(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'PUT /v1/orgs/:orgId/policy',
     auth: orgAdmin,
+    async current({ orgAdmin }) {
+      const { query } = backend.postgres
+      const { id } = await requireOrganization(query, orgAdmin.admin, orgAdmin.org)
+      return presentPolicy(await effectiveOrgPolicy(query, id))
+    },
     async handle({ orgAdmin, body }, ctx) {
       await changeOrgPolicy(backend, orgAdmin, body.redaction)
       const { query } = backend.postgres

@@ -38,6 +38,8 @@ export function shares(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'PATCH /v1/shares',
     auth: memberWriting,
+    current: async ({ caller }) =>
+      presentSharing(await findSharing(backend.postgres.query, caller.keyHash)),
     async handle({ caller, member, body }, ctx) {
       ctx.body = presentSharing(await changeSharing(backend, caller, member, body.shares))
     },

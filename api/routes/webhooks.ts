@@ -53,6 +53,8 @@ export function webhooks(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'PATCH /v1/account/webhooks/:webhookId',
     auth: owner(),
+    current: async ({ account, params }) =>
+      presentWebhook(await requireWebhook(backend, account, params.webhookId)),
     async handle({ account, actor, params, body }, ctx) {
       const owner = { account, actor }
       ctx.body = presentWebhook(await changeWebhook(backend, owner, params.webhookId, body))

@@ -169,7 +169,7 @@ function buildObjectSchema(
 }
 
 function buildFieldSchema(
-  { position, type, required, notes, isOurs }: FieldRow,
+  { position, type, required, notes, isOurs, moves }: FieldRow,
   names: ReadonlySet<string>,
 ): Schema {
   const at = { ...position, column: 'Type' }
@@ -179,7 +179,12 @@ function buildFieldSchema(
       fail({ ...position, column: 'Required' }, 'a field with a default is not required')
     requireFit(schema)
   }
-  return { ...(notes && { description: notes }), ...schema, ...(isOurs && { 'x-contract': false }) }
+  return {
+    ...(notes && { description: notes }),
+    ...schema,
+    ...(isOurs && { 'x-contract': false }),
+    ...(moves && { 'x-moves': true }),
+  }
 
   function requireFit({ default: value, ...rest }: Schema): void {
     if (JSON.stringify(rest).includes('$ref')) {

@@ -1,4 +1,11 @@
-import type { Content, Credential, Endpoint, KeyRight, Reference } from '#api/contract/document.ts'
+import type {
+  Content,
+  Credential,
+  Effect,
+  Endpoint,
+  KeyRight,
+  Reference,
+} from '#api/contract/document.ts'
 import { fail, type Section, type Subsection } from '#scripts/contract/parse-markdown.ts'
 import type { Schema } from '#shared/core/shape.ts'
 
@@ -40,6 +47,7 @@ export function parseEndpoint(chapter: Section, $defs: Definitions): Endpoint {
   const queryPart = findSubsection(chapter, 'Query')
   const query = queryPart && buildReference(queryPart, operation, 0)
   const body = readBody(chapter, $defs)
+  const effect = readEffect(chapter, method!)
   const answers = readAnswers(subsections, operation)
   if (Object.keys(answers).length === 0) fail(position, 'has no answer')
   const idempotent = requestHeaders.includes('Idempotency-Key')
@@ -49,6 +57,7 @@ export function parseEndpoint(chapter: Section, $defs: Definitions): Endpoint {
     path: path!,
     summary: description.split(/(?<=\.)\s/, 1)[0]!,
     description,
+    effect,
     auth,
     needs,
     ...(quiet && { quiet }),
@@ -63,10 +72,23 @@ export function parseEndpoint(chapter: Section, $defs: Definitions): Endpoint {
       open: auth.length === 0,
       needs,
       namesUsers,
-      body: body !== undefined,
+      body: body !== undefined || effect === 'changes',
       idempotent,
     }),
   }
+}
+
+const effects: readonly string[] = ['reads', 'stores', 'changes', 'forwards'] satisfies Effect[]
+
+/** What `Effect` says; of a `GET`, which reads, nothing. */
+function readEffect({ position, attributes }: Section, method: string): Effect {
+  const said = attributes.get('Effect')
+  if (method === 'GET' && said !== undefined) fail(position, 'a GET reads, so it has no Effect')
+  const effect = method === 'GET' ? 'reads' : (said ?? '')
+  if (!effects.includes(effect)) fail(position, `needs an Effect: ${effects.join(', ')}`)
+  if (!['GET', 'POST'].includes(method) && effect !== 'changes')
+    fail(position, `a ${method} changes something`)
+  return effect as Effect
 }
 
 function assertKnownModifiers({ position, modifiers, type }: Subsection, $defs: Definitions): void {

@@ -18,6 +18,8 @@ export type FieldRow = {
   notes: string
   /** Not part of the contract of the hosted service. */
   isOurs: boolean
+  /** The service changes it by itself, so that what is sent back may be older. */
+  moves: boolean
 }
 
 /** The content under a `###` heading: a table, or a type that is described elsewhere. */
@@ -130,7 +132,7 @@ function readBlock(chapter: Section, token: Token): void {
   }
 }
 
-const attributeNames = ['Operation', 'Auth', 'Takes', 'Reads', 'Sends', 'Errors', 'Is']
+const attributeNames = ['Operation', 'Effect', 'Auth', 'Takes', 'Reads', 'Sends', 'Errors', 'Is']
 
 function readAttributes({ position, attributes }: Section, { items }: Tokens.List): void {
   for (const { text } of items) {
@@ -156,6 +158,7 @@ function readRows(place: SourcePosition, { header, rows, raw }: Tokens.Table): F
   return rows.map((cells, index) => {
     const [field = '', type = '', required = '', notes = ''] = cells.map(({ text }) => text)
     const at = { ...place, row: `${index + 1} (${field})` }
+    const marks = splitModifiers(fieldMarks.exec(field)?.[1])
     const cellCount = (lines[index] ?? '').split(/(?<!\\)\|/).length - 2
     if (cellCount !== columns.length) {
       fail(at, `has ${cellCount} cells instead of ${columns.length}; write | in a type as \\|`)
@@ -165,17 +168,18 @@ function readRows(place: SourcePosition, { header, rows, raw }: Tokens.Table): F
     }
     return {
       position: at,
-      field: unwrapCodeSpan({ ...at, column: 'Field' }, field.replace(oursMark, '')),
+      field: unwrapCodeSpan({ ...at, column: 'Field' }, field.replace(fieldMarks, '')),
       type: unwrapCodeSpan({ ...at, column: 'Type' }, type),
       required: required === 'yes',
       notes,
-      isOurs: oursMark.test(field),
+      isOurs: marks.includes('ours'),
+      moves: marks.includes('moves'),
     }
   })
 }
 
-/** Behind the name of a field that is not part of the contract of the hosted service. */
-const oursMark = / \(ours\)$/
+/** Behind the name of a field: whether it is not part of the contract of the hosted service, and moves by itself. */
+const fieldMarks = / \((ours|moves|ours, moves)\)$/
 
 function unwrapCodeSpan(place: SourcePosition, cell: string): string {
   const code = /^`([^`]+)`$/.exec(cell)?.[1]

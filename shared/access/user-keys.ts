@@ -16,8 +16,27 @@ import type { Transaction } from '#shared/storage/postgres/connect.ts'
 /** In code points, after normalization. */
 const lengthMax = 256
 
-/** Texts that programs write for a missing value: all their users would share one vault. */
-const placeholders = new Set(['undefined', 'null', 'none', 'nan', '[object object]'])
+/**
+ * Texts that programs write for a missing value: all their users would share one vault. `default_user_id` is LiteLLM's
+ * proxy user without a key (litellm/proxy/_types.py), the others are what JavaScript and Python print.
+ */
+const placeholders = new Set([
+  'undefined',
+  'null',
+  'none',
+  'nan',
+  '[object object]',
+  'default_user_id',
+  '""',
+  "''",
+])
+
+/**
+ * A name in the marks of a template that was not filled in: `{{…}}` (Mustache, LibreChat), `{…}` (Python's format),
+ * `${…}` and `$…` (shells, JavaScript), `<…>` (documentation), `%…%` (Windows), `%s` and `%(…)s` (printf).
+ */
+const templates =
+  /^(?:\{\{.*\}\}|\$?\{[\w .:-]*\}|\$[A-Z_][A-Z0-9_]*|<[\w .:-]*>|%[A-Z_][A-Z0-9_]*%|%[sd]|%\(\w+\)[sd])$/i
 
 /**
  * The id by which a product names its user, in Unicode form NFC and without white space around it: ids that
@@ -36,7 +55,7 @@ export function parseExternalId(text: string, field: string): string {
     throw refusal(`${field} must be text in UTF-8 without control characters`)
   if (placeholders.has(id.toLowerCase()))
     throw refusal(`${field} is "${id}", which programs write for a missing value`)
-  if (id.startsWith('{{') && id.endsWith('}}'))
+  if (templates.test(id))
     throw refusal(`${field} is "${id}", a template that the program did not fill in`)
   return id
 }

@@ -30,7 +30,7 @@ export type BillingChange = {
  * Changes card, balance and most users of an account and records what changed as events of the account.
  *
  * @param actor who changes it, as the account's events name them
- * @throws Refusal `invalid` for a change of nothing, of the balance in two ways, or beyond the largest
+ * @throws Refusal `invalid` for a change of the balance in two ways, or beyond the largest
  *   balance; `missing` for an unknown account or one that is being erased; `conflict` for tokens added
  *   to an unlimited balance.
  */
@@ -40,7 +40,7 @@ export async function changeBilling(
   change: BillingChange,
   actor: string,
 ): Promise<AccountTerms> {
-  requireOneChange(change)
+  requireOneBalance(change)
   const before = await findBillingForUpdate(tx, account)
   if (!before) throw noSuchAccount()
   const { paymentMethod = before.paymentMethod, usersMax = before.usersMax } = change
@@ -53,19 +53,13 @@ export async function changeBilling(
   return after
 }
 
-function requireOneChange(change: BillingChange): void {
-  const { paymentMethod, balance, addBalance, usersMax } = change
+function requireOneBalance(change: BillingChange): void {
+  const { balance, addBalance } = change
   if (balance !== undefined && addBalance !== undefined)
     throw new Refusal(
       'invalid',
       'balance and add_balance are given together',
       'Send balance to replace what is left, or add_balance to add to it',
-    )
-  if ([paymentMethod, balance, addBalance, usersMax].every(value => value === undefined))
-    throw new Refusal(
-      'invalid',
-      'Nothing to change',
-      'Send payment_method, balance, add_balance, or users_max',
     )
 }
 

@@ -33,6 +33,13 @@ export function suggestName(input: string, candidates: readonly string[]): strin
   return nearest && nearest.distance <= distanceMax ? nearest.name : undefined
 }
 
+/** What to send in place of an unknown field. */
+export function unknownFieldHint(unknown: string, known: readonly string[]): string {
+  if (known.length === 0) return 'no fields are taken here'
+  const nearest = suggestName(unknown, known)
+  return nearest ? `did you mean ${nearest}?` : `known fields: ${known.join(', ')}`
+}
+
 const lettersAndDigits = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
 
 /** How many characters must be added, removed, changed or swapped with their neighbour. */

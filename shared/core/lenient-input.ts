@@ -3,6 +3,7 @@ import {
   describeValue,
   shownLengthMax,
   suggestName,
+  unknownFieldHint,
 } from '#shared/core/describe-input.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { unknownField } from '#shared/core/refusals.ts'
@@ -10,7 +11,7 @@ import type { Branch, JsonSchema, SchemaWalk } from '#shared/core/schema-walk.ts
 
 /** The parts of a request that were ignored or changed. */
 export class InputNotes {
-  /** The first 20 unknown fields and parameters, such as `entries[].colour`. */
+  /** Up to 1,000 unknown fields, parameters and headers, such as `entries[].colour`. */
   readonly ignored = new Set<string>()
   /** By field, the bound that replaced a value above it. */
   readonly clamped = new Map<string, number>()
@@ -20,7 +21,7 @@ export class InputNotes {
   }
 }
 
-const ignoredMax = 20
+const ignoredMax = 1_000
 
 /** Unknown fields that are compared with known names: 2 µs for each. */
 const comparedMax = 1_000
@@ -29,13 +30,14 @@ const comparedMax = 1_000
  * Removes from a value, in place and at every level, the fields that the schema does not know and the repeated items
  * of sets.
  *
- * @throws Refusal `invalid` for an unknown field whose name is nearly that of a known one that is missing.
+ * @throws Refusal `invalid` for an unknown field whose name is nearly that of a known one that is missing, and for
+ *   every one where they are refused.
  */
 export function removeUnknown(
   walk: SchemaWalk,
   schema: JsonSchema,
   value: unknown,
-  notes: InputNotes,
+  { notes, unknown }: { notes: InputNotes; unknown: 'ignored' | 'refused' },
 ): void {
   let compared = 0
   visit(walk.branches(schema), value, '')
@@ -67,6 +69,8 @@ export function removeUnknown(
         const inner = known.flatMap(({ properties }) => walk.branches(properties[name]!))
         visit(inner, fields[name], field)
       } else if (isClosed) {
+        if (unknown === 'refused')
+          throw unknownField(field, unknownFieldHint(name, namesOf(objects)))
         if (compared++ < comparedMax) requireNoNearMiss(objects, fields, { name, field })
         notes.noteIgnored(field.replaceAll(/\[\d+\]/g, '[]'))
         delete fields[name]
@@ -75,14 +79,15 @@ export function removeUnknown(
   }
 }
 
+const namesOf = (objects: readonly Branch[]): string[] =>
+  objects.flatMap(({ properties }) => Object.keys(properties))
+
 function requireNoNearMiss(
   objects: readonly Branch[],
   fields: Record<string, unknown>,
   { name, field }: { name: string; field: string },
 ): void {
-  const missing = objects
-    .flatMap(({ properties }) => Object.keys(properties))
-    .filter(known => !Object.hasOwn(fields, known))
+  const missing = namesOf(objects).filter(known => !Object.hasOwn(fields, known))
   const meant = suggestName(name, missing)
   if (meant) throw unknownField(field, `did you mean ${meant}?`)
 }

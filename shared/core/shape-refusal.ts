@@ -4,6 +4,7 @@ import {
   describeValue,
   shownLengthMax,
   suggestName,
+  unknownFieldHint,
 } from '#shared/core/describe-input.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { unknownField as unknownFieldRefusal } from '#shared/core/refusals.ts'
@@ -32,7 +33,9 @@ export function toRefusal(
     return unknownFieldRefusal(field, unknownFieldHint(unknown, known))
   }
   const isMissing = error.keyword === 'required' && ignored.size > 0
-  const hint = isMissing ? `not known here: ${[...ignored].join(', ')}` : enumHint(error)
+  const hint = isMissing
+    ? `not known here: ${[...ignored].slice(0, 20).join(', ')}`
+    : enumHint(error)
   return new Refusal('invalid', errorMessage(error, name), hint)
 }
 
@@ -147,12 +150,6 @@ function fieldPath(pointer: string): string {
     field += /^\d+$/.test(name) ? `[${short}]` : `${field && '.'}${short}`
   }
   return field
-}
-
-function unknownFieldHint(unknown: string, known: readonly string[]): string {
-  if (known.length === 0) return 'no fields are taken here'
-  const nearest = suggestName(unknown, known)
-  return nearest ? `did you mean ${nearest}?` : `known fields: ${known.join(', ')}`
 }
 
 function enumHint({ keyword, params, data }: ErrorObject): string | undefined {

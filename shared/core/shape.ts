@@ -34,8 +34,11 @@ export type ShapeOptions = {
   coerce?: boolean
   /** Reads null in an optional field, at any depth, as its absence, where the schema has no null. */
   nullIsAbsent?: boolean
-  /** Ignores unknown fields, but for those with nearly the name of a known one. */
-  ignoresUnknown?: boolean
+  /**
+   * What becomes of unknown fields: `ignored`, but for those with nearly the name of a known one; `refused`; or
+   * `judged` by the schema. With the first two, a set may repeat its items.
+   */
+  unknown?: 'ignored' | 'refused' | 'judged'
   /** The document that the schema's references point to, with an `$id` and `$defs`. */
   document?: Schema
 }
@@ -44,14 +47,14 @@ export type ShapeOptions = {
  * Makes a shape of a schema, which is compiled at its first check or by `compile`.
  *
  * Annotations of our own: `x-says` describes a pattern in a message, such as `must not hold …`; `x-clamped` values are
- * brought down to their bound; `x-contract` is for the reference.
+ * brought down to their bound; `x-contract` is for the reference, `x-moves` for what is sent back.
  */
 export function shape<T>(schema: Schema, options: ShapeOptions = {}): Shape<T> {
   const {
     name = 'the value',
     coerce = false,
     nullIsAbsent = false,
-    ignoresUnknown = false,
+    unknown = 'judged',
     document,
   } = options
   const walk = walkOf(document)
@@ -64,7 +67,7 @@ export function shape<T>(schema: Schema, options: ShapeOptions = {}): Shape<T> {
     check(value, notes = new InputNotes()) {
       const validate = compile()
       if (nullIsAbsent) walk.removeAbsent(schema, value)
-      if (ignoresUnknown) removeUnknown(walk, schema, value, notes)
+      if (unknown !== 'judged') removeUnknown(walk, schema, value, { notes, unknown })
       clampFields(walk, schema, value, notes)
       const checked = coerce && isObject(value) ? readBooleans(walk, schema, value) : value
       if (!validate(checked)) throw toRefusal(validate.errors ?? [], name, notes)
@@ -98,7 +101,7 @@ function ajvFor(document: Schema = noDocument, coerce: boolean): Ajv2020 {
     verbose: true,
     useDefaults: true,
     coerceTypes: coerce,
-    keywords: ['x-says', 'x-clamped', 'x-contract'],
+    keywords: ['x-says', 'x-clamped', 'x-contract', 'x-moves'],
     // Tests check our schemas against the meta-schema; here it would cost the first request 43 ms.
     validateSchema: false,
   })

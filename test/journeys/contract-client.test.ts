@@ -64,7 +64,7 @@ t.test('the per-key vault', async t => {
   const owner = await buildKey(backend)
   await call(owner, 'GET /health', { is: 'status:string timestamp:iso' })
   const { key } = await call(owner, 'POST /v1/keys', {
-    body: { name: 'Ada', plan: 'free' },
+    body: { name: 'Ada' },
     status: 201,
     is: 'key:string name:string created_at:iso',
   })
@@ -173,7 +173,7 @@ t.test('the per-key vault', async t => {
   const copied = 'operation:string source_key:string destination_key:string dry_run:boolean'
   const written = `${copied} copied:integer deduped_or_skipped:integer failed:integer`
   await call(key, 'POST /v1/memory/graft', {
-    body: { destination_key: other.key, queries: ['the cello of Nora'], dry_run: true, limit: 5 },
+    body: { destination_key: other.key, queries: ['the cello of Nora'], dry_run: true },
     is: `${copied} count:integer memories:array threshold:number`,
   })
   await call(key, 'POST /v1/memory/transfer', { body: { destination_key: other.key }, is: written })
@@ -227,7 +227,6 @@ t.test('the organization', async t => {
       processor_provider: 'openai',
       extract_model: 'a',
       classify_model: 'b',
-      owner_email: 'x@y.z',
     },
     status: 201,
     is: 'org_id:uuid name:string owner_email:string created_at:ms org_key:string',

@@ -43,6 +43,7 @@ function page({
 Finds notes. Says more.
 
 - Operation: find
+- Effect: reads
 - Auth: Memory Key, may read
 - Takes: X-Session-ID
 ${facts}
@@ -184,6 +185,7 @@ t.test('a row that is not of the grammar is refused', async t => {
 t.test('a chapter that is not of the grammar is refused', async t => {
   const endpoint = (lines: string) =>
     `\n## GET /v1/other\n\nReads.\n\n${lines}\n\n### 200: \`Note\`\n`
+  const post = (lines: string) => endpoint(lines).replace('GET', 'POST')
   const pages: [Parameters<typeof page>[0], RegExp][] = [
     [{ body: '### Bodies' }, /a part is Body, Query or a status/],
     [{ body: '### Body (shut)' }, /\(shut\) is neither open nor a media type/],
@@ -216,6 +218,15 @@ t.test('a chapter that is not of the grammar is refused', async t => {
     [
       { after: endpoint('- Operation: other\n- Auth: none').replace('other', ':nobody') },
       /nobody is/,
+    ],
+    [{ after: endpoint('- Operation: other\n- Effect: reads\n- Auth: none') }, /has no Effect/],
+    [{ after: post('- Operation: other\n- Auth: none') }, /needs an Effect: reads, stores/],
+    [{ after: post('- Operation: other\n- Effect: writes\n- Auth: none') }, /needs an Effect/],
+    [
+      {
+        after: post('- Operation: other\n- Effect: stores\n- Auth: none').replace('POST', 'DELETE'),
+      },
+      /a DELETE changes something/,
     ],
     [{ facts: '- Reads: everything\n' }, /Reads is media types, then/],
     [{ after: '\n```\ncode\n```\n' }, /a code has no meaning here/],
@@ -277,6 +288,7 @@ t.test('an endpoint says who may ask, what it reads and how it refuses', async t
 Writes a note.
 
 - Operation: write
+- Effect: changes
 - Auth: Memory Key or admin, may write and read
 - Takes: Idempotency-Key
 - Reads: application/x-ndjson, text/plain, at most 3 MiB
@@ -295,6 +307,7 @@ Writes a note.
     path: '/v1/notes/:id',
     summary: 'Writes a note.',
     description: 'Writes a note.',
+    effect: 'changes',
     auth: ['memory-key', 'admin'],
     needs: ['write', 'read'],
     params: { $ref: '#/$defs/WriteParams' },

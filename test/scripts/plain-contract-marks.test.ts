@@ -25,6 +25,7 @@ const page = ({
 Finds notes.
 
 - Operation: find
+- Effect: reads
 - Auth: ${auth}
 
 ### Body

@@ -3005,7 +3005,7 @@ export interface AnswerHeaders {
   'x-memory-cache-bytes'?: number
   /** the trace of the call, for `GET /v1/traces/:traceId`; left out where memory is not read, and where the policy of the account has no traces */
   'x-memory-trace'?: string
-  /** unknown fields of the body, or of lines, and unknown query parameters, which were not used, such as `colour, entries[].colour`: the first 20, percent-encoded where they are no plain ASCII */
+  /** unknown fields of the body, or of lines, unknown query parameters, and headers that look like ours, which were not used, such as `colour, entries[].colour`: the first 20, percent-encoded where they are no plain ASCII, and how many more (`and-3-more`) */
   'x-memory-ignored-fields'?: string
   /** what was above its bound, and the bound that was taken, such as `limit=200` */
   'x-memory-clamped'?: string

@@ -10,6 +10,7 @@ import { listOrgUsage } from '#shared/org/base/org-usage.postgres.ts'
 import { readPipeline, redrivePipeline } from '#shared/org/admin/pipeline-status.ts'
 import { changeInstructions, type InstructionsChange } from '#shared/org/admin/instructions.ts'
 import { readInstructions } from '#shared/org/base/org-policy.postgres.ts'
+import { requireOrganization } from '#shared/org/base/policy-change.ts'
 
 const defaultPeriodMs = 30 * 24 * 3600 * 1000
 
@@ -45,6 +46,11 @@ export function extraction(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'PUT /v1/orgs/:orgId/instructions',
     auth: orgAdmin,
+    async current({ orgAdmin }) {
+      const { query } = backend.postgres
+      const { id } = await requireOrganization(query, orgAdmin.admin, orgAdmin.org)
+      return presentInstructions(await readInstructions(query, id))
+    },
     async handle({ orgAdmin, body }, ctx) {
       const saved = await changeInstructions(backend, orgAdmin, toInstructionsChange(body))
       ctx.body = presentInstructions(saved)

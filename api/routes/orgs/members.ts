@@ -17,6 +17,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { createReviewer, removeReviewer } from '#shared/org/admin/reviewers.ts'
 import { reviewerRows, type ReviewerRow } from '#shared/org/base/reviewers.postgres.ts'
 import { userRows } from '#shared/org/base/users.postgres.ts'
+import { requireOrganization } from '#shared/org/base/policy-change.ts'
 
 /** Users with their private vaults and roles, and the reviewers of the queue. */
 export function members(router: Router, backend: ApiBackend): void {
@@ -42,6 +43,12 @@ export function members(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'PATCH /v1/orgs/:orgId/users/:userId',
     auth: orgAdmin,
+    async current({ orgAdmin, params }) {
+      const { query } = backend.postgres
+      const { id } = await requireOrganization(query, orgAdmin.admin, orgAdmin.org)
+      const user = await userRows.find(query, id, params.userId)
+      return user && presentListedUser(user)
+    },
     async handle({ orgAdmin, params, body }, ctx) {
       const user = await changeUser(
         backend,

@@ -14,6 +14,7 @@ import {
   deleteSharedMemory,
   updateSharedMemory,
 } from '#shared/org/memories/write-shared-memories.ts'
+import { findSharedMemoryState } from '#shared/org/memories/shared-memories.mongo.ts'
 import { toOrgVault } from '#shared/org/memories/shared-change.ts'
 import { readSensitivityRules } from '#shared/org/base/sensitivity-rules.ts'
 
@@ -75,6 +76,11 @@ export function sharedMemories(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'PATCH /v1/orgs/:orgId/memories/:memId',
     auth: sharedMemory,
+    async current({ org, id }) {
+      const state = await findSharedMemoryState(backend.mongo, org, id)
+      const rules = await readSensitivityRules(postgres.query, org.id)
+      return state?.memory ? presentSharedMemory(state.memory, rules) : undefined
+    },
     async handle({ admin, org, id, body, claim }, ctx) {
       const { text, tags, reviewed } = body
       if (text !== undefined) await requireAccountBalance(postgres.query, org.account)

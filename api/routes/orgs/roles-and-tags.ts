@@ -7,9 +7,10 @@ import { presentTag, presentRole } from '#api/present/org.ts'
 import { changeTag, createTag, removeTag } from '#shared/org/admin/tag.ts'
 import { estimateTagRun, readTagRun, startTagRun } from '#shared/org/pipeline/tag-run.ts'
 import type { TagRun } from '#shared/org/pipeline/tag-runs.postgres.ts'
-import { listTags } from '#shared/org/base/tags.postgres.ts'
+import { findTag, listTags } from '#shared/org/base/tags.postgres.ts'
 import { changeRole, createRole, removeRole } from '#shared/org/admin/role.ts'
 import { roleRows } from '#shared/org/base/roles.postgres.ts'
+import { requireOrganization } from '#shared/org/base/policy-change.ts'
 
 /** Tags that the classifier gives to shared memories, and roles that allow them. */
 export function rolesAndTags(router: Router, backend: ApiBackend): void {
@@ -35,6 +36,12 @@ export function rolesAndTags(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'PATCH /v1/orgs/:orgId/tags/:tagId',
     auth: orgAdmin,
+    async current({ orgAdmin, params }) {
+      const { query } = backend.postgres
+      const { id } = await requireOrganization(query, orgAdmin.admin, orgAdmin.org)
+      const tag = await findTag(query, id, params.tagId)
+      return tag && presentTag(tag)
+    },
     async handle({ orgAdmin, params, body, claim }, ctx) {
       const change = { ...body, operation: claim.operation }
       ctx.body = presentTag(await changeTag(backend, orgAdmin, params.tagId, change))
@@ -98,6 +105,12 @@ export function rolesAndTags(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'PATCH /v1/orgs/:orgId/roles/:roleId',
     auth: orgAdmin,
+    async current({ orgAdmin, params }) {
+      const { query } = backend.postgres
+      const { id } = await requireOrganization(query, orgAdmin.admin, orgAdmin.org)
+      const role = await roleRows.find(query, id, params.roleId)
+      return role && presentRole(role)
+    },
     async handle({ orgAdmin, params, body }, ctx) {
       const { name, allowed_tags: allowedTags } = body
       const role = await changeRole(backend, orgAdmin, params.roleId, { name, allowedTags })

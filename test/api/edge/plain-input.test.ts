@@ -26,11 +26,6 @@ t.test('unknown fields are not used, and a header names them', async t => {
       'top_k, gr%C3%B6%C3%9Fe%2C%20x',
     ],
     ['date-search', { from: '2020-01-01', limit: 3 }, 'limit'],
-    [
-      'graft?dry_run=true',
-      { destination_key: await buildKey(backend), queries: ['x'], limit: 3 },
-      'limit',
-    ],
   ]
   for (const [path, body, ignored] of cases) {
     const answer = await client.post(`/v1/memory/${path}`, body)
@@ -60,7 +55,7 @@ t.test('a body of many unknown fields is read in time', async t => {
   const many = Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`zzzzzzzz${n}`, 1]))
   const answer = await client.post('/v1/memory/search', { query: 'x', limit: 1, ...many })
   t.equal(answer.status, 200)
-  t.equal(ignoredOf(answer)?.split(', ').length, 20)
+  t.match(ignoredOf(answer), /^zzzzzzzz0, (?:zzzzzzzz\d+, ){19}and-980-more$/)
 })
 
 t.test('unknown fields of a line are not used, and named once', async t => {

@@ -1,131 +1,26 @@
 import t, { type Test } from 'tap'
 import { contractDocument, type Endpoint } from '#api/contract/document.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { operatorEmail } from '#shared/access/admin.ts'
-import { buildAdmin } from '#test/support/admin.ts'
 import { setBalance } from '#test/support/alter.ts'
-import { createTestClient, startTestApi, type TestAnswer } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import type { TestAnswer } from '#test/support/api.ts'
 import { errorMessage } from '#test/support/contract.ts'
 import {
-  accountIdOf,
-  countDocuments,
-  storedDigests,
-  vaultsOfAccount,
-} from '#test/support/observe.ts'
+  isForwarded,
+  startEveryEndpoint,
+  type EndpointRequest,
+} from '#test/support/every-endpoint.ts'
 import { propertiesOf, schemaFaults, smallestValue } from '#test/support/schema-faults.ts'
 
 /* What every endpoint refuses by its table in the contract. What only one refuses stands in the test of its route. */
 
-const backend = await createTestBackend(t)
-const { base } = await startTestApi(t, backend)
-const operator = await buildAdmin(backend, operatorEmail(backend.config))
-const stranger = await buildAdmin(backend)
+const { backend, operator, stranger, own, theirs, open, account, stored, ...requests } =
+  await startEveryEndpoint(t)
+const { pathOf, rightKey, validBody, ask } = requests
 const endpoints = Object.values(contractDocument.endpoints)
-/** Forwarded to providers: their bodies are open, and their errors have the form of the family. */
-const isForwarded = ({ body, path }: Endpoint): boolean =>
-  body !== undefined && !isClosed(body.schema) && path !== '/v1/memory/upload'
-const isClosed = ({ $ref }: { $ref: string }): boolean =>
-  contractDocument.$defs[$ref.split('/').at(-1)!]!.additionalProperties === false
-const ofMember = ({ path }: Endpoint): boolean => path.startsWith('/v1/shares')
-
-type Ids = Record<string, string>
-
-/** One of everything that a path can name; the webhook and the organization are there. */
-async function buildResources(key: string, memoryKey: string): Promise<Ids> {
-  const [admin, owner] = [createTestClient(base, key), createTestClient(base, memoryKey)]
-  const { body: org } = await admin.post('/v1/orgs', { name: 'Acme' })
-  const path = `/v1/orgs/${org.org_id}`
-  const made = async (name: string, body: object) =>
-    (await admin.post(`${path}/${name}`, body)).body
-  const role = await made('roles', { name: 'Money' })
-  const user = await made('users', { email: 'ann@example.com' })
-  const member = await made('keys', { team_member_id: 'bob' })
-  const tag = await made('tags', { label: 'money' })
-  const reviewer = await made('reviewers', { email: 'eve@example.com' })
-  const memory = await made('memories', { text: 'The budget is seven.' })
-  const { body: mine } = await owner.post('/v1/keys', { name: 'minted' })
-  const { body: keys } = await owner.get('/v1/keys')
-  const { body: adminKeys } = await admin.get('/v1/account/admin-keys')
-  const hook = { url: 'https://example.com/hook', events: ['key.revoked'] }
-  const { body: webhook } = await owner.post('/v1/account/webhooks', hook)
-  const { body: sent } = await owner.post(`/v1/account/webhooks/${webhook.id}/test`)
-  const said = { messages: [{ role: 'user', content: 'The ferry leaves at noon.' }] }
-  const { body: ingested } = await owner.post('/v1/memory/ingest', said)
-  return {
-    orgId: org.org_id,
-    roleId: role.role_id,
-    userId: user.user_id,
-    keyId: member.key_id,
-    tagId: tag.tag_id,
-    reviewerId: reviewer.reviewer_id,
-    memId: memory.mem_id,
-    memoryKeyId: keys.items.find((row: { name: string }) => row.name === 'minted').id,
-    adminKeyId: adminKeys.admin_keys[0].admin_key_id,
-    webhookId: webhook.id,
-    deliveryId: sent.id,
-    id: ingested.operation_id,
-    key: mine.key,
-  }
-}
-const own = await buildResources(operator.key, operator.memoryKey)
-const theirs = await buildResources(stranger.key, stranger.memoryKey)
 /** What a path names that no account has, and what no test here makes. */
-const nobodys: Ids = {
+const nobodys: Record<string, string> = {
   ...Object.fromEntries(Object.keys(own).map(name => [name, mintId()])),
   key: `mk_${'0'.repeat(32)}`,
-}
-const open: Ids = { provider: 'openai', model: 'gemini-2.5-flash', queue: 'ingest' }
-
-const pathOf = ({ path }: Endpoint, ids: Ids = {}): string =>
-  path.replaceAll(/:([a-z]\w+)/gi, (part, name) =>
-    name === 'generateContent' || name === 'streamGenerateContent'
-      ? part
-      : encodeURIComponent({ ...own, ...open, ...ids }[name as string] ?? mintId()),
-  )
-
-/** The key that may do what an endpoint does: of a member, of the account, or of the operator as an admin. */
-const rightKey = (endpoint: Endpoint): string => {
-  if (ofMember(endpoint)) return own.keyId!
-  return endpoint.auth.includes('memory-key') ? operator.memoryKey : operator.key
-}
-
-type Request = {
-  key?: string
-  path?: string
-  headers?: Record<string, string>
-  body?: unknown
-}
-
-/** Sends what an endpoint takes, or that with one thing changed. */
-const ask = (endpoint: Endpoint, request: Request): Promise<TestAnswer> => {
-  const { key = rightKey(endpoint), path = pathOf(endpoint), headers = {} } = request
-  const type = endpoint.body?.media[0]
-  const sent = Object.hasOwn(request, 'body') ? request.body : validBody(endpoint)
-  return createTestClient(base, key).send(endpoint.method, path, {
-    headers: { ...(type && { 'content-type': type }), ...headers },
-    ...(endpoint.body && { body: sent }),
-  })
-}
-
-/** What one field says of another, and names that must mean something. */
-const meaningful: Record<string, object> = {
-  transfer: { destination_key: own.key },
-  graft: { destination_key: own.key },
-  assignRoles: { team_member_id: 'ann' },
-  seedMemories: { text: 'The budget is eight.' },
-  changeSharedMemory: { text: 'The budget is eight.' },
-  changeTenant: { payment_method: 'card' },
-  prepare: { messages: [{ role: 'user', content: 'Where is the ferry?' }] },
-  ingest: { messages: [{ role: 'user', content: 'Where is the ferry?' }] },
-  chat: { model: 'openai/gpt-5' },
-  responses: { model: 'openai/gpt-5' },
-}
-
-function validBody({ body, operation }: Endpoint): unknown {
-  if (!body) return undefined
-  const valid = { ...(smallestValue(body.schema) as object), ...meaningful[operation] }
-  return body.lines ? `${JSON.stringify(valid)}\n` : valid
 }
 
 /** What is wrong with a refusal; null when it is as promised. */
@@ -139,15 +34,7 @@ function misses({ status, body }: TestAnswer, expected: number, says: string[]):
 
 let sent = 0
 
-const account = await accountIdOf(backend, operator.email)
-const stored = async () => ({
-  ...(await storedDigests(backend)),
-  memories: await Promise.all(
-    (await vaultsOfAccount(backend, account)).map(vault => countDocuments(backend, vault)),
-  ),
-})
-
-type Case = [what: string, expected: number, says: string[], request: Request]
+type Case = [what: string, expected: number, says: string[], request: EndpointRequest]
 
 /** Sends the cases of each endpoint, all endpoints at once. */
 async function refuses(t: Test, casesOf: (endpoint: Endpoint) => Case[]): Promise<void> {

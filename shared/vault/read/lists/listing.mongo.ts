@@ -15,13 +15,13 @@ import {
 } from '#shared/storage/mongo/documents.ts'
 import { metadataCondition } from '#shared/storage/mongo/partition.ts'
 import type { Span } from '#shared/domain/lease.ts'
-import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
+import { idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { MemoryFilter } from '#shared/vault/read/search/nearest.ts'
 import { boundsAsOf } from '#shared/vault/read/search/as-of.ts'
 import { countTiers } from '#shared/vault/read/lists/counts.mongo.ts'
 import { readPage, type CursorCodec, type Page } from '#shared/core/page.ts'
-import { epochFilter } from '#shared/storage/mongo/commands.ts'
+import { epochFilter, findDocument } from '#shared/storage/mongo/commands.ts'
 
 /** A row as lists show it. */
 export type ListedRow = Memory & {
@@ -90,6 +90,17 @@ export async function listedRows(
     rows.push(...(await rowsIn(range, read.count - rows.length)))
   }
   return rows.slice(0, read.count)
+}
+
+/** The row of a memory of the core or of a session; undefined where this epoch of the vault has none. */
+export async function findListedRow(
+  { memories }: Pick<Mongo, 'memories'>,
+  scope: VaultScope,
+  id: string,
+): Promise<ListedRow | undefined> {
+  const wanted = { _id: { $eq: id }, ...epochFilter(scope) }
+  const found = await findDocument(memories, wanted, { projection: listedFields, hint: idIndex })
+  return found ? listedRowFromDocument(found) : undefined
 }
 
 const coreFilter = ({ vault, epoch }: VaultScope): Filter<MemoryDocument> => ({

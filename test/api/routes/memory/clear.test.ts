@@ -219,7 +219,7 @@ t.test('400: what seems to mean a session, and does not name it, clears nothing'
     [await clear(mine, { 'x-session-id': '' }), /X-Session-ID is empty/],
     [await clear(mine, {}, '?session_id='), /session_id/],
     [await clear(mine, inSession, '?session_id=other'), /session_id/],
-    [await body('{"session_id":"trip"}'), /no body/],
+    [await body('{"session_id":"trip"}'), /unknown field session_id/],
     [await clear(mine, inSession, '?reset=true'), /reset/],
   ] as const) {
     t.match(answer, { status: 400, body: { error: message } })

@@ -51,9 +51,13 @@ t.test('200: PUT writes only what is there', async t => {
   t.match(await put({ default_on: false }), { ...ruled, default_on: false, updated_at: Number })
   t.match(await put({ exec_rules: [] }), { anti_rules: ruled.anti_rules, exec_rules: [] })
   t.match(await put({ custom: '' }), { custom: '', default_on: false })
-  t.match(await put({}), { custom: '', default_on: false, anti_rules: ruled.anti_rules })
   await put({ custom: 'only what is signed' })
-  t.match(await put({ custom: null }), { custom: 'only what is signed' }, 'null is absent')
+  const absent = { custom: null, default_on: false }
+  t.match(await put(absent), { custom: 'only what is signed' }, 'null is absent')
+  for (const body of [{}, { custom: null }]) {
+    const nothing = await admin.send('PUT', `${path}/instructions`, { body })
+    t.match(nothing, { status: 400, body: { error: 'Nothing to change' } })
+  }
 })
 
 t.test('200: rules keep their ids, and nobody takes those of others', async t => {

@@ -1,0 +1,111 @@
+import type { Context } from 'koa'
+import { contractDocument, fieldsOf, type Endpoint } from '#api/contract/document.ts'
+import { wayHeader } from '#api/edge/log-recall.ts'
+import { userHeaderName } from '#api/edge/memory-key-auth.ts'
+import { ticketHeader } from '#api/edge/ticket.ts'
+import { suggestName } from '#shared/core/describe-input.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { InputNotes } from '#shared/core/lenient-input.ts'
+
+/** Headers of ours by which requests say what they mean, in lower case. */
+const switches = Object.keys(contractDocument.$defs.RequestHeaders!.properties as object).filter(
+  name => name.startsWith('x-'),
+)
+
+/** Judged where the credential is, or of the service itself. */
+const ofCredentials = new Set([
+  'x-memory-key',
+  'x-memory-user',
+  'x-memory-user-from',
+  'x-provider-key',
+  wayHeader,
+  ticketHeader,
+])
+
+/** Misspelt, the vault of the key, or its core, would be opened in place of what is meant. */
+const ofVaults = new Set([
+  'x-memory-key',
+  'x-memory-user',
+  'x-memory-user-from',
+  'x-memory-sessions',
+  'x-session-id',
+])
+
+/**
+ * Judges the headers of a request as its fields are judged: those of ours (`X-Memory-…` and the others of
+ * `RequestHeaders`), and those that plainly mean a session or a user. Unknown ones are refused by a call that changes
+ * something; elsewhere they are noted, but for near misses of those that name a vault, and of all where something is
+ * stored. Codex sends `session_id` to providers (codex-rs/core/src/client.rs), so that on model calls a session is
+ * meant with `X-` alone.
+ *
+ * @throws Refusal `invalid` with the header that was probably meant.
+ */
+export function checkHeaders(
+  { req }: Pick<Context, 'req'>,
+  { effect, headers }: Pick<Endpoint, 'effect' | 'headers'>,
+  notes: InputNotes,
+): void {
+  for (const name of Object.keys(req.headers)) {
+    const kind = kindOf(name)
+    if (kind === undefined || ofCredentials.has(name) || name === userHeaderName(req.headers))
+      continue
+    const isTaken = headers !== undefined && fieldsOf(headers).names.includes(name)
+    if (isTaken || (effect === 'forwards' && (kind === 'switch' || !name.startsWith('x-'))))
+      continue
+    const meant = meantBy(kind, name)
+    const isNearMiss =
+      kind === 'session' ||
+      (kind === 'ours' && meant !== undefined && (ofVaults.has(meant) || effect !== 'reads'))
+    if (effect === 'changes' || isNearMiss) throw unknownHeader(name, meant)
+    notes.noteIgnored(name)
+  }
+}
+
+type Kind = 'switch' | 'ours' | 'session' | 'user'
+
+/** What a header is about; undefined: nothing of ours. */
+function kindOf(name: string): Kind | undefined {
+  const known = kinds.get(name)
+  if (known !== undefined) return known ?? undefined
+  const letters = name.replaceAll(/[-_]/g, '')
+  const kind = switches.includes(name)
+    ? 'switch'
+    : name.startsWith('x-memory-')
+      ? 'ours'
+      : /^x?memoryuser(?:id|from)?$/.test(letters)
+        ? 'ours'
+        : sessionNames.test(letters) ||
+            (letters.includes('ses') && suggestName(name, ['x-session-id']))
+          ? 'session'
+          : /^x?user(?:id)?$/.test(letters)
+            ? 'user'
+            : null
+  if (kinds.size < kindsMax) kinds.set(name, kind)
+  return kind ?? undefined
+}
+
+/** The header that was probably meant; of one that the call does not take none. */
+function meantBy(kind: Kind, name: string): string | undefined {
+  if (kind === 'session') return 'x-session-id'
+  if (kind === 'user') return 'x-memory-user'
+  return kind === 'ours' ? suggestName(name, switches) : undefined
+}
+
+/** Without hyphens: `Session`, `X-Session`, `SessionID`. */
+const sessionNames = /^x?session(?:id)?$/
+
+/** By name: the same few come with every request. */
+const kinds = new Map<string, Kind | null>()
+const kindsMax = 1_000
+
+const unknownHeader = (name: string, meant: string | undefined): Refusal =>
+  new Refusal(
+    'invalid',
+    `unknown header ${name.slice(0, 64)}`,
+    meant === undefined
+      ? 'This call does not take it; leave it out'
+      : `did you mean ${shownName(meant)}? Or leave it out`,
+  )
+
+const shownName = (name: string): string =>
+  name.replaceAll(/(?<=^|-)(?:id|ttl|[a-z])/g, part => part.toUpperCase())
