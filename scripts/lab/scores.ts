@@ -18,6 +18,8 @@ memory does to messages that it cannot help, measured in this process on the pro
   locomo <file>         data/locomo10.json of github.com/snap-research/locomo, categories 1 to 4
   longmemeval <file>    longmemeval_s_cleaned.json of huggingface.co/datasets/xiaowu0162/longmemeval-cleaned
   beam <folder>         chats/100K (500K, 1M) of github.com/mohammadtavakoli78/BEAM
+  consolidation <file>  MemoryAgentBench/data/Conflict_Resolution.json of github.com/DSAIL-Memory/EvoMemBench
+  vehicle <folder>      benchmark of github.com/isyuhaochen/VehicleMemBench
   precision <folder>    github.com/tenurehq/precisionMemBench
 
 Each conversation is stored in a vault of its own of the account, and removed. The service is the one that runs here,

@@ -33,6 +33,8 @@ export const setReaders: Record<string, (path: string) => Iterable<ScoredVault>>
   locomo: readLocomo,
   longmemeval: readLongMemEval,
   beam: readBeam,
+  consolidation: readFactConsolidation,
+  vehicle: readVehicleMemBench,
 }
 
 /** `data/locomo10.json` of snap-research/locomo: questions of categories 1 to 4. */
@@ -125,6 +127,85 @@ function* readBeam(folder: string): Generator<ScoredVault> {
     yield { lines, questions }
   }
 }
+
+/**
+ * `Conflict_Resolution.json` of MemoryAgentBench, as EvoMemBench has it: numbered facts, of which later ones override earlier
+ * ones; the questions of one hop. The line that answers is the last one with the answer.
+ */
+function* readFactConsolidation(file: string): Generator<ScoredVault> {
+  for (const { context, questions, answers, metadata } of readJson(file) as unknown as Fields[]) {
+    const source = String(metadata.source)
+    if (!source.includes('_sh_')) continue
+    const start = Date.UTC(2026, 0, 1)
+    const lines = Array.from(String(context).matchAll(/^(\d+)\. (.+)$/gm), ([, id, text], at) => ({
+      id: id!,
+      session: source,
+      role: 'user' as const,
+      content: text!,
+      timestamp: start + at * lineMs,
+    }))
+    const asked = (questions as string[]).flatMap((text, i) => {
+      const wanted = (answers[i] as unknown[]).map(answer => ` ${String(answer).toLowerCase()}.`)
+      const words = text.toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) ?? []
+      const holds = lines.filter(({ content }) =>
+        wanted.some(answer => content.toLowerCase().endsWith(answer)),
+      )
+      // Of facts with one answer the one with most of the question and least beside it.
+      const shared = ({ content }: ScoredLine): number => {
+        const said = content.toLowerCase()
+        const count = words.filter(word => said.includes(word)).length
+        return count - said.split(' ').length / 100
+      }
+      const most = Math.max(...holds.map(shared))
+      const answer = holds.findLast(line => shared(line) === most)
+      return answer ? [{ text, kind: source, lines: [answer.id], sessions: [source] }] : []
+    })
+    yield { lines, questions: asked }
+  }
+}
+
+/** The folder `benchmark` of VehicleMemBench: what people say in a car, and the lines that settle each question. */
+function* readVehicleMemBench(folder: string): Generator<ScoredVault> {
+  const count = readdirSync(join(folder, 'history')).length
+  for (let number = 1; number <= count; number++) {
+    const told = readFileSync(join(folder, `history/history_${number}.txt`), 'utf8').split('\n')
+    const lines = told.flatMap((line, at) => {
+      const [, time, content] = /^\[([\d-]+ [\d:]+)\] (.+)$/.exec(line) ?? []
+      if (time === undefined || content === undefined) return []
+      const timestamp = Date.parse(`${time} UTC`)
+      return [
+        { id: String(at), session: time.slice(0, 10), role: 'user' as const, content, timestamp },
+      ]
+    })
+    const sessionOf = new Map(lines.map(({ id, session }) => [id, session]))
+    const file = join(folder, `qa_data/qa_${number}.json`)
+    const asked = existsSync(file) ? (readJson(file).related_to_vehicle_preference as Fields[]) : []
+    const questions = asked.flatMap(({ query, gold_memory: gold, reasoning_type: kind }) => {
+      const answers = String(gold)
+        .split('\n')
+        .flatMap(line => lineRetold(line, lines)?.id ?? [])
+      return answers.length > 0 ? [toQuestion(query, kind ?? 'preference', answers, sessionOf)] : []
+    })
+    yield { lines, questions }
+  }
+}
+
+/** The line that an answer retells, `[March 10, 2025] At 8:00 AM, Gary told …`: of that day the one with most of its words. */
+function lineRetold(retold: string, lines: readonly ScoredLine[]): ScoredLine | undefined {
+  const [, date = ''] = /^\[([^\]]+)\]/.exec(retold) ?? []
+  const day = Date.parse(`${date} UTC`)
+  if (Number.isNaN(day)) return undefined
+  const words = new Set(longWords(retold))
+  const shared = ({ content }: ScoredLine): number =>
+    new Set(longWords(content).filter(word => words.has(word))).size
+  const ofDay = lines.filter(({ timestamp }) => timestamp >= day && timestamp < day + dayMs)
+  const [best] = ofDay.toSorted((one, other) => shared(other) - shared(one))
+  return best && shared(best) >= sharedWordsMin ? best : undefined
+}
+const dayMs = 86_400_000
+/** Fewer words in common are chance. */
+const sharedWordsMin = 4
+const longWords = (text: string): string[] => text.toLowerCase().match(/\p{L}{4,}/gu) ?? []
 
 /** The numbers in lists and objects of any depth, as text. */
 const leaves = (value: unknown): string[] => {

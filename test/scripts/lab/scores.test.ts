@@ -56,6 +56,30 @@ function writeSets(t: Test) {
     'locomo10.json': JSON.stringify(locomo),
     'longmemeval.json': JSON.stringify(longmemeval),
   })
+  const rules = {
+    context: 'Here is a list of facts:\n0. Ada is a citizen of Chad.\n1. Ada is a citizen of Peru.',
+    questions: ['What is the country of citizenship of Ada?'],
+    answers: [['Peru']],
+    metadata: { source: 'factconsolidation_sh_6k' },
+  }
+  const hops = { ...rules, metadata: { source: 'factconsolidation_mh_6k' } }
+  writeFileSync(join(dir, 'conflicts.json'), JSON.stringify([hops, rules]))
+  for (const name of ['history', 'qa_data'])
+    mkdirSync(join(dir, 'benchmark', name), { recursive: true })
+  writeFileSync(
+    join(dir, 'benchmark/history/history_1.txt'),
+    '[2025-03-10 08:00] Gary: I really love this green instrument panel.\n[2025-03-10 08:01] Ada: Nice.',
+  )
+  const preference = {
+    query: 'Set the panel for Gary.',
+    reasoning_type: 'preference_conflict',
+    gold_memory:
+      "[March 10, 2025] At 8:00 AM, Gary said: 'I really love this green instrument panel.'",
+  }
+  writeFileSync(
+    join(dir, 'benchmark/qa_data/qa_1.json'),
+    JSON.stringify({ related_to_vehicle_preference: [preference] }),
+  )
   const chat = join(dir, 'chats/100K/1')
   mkdirSync(join(chat, 'probing_questions'), { recursive: true })
   const said = [
@@ -122,6 +146,10 @@ t.test('the sets are read as their makers publish them', t => {
   t.equal(haystacks.length, 1, 'without those that have no answer')
   t.match(haystacks[0], { questions: [{ lines: ['0:0'], sessions: ['s1'] }] })
   t.equal(haystacks[0]?.lines[0]?.timestamp, Date.UTC(2023, 4, 30, 23, 40))
+  const facts = [...setReaders.consolidation!(join(dir, 'conflicts.json'))]
+  t.match(facts, [{ lines: { length: 2 }, questions: [{ lines: ['1'] }] }], 'of one hop, the last')
+  const [car] = setReaders.vehicle!(join(dir, 'benchmark'))
+  t.match(car?.questions, [{ kind: 'preference_conflict', lines: ['0'] }])
   const [chat] = setReaders.beam!(beam)
   t.match(chat?.lines[0], { content: /^My canoe is red\.$/, session: '1' })
   t.match(chat?.questions, [{ kind: 'information_extraction', lines: ['0'] }])
