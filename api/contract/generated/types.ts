@@ -1189,8 +1189,8 @@ export interface PrepareAnswer {
   memories: BlockLine[]
   /** how likely the answer is in the block */
   confidence: number
-  /** why there is no block; `nothing_then`: nothing is remembered of the time that is named; `off`: the key may not read */
-  abstained: 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'off' | null
+  /** why there is no block; `nothing_then`: nothing is remembered of the time that is named; `no_answer`: a search has memories with a score of 0.5 and up, and none is likely to answer; `off`: the key may not read */
+  abstained: 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'no_answer' | 'off' | null
   /** tokens of the whole block */
   memory_tokens: number
   /** tokens of the memories in it */
@@ -2994,7 +2994,8 @@ export interface AnswerHeaders {
   /** how likely the answer is in the block; on the first call of a turn */
   'x-memory-confidence'?: number
   /** why the model was told nothing for this turn; `already_told`: all that was found stands in the blocks of earlier turns */
-  'x-memory-abstained'?: 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'already_told'
+  'x-memory-abstained'?:
+    'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'no_answer' | 'already_told'
   /** `ok`: the model was told something; `none`: nothing is told for this turn, `X-Memory-Abstained` says why; `off`: not asked for; `degraded`: recalling failed or was slow, and the call went on without; or the database is away, and a call with memory off went on by a key of the last minute; `aside`: a program made the call for itself (a title, tags, a summary, a subagent, a test of the quota), which has no memory. Followed by `; sessions=core` when the call's session id names the conversation only */
   'x-memory-status'?: string
   /** what known programs have written into the user's turn, neither asked with nor stored: each mark with the number of its pieces and their length, a dictionary of RFC 9651 such as `system-reminder=2;characters=812`. What is left out of an answer (thoughts and calls of tools in its text) is not known yet */
@@ -3683,7 +3684,8 @@ export interface TraceSummary {
   /** as `X-Memory-Confidence`, and of `prepare`; of a search always null */
   confidence: number | null
   /** as `X-Memory-Abstained`, and of `prepare` */
-  abstained: 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'already_told' | null
+  abstained:
+    'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'no_answer' | 'already_told' | null
   /** in all blocks of the request, or returned */
   memories: number
   /** found for this call and not given: what had no room in the block, or stands in earlier ones; of a search what matches beyond `limit` */
@@ -3775,7 +3777,8 @@ export interface Trace {
   /** as `X-Memory-Confidence`, and of `prepare`; of a search always null */
   confidence: number | null
   /** as `X-Memory-Abstained`, and of `prepare` */
-  abstained: 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'already_told' | null
+  abstained:
+    'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'no_answer' | 'already_told' | null
   /** in all blocks of the request, or returned */
   memories: number
   /** found for this call and not given: what had no room in the block, or stands in earlier ones; of a search what matches beyond `limit` */

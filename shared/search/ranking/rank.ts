@@ -74,9 +74,15 @@ export type SearchOptions = RowLimits &
     weights?: RankingWeights
     /** Called with the number of memories that match, beyond the limit too. */
     onMatchCount?: ((count: number) => void) | undefined
-    /** Called when a part of the message names a time that is over and has no rows. */
-    onEmptyTime?: (() => void) | undefined
+    /** Called with why the floor leaves out what matches, where it does. */
+    onAbstain?: ((reason: Abstention) => void) | undefined
   }
+
+/**
+ * A part of the message names a time that is over and has no rows, or rows have a score of 0.5 and up, and none is likely
+ * to answer.
+ */
+export type Abstention = 'nothing_then' | 'no_answer'
 
 export type SearchQuery = SearchOptions & {
   text: string
@@ -201,6 +207,7 @@ function* rankRanges(
   )
   const isAlone = questions.filter(({ kind }) => kind !== 'name').length === 1
   let emptyTimes = 0
+  let unlikely = 0
   const withoutFiller = (found: ScoredRow[], query: RankingQuery): ScoredRow[] => {
     if (!isNamedTimeEmpty(ranges, query.parsedQuery, now)) return found
     emptyTimes++
@@ -245,6 +252,7 @@ function* rankRanges(
     const relevant = search.floor
       ? withoutFiller(filterRelevant(all, query, relevance), query)
       : all.filter(row => search.everyRow === true || isRelated(row))
+    if (relevant.length === 0 && all.some(isClearMatch)) unlikely++
     const weight = kind === 'statement' && !asks ? 1 : kindWeights[kind]
     const toRanked = (row: ScoredRow): RankedRow => ({
       ...row,
@@ -260,7 +268,8 @@ function* rankRanges(
     if (ranking) rankings.push(ranking)
     yield
   }
-  if (emptyTimes > 0) search.onEmptyTime?.()
+  if (emptyTimes > 0) search.onAbstain?.('nothing_then')
+  else if (unlikely > 0) search.onAbstain?.('no_answer')
   yield* matching.report()
   const fused = fuseRankings(rankings, ranges, questions.length === 1)
   const ranked = search.query === undefined ? fused : sameTextFirst(fused, search.query)
@@ -305,6 +314,9 @@ function* rankRanges(
   const told = superseded.size < 2 ? hits : hits.map(hit => withSuperseded(hit, superseded))
   return search.floor ? told : told.sort((one, other) => other.score - one.score)
 }
+
+/** Whether a search gives a row a score of 0.5 or more. */
+const isClearMatch = (row: ScoredRow): boolean => !isContext(row.signals) && scoreOf(row) >= 0.5
 
 function withSuperseded(
   hit: SearchHit,

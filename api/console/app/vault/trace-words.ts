@@ -14,6 +14,7 @@ const abstentions: Record<NonNullable<TraceSummary['abstained']>, readonly [stri
   asks_nothing: ['asks nothing', 'A greeting or thanks gets no memories'],
   nothing_relevant: ['nothing relevant', 'What is remembered has nothing to do with it'],
   nothing_then: ['nothing from then', 'Nothing is remembered of the time that it names'],
+  no_answer: ['no answer', 'Memories match, but none is likely to answer'],
   already_told: ['already told', 'The conversation has it already'],
 }
 

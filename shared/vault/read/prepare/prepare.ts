@@ -25,16 +25,17 @@ import {
   type ConversationQuestion,
 } from '#shared/vault/read/prepare/conversation-question.ts'
 import { selectQuestions, type Question } from '#shared/search/query/select-questions.ts'
+import type { Abstention } from '#shared/search/ranking/rank.ts'
 import { answerConfidence } from '#shared/search/ranking/signals.ts'
 import { countTokensByLine } from '#shared/core/tokens.ts'
 import { recordPrepared, type RetrievalTrail } from '#shared/vault/read/search/retrieval-trail.ts'
 import type { Message } from '#shared/domain/message-content.ts'
 
 /**
- * Why there is no block: the message asks nothing, no memory fits it, none is of the time that it names, or all
- * that was found is in the blocks of earlier turns.
+ * Why there is no block: the message asks nothing, no memory fits it, none is of the time that it names, those that match
+ * are not likely to answer, or all that was found is in the blocks of earlier turns.
  */
-export type AbstentionReason = 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'already_told'
+export type AbstentionReason = Abstention | 'asks_nothing' | 'nothing_relevant' | 'already_told'
 
 export type PreparedContext = {
   /** Null when nothing relevant is remembered. */
@@ -69,7 +70,8 @@ export type FoundContext = {
   question: string
   filters: RecallFilters
   asksNothing: boolean
-  isTimeEmpty: boolean
+  /** Why what matches was left out, where it was. */
+  abstention: Abstention | undefined
   /** Of memories. */
   limit: number
   tokensMax: number
@@ -99,21 +101,21 @@ export async function findContext(
 ): Promise<FoundContext> {
   const at = momentOf(backend, preparation.asOf)
   const bounds = { ...prepareBounds(preparation), filters: filtersOf(preparation) }
-  const nothing = { at, ...bounds, asksNothing: true, isTimeEmpty: false, found: [] }
+  const nothing = { at, ...bounds, asksNothing: true, abstention: undefined, found: [] }
   if (isAsideConversation(preparation.messages)) return { ...nothing, question: '', isAside: true }
   const asked = readConversationQuestion(preparation.messages)
   const { question } = asked
   const questions = selectQuestions(question)
   if (questions.length === 0) return { ...nothing, question, isAside: false }
-  let isTimeEmpty = false
+  let abstention: Abstention | undefined
   const recalled = await recallForConversation(backend, caller, preparation, {
     ...asked,
     parts: questions,
     limit: bounds.limit,
-    onEmptyTime: () => (isTimeEmpty = true),
+    onAbstain: reason => (abstention = reason),
   })
   const found = leaveOutWeakRest(recalled, questions)
-  return { at, ...bounds, question, isAside: false, asksNothing: false, isTimeEmpty, found }
+  return { at, ...bounds, question, isAside: false, asksNothing: false, abstention, found }
 }
 
 /**
@@ -144,12 +146,12 @@ export function renderContext(
 
 function abstentionReason({
   asksNothing,
-  isTimeEmpty,
+  abstention,
   found,
-}: Pick<FoundContext, 'asksNothing' | 'isTimeEmpty' | 'found'>): AbstentionReason {
+}: Pick<FoundContext, 'asksNothing' | 'abstention' | 'found'>): AbstentionReason {
   if (asksNothing) return 'asks_nothing'
   if (found.length > 0) return 'already_told'
-  return isTimeEmpty ? 'nothing_then' : 'nothing_relevant'
+  return abstention ?? 'nothing_relevant'
 }
 
 /**
@@ -210,7 +212,7 @@ export const sessionsToRecall = (session: string | null): (string | null)[] =>
 type ConversationQuery = ConversationQuestion & {
   parts: readonly Question[]
   limit: number
-  onEmptyTime: () => void
+  onAbstain: (reason: Abstention) => void
 }
 
 /** Recalls for the last user turn up to the limit, then for the turns before it up to a third of the limit. */
@@ -218,19 +220,12 @@ async function recallForConversation(
   backend: Parameters<typeof recallReranked>[0],
   caller: Caller,
   preparation: PrepareRequest,
-  {
-    question,
-    parts,
-    background,
-    excludedTexts,
-    limit,
-    onEmptyTime: reportEmptyTime,
-  }: ConversationQuery,
+  { question, parts, background, excludedTexts, limit, onAbstain }: ConversationQuery,
 ): Promise<RecalledMemory[]> {
   const recallText = (
     text: string,
     max: number,
-    way: Pick<RecallQuestion, 'undivided' | 'parts' | 'onEmptyTime'>,
+    way: Pick<RecallQuestion, 'undivided' | 'parts' | 'onAbstain'>,
   ): Promise<RecalledMemory[]> =>
     text === '' || max === 0
       ? Promise.resolve([])
@@ -244,15 +239,13 @@ async function recallForConversation(
           relevantOnly: true,
           excludedTexts,
         })
-  let isTimeEmpty = false
+  let abstention: Abstention | undefined
   const direct = await recallText(question, limit, {
     parts,
-    onEmptyTime: () => (isTimeEmpty = true),
+    onAbstain: reason => (abstention = reason),
   })
-  if (isTimeEmpty && direct.length === 0) {
-    reportEmptyTime()
-    return []
-  }
+  if (abstention && direct.length === 0) onAbstain(abstention)
+  if (abstention === 'nothing_then' && direct.length === 0) return []
   const remaining = Math.min(limit - direct.length, Math.ceil(limit / 3))
   const around = await recallText(background, remaining, { undivided: true })
   const known = new Set(direct.map(({ memory }) => memory.text))

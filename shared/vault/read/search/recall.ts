@@ -11,7 +11,12 @@ import {
 import { forgetWrongEmbedder } from '#shared/vault/base/embed-to-store.ts'
 import { searchableIndex, type IndexBackend } from '#shared/vault/read/search/searchable-index.ts'
 import type { IndexRef, VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import { rankInTurns, type EmbeddedQuestion, type SearchHit } from '#shared/search/ranking/rank.ts'
+import {
+  rankInTurns,
+  type Abstention,
+  type EmbeddedQuestion,
+  type SearchHit,
+} from '#shared/search/ranking/rank.ts'
 import { selectQuestions, type Question } from '#shared/search/query/select-questions.ts'
 import { isContext } from '#shared/search/ranking/signals.ts'
 import { recallSeconds } from '#shared/core/metrics.ts'
@@ -49,8 +54,8 @@ export type RecallQuestion = MemoryFilter & {
   excludedTexts?: TextExclusion | undefined
   /** Called with the number of memories that match in a space, among the best or not. */
   onMatchCount?: ((count: number) => void) | undefined
-  /** Called when the text names a time that is over and of which nothing is remembered. */
-  onEmptyTime?: (() => void) | undefined
+  /** Called with why what matches is left out, where only relevant rows are wanted. */
+  onAbstain?: ((reason: Abstention) => void) | undefined
 }
 
 /** What a request asks of memories besides its words. */
@@ -140,7 +145,7 @@ async function rankIn(
     ...(!question.relevantOnly && { query: question.text }),
     excludeTexts: question.excludedTexts,
     calibration: embedder.calibration,
-    onEmptyTime: question.onEmptyTime,
+    onAbstain: question.onAbstain,
     onMatchCount: question.onMatchCount,
     ...(question.tiers && { tiers: question.tiers }),
     ...(question.importance !== undefined && { importance: question.importance }),
@@ -223,7 +228,7 @@ export async function recallReranked(
         ...question,
         limit: candidatesMin,
         onMatchCount: undefined,
-        onEmptyTime: undefined,
+        onAbstain: undefined,
       })
     : found
   const isOpen = ({ relevance, signals }: RecalledMemory): boolean =>

@@ -138,3 +138,27 @@ t.test('equal texts are one row that says how many there are', async t => {
   t.notOk('copies' in (await search({ metadata: { place: 'harbour' } })).memories[0])
   t.equal((await search({ as_of: start + 1_500_000 })).memories[0].copies, 2)
 })
+
+t.test('where a search has 0.5 and up and a block has nothing, it says why', async t => {
+  const client = await newClient()
+  await insertMemories(backend, client.key, [
+    { text: 'Which strings suit an acoustic guitar for fingerstyle?', at: start },
+    {
+      text: 'Light phosphor bronze strings are easy on the fingers.',
+      at: start + 1,
+      role: 'assistant',
+    },
+  ])
+  for (const query of [
+    'Which guitar strings should I buy?',
+    'Remind me which guitar strings we talked about',
+    'What strings suit my guitar?',
+    'Which pharaoh built the pyramid?',
+  ]) {
+    const found = await client.post('/v1/memory/search', { query, limit: 5, min_relevance: 0.5 })
+    const messages = [{ role: 'user', content: query }]
+    const { body } = await client.post('/v1/memory/prepare', { messages })
+    const reason = found.body.totalMemories > 0 ? 'no_answer' : 'nothing_relevant'
+    t.equal(body.abstained, body.context === null ? reason : null, query)
+  }
+})

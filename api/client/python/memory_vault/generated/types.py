@@ -1157,9 +1157,10 @@ class PrepareAnswer(TypedDict):
     memories: List[BlockLine]
     # how likely the answer is in the block
     confidence: float
-    # why there is no block; `nothing_then`: nothing is remembered of the time that is named; `off`:
-    # the key may not read
-    abstained: Literal["asks_nothing", "nothing_relevant", "nothing_then", "off", None]
+    # why there is no block; `nothing_then`: nothing is remembered of the time that is named;
+    # `no_answer`: a search has memories with a score of 0.5 and up, and none is likely to answer;
+    # `off`: the key may not read
+    abstained: Literal["asks_nothing", "nothing_relevant", "nothing_then", "no_answer", "off", None]
     # tokens of the whole block
     memory_tokens: int
     # tokens of the memories in it
@@ -3804,7 +3805,7 @@ class TraceSummary(TypedDict):
     # as `X-Memory-Confidence`, and of `prepare`; of a search always null
     confidence: Union[float, None]
     # as `X-Memory-Abstained`, and of `prepare`
-    abstained: Literal["asks_nothing", "nothing_relevant", "nothing_then", "already_told", None]
+    abstained: Literal["asks_nothing", "nothing_relevant", "nothing_then", "no_answer", "already_told", None]
     # in all blocks of the request, or returned
     memories: int
     # found for this call and not given: what had no room in the block, or stands in earlier ones;
@@ -3922,7 +3923,7 @@ class Trace(TypedDict):
     # as `X-Memory-Confidence`, and of `prepare`; of a search always null
     confidence: Union[float, None]
     # as `X-Memory-Abstained`, and of `prepare`
-    abstained: Literal["asks_nothing", "nothing_relevant", "nothing_then", "already_told", None]
+    abstained: Literal["asks_nothing", "nothing_relevant", "nothing_then", "no_answer", "already_told", None]
     # in all blocks of the request, or returned
     memories: int
     # found for this call and not given: what had no room in the block, or stands in earlier ones;
