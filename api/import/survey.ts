@@ -21,7 +21,13 @@ export type Survey = {
 }
 
 /** An export that can be read as often as needed; `name` is for errors. */
-export type OpenExport = { format: Format; files: readonly ExportFile[]; name: string }
+export type OpenExport = {
+  format: Format
+  files: readonly ExportFile[]
+  name: string
+  /** The names of files that the format does not read. */
+  others: readonly string[]
+}
 
 /**
  * Opens an export: chooses the files that its format reads.
@@ -32,7 +38,8 @@ export function openExport(format: Format, files: readonly ExportFile[], name: s
   // A single file is taken as it is, whatever it is called.
   const only = files.length === 1 && name.endsWith(files[0]!.name) ? files : undefined
   const found = only ?? files.filter(file => format.isExportFile(file.name))
-  if (found.length > 0) return { format, files: found, name }
+  const others = files.filter(file => !found.includes(file)).map(file => file.name)
+  if (found.length > 0) return { format, files: found, name, others }
   throw new Refusal(
     'invalid',
     `${name} has no file of an export of ${format.product}`,
@@ -53,7 +60,7 @@ type SurveyOptions = {
  * @throws Refusal `invalid` for a file that is no export of this format, or has no memory.
  */
 export async function surveyExport(
-  { format, files, name }: OpenExport,
+  { format, files, name, others }: OpenExport,
   { hintFor, onLine }: SurveyOptions,
 ): Promise<Survey> {
   const losses = new Losses()
@@ -79,6 +86,7 @@ export async function surveyExport(
       if (newest === undefined || timestamp > newest) newest = timestamp
     }
   }
+  for (const other of others) losses.add(`files that are not read: ${endingOf(other)}`)
   const sets = (['import', 'upload'] as const)
     .map(kind => ({ kind, ...counts[kind] }))
     .filter(({ lines }) => lines > 0)
@@ -90,6 +98,11 @@ export async function surveyExport(
   const found = { conversations: conversations.size, undated, oldest, newest }
   return { sets, memories, ...found, losses: losses.list() }
 }
+
+/** What a file ends with, such as `.png`; its name where it has no ending. */
+const endingOf = (name: string): string =>
+  /[^/](\.[a-z][a-z\d]{0,7})$/i.exec(name)?.[1]?.toLowerCase() ??
+  name.split('/').at(-1)!.slice(0, 60)
 
 /** Yields the bytes of the lines of one kind from an offset on, in pieces of about 64 KiB. */
 export async function* lineBytes(

@@ -135,6 +135,9 @@ const withoutFence = (text: string): string => /^[^`]*:\s*```([^]*)```\s*$/.exec
 const group = /\uE200([^\uE200\uE201]*)\uE201/g
 const strayMark = /[\uE200-\uE206]/g
 
+/** References to sources of 2023 and 2024 (pionxzh/chatgpt-exporter#259): `【12†source】`, `【4:0†lease.pdf】`. */
+const olderReference = /【\d{1,4}(?::\d{1,4})?†[^】\n]{1,200}】/g
+
 /** Kinds whose fields only name sources: results of a search, files, pictures. */
 const references = new Set(['cite', 'filecite', 'i'])
 const sourceId = /^(?:turn\d+[a-z_]+\d+,?)+$/
@@ -152,7 +155,11 @@ function withoutMarks(text: string): { text: string; dropped: number } {
     if (shown === '') dropped++
     return shown
   })
-  return { text: words.replaceAll(strayMark, ''), dropped }
+  const plain = words.replaceAll(olderReference, () => {
+    dropped++
+    return ''
+  })
+  return { text: plain.replaceAll(strayMark, ''), dropped }
 }
 
 /** Returns the words of a mark: of `["restaurant","Casa Marisol","Porto"]` the second text, of a label with an address a link. */

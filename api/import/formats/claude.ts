@@ -86,8 +86,17 @@ function textOf(message: Fields, losses: Losses): string {
   losses.add('tool calls, their results and thoughts', blocks.length - texts.length)
   const text = texts.map(block => asText(block['text']) ?? '').join('\n\n')
   const isTextOnly = blocks.length === texts.length
-  return (text.trim() === '' && isTextOnly ? (asText(message['text']) ?? '') : text).trim()
+  const said = text.trim() === '' && isTextOnly ? (asText(message['text']) ?? '') : text
+  if (message['sender'] === 'human' || !said.includes('</ant')) return said.trim()
+  const words = said.replaceAll(thoughtInText, () => {
+    losses.add('tool calls, their results and thoughts')
+    return ''
+  })
+  return words.trim()
 }
+
+/** Thoughts and artifacts of 2024, which stood in the text. */
+const thoughtInText = /<(antThinking|antArtifact)\b[^>]*>[^]*?<\/\1>\s*/g
 
 /** Reads Claude's own memory: a summary of the conversations, and one for each project. */
 function* rememberedDrafts(value: Fields): Generator<Draft> {

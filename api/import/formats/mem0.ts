@@ -12,27 +12,31 @@ export const mem0 = jsonFormat({
   open: losses => ({
     *drafts(value) {
       const content = textOf(value)
-      const { updated_at: updated, created_at: created } = value
+      const [updated, created] = [either(value, 'updated_at'), either(value, 'created_at')]
       if (updated && updated !== created) losses.add('times at which a memory was changed')
       yield {
         content: content ?? '',
         ...(value['role'] === 'assistant' && { role: 'assistant' as const }),
         timestamp: asTime(created, updated),
-        expiresAt: asTime(value['expiration_date']),
+        expiresAt: asTime(either(value, 'expiration_date')),
         metadata: {
           source: 'mem0',
           ...asObject(value['metadata'] ?? value['metadata_']),
-          user_id: value['user_id'],
-          agent_id: value['agent_id'],
-          run_id: value['run_id'],
-          app_id: value['app_id'] ?? value['app_name'],
-          speaker: value['actor_id'],
+          user_id: either(value, 'user_id'),
+          agent_id: either(value, 'agent_id'),
+          run_id: either(value, 'run_id'),
+          app_id: either(value, 'app_id') ?? either(value, 'app_name'),
+          speaker: either(value, 'actor_id'),
           tags: categoriesOf(value),
         },
       }
     },
   }),
 })
+
+/** A field as Python's and the platform's client name it, or as that for TypeScript does: `created_at`, `createdAt`. */
+const either = (value: Fields, name: string): unknown =>
+  value[name] ?? value[name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())]
 
 /** mem0 calls the text `memory`, OpenMemory `content`; a message of a chat has a `content` too. */
 const textOf = (value: Fields): string | undefined =>

@@ -2,6 +2,8 @@ import { mkdtempSync, openAsBlob, rmSync } from 'node:fs'
 import { readdir, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join, relative, sep } from 'node:path'
+import { Readable } from 'node:stream'
+import { createZstdDecompress } from 'node:zlib'
 import { fileOf, listExportFiles, type ExportFile } from '#api/import/export-files.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
@@ -14,7 +16,27 @@ const filesMax = 1_000_000
  */
 export async function listFilesAt(path: string): Promise<ExportFile[]> {
   const isFolder = (await stat(path)).isDirectory()
-  return listExportFiles(isFolder ? await listFolder(path) : [fileAt(path, basename(path))], unpack)
+  const given = isFolder ? await listFolder(path) : [fileAt(path, basename(path))]
+  const files = await listExportFiles(given, unpack)
+  const names = new Set(files.map(({ name }) => name))
+  return files.flatMap(file => {
+    const name = file.name.replace(/\.zst$/, '')
+    if (name === file.name) return file
+    // Codex compresses its rollouts after a week, and may be doing it now.
+    return names.has(name) ? [] : { name, open: () => decompress(file) }
+  })
+}
+
+async function* decompress(file: ExportFile): AsyncGenerator<Uint8Array> {
+  try {
+    yield* Readable.from(file.open()).pipe(createZstdDecompress()) as AsyncIterable<Uint8Array>
+  } catch (error) {
+    throw new Refusal(
+      'invalid',
+      `${file.name} cannot be decompressed: ${(error as Error).message}`,
+      'Leave it out, or decompress it with zstd -d',
+    )
+  }
 }
 
 const fileAt = (path: string, name: string): ExportFile => fileOf(name, () => openAsBlob(path))

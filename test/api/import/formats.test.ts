@@ -1,5 +1,4 @@
 import t from 'tap'
-import { Losses } from '#api/import/draft.ts'
 import { formats, guessFormat } from '#api/import/formats.ts'
 import {
   chatgptConversation,
@@ -10,29 +9,9 @@ import {
   mem0Page,
   zepGraph,
 } from '#test/support/foreign-exports.ts'
+import { readFromWhole, type Line } from '#test/support/import-lines.ts'
 
-type Line = {
-  content: string
-  role: string
-  timestamp?: string
-  metadata?: Record<string, unknown>
-}
-
-async function read(name: string, ...texts: string[]) {
-  const losses = new Losses()
-  const lines: Line[] = []
-  const strangers: unknown[] = []
-  const files = texts.map((text, index) => ({
-    name: `${index}.json`,
-    async *open() {
-      yield Buffer.from(text)
-    },
-  }))
-  for await (const { text } of formats[name]!.read(files, losses, value => strangers.push(value)))
-    lines.push(JSON.parse(text) as Line)
-  const lost = Object.fromEntries(losses.list().map(({ what, count }) => [what, count]))
-  return { lines, lost, strangers }
-}
+const read = readFromWhole
 const readValue = (name: string, value: unknown) => read(name, JSON.stringify(value))
 const brief = (lines: Line[]) =>
   lines.map(({ role, content, timestamp }) => [role, content, timestamp])

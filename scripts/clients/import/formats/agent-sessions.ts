@@ -18,12 +18,20 @@ type Session = { agent: string; session: string; repository: string }
  */
 export function readSessions(agent: string, losses: Losses) {
   let current: Session = { agent, session: '', repository: '' }
+  /** The turns of this session: what was said, then the answer. They wait, since a person may take turns back. */
+  let turns: Draft[][] = []
   let answer: SessionLine | undefined
   const repositories = new Map<string, string>()
 
-  function* close(): Generator<Draft> {
-    if (answer) yield toDraft(answer, current)
+  function endTurn(): void {
+    if (answer) turns.push([...(turns.pop() ?? []), toDraft(answer, current)])
     answer = undefined
+  }
+
+  function* close(): Generator<Draft> {
+    endTurn()
+    yield* turns.flat()
+    turns = []
   }
 
   return {
@@ -35,7 +43,15 @@ export function readSessions(agent: string, losses: Losses) {
       repositories.set(folder, named)
       current = { agent, session, repository: repository ?? named }
     },
-    *say(line: SessionLine): Generator<Draft> {
+    /** How many turns the session has. */
+    count: (): number => turns.length,
+    /** Takes back all turns but the first ones, as a person did who went back in the conversation. */
+    keepFirst(count: number): void {
+      if (count >= turns.length) return
+      answer = undefined
+      losses.add('turns that were taken back', turns.splice(count).length)
+    },
+    say(line: SessionLine): void {
       if (line.role === 'assistant') {
         if (line.text.trim() === '') return
         if (answer && answer.text !== line.text) losses.add('texts between tool calls')
@@ -47,8 +63,8 @@ export function readSessions(agent: string, losses: Losses) {
         losses.add('messages that the program wrote')
         return
       }
-      yield* close()
-      yield toDraft({ ...line, text: words }, current)
+      endTurn()
+      turns.push([toDraft({ ...line, text: words }, current)])
     },
     close,
   }

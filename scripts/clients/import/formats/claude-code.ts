@@ -20,13 +20,26 @@ export const claudeCode = jsonFormat({
   open(losses) {
     const sessions = readSessions('claude-code', losses)
     const seen = new Set<unknown>()
+    /** By the id of an entry of the session, how many turns there were then. */
+    const places = new Map<unknown, number>()
+    let session: unknown
     return {
       *drafts(entry) {
+        const { uuid, parentUuid, sessionId, cwd, timestamp: time } = entry
+        if (sessionId !== undefined && sessionId !== session) {
+          session = sessionId
+          places.clear()
+        }
         const said = readEntry(entry)
-        if (said === undefined || seen.has(entry['uuid'])) return
-        seen.add(entry['uuid'])
-        yield* sessions.open(asText(entry['sessionId']) ?? '', asText(entry['cwd']) ?? '')
-        yield* sessions.say({ ...said, time: entry['timestamp'] })
+        if (said !== undefined && !seen.has(uuid)) {
+          seen.add(uuid)
+          yield* sessions.open(asText(sessionId) ?? '', asText(cwd) ?? '')
+          // A prompt that follows an earlier entry than the last one replaces what came after that.
+          const place = parentUuid === null && entry['type'] === 'user' ? 0 : places.get(parentUuid)
+          if (said.role === 'user' && place !== undefined) sessions.keepFirst(place)
+          sessions.say({ ...said, time })
+        }
+        if (uuid !== undefined) places.set(uuid, sessions.count())
       },
       end: (): Iterable<Draft> => sessions.close(),
     }

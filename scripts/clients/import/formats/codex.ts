@@ -10,7 +10,7 @@ import { normalizeRemote } from '#scripts/hooks/repository.ts'
  */
 export const codex = jsonFormat({
   product: 'Codex',
-  file: '~/.codex/sessions, or a rollout of it',
+  file: '~/.codex with its sessions and archived_sessions, or a rollout of it',
   missing: 'tool calls and their results, reasoning, subagents, images',
   isExportFile: name => /(?:^|\/)rollout-[^/]*\.jsonl$/.test(name),
   recognizes: value => isObject(value['payload']) && typeof value['type'] === 'string',
@@ -30,12 +30,17 @@ export const codex = jsonFormat({
           const folder = asText(payload['cwd']) ?? ''
           yield* sessions.open(asText(payload['id']) ?? '', folder, repository)
         }
+        const { type: event, num_turns: taken } = payload
+        if (event === 'thread_rolled_back' && typeof taken === 'number' && isOfPerson) {
+          sessions.keepFirst(Math.max(0, sessions.count() - taken))
+          last = undefined
+        }
         const said = type === 'event_msg' && isOfPerson ? readEvent(payload) : undefined
         if (said === undefined) return
         // Versions that write both events of a message write the same text.
         if (said.role === 'user' && said.text === last) return
         last = said.role === 'user' ? said.text : undefined
-        yield* sessions.say({ ...said, time })
+        sessions.say({ ...said, time })
       },
       end: (): Iterable<Draft> => sessions.close(),
     }

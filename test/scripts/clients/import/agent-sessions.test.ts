@@ -111,3 +111,56 @@ t.test('Codex: events of a person and of the agent, in the form of each version'
   t.match(lines[2], { metadata: { run_id: 's-2', repository: '/gone/api' } })
   t.same(lost, { 'texts between tool calls': 1, 'sessions of subagents': 1 })
 })
+
+t.test('turns that a person took back are left out, and counted', async t => {
+  const line = (uuid: string, parentUuid: string | null, type: string, text: string) => ({
+    type,
+    uuid,
+    parentUuid,
+    sessionId: 's-1',
+    cwd: '/gone/api',
+    timestamp: '2026-11-26T05:00:00.000Z',
+    message: { role: type, content: [{ type: 'text', text }] },
+  })
+  const rewound = await read('claude-code', [
+    line('1', null, 'user', 'My boat is red.'),
+    line('2', '1', 'assistant', 'Red.'),
+    line('3', '2', 'user', 'My bell is loud.'),
+    line('4', '3', 'assistant', 'Loud.'),
+    line('5', '4', 'user', 'How loud?'),
+    line('6', '5', 'assistant', 'Very.'),
+    line('7', '2', 'user', 'My bell is quiet.'),
+    line('8', '7', 'assistant', 'Quiet.'),
+  ])
+  t.same(rewound.said, [
+    'user: My boat is red.',
+    'assistant: Red.',
+    'user: My bell is quiet.',
+    'assistant: Quiet.',
+  ])
+  t.same(rewound.lost, { 'turns that were taken back': 2 })
+  const anew = await read('claude-code', [
+    line('1', null, 'user', 'My bell is loud.'),
+    line('2', '1', 'assistant', 'Loud.'),
+    line('3', null, 'user', 'My bell is quiet.'),
+  ])
+  t.same(anew.said, ['user: My bell is quiet.'])
+
+  const event = (type: string, more: object) => ({
+    type: 'event_msg',
+    timestamp: '2026-11-26T05:00:00.000Z',
+    payload: { type, ...more },
+  })
+  const rolledBack = await read('codex', [
+    { type: 'session_meta', payload: { id: 's-2', cwd: '/gone/api' } },
+    event('user_message', { message: 'My boat is red.' }),
+    event('agent_message', { message: 'Red.' }),
+    event('user_message', { message: 'My bell is loud.' }),
+    event('agent_message', { message: 'Loud.' }),
+    event('thread_rolled_back', { num_turns: 1 }),
+    event('user_message', { message: 'My bell is quiet.' }),
+    event('agent_message', { message: 'Quiet.' }),
+  ])
+  t.same(rolledBack.said, rewound.said)
+  t.same(rolledBack.lost, { 'turns that were taken back': 1 })
+})

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { zstdCompressSync } from 'node:zlib'
 import type { ExportFile } from '#api/import/export-files.ts'
 import t from 'tap'
 import { listFilesAt } from '#scripts/clients/import/export-files.ts'
@@ -41,6 +42,21 @@ t.test('a file, a folder and a zip archive have the same form', async t => {
     names.map((name, index) => [name, [6, 0, 1, long.length][index]]),
   )
   t.same((await read('a.zip')).at(-1)![1], long)
+})
+
+t.test('files that Codex has compressed are read, once where both forms are there', async t => {
+  const folder = { 'rollout-1.jsonl.zst': 'one\n', 'rollout-2.jsonl.zst': 'two\n' }
+  mkdirSync(join(dir, 'codex/archived_sessions'), { recursive: true })
+  for (const [name, text] of Object.entries(folder))
+    writeFileSync(join(dir, 'codex/archived_sessions', name), zstdCompressSync(text))
+  writeFileSync(join(dir, 'codex/archived_sessions/rollout-2.jsonl'), 'two\n')
+  t.same(await read('codex'), [
+    ['archived_sessions/rollout-1.jsonl', 'one\n'],
+    ['archived_sessions/rollout-2.jsonl', 'two\n'],
+  ])
+  t.same(await read('codex/archived_sessions/rollout-1.jsonl.zst'), [['rollout-1.jsonl', 'one\n']])
+  writeFileSync(join(dir, 'rollout-3.jsonl.zst'), 'no zstd')
+  await t.rejects(read('rollout-3.jsonl.zst'), { message: /rollout-3\.jsonl\.zst cannot be decom/ })
 })
 
 t.test('what macOS puts beside files is no part of an export', async t => {
