@@ -1,5 +1,6 @@
 import { Server, type CallToolResult } from '@modelcontextprotocol/server'
 import type { ToolCaller } from '#api/mcp/tool-caller.ts'
+import { fitAnswer } from '#api/mcp/fit-answer.ts'
 import { leanAnswers } from '#api/mcp/lean-answers.ts'
 import { describePrompt, fillPrompt, prompts } from '#api/mcp/prompts.ts'
 import { mayUse, tools, type Tool, type ToolRights } from '#api/mcp/tools.ts'
@@ -74,7 +75,7 @@ export function createMcpServer(call: ToolCaller, { selected, ...rights }: McpVi
     if (!resource) throw new Error(`There is no resource ${uri.slice(0, 200)}`)
     const { status, body } = await call(findTool(resource.tool)!, resource.args)
     if (status >= 400) throw new Error(errorText(body))
-    const text = JSON.stringify(toLean(resource.tool, body))
+    const text = JSON.stringify(toLean(resource.tool, body, resource.args))
     return { contents: [{ uri, mimeType: 'application/json', text }] }
   })
   server.setRequestHandler('prompts/list', () => ({ prompts: shownPrompts.map(describePrompt) }))
@@ -99,15 +100,17 @@ async function callTool(
   }
   const { status, body } = await call(tool, args)
   if (status >= 400) return errorResult(errorText(body))
-  const answer = toLean(name, body)
+  const answer = toLean(name, body, args)
   return { content: [{ type: 'text', text: JSON.stringify(answer) }], structuredContent: answer }
 }
 
 const findTool = (name: string) => tools.find(tool => tool.name === name)
 
-const toLean = (tool: string, body: unknown): Record<string, unknown> => {
-  const answer = body as Record<string, unknown>
-  return leanAnswers[tool]?.(answer) ?? answer
+type Fields = Record<string, unknown>
+
+const toLean = (tool: string, body: unknown, args: Fields): Fields => {
+  const answer = body as Fields
+  return fitAnswer(tool, leanAnswers[tool]?.(answer) ?? answer, args)
 }
 
 /** A refusal goes to the model, which can correct its call: it names the field and the bound. */

@@ -79,7 +79,7 @@ const toHeaderBytes = (text: string): string => Buffer.from(text, 'utf8').toStri
 
 function parse(line: string): Message | undefined {
   try {
-    return JSON.parse(line) as Message
+    return JSON.parse(line.replace(/^\uFEFF/, '')) as Message
   } catch {
     return undefined
   }

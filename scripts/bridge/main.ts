@@ -54,7 +54,8 @@ async function main(): Promise<number> {
   if (faults.length > 0) throw new Error(faults.join('\n'))
   const query = options.tools === '' ? '' : `?tools=${encodeURIComponent(options.tools)}`
   await runBridge({
-    url: `${options.url.replace(/\/+$/, '')}/mcp${query}`,
+    // The address of the tools is taken for that of the service too.
+    url: `${options.url.replace(/(?:\/mcp)?\/*$/, '')}/mcp${query}`,
     key: options.key,
     user: options.user,
     input: process.stdin,
