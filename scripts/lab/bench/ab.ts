@@ -8,8 +8,7 @@ import { checkOut, removeFolder, run } from '#scripts/lab/bench/ab/checkout.ts'
 import { startProviderDouble } from '#scripts/lab/bench/ab/double.ts'
 import { compareRounds, measureRound, type Figures } from '#scripts/lab/bench/ab/figures.ts'
 import type { ServiceClient } from '#scripts/lab/bench/ab/service-client.ts'
-import { RunningState, sum } from '#scripts/lab/bench/ab/state.ts'
-import { measureRate } from '#scripts/lab/bench/measure.ts'
+import { RunningState } from '#scripts/lab/bench/ab/state.ts'
 
 const help = `Usage: npm run bench -- ab <commit> [case …]
 
@@ -29,9 +28,6 @@ ${Object.entries(benchCases)
 /** After these no further round begins: ten minutes are over soon, on a machine that fills vaults in good time. */
 const lastRoundMs = 540_000
 const leastMeasuringMs = 180_000
-/** A round is as long as this CPU takes: the kernel counts in steps of 10 ms. */
-const roundCpuMs = 1_200
-const roundSecondsMax = 6
 
 const startedAt = performance.now()
 const interrupted = new AbortController()
@@ -80,13 +76,13 @@ async function compare(other: string, names: readonly string[]): Promise<void> {
   printLine(`other: ${await commitOf(checkout)}, this: ${await commitOf(repository)}`)
 
   const lastRoundAt = Math.max(startedAt + lastRoundMs, performance.now() + leastMeasuringMs)
-  const calls = new Map<string, number>()
-  for (const name of names) calls.set(name, await warmUp(name, sides))
+  // What processes compile at first is no cost of a call.
+  for (const name of names) await measureBoth(name, sides, 0)
   const taken = new Map<string, [Figures, Figures][]>(names.map(name => [name, []]))
   for (let round = 0; round < rounds; round++) {
     for (const name of names) {
       if (signal.aborted || performance.now() > lastRoundAt) break
-      taken.get(name)!.push(await measureBoth(name, sides, calls.get(name)!, round))
+      taken.get(name)!.push(await measureBoth(name, sides, round))
     }
   }
   printLine(
@@ -112,35 +108,15 @@ async function fillVaults(
   return clients
 }
 
-/** Runs a case in both states. @returns the calls of a round, which are the same for both. */
-async function warmUp(name: string, sides: readonly Side[]): Promise<number> {
-  const { start, clients, calls } = benchCases[name]!
-  let enough = clients
-  for (const { state, clients: of } of sides) {
-    const [client, ...others] = of.get(name)!
-    const round = await start(state, client!, others)
-    let made = 0
-    const before = sum(state.cpuTimes())
-    const call = async (): Promise<unknown> => ++made && round.call()
-    const rate = calls === undefined ? await measureRate(clients, 2, call) : await call()
-    await state.settle()
-    const cpu = (sum(state.cpuTimes()) - before) / made
-    enough = Math.max(enough, Math.min(roundCpuMs / cpu, Number(rate) * roundSecondsMax))
-    await round.end?.()
-  }
-  return calls ?? Math.ceil(enough)
-}
-
 async function measureBoth(
   name: string,
   sides: readonly Side[],
-  calls: number,
   round: number,
 ): Promise<[Figures, Figures]> {
   const figures: Figures[] = []
   for (const side of round % 2 === 0 ? [0, 1] : [1, 0]) {
     const { state, clients } = sides[side]!
-    figures[side] = await measureRound(benchCases[name]!, state, clients.get(name)!, calls)
+    figures[side] = await measureRound(benchCases[name]!, state, clients.get(name)!)
   }
   return [figures[0]!, figures[1]!]
 }

@@ -24,8 +24,8 @@ export type BenchCase = {
   memories: number
   /** Memories of further vaults of the case. */
   others?: readonly number[]
-  /** Calls of a round where they are not counted out: enough to take a second and a half. */
-  calls?: number
+  /** Calls of a round: a second or two, where a processor has nothing else to do. */
+  calls: number
   /** @param others of the further vaults */
   start(state: RunningState, client: ServiceClient, others: ServiceClient[]): Promise<Round>
 }
@@ -42,7 +42,7 @@ const chat = Array.from({ length: 7 }, (_, index) => ({
   content: randomSentence(40, next),
 }))
 
-const modelCall = (client: ServiceClient, mode: 'off' | 'read' | 'on'): Call => {
+const modelCall = (client: ServiceClient, mode: Mode): Call => {
   const head = { model: 'gpt-5', memory_mode: mode }
   return () => {
     const messages = [...chat, { role: 'user', content: newQuestion() }]
@@ -50,10 +50,13 @@ const modelCall = (client: ServiceClient, mode: 'off' | 'read' | 'on'): Call => 
   }
 }
 
-const proxyCase = (mode: 'off' | 'read' | 'on', clients: number, memories = 2_000): BenchCase => ({
+type Mode = 'off' | 'read' | 'on'
+
+const proxyCase = (mode: Mode, clients: number, calls: number, memories = 2_000): BenchCase => ({
   title: `model call, memory ${mode}, ${memories.toLocaleString('en')} memories, ${clients} at once`,
   clients,
   memories,
+  calls,
   start: async (_, client) => ({ call: modelCall(client, mode) }),
 })
 
@@ -61,6 +64,7 @@ const searchCase = (memories: number): BenchCase => ({
   title: `search of ${memories.toLocaleString('en')} memories, 4 at once`,
   clients: 4,
   memories,
+  calls: 200,
   start: async (_, client) => ({ call: () => client.search(newQuestion(8)) }),
 })
 
@@ -134,13 +138,13 @@ const exchange = (): string =>
   })
 
 export const benchCases: Record<string, BenchCase> = {
-  off: proxyCase('off', 16, 0),
-  'off-1': proxyCase('off', 1, 0),
-  read: proxyCase('read', 16),
-  'read-1': proxyCase('read', 1),
-  'read-20000': proxyCase('read', 16, 20_000),
-  store: proxyCase('on', 16),
-  'store-1': proxyCase('on', 1),
+  off: proxyCase('off', 16, 1_200, 0),
+  'off-1': proxyCase('off', 1, 600, 0),
+  read: proxyCase('read', 16, 160),
+  'read-1': proxyCase('read', 1, 80),
+  'read-20000': proxyCase('read', 16, 160, 20_000),
+  store: proxyCase('on', 16, 160),
+  'store-1': proxyCase('on', 1, 60),
   search: searchCase(2_000),
   'search-10000': searchCase(10_000),
   cold: coldCase(1_000),
@@ -150,6 +154,7 @@ export const benchCases: Record<string, BenchCase> = {
     title: 'exchange accepted and stored, 16 at once',
     clients: 16,
     memories: 0,
+    calls: 300,
     start: async (_, client) => ({ call: () => client.post('/v1/memory/ingest', exchange()) }),
   },
   found: {

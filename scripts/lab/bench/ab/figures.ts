@@ -8,10 +8,9 @@ export type Figures = Map<string, number>
 
 /** Makes the calls of a round and reads what they cost, until all that they left to do is done. */
 export async function measureRound(
-  { start, clients }: BenchCase,
+  { start, clients, calls }: BenchCase,
   state: RunningState,
   [client, ...others]: readonly ServiceClient[],
-  calls: number,
 ): Promise<Figures> {
   const { call, web, end } = await start(state, client!, others)
   await state.settle(web)
