@@ -311,10 +311,11 @@ const isExempt = ({ method, path }: Context): boolean =>
   )
 
 /** Where people and applications log in. */
-const loginPaths = /^\/(?:oauth|console\/login)(?:\/|$)/
+const loginPaths = /^\/(?:oauth|console\/login|token)(?:\/|$)/
 
 /** Of these, where a request shows a secret that it was given: a token, a code, a link, the cookie of a sign-in. */
-const secretPaths = /^\/(?:oauth\/(?:token|revoke|(?:sign-in|authorize)\/.+)|console\/login\/.+)$/
+const secretPaths =
+  /^\/(?:token|oauth\/(?:token|revoke|(?:sign-in|authorize)\/.+)|console\/login\/.+)$/
 
 const credentialHeaders = [
   'authorization',

@@ -35,6 +35,11 @@ export function oauth(router: Router, backend: ApiBackend): void {
   }
   router.register(['/.well-known/oauth-authorization-server', jwks], ['GET', 'OPTIONS'], serve)
   router.register([token, revocation, registration], ['POST', 'OPTIONS'], serve)
+  // The client for Python keeps tokens, but not where they come from: once started again it refreshes here.
+  router.register('/token', ['POST', 'OPTIONS'], ctx => {
+    ctx.req.url = token
+    return serve(ctx)
+  })
   router.get([authorization, `${authorization}/:uid`], async ctx => {
     if (ctx.path === authorization) readAuthorization(ctx, publicUrl)
     leaveOutSession(ctx)

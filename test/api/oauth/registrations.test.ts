@@ -105,6 +105,20 @@ t.test('the resource is taken in every spelling of /mcp', async t => {
   }
 })
 
+t.test('tokens are refreshed at /token too, where the client for Python looks', async t => {
+  const { client_id: id } = await register({ redirect_uris: ['http://127.0.0.1:7777/callback'] })
+  const { refresh_token: refresh } = await new LoginClient(base, id).login({ key })
+  const response = await fetch(`${base}/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'refresh_token',
+      refresh_token: refresh,
+      client_id: id,
+    }),
+  })
+  t.match(await response.json(), { access_token: String, refresh_token: String })
+})
+
 t.test('a client that is not known leads somewhere', async t => {
   const response = await new LoginClient(base, 'forgotten').authorize()
   t.equal(response.status, 400)
