@@ -1,5 +1,5 @@
 import t from 'tap'
-import { look, settled, visit } from '#test/console/browser.ts'
+import { look, press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
 import { chatCompletion } from '#test/support/chat-stream.ts'
 import { createTestClient } from '#test/support/api.ts'
@@ -39,6 +39,11 @@ test('calls: every way with words, status, time and cost; filters; one of a user
   t.match(words, /carla\/7\s+1 memory of \d+ tokens, .*m?s, recall [\d.]+ m?s, .*\$/)
   t.match(await rows.filter({ hasText: 'Prepare' }).innerText(), /Thanks!\s+asks nothing/)
   await look(t, page, 'calls')
+  await press(page, 'nothing relevant')
+  await rows.nth(1).waitFor({ state: 'detached' })
+  t.match(page.url(), /#\/traces\?status=none/)
+  await press(page, 'all')
+  await rows.nth(2).waitFor()
   await page.getByLabel('Way').selectOption('search')
   await rows.nth(1).waitFor({ state: 'detached' })
   t.match(page.url(), /#\/traces\?way=search/)

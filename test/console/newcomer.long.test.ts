@@ -18,6 +18,7 @@ t.test(
     const { page, faults, strangers } = await openTab(t, new URL(link!).origin)
 
     await page.goto(link!)
+    await press(page, 'Open this vault')
     await page.getByText('Nothing is remembered yet').waitFor()
     t.equal(await page.locator('.steps .done').count(), 1, 'they have a key')
 
@@ -31,7 +32,7 @@ t.test(
     await press(page, 'New conversation')
     await say('What is my cat called?')
     await page.getByText(/Recalled: 1 memory/).waitFor()
-    t.match(await page.locator('details li').innerText(), /called Ada/)
+    t.match(await page.locator('aside li').innerText(), /called Ada/)
 
     await visit(page, 'overview')
     await page.locator('.latest').getByText('My cat is called Ada').first().waitFor()

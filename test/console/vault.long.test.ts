@@ -97,7 +97,7 @@ story('calls: what was asked and recalled, and why', async (t, { page }) => {
   const logged = async () => (await api.get(`/v1/traces/${trace}`)).status === 200
   await waitUntil('the call is in the log', logged)
   await visit(page, 'traces')
-  await page.getByRole('link', { name: /No words kept: Model call, openai\/gpt-5/ }).click()
+  await page.getByRole('link', { name: /^Model call, openai\/gpt-5, 1 memory/ }).click()
   await page.getByRole('heading', { name: 'Call', exact: true }).waitFor()
   await page.getByText('The bicycle is orange.').waitFor()
   await picture(page, 'trace')
@@ -237,6 +237,8 @@ story('files: a file is uploaded with its faults told, the vault exported', asyn
 
 story('operations: what was done, with its outcome', async (t, { page }) => {
   await visit(page, 'operations')
+  await page.getByText('Nothing failed').waitFor()
+  await page.getByLabel('State').selectOption('all')
   await picture(page, 'operations')
   await page.locator('article', { hasText: 'upload' }).first().getByText('Outcome (200)').click()
   t.match(await page.locator('pre').first().innerText(), /"stored": 2299/)

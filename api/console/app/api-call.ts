@@ -39,8 +39,14 @@ export const clientWith = ({
 }): VaultClient =>
   vaultClient(location.origin, key, { fetch: fetchToInspect, ...(user !== undefined && { user }) })
 
+/** Posts that read. */
+const readingPosts = /\/v1\/memory\/(?:search|date-search|prepare|inspect)(?:\?|$)/
+
 /** What an owner reads in the console is no use of a vault. */
 const fetchToInspect: typeof fetch = (address, init) => {
+  const isReadingPost = typeof address === 'string' && readingPosts.test(address)
+  const isReading = init?.method === 'GET' || isReadingPost
+  if (!isReading) return fetch(address, init)
   const headers = new Headers(init?.headers)
   headers.set('x-memory-inspection', 'true')
   return fetch(address, { ...init, headers })

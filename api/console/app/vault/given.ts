@@ -31,7 +31,7 @@ function partsOf(line: string): { text: string; about: string } {
 
 /** What was recalled for a message, a card each. */
 export const givenCards = (given: readonly Given[]): View =>
-  html`<ul class="plain stack-tight">
+  html`<ul class="plain rows">
     ${given.map(({ line, why }, index) => {
       const { text, about } = partsOf(line)
       return html`<li key=${index} class="row">

@@ -30,12 +30,12 @@ export function Home(): View {
     description:
       account.answer &&
       `${account.answer.email}, since ${formatShortDay(account.answer.created_at)}.`,
-    children: html`${renderComponent(Attention, {})} ${queryView(account, 'the account', homeView)}`,
+    children: queryView(account, 'the account', homeView),
   })
 }
 
 const homeView = (account: AccountAnswer): View =>
-  html`${renderComponent(Figures, { account })}
+  html`${renderComponent(Attention, {})} ${renderComponent(Figures, { account })}
   ${section(
     'Calls by what they came to',
     callsChart(account.calls_by_day),
@@ -124,9 +124,17 @@ function Attention(): View | null {
   const failed = useCall('GET /v1/operations', { query: { state: 'failed', limit: 5 } })
   const users = useCall('GET /v1/account/users', { query: { limit: 200 } })
   const webhooks = useCall('GET /v1/account/webhooks')
-  const faults = models.answer?.providers.flatMap(({ fault }) => fault ?? []) ?? []
+  const keys = useCall('GET /v1/account/provider-keys')
+  const ownKeys = keys.answer?.provider_keys.map(({ provider }) => provider) ?? []
+  // Without any list the one refusal names them all.
+  const ofAll = ownKeys.some(name => models.fault?.message.includes(name))
+    ? models.fault
+    : undefined
+  const faults = (models.answer?.providers ?? []).flatMap(({ provider, fault }) =>
+    fault !== undefined && ownKeys.includes(provider) ? [fault] : [],
+  )
   const items: [key: string, words: Children, link: View][] = [
-    ...(models.fault ? [models.fault.message] : faults).map((words): [string, Children, View] => [
+    ...(ofAll ? [ofAll.message] : faults).map((words): [string, Children, View] => [
       words,
       words,
       pageLink('keys', 'Keys'),

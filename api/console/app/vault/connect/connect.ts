@@ -133,9 +133,9 @@ function ClientView({ name, snippets, notes, users }: ConnectedClient): View {
       )}
       <ul class="connect-notes quiet">
         <li>
-          Send a session id (X-Session-ID) only where a conversation shall have memories of its own:
-          what is said in one session is recalled in no other. Most products leave it out, or send
-          <code>X-Memory-Sessions: core</code> with it.
+          ${'Send a session id (X-Session-ID) only where a conversation shall have memories of its own: what is said in one session is recalled in no other. Most products leave it out, or send '}<code
+            >X-Memory-Sessions: core</code
+          >${' with it.'}
         </li>
         ${notes.map(note => html`<li key=${note}>${note}</li>`)}
         ${
