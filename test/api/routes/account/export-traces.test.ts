@@ -59,7 +59,6 @@ t.test('each trace is a line of its vault, with digests and without words', asyn
   const memory = lines.find(({ type }) => type === 'memory')!
   const [told] = blocks[0].memories
   t.match(first, {
-    conversation: /^[0-9a-f]{32}$/,
     blocks: [
       {
         turn: null,

@@ -67,7 +67,7 @@ t.test('users: the vaults of users by X-Memory-User, and none without', async t 
     external_id: 'bob',
     actor: maskKey(key),
   })
-  const nobody = { status: 400, body: { error: /X-Memory-User is missing/, hint: /README/ } }
+  const nobody = { status: 400, body: { error: /X-Memory-User is missing/, hint: /chat programs/ } }
   t.match(await client.get(stats), nobody)
   t.match(await client.post(ingest, told('hello')), nobody)
   t.match(await client.post('/v1/memory/search', { query: 'canoe', limit: 1 }), nobody)
