@@ -69,19 +69,21 @@ async function runFiles(files: readonly string[], processes: number): Promise<vo
   await Promise.all(Array.from({ length: count }, () => runProcess(queue)))
 }
 
-/** Runs a process until the queue is empty; another takes the place of one that breaks off. */
+/** Runs a process until the queue is empty; another takes the place of one that breaks off or is full. */
 async function runProcess(queue: string[]): Promise<void> {
   const child = spawn(process.execPath, ['test/setup/test-process.ts'], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     env: { NODE_COMPILE_CACHE: '.tap/compile-cache', ...process.env },
   })
   let current: string | null = null
-  child.on('message', (message: { touched?: Touched }) => {
+  let isFull = false
+  child.on('message', (message: { touched?: Touched; isFull?: boolean }) => {
     // The runner's library has messages of its own.
     if (!message.touched) return
     promises.add(message.touched)
     costs?.note(child.pid!, current)
-    current = queue.shift() ?? null
+    isFull = message.isFull ?? false
+    current = isFull ? null : (queue.shift() ?? null)
     child.send(JSON.stringify(current))
   })
   const ended = new Promise<string>(resolve =>
@@ -89,7 +91,7 @@ async function runProcess(queue: string[]): Promise<void> {
   )
   await report.follow(child.stdout!)
   const exit = await ended
-  const lost = current ?? (queue.length > 0 ? 'a process of the run' : undefined)
+  const lost = current ?? (queue.length > 0 && !isFull ? 'a process of the run' : undefined)
   if (lost !== undefined) report.fail(lost, `its process ended: ${exit}`)
-  if (current !== null && queue.length > 0) await runProcess(queue)
+  if ((current !== null || isFull) && queue.length > 0) await runProcess(queue)
 }

@@ -14,6 +14,12 @@ const FILE_TIMEOUT_MS = 600_000
 /** Of random input in the quick run, which depends on nothing but the code; long files have a fresh one. */
 const QUICK_SEED = 20_261_125
 
+/**
+ * Memory with which a process takes no further file; another takes its place. Modules stay in a process for good, and
+ * what they hold with them: of a file 2 to 3 MiB, most of it the caches of a closed backend.
+ */
+const FULL_MIB = 520
+
 /** The test of each file by its URL: what the file imports as `tap`. */
 const tests = new Map<string, Test>()
 Object.assign(globalThis, { testOfFile: (url: string) => tests.get(url) })
@@ -49,7 +55,8 @@ process.stdout.write('', () => process.exit())
 function nextFile(): Promise<string | null> {
   const { promise, resolve } = Promise.withResolvers<string | null>()
   take = resolve
-  process.send!({ touched: takeTouched() })
+  const isFull = tests.size > 0 && process.memoryUsage.rss() > FULL_MIB * 2 ** 20
+  process.send!({ touched: takeTouched(), isFull })
   return promise
 }
 
