@@ -60,7 +60,7 @@ export class IndexLoader {
     onSize: (isLong: boolean) => void,
   ): Promise<LoadedIndex | 'too-large' | 'no-room'> {
     const { budget, createIndex } = this.#options
-    const restored = await this.#restore(ref, onSize)
+    const restored = await this.#restore(ref)
     if (restored) return restored
     const { rows: expected, bytes } = await this.#source.estimate(ref)
     if (bytes > budget) return 'too-large'
@@ -88,13 +88,9 @@ export class IndexLoader {
   }
 
   /** Reads what is saved of an index and catches up; undefined where that does not do. */
-  async #restore(
-    ref: IndexRef,
-    onSize: (isLong: boolean) => void,
-  ): Promise<LoadedIndex | undefined> {
+  async #restore(ref: IndexRef): Promise<LoadedIndex | undefined> {
     const saved = await this.#source.saved?.(ref)
     if (!saved || this.#bytes + saved.size > this.#options.budget) return undefined
-    onSize(false)
     const reserved = this.#reserve(saved.rows, saved.size)
     try {
       const bytes = await saved.read()
@@ -193,7 +189,7 @@ export type IndexSource = {
   changes(ref: IndexRef, since: number): Promise<{ put: EmbeddedMemory[]; remove: string[] } | null>
   /** Returns the number of rows and the estimated bytes of the index, before anything is read. */
   estimate(ref: IndexRef): Promise<{ rows: number; bytes: number }>
-  /** Finds what `save` was given, of the same epoch and code. */
+  /** Finds what `save` was given, of the same epoch and code. Never rejects. */
   saved?(ref: IndexRef): Promise<SavedIndex | undefined>
   /** Keeps an index of the revision of the scope for the next load. Never rejects. */
   save?(ref: IndexRef, index: { rows: number; bytes: Buffer }): Promise<void>
@@ -204,7 +200,7 @@ export type SavedIndex = {
   revision: number
   rows: number
   size: number
-  /** What `VaultIndex.save` has returned; undefined when it is gone or damaged. */
+  /** What `VaultIndex.save` has returned; undefined when it is gone, damaged or out of reach. Never rejects. */
   read(): Promise<Buffer | undefined>
 }
 

@@ -57,7 +57,11 @@ export function createIndexSource({
     },
 
     async saved(ref) {
-      return isPart(ref) ? undefined : findSavedIndex(postgres.query, ref)
+      const skip = (error: unknown): undefined => {
+        log.warn({ err: error }, 'index.not-restored')
+      }
+      const saved = isPart(ref) ? undefined : await findSavedIndex(postgres.query, ref).catch(skip)
+      return saved && { ...saved, read: () => saved.read().catch(skip) }
     },
 
     async save(ref, index) {

@@ -122,3 +122,14 @@ t.test('a damaged one, or one of other code, is not used', async t => {
     await load()
   }
 })
+
+t.test('a table that cannot be read costs a load of the documents, not the search', async t => {
+  const { load, saved } = await filledVault()
+  const { texts } = await load()
+  await saved()
+  await query('alter table index_snapshots rename to renamed')
+  const again = await load()
+  await query('alter table renamed rename to index_snapshots')
+  t.equal(again.loads, 1)
+  t.same(again.texts, texts)
+})
