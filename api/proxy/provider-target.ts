@@ -26,7 +26,9 @@ export type ProviderTarget = { url: URL; headers: Record<string, string> }
 
 /** Switches and keys in a query: Google's clients may send theirs there. */
 const ownQueryParameters = new Set(
-  'memory mode store sessions session_id embeddings key access_token'.split(' '),
+  'memory mode memory_mode store store_response ttl sessions session_id embeddings key access_token'.split(
+    ' ',
+  ),
 )
 
 /** OpenAI's formats are called below the path of a provider's compatible API. */

@@ -32,8 +32,8 @@ import {
   noMemoryAccess,
   parseAsOfHeader,
   parseMetadataHeaders,
-  parseTtlHeader,
   querySwitches,
+  resolveTtl,
   resolveContextBounds,
   resolveMemoryAccess,
   resolveShares,
@@ -110,10 +110,10 @@ export async function readProxyCall(
   const notes = new InputNotes()
   checkHeaders(ctx, { effect: 'forwards' }, notes)
   facts.ignored = notes.ignored
-  const ttl = parseTtlHeader(headers)
   const asOf = parseAsOfHeader(headers)
   const query: SwitchFields = ctx.querystring === '' ? {} : parseQuery(ctx, SwitchQuery, 'forwards')
-  const channels = [headerSwitches(headers), querySwitches(query)]
+  const ttl = resolveTtl(headers, query.ttl)
+  const channels = [headerSwitches(headers), querySwitches(query), { mode: query.memory_mode }]
   const { request, bytes, unread } = await readRequest(
     ctx,
     authenticated.caller,

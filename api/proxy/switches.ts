@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { ProfileQuery } from '#api/contract/generated/shapes.ts'
-import type { SwitchQuery } from '#api/contract/generated/types.ts'
+import type { CallSwitches, CallSwitchesQuery } from '#api/contract/generated/types.ts'
 import { decodeHeader } from '#api/edge/request.ts'
 import type { BodySwitches, ProxyRequest } from '#api/proxy/dialects/dialect.ts'
 import type { Caller } from '#shared/access/caller.ts'
@@ -40,11 +40,15 @@ export type ChannelSwitches = {
   density?: Density | undefined
 }
 
-/** @throws Refusal `invalid` for a value that is not listed. */
-export const headerSwitches = (headers: IncomingHttpHeaders): ChannelSwitches => ({
+const storeSwitches = (headers: IncomingHttpHeaders): ChannelSwitches => ({
   mode: parseEnum(headers, 'X-Memory-Mode', modes),
   store: parseEnum(headers, 'X-Memory-Store', booleans),
   storeReply: parseEnum(headers, 'X-Memory-Store-Response', booleans),
+})
+
+/** @throws Refusal `invalid` for a value that is not listed. */
+export const headerSwitches = (headers: IncomingHttpHeaders): ChannelSwitches => ({
+  ...storeSwitches(headers),
   verbatim: parseEnum(headers, 'X-Memory-Verbatim', booleans),
   share: parseShareHeader(headers),
   recallsAsides: parseEnum(headers, 'X-Memory-Asides', { none: false, recall: true }),
@@ -56,11 +60,49 @@ export const headerSwitches = (headers: IncomingHttpHeaders): ChannelSwitches =>
   density: parseEnum(headers, 'X-Memory-Density', densities),
 })
 
-export const querySwitches = ({ memory, mode, store }: SwitchQuery): ChannelSwitches => ({
-  memory: memory === undefined ? undefined : memory === 'on',
+export const querySwitches = ({
+  memory,
   mode,
   store,
+  store_response: storeReply,
+}: CallSwitchesQuery): ChannelSwitches => ({
+  memory: memory === undefined ? undefined : memory === 'on' || memory === 'true',
+  mode,
+  store,
+  storeReply,
 })
+
+/**
+ * The switches of `ingest` and `prepare`, by which no model is called.
+ *
+ * @throws Refusal `invalid` for the value of a header that is not listed.
+ */
+export const callSwitches = (
+  headers: IncomingHttpHeaders,
+  query: CallSwitchesQuery,
+  body: CallSwitches & { memory_store?: boolean; memory_store_response?: boolean },
+): ChannelSwitches[] => [
+  storeSwitches(headers),
+  querySwitches(query),
+  { mode: query.memory_mode },
+  {
+    memory: body.memory,
+    mode: body.memory_mode,
+    store: body.store,
+    storeReply: body.store_response,
+  },
+  { store: body.memory_store, storeReply: body.memory_store_response },
+]
+
+/** What a key may do with memory, narrowed by switches. */
+export const narrowPermissions = (
+  permits: Permissions,
+  channels: readonly ChannelSwitches[],
+): Permissions =>
+  channels.reduce(({ retrieve, store }, { memory, mode = 'on' }) => {
+    const allowed = permissionsByMode[memory === false ? 'off' : mode]
+    return { retrieve: retrieve && allowed.retrieve, store: store && allowed.store }
+  }, permits)
 
 export const bodySwitches = (body: BodySwitches): ChannelSwitches => ({
   memory: body.memory,
@@ -93,16 +135,9 @@ export function resolveMemoryAccess(
   channels: readonly ChannelSwitches[],
   { responseWithInput }: Pick<StoragePolicy, 'responseWithInput'>,
 ): MemoryAccess {
-  let { retrieve, store: stores } = permits
-  let storesUser = true
-  let storesReply = true
-  for (const { memory, mode = 'on', store, storeReply } of channels) {
-    const allowed = permissionsByMode[memory === false ? 'off' : mode]
-    retrieve &&= allowed.retrieve
-    stores &&= allowed.store
-    storesUser &&= store !== false
-    storesReply &&= storeReply !== false
-  }
+  const { retrieve, store: stores } = narrowPermissions(permits, channels)
+  const storesUser = channels.every(({ store }) => store !== false)
+  const storesReply = channels.every(({ storeReply }) => storeReply !== false)
   return {
     retrieve,
     store: stores && storesUser,
@@ -132,27 +167,30 @@ export function resolveContextBounds(channels: readonly ChannelSwitches[]): Cont
   }
 }
 
-/** Which halves of an ingested exchange are stored: what headers and body allow. */
-export function resolveStoredHalves(
-  headers: IncomingHttpHeaders,
-  body: { memory_store?: boolean | undefined; memory_store_response?: boolean | undefined },
+/** Which halves of an ingested exchange are stored: what all channels allow. */
+export const resolveStoredHalves = (
+  channels: readonly ChannelSwitches[],
   { responseWithInput }: StoragePolicy,
-): StoredHalves {
-  const store = parseEnum(headers, 'X-Memory-Store', booleans)
-  const storeReply = parseEnum(headers, 'X-Memory-Store-Response', booleans)
-  return {
-    input: store !== false && body.memory_store !== false,
-    response: storeReply !== false && body.memory_store_response !== false,
-    responseWithInput,
-  }
-}
+): StoredHalves => ({
+  input: channels.every(({ store }) => store !== false),
+  response: channels.every(({ storeReply }) => storeReply !== false),
+  responseWithInput,
+})
 
 /** The header `X-Memory-Share`. @throws Refusal `invalid` for anything but true or false. */
 export const parseShareHeader = (headers: IncomingHttpHeaders): boolean | undefined =>
   parseEnum(headers, 'X-Memory-Share', booleans)
 
-/** The header `X-Memory-TTL`: the lifetime, in seconds, of what a call stores; undefined without it. */
-export const parseTtlHeader = (headers: IncomingHttpHeaders): number | undefined =>
+/** The shortest lifetime, in seconds, that the header `X-Memory-TTL` and others name; undefined without one. */
+export function resolveTtl(
+  headers: IncomingHttpHeaders,
+  ...others: readonly (number | undefined)[]
+): number | undefined {
+  const named = [parseTtlHeader(headers), ...others].filter(ttl => ttl !== undefined)
+  return named.length > 0 ? Math.min(...named) : undefined
+}
+
+const parseTtlHeader = (headers: IncomingHttpHeaders): number | undefined =>
   parseWhole(headers, 'X-Memory-TTL', {
     // A hundred years.
     max: 3_153_600_000,

@@ -1,3 +1,5 @@
+import { requireNoMemoryNearMiss } from '#api/edge/message-switch.ts'
+import { callSwitches, narrowPermissions } from '#api/proxy/switches.ts'
 import type { Router } from '@koa/router'
 import { blockTokens, recalls } from '#shared/core/metrics.ts'
 import { parseMetadataFilter } from '#shared/domain/metadata.ts'
@@ -16,6 +18,7 @@ import {
   resolveSession,
   requestedEmbeddingModel,
   resolveSessionSpace,
+  sendInputNotes,
 } from '#api/edge/request.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { logRecall } from '#api/edge/log-recall.ts'
@@ -51,7 +54,11 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/memory/prepare',
     auth: memoryKey(requireReadableVault),
     admit: ({ caller }) => caller.permissions.retrieve && requireBalance(caller),
-    async handle({ caller, body, query, startedAt }, ctx) {
+    async handle({ caller, body, query, startedAt, notes }, ctx) {
+      requireNoMemoryNearMiss(body.messages, notes)
+      sendInputNotes(ctx, notes)
+      const switches = callSwitches(ctx.headers, query, body)
+      const { retrieve } = narrowPermissions(caller.permissions, switches)
       const { session } = resolveSessionSpace(ctx, caller.keyRow.storage, {
         inBody: body.session_id,
         query,
@@ -60,7 +67,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
       const messages = body.messages.map(withContent)
       const embeddings = embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings)
       const asOf = parseAsOf(body.as_of)
-      const prepared = caller.permissions.retrieve
+      const prepared = retrieve
         ? await prepareContext(backend, caller, {
             messages,
             session,

@@ -7,8 +7,19 @@ import { releaseBody } from '#api/edge/body-budget.ts'
 import { clientSignal } from '#api/edge/client-signal.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentDebt } from '#api/present/debt.ts'
-import { embeddingModelForRequest, resolveSession, resolveSessionSpace } from '#api/edge/request.ts'
-import { parseShareHeader, resolveStoredHalves } from '#api/proxy/switches.ts'
+import {
+  embeddingModelForRequest,
+  resolveSession,
+  resolveSessionSpace,
+  sendInputNotes,
+} from '#api/edge/request.ts'
+import {
+  callSwitches,
+  narrowPermissions,
+  parseShareHeader,
+  resolveStoredHalves,
+  resolveTtl,
+} from '#api/proxy/switches.ts'
 import { requireBalance, requireQueueCapacity } from '#shared/billing/admission-checks.ts'
 import {
   whyNotStored,
@@ -17,6 +28,7 @@ import {
   requireNothingExpired,
   type Caller,
 } from '#shared/access/caller.ts'
+import { requireNoMemoryNearMiss } from '#api/edge/message-switch.ts'
 import { withContent } from '#shared/domain/message-content.ts'
 import { parseMetadata, parseMetadataFilterText } from '#shared/domain/metadata.ts'
 import { parseExpiresAt } from '#shared/domain/expiry.ts'
@@ -60,8 +72,17 @@ export function memory(router: Router, backend: ApiBackend): void {
       requireQueueCapacity(caller)
       requireBalance(caller)
     },
-    async handle({ caller, query, body, claim }, ctx) {
+    async handle({ caller, query, body, claim, notes }, ctx) {
       const { wait } = query
+      requireNoMemoryNearMiss(body.messages, notes)
+      sendInputNotes(ctx, notes)
+      const switches = callSwitches(ctx.headers, query, body)
+      const { store: stores } = narrowPermissions(caller.permissions, switches)
+      const ttl = resolveTtl(ctx.headers, query.ttl, body.ttl)
+      const ends = [
+        parseExpiresAt(body.expires_at, backend.now()),
+        ttl === undefined ? undefined : backend.now() + ttl * 1000,
+      ].filter(end => end !== undefined)
 
       const { operation } = claim
       const exchange = {
@@ -72,12 +93,12 @@ export function memory(router: Router, backend: ApiBackend): void {
         model: body.model === undefined ? null : qualifiedName(body.model),
         embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings),
         awaited: wait,
-        expiresAt: parseExpiresAt(body.expires_at, backend.now()),
+        expiresAt: ends.length > 0 ? Math.min(...ends) : undefined,
         metadata: parseMetadata(body.metadata),
         shares: body.share && parseShareHeader(ctx.headers) !== false,
-        stores: resolveStoredHalves(ctx.headers, body, caller.keyRow.storage),
+        stores: resolveStoredHalves(switches, caller.keyRow.storage),
       }
-      const accepted = caller.permissions.store
+      const accepted = stores
         ? await acceptExchange(backend, caller, { ...exchange, signal: clientSignal(ctx) })
         : nothingAccepted
       const { userTokens, assistantTokens, memories } = accepted
@@ -98,9 +119,11 @@ export function memory(router: Router, backend: ApiBackend): void {
         retrieval_tokens: userTokens,
         response_tokens: assistantTokens,
         left_out: accepted.leftOut,
-        message: caller.permissions.store
+        message: stores
           ? describeOutcome(memories, stored)
-          : whyNotStored(caller)[0],
+          : caller.permissions.store
+            ? 'Memory is off for this request, so nothing is stored'
+            : whyNotStored(caller)[0],
         reflection: presentDebt(reflectionDebt(row ?? caller.keyRow)),
       }
     },

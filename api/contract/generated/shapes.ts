@@ -41,7 +41,7 @@ export const ListAccountUsersQuery = shapeOf<Types.ListAccountUsersQuery>(
   'query',
 )
 export const RevokeKeyQuery = shapeOf<Types.RevokeKeyQuery>('RevokeKeyQuery', 'query')
-export const ConversationQuery = shapeOf<Types.ConversationQuery>('ConversationQuery', 'query')
+export const PrepareQuery = shapeOf<Types.PrepareQuery>('PrepareQuery', 'query')
 export const PrepareBody = shapeOf<Types.PrepareBody>('PrepareBody', 'body')
 export const IngestQuery = shapeOf<Types.IngestQuery>('IngestQuery', 'query')
 export const IngestBody = shapeOf<Types.IngestBody>('IngestBody', 'body')

@@ -1150,7 +1150,7 @@ export interface Message {
     [k: string]: unknown
   }
   timestamp?: Moment
-  /** false keeps this message out of the vault, and the answer to it unless that has true */
+  /** false keeps this message out of the vault, and the answer to it unless that has true; a field with nearly this name is a 400 */
   memory?: boolean
   /** the speaker, where several people talk */
   name?: string
@@ -1162,6 +1162,52 @@ export interface MessagePart {
   type?: string
   text?: string
   [k: string]: unknown
+}
+/** The switches of model calls, for clients that send them everywhere: what is done is what all of them allow. Like a suffix of the key they take away and never give. `prepare` stores nothing, so that those of storing change nothing there. */
+export interface CallSwitches {
+  /** false: nothing is recalled or stored */
+  memory?: boolean
+  /** as `X-Memory-Mode` */
+  memory_mode?: 'on' | 'off' | 'read' | 'write'
+  /** as `memory_store`: false: what users say is not stored */
+  store?: boolean
+  /** as `memory_store_response`: false: what models answer is not stored */
+  store_response?: boolean
+  /** as `X-Memory-TTL` */
+  ttl?: number
+}
+/** As `CallSwitches`. */
+export interface CallSwitchesQuery {
+  /** off: nothing is recalled or stored */
+  memory?: 'on' | 'off' | 'true' | 'false'
+  /** as `X-Memory-Mode` */
+  mode?: 'on' | 'off' | 'read' | 'write'
+  /** another name of `mode` */
+  memory_mode?: 'on' | 'off' | 'read' | 'write'
+  /** false: what users say is not stored */
+  store?: boolean
+  /** false: what models answer is not stored */
+  store_response?: boolean
+  /** as `X-Memory-TTL` */
+  ttl?: number
+}
+export interface PrepareQuery {
+  session_id?: SessionId
+  embeddings?: EmbeddingModel
+  /** as `X-Memory-Sessions` */
+  sessions?: 'core' | 'apart'
+  /** off: nothing is recalled or stored */
+  memory?: 'on' | 'off' | 'true' | 'false'
+  /** as `X-Memory-Mode` */
+  mode?: 'on' | 'off' | 'read' | 'write'
+  /** another name of `mode` */
+  memory_mode?: 'on' | 'off' | 'read' | 'write'
+  /** false: what users say is not stored */
+  store?: boolean
+  /** false: what models answer is not stored */
+  store_response?: boolean
+  /** as `X-Memory-TTL` */
+  ttl?: number
 }
 /** POST /v1/memory/prepare */
 export interface PrepareBody {
@@ -1179,6 +1225,16 @@ export interface PrepareBody {
   min_relevance?: number
   metadata?: MetadataFilter
   as_of?: Moment
+  /** false: nothing is recalled or stored */
+  memory?: boolean
+  /** as `X-Memory-Mode` */
+  memory_mode?: 'on' | 'off' | 'read' | 'write'
+  /** as `memory_store`: false: what users say is not stored */
+  store?: boolean
+  /** as `memory_store_response`: false: what models answer is not stored */
+  store_response?: boolean
+  /** as `X-Memory-TTL` */
+  ttl?: number
 }
 /** POST /v1/memory/prepare */
 export interface PrepareAnswer {
@@ -1189,7 +1245,7 @@ export interface PrepareAnswer {
   memories: BlockLine[]
   /** how likely the answer is in the block */
   confidence: number
-  /** why there is no block; `nothing_then`: nothing is remembered of the time that is named; `no_answer`: a search has memories with a score of 0.5 and up, and none is likely to answer; `off`: the key may not read */
+  /** why there is no block; `nothing_then`: nothing is remembered of the time that is named; `no_answer`: a search has memories with a score of 0.5 and up, and none is likely to answer; `off`: the key may not read, or a switch says so */
   abstained: 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'no_answer' | 'off' | null
   /** tokens of the whole block */
   memory_tokens: number
@@ -1224,6 +1280,18 @@ export interface IngestQuery {
   embeddings?: EmbeddingModel
   /** as `X-Memory-Sessions` */
   sessions?: 'core' | 'apart'
+  /** off: nothing is recalled or stored */
+  memory?: 'on' | 'off' | 'true' | 'false'
+  /** as `X-Memory-Mode` */
+  mode?: 'on' | 'off' | 'read' | 'write'
+  /** another name of `mode` */
+  memory_mode?: 'on' | 'off' | 'read' | 'write'
+  /** false: what users say is not stored */
+  store?: boolean
+  /** false: what models answer is not stored */
+  store_response?: boolean
+  /** as `X-Memory-TTL` */
+  ttl?: number
 }
 /** POST /v1/memory/ingest */
 export interface IngestBody {
@@ -1241,6 +1309,16 @@ export interface IngestBody {
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   share: boolean
   embeddings?: EmbeddingModel
+  /** false: nothing is recalled or stored */
+  memory?: boolean
+  /** as `X-Memory-Mode` */
+  memory_mode?: 'on' | 'off' | 'read' | 'write'
+  /** as `memory_store`: false: what users say is not stored */
+  store?: boolean
+  /** as `memory_store_response`: false: what models answer is not stored */
+  store_response?: boolean
+  /** as `X-Memory-TTL` */
+  ttl?: number
 }
 /** POST /v1/memory/ingest */
 export interface IngestAnswer {
@@ -2575,10 +2653,16 @@ export interface MemorySwitches {
 }
 export interface SwitchQuery {
   /** off: this call has no memory */
-  memory?: 'on' | 'off'
+  memory?: 'on' | 'off' | 'true' | 'false'
   mode?: 'on' | 'off' | 'read' | 'write'
+  /** another name of `mode` */
+  memory_mode?: 'on' | 'off' | 'read' | 'write'
   /** false: what the user says is not stored */
   store?: boolean
+  /** false: what the model answers is not stored */
+  store_response?: boolean
+  /** as `X-Memory-TTL` */
+  ttl?: number
   /** as `X-Memory-Sessions` */
   sessions?: 'core' | 'apart'
   session_id?: SessionId
@@ -4190,8 +4274,8 @@ export interface Endpoints {
   }
   /** Finds what matters to a conversation and answers it as one block of text to put before the model. */
   'POST /v1/memory/prepare': {
-    query: ConversationQuery
-    headers: Pick<RequestHeaders, 'x-memory-inspection' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-share' | 'x-memory-user' | 'x-memory-user-from'>
+    query: PrepareQuery
+    headers: Pick<RequestHeaders, 'x-memory-inspection' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-ttl' | 'x-memory-share' | 'x-memory-user' | 'x-memory-user-from'>
     body: PrepareBody
     defaults: 'density'
     answers: { 200: PrepareAnswer }
@@ -4199,7 +4283,7 @@ export interface Endpoints {
   /** Stores an exchange that is over: accepted at once, embedded and stored in the background, under the operation it names. */
   'POST /v1/memory/ingest': {
     query: IngestQuery
-    headers: Pick<RequestHeaders, 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-share' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-ttl' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-share' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: IngestBody
     defaults: 'wait' | 'share'
     answers: { 200: IngestAnswer; 202: IngestAnswer }

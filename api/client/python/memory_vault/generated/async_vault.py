@@ -766,9 +766,18 @@ class AsyncVault(AsyncVaultBase):
         min_relevance: Optional[float] = None,
         metadata: Optional[types.MetadataFilter] = None,
         as_of: Optional[types.Moment] = None,
+        memory: Optional[bool] = None,
+        memory_mode: Optional[Literal["on", "off", "read", "write"]] = None,
+        store: Optional[bool] = None,
+        store_response: Optional[bool] = None,
+        ttl: Optional[int] = None,
         sessions: Optional[Literal["core", "apart"]] = None,
+        mode: Optional[Literal["on", "off", "read", "write"]] = None,
         memory_inspection: Optional[Literal["true", "false"]] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
+        memory_store: Optional[Literal["true", "false"]] = None,
+        memory_store_response: Optional[Literal["true", "false"]] = None,
+        memory_ttl: Optional[int] = None,
         memory_share: Optional[Literal["true", "false"]] = None,
     ) -> types.PrepareAnswer:
         """Finds what matters to a conversation and answers it as one block of text to put before
@@ -787,7 +796,13 @@ class AsyncVault(AsyncVaultBase):
         :param metadata: only memories with such metadata
         :param as_of: prepares as at that moment: later memories are unknown, and ages are counted
             from it; what is deleted today stays deleted; a day counts whole
+        :param memory: false: nothing is recalled or stored
+        :param memory_mode: as `X-Memory-Mode`
+        :param store: as `memory_store`: false: what users say is not stored
+        :param store_response: as `memory_store_response`: false: what models answer is not stored
+        :param ttl: as `X-Memory-TTL`
         :param sessions: as `X-Memory-Sessions`
+        :param mode: as `X-Memory-Mode`
         :param memory_inspection: true: an owner key looks at its own vault, or with `X-Memory-User`
             at that of a user, to see what is there: the request is not billed, counts against no
             budget and writes no entry into the call log, and an unknown user is a 404; the rate
@@ -796,15 +811,23 @@ class AsyncVault(AsyncVaultBase):
         :param memory_sessions: core: the session id names the conversation only, and what is said
             lives in the core; apart: it has memories of its own, as it has without the header
             unless a program sends such ids of itself (opencode's `ses_…`)
+        :param memory_store: false: what the user says is not stored; the answer is, unless its own
+            switch or the policy of the account says otherwise
+        :param memory_store_response: false: what the model answers is not stored
+        :param memory_ttl: seconds from now after which the exchange is gone, as if it were deleted;
+            it is not told to a team
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         """
         return await self._call(
             OPERATIONS["prepare"],
-            query={"sessions": sessions},
+            query={"sessions": sessions, "mode": mode},
             headers={
                 "X-Memory-Inspection": memory_inspection,
                 "X-Memory-Sessions": memory_sessions,
+                "X-Memory-Store": memory_store,
+                "X-Memory-Store-Response": memory_store_response,
+                "X-Memory-Ttl": memory_ttl,
                 "X-Memory-Share": memory_share,
             },
             body={
@@ -818,6 +841,11 @@ class AsyncVault(AsyncVaultBase):
                 "min_relevance": min_relevance,
                 "metadata": metadata,
                 "as_of": as_of,
+                "memory": memory,
+                "memory_mode": memory_mode,
+                "store": store,
+                "store_response": store_response,
+                "ttl": ttl,
             },
         )
 
@@ -833,9 +861,16 @@ class AsyncVault(AsyncVaultBase):
         memory_store_response: Optional[bool] = None,
         share: Optional[bool] = None,
         embeddings: Optional[types.EmbeddingModel] = None,
+        memory: Optional[bool] = None,
+        memory_mode: Optional[Literal["on", "off", "read", "write"]] = None,
+        store: Optional[bool] = None,
+        store_response: Optional[bool] = None,
+        ttl: Optional[int] = None,
         wait: Optional[bool] = None,
         sessions: Optional[Literal["core", "apart"]] = None,
+        mode: Optional[Literal["on", "off", "read", "write"]] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
+        memory_ttl: Optional[int] = None,
         memory_share: Optional[Literal["true", "false"]] = None,
         idempotency_key: Optional[str] = None,
     ) -> types.IngestAnswer:
@@ -855,18 +890,30 @@ class AsyncVault(AsyncVaultBase):
         :param memory_store_response: false: what models answer is not stored
         :param share: false: of a member's key, the exchange is stored for the member alone: nothing
             of it becomes shared memory
+        :param memory: false: nothing is recalled or stored
+        :param memory_mode: as `X-Memory-Mode`
+        :param store: as `memory_store`: false: what users say is not stored
+        :param store_response: as `memory_store_response`: false: what models answer is not stored
+        :param ttl: as `X-Memory-TTL`
         :param wait: answers 200 once the exchange can be searched
         :param sessions: as `X-Memory-Sessions`
+        :param mode: as `X-Memory-Mode`
         :param memory_sessions: core: the session id names the conversation only, and what is said
             lives in the core; apart: it has memories of its own, as it has without the header
             unless a program sends such ids of itself (opencode's `ses_…`)
+        :param memory_ttl: seconds from now after which the exchange is gone, as if it were deleted;
+            it is not told to a team
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         """
         return await self._call(
             OPERATIONS["ingest"],
-            query={"wait": wait, "sessions": sessions},
-            headers={"X-Memory-Sessions": memory_sessions, "X-Memory-Share": memory_share},
+            query={"wait": wait, "sessions": sessions, "mode": mode},
+            headers={
+                "X-Memory-Sessions": memory_sessions,
+                "X-Memory-Ttl": memory_ttl,
+                "X-Memory-Share": memory_share,
+            },
             body={
                 "messages": messages,
                 "session_id": session_id,
@@ -877,6 +924,11 @@ class AsyncVault(AsyncVaultBase):
                 "memory_store_response": memory_store_response,
                 "share": share,
                 "embeddings": embeddings,
+                "memory": memory,
+                "memory_mode": memory_mode,
+                "store": store,
+                "store_response": store_response,
+                "ttl": ttl,
             },
             idempotency_key=idempotency_key,
         )

@@ -1106,7 +1106,8 @@ class Message(_MessageRequired, total=False):
     # when it was said; the moment of the request otherwise. No other name is read: a `created_at`
     # may be when a program made the message, in seconds or in a zone of its own
     timestamp: Moment
-    # false keeps this message out of the vault, and the answer to it unless that has true
+    # false keeps this message out of the vault, and the answer to it unless that has true; a field
+    # with nearly this name is a 400
     memory: bool
     # the speaker, where several people talk
     name: str
@@ -1117,6 +1118,38 @@ class MessagePart(TypedDict, total=False):
     # the provider's word for the kind
     type: str
     text: str
+
+
+# The switches of model calls, for clients that send them everywhere: what is done is what all of
+# them allow. Like a suffix of the key they take away and never give. `prepare` stores nothing, so
+# that those of storing change nothing there.
+class CallSwitches(TypedDict, total=False):
+    # false: nothing is recalled or stored
+    memory: bool
+    # as `X-Memory-Mode`
+    memory_mode: Literal["on", "off", "read", "write"]
+    # as `memory_store`: false: what users say is not stored
+    store: bool
+    # as `memory_store_response`: false: what models answer is not stored
+    store_response: bool
+    # as `X-Memory-TTL`
+    ttl: int
+
+
+# As `CallSwitches`.
+class CallSwitchesQuery(TypedDict, total=False):
+    # off: nothing is recalled or stored
+    memory: Literal["on", "off", "true", "false"]
+    # as `X-Memory-Mode`
+    mode: Literal["on", "off", "read", "write"]
+    # another name of `mode`
+    memory_mode: Literal["on", "off", "read", "write"]
+    # false: what users say is not stored
+    store: bool
+    # false: what models answer is not stored
+    store_response: bool
+    # as `X-Memory-TTL`
+    ttl: int
 
 
 class _PrepareBodyRequired(TypedDict):
@@ -1141,6 +1174,16 @@ class PrepareBody(_PrepareBodyRequired, total=False):
     # prepares as at that moment: later memories are unknown, and ages are counted from it; what is
     # deleted today stays deleted; a day counts whole
     as_of: Moment
+    # false: nothing is recalled or stored
+    memory: bool
+    # as `X-Memory-Mode`
+    memory_mode: Literal["on", "off", "read", "write"]
+    # as `memory_store`: false: what users say is not stored
+    store: bool
+    # as `memory_store_response`: false: what models answer is not stored
+    store_response: bool
+    # as `X-Memory-TTL`
+    ttl: int
 
 
 class PrepareAnswerMetrics(TypedDict):
@@ -1159,7 +1202,7 @@ class PrepareAnswer(TypedDict):
     confidence: float
     # why there is no block; `nothing_then`: nothing is remembered of the time that is named;
     # `no_answer`: a search has memories with a score of 0.5 and up, and none is likely to answer;
-    # `off`: the key may not read
+    # `off`: the key may not read, or a switch says so
     abstained: Literal["asks_nothing", "nothing_relevant", "nothing_then", "no_answer", "off", None]
     # tokens of the whole block
     memory_tokens: int
@@ -1193,6 +1236,16 @@ class IngestBody(_IngestBodyRequired, total=False):
     # shared memory
     share: bool
     embeddings: EmbeddingModel
+    # false: nothing is recalled or stored
+    memory: bool
+    # as `X-Memory-Mode`
+    memory_mode: Literal["on", "off", "read", "write"]
+    # as `memory_store`: false: what users say is not stored
+    store: bool
+    # as `memory_store_response`: false: what models answer is not stored
+    store_response: bool
+    # as `X-Memory-TTL`
+    ttl: int
 
 
 # POST /v1/memory/ingest
@@ -2909,6 +2962,16 @@ class GeminiAnswer(TypedDict, total=False):
 class GeminiUsage(TypedDict, total=False):
     promptTokenCount: float
     candidatesTokenCount: float
+
+
+# As `SpaceQuery`, of a conversation.
+class ConversationQuery(TypedDict, total=False):
+    # as `X-Session-ID`
+    session_id: SessionId
+    # as `X-Embedding-Model`
+    embeddings: EmbeddingModel
+    # as `X-Memory-Sessions`
+    sessions: Literal["core", "apart"]
 
 
 Period = TypedDict(
