@@ -34,20 +34,33 @@ ${yamlLines([...user, ...session], 8)}mcpServers:
 ${yamlLines([`Authorization: "Bearer \${MEMORY_VAULT_KEY}"`, ...user], 6)}`
 }
 
-function litellmYaml({ url, key, rights }: Place): string {
-  const named = ['extra_headers:', '  X-Memory-User-From: x-litellm-user_api_key_user_id']
-  const settings = `litellm_settings:
-  add_user_information_to_llm_headers: true
-general_settings:
-  forward_client_headers_to_llm_api: true
+/** A callback names the owner of a virtual key: headers that are forwarded could name anyone. */
+const litellmCallback = `from fastapi import HTTPException
+from litellm.integrations.custom_logger import CustomLogger
+
+
+class MemoryUser(CustomLogger):
+    async def async_pre_call_hook(self, user_api_key_dict, cache, data, call_type):
+        user = user_api_key_dict.user_id
+        if not user or user == "default_user_id":
+            raise HTTPException(403, "This key has no user, so it has no memory: give it a user_id")
+        sent = data.get("extra_headers") or {}
+        own = {name: value for name, value in sent.items() if not name.lower().startswith("x-memory-user")}
+        data["extra_headers"] = {**own, "X-Memory-User": user}
+        return data
+
+
+memory_user = MemoryUser()
 `
+
+function litellmYaml({ url, key, rights }: Place): string {
   return `model_list:
   - model_name: gpt-4o-mini
     litellm_params:
       model: openai/gpt-4o-mini
       api_base: ${url}/v1
       api_key: ${key}
-${rights === 'users' ? yamlLines(named, 6) + settings : ''}`
+${rights === 'users' ? 'litellm_settings:\n  callbacks: memory_user.memory_user\n' : ''}`
 }
 
 /** Programs, by the name in the address of the page; the files are those that `npm run connect` writes. */
@@ -198,10 +211,15 @@ FORWARD_USER_INFO_HEADER_USER_ID=X-Memory-User`
     name: 'LiteLLM in front',
     kind: 'Programs',
     users: 'named',
-    snippets: place => [{ file: 'config.yaml of its proxy', text: litellmYaml(place) }],
+    snippets: place => [
+      { file: 'config.yaml of its proxy', text: litellmYaml(place) },
+      ...(place.rights === 'users'
+        ? [{ file: 'memory_user.py beside it', text: litellmCallback }]
+        : []),
+    ],
     notes: [
       providerKey,
-      'The user is the owner of the virtual key of LiteLLM; for the customer that a client names, x-litellm-user_api_key_end_user_id.',
+      'The user is the owner of the virtual key of LiteLLM; a key without one is refused. Leave forward_client_headers_to_llm_api off: a client could name anyone.',
     ],
   },
   anythingllm: {
