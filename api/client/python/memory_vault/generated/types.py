@@ -3291,10 +3291,9 @@ class _AccountLineRequired(TypedDict):
 # /v1/memory/export` tells them, and its call log as `trace`, newest first, both with that number. A
 # `trace` is what `GET /v1/traces/:traceId` gives, as it is stored: each of its memories has a
 # `mark`, the first 8 hex digits of the SHA-256 of its line (of a search, of its text), in place of
-# `state` and `line`, `later` where that line is marked so; `conversation` is the digest of the
-# conversation and `renamed` the `model` that was put into the body; `question` is there where the
-# trace keeps it, and `answer` and `cost_usd` are not; all other words are those of the `memory` of
-# that id. There is none while the policy has none. Then its organizations, each as `GET
+# `state` and `line`, `later` where that line is marked so; `question` is there where the trace
+# keeps it, and `answer` and `cost_usd` are not; all other words are those of the `memory` of that
+# id. There is none while the policy has none. Then its organizations, each as `GET
 # /v1/orgs/:orgId/export` tells it. `account_event`: what was done to the account, in order; its
 # `hash` is counted like that of an `audit_event`, over `position`, `account_id`, `event_id`,
 # `action`, `subject`, `created_at_us` and `actor`; where an event has `before` and `after`, the
