@@ -30,6 +30,7 @@ const files: Record<string, readonly (string | readonly [name: string, file: str
     'streaming-and-tools',
     'why-not-recalled',
     'frameworks',
+    'programs',
     ['typescript', 'api/client/README.md'],
     ['python', 'api/client/python/README.md'],
   ],

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -55,6 +55,15 @@ export async function installPython(pins: Pins): Promise<Installed> {
     await install('pip', 'install', '-q', ...at, ...pins)
   })
 }
+
+/** Installs packages of npm, without scripts of theirs, into `node_modules` of the folder. */
+export const installNode = (pins: Pins): Promise<Installed> =>
+  once(['node', ...pins], async folder => {
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'package.json'), '{"private":true,"type":"module"}')
+    const quiet = ['--no-audit', '--no-fund', '--silent', '--ignore-scripts', '--legacy-peer-deps']
+    await run('npm', ['install', ...quiet, '--before', resolvedOn, ...pins], { cwd: folder })
+  })
 
 /**
  * The folder of what was installed once; another process may do the same meanwhile. A registry that does not

@@ -27,7 +27,7 @@ export const pythonPrograms: PythonProgram[] = [
   {
     name: 'OpenAI Agents SDK',
     file: 'openai_agents.py',
-    oldest: ['openai-agents==0.6.4'],
+    oldest: ['openai-agents==0.6.4', 'openai==2.9.0'],
     newest: ['openai-agents==0.24.0'],
   },
   {
@@ -76,6 +76,12 @@ export const pythonPrograms: PythonProgram[] = [
       'langchain-openai==1.0.0',
     ],
     newest: ['langchain-memoryrouter==0.1.2', 'langgraph==1.2.24', 'langchain-openai==1.7.4'],
+  },
+  {
+    name: 'Hermes',
+    file: 'hermes_provider.py',
+    oldest: ['hermes-agent==0.17.0', 'hermes-memoryrouter==0.1.1'],
+    newest: ['hermes-agent==0.19.0', 'hermes-memoryrouter==0.1.1'],
   },
   {
     name: 'Hermes, who speaks',

@@ -1,80 +1,66 @@
-import { spawn } from 'node:child_process'
-import { createServer } from 'node:http'
-import { cpSync } from 'node:fs'
+import { cpSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { installPython } from '#test/programs/install.ts'
 import { pythonPrograms } from '#test/programs/python-programs.ts'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { listen } from '#test/support/listen.ts'
-import { providerKey, startModelProvider } from '#test/support/model-provider.ts'
+import { runProgram, startProgramWorld } from '#test/programs/run-program.ts'
+import { noteSeen } from '#test/programs/seen.ts'
 
-/** Names one program. */
+/**
+ * The adapters of the client for Python in their frameworks, the oldest version and the newest: the lines of the page, two users, a tool loop, a stream that is stopped, a picture, a restart. `PROGRAM` names one of the files.
+ */
+
 const only = process.env.PROGRAM
 t.setTimeout(1_500_000)
-const source = fileURLToPath(new URL('../../api/client/python', import.meta.url))
-const provider = await startModelProvider(t)
-const backend = await createTestBackend(t, { env: provider.env })
-await startJobWorkers(backend)
-const { base } = await startTestApi(t, backend)
-const ownerKey = await buildKey(backend)
-const seen = await listen(
-  t,
-  createServer((_, response) => {
-    const bodies = provider.requests.map(({ body }) => body.toString())
-    provider.clearRequests()
-    response.end(JSON.stringify(bodies))
-  }),
-)
+const { environment, newKey } = await startProgramWorld(t)
 const client = join(t.testdir({}), 'client')
-cpSync(source, client, { recursive: true })
+cpSync(fileURLToPath(new URL('../../api/client/python', import.meta.url)), client, {
+  recursive: true,
+})
 
-const environment = {
-  PATH: process.env.PATH,
-  BASE_URL: base,
-  SEEN: seen,
-  ...Object.fromEntries(Object.entries(provider.env)),
-  OPENAI_API_KEY: providerKey('openai'),
-  ANTHROPIC_API_KEY: providerKey('anthropic'),
-  GEMINI_API_KEY: providerKey('google'),
-  PYTHONPATH: `${client}:${join(import.meta.dirname, 'python')}`,
-  PYTHONDONTWRITEBYTECODE: '1',
-  HOME: client,
-}
+const page = readFileSync(join(client, 'README.md'), 'utf8')
 
-type Outcome = { code: number; output: string; checks: Check[] }
-type Check = { check: string; ok: boolean; detail: string }
-
-async function run(python: string, args: string[], env: object): Promise<Outcome> {
-  const child = spawn(python, args, { cwd: client, env: { ...environment, ...env } })
-  const outcome: Outcome = { code: 0, output: '', checks: [] }
-  child.stderr.on('data', (data: Buffer) => (outcome.output += data.toString()))
-  const ended = new Promise<number>(resolve => child.once('close', code => resolve(code ?? 1)))
-  for await (const line of createInterface({ input: child.stdout })) {
-    if (line.startsWith('{"check"')) outcome.checks.push(JSON.parse(line) as Check)
-    else outcome.output += `${line}\n`
-  }
-  return { ...outcome, code: await ended }
-}
+/** The lines of the page for a framework. */
+const snippetOf = (name: string): string | undefined =>
+  page.split(`\n### ${name}\n`)[1]?.split('```python\n')[1]?.split('\n```')[0]
 
 for (const program of pythonPrograms.filter(({ file }) => !only || file.includes(only))) {
   for (const age of ['oldest', 'newest'] as const) {
-    await t.test(`${program.name}, ${program[age][0]}`, { timeout: 300_000 }, async t => {
+    await t.test(`${program.name}, ${program[age][0]}`, { timeout: 900_000 }, async t => {
       const installed = await installPython(program[age])
       if ('missing' in installed) return t.pass(installed.missing, { skip: installed.missing })
+      const env = {
+        ...environment,
+        RUN: `${crypto.randomUUID()}-`,
+        PYTHONPATH: `${client}:${join(import.meta.dirname, 'python')}`,
+        PYTHONDONTWRITEBYTECODE: '1',
+        HOME: client,
+        MEMORY_KEY: await newKey(),
+        GOOGLE_GEMINI_BASE_URL: environment.GOOGLE_BASE_URL,
+        OPENAI_AGENTS_DISABLE_TRACING: 'true',
+        CREWAI_DISABLE_TELEMETRY: 'true',
+      }
       const python = join(installed.folder, 'bin/python')
+      await runProgram(
+        t,
+        python,
+        ['-c', 'import setup; print(\'{"check": "built", "ok": true}\')'],
+        {
+          cwd: client,
+          env,
+        },
+      )
+      const snippet = snippetOf(program.name)
+      if (snippet) {
+        const shown = `${snippet}\nprint('\\n{"check": "the lines of the page run", "ok": true}')`
+        await runProgram(t, python, ['-c', shown], { cwd: client, env })
+      }
       const file = join(import.meta.dirname, 'python', program.file)
-      const env = { OWNER_KEY: ownerKey, RUN: `${crypto.randomUUID()}-` }
-      for (const step of ['first', 'again']) tell(t, await run(python, [file, step], env))
+      for (const step of ['first', 'again']) {
+        await runProgram(t, python, [file, step], { cwd: client, env })
+      }
+      if (t.passing()) noteSeen(program[age][0]!)
     })
   }
-}
-
-function tell(t: Test, { code, output, checks }: Outcome): void {
-  t.ok(checks.length > 0, `checks were made: ${checks.length > 0 ? '' : output}`)
-  for (const { check, ok, detail } of checks) t.ok(ok, ok ? check : `${check}: ${detail}`)
-  t.equal(code, 0, `the program ends without a fault: ${code === 0 ? '' : output.slice(-2000)}`)
 }

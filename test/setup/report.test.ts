@@ -28,7 +28,10 @@ t.test('assertions are counted, not the subtests around them', async t => {
     'ok 1 - test/a.test.ts # time=12.4ms',
     '1..1',
   )
-  t.equal(output, '✓ test/a.test.ts (12 ms)\n\n2 passed, 0 failed, 2 skipped\n')
+  t.equal(
+    output,
+    '✓ test/a.test.ts (12 ms)\n\nskipped: test/a.test.ts > later: not here\n\n2 passed, 0 failed, 2 skipped\n',
+  )
   t.ok(ok)
 })
 

@@ -23,6 +23,8 @@ export class Report {
   readonly #results = new Map<string, FileResult>()
   /** Failures of files that passed when they were run again. */
   readonly #flaky: string[] = []
+  /** What was not run, with the reason. */
+  readonly #skips = new Set<string>()
 
   constructor(write: (text: string) => void) {
     this.#write = write
@@ -63,6 +65,7 @@ export class Report {
     const failures = results.flatMap(result => result.failures)
     const sum = (of: 'passed' | 'skipped') =>
       results.reduce((total, result) => total + result[of], 0)
+    for (const skip of this.#skips) this.#write(`\nskipped: ${skip}\n`)
     for (const failure of this.#flaky) this.#write(`\nflaky: ${failure}\n`)
     for (const failure of failures) this.#write(`\n${marks.failed} ${failure}\n`)
     this.#write(`\n${sum('passed')} passed, ${failures.length} failed, ${sum('skipped')} skipped\n`)
@@ -97,6 +100,7 @@ export class Report {
 
   #count(result: Result, title: string, file: string): void {
     const counts = this.#resultOf(file)
+    if (typeof result.skip === 'string') this.#skips.add(`${title}: ${result.skip}`)
     if (result.skip || result.todo) counts.skipped++
     else if (result.ok) counts.passed++
     else counts.failures.push(describe(result, title))

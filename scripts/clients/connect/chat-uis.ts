@@ -6,7 +6,6 @@ import {
   modelSettings,
   serverName,
   type Client,
-  type ClientRights,
   type Setting,
   type Vault,
 } from '#scripts/clients/connect/client.ts'
@@ -87,14 +86,16 @@ export const librechat: Client = {
       toolsProof({ url: `${url}/mcp`, headers }),
     ]
   },
-  notes: ({ rights }) => [
+  notes: vault => [
     'The key of the model provider has to be stored on the account: PUT /v1/account/provider-keys/openai.',
-    `Put this into librechat.yaml, and restart LibreChat:\n\n${librechatYaml(rights)}`,
+    `Put this into librechat.yaml, and restart LibreChat:\n\n${librechatYaml(vault)}`,
   ],
 }
 
 /** The custom endpoint and the MCP server of `librechat.yaml`; LibreChat fills in `{{…}}` for each request. */
-const librechatYaml = (rights: ClientRights): string => {
+const librechatYaml = ({ rights, baseUrl }: Pick<Vault, 'rights' | 'baseUrl'>): string => {
+  const { hostname, port, protocol } = new URL(baseUrl)
+  const address = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
   const user = rights === 'users' ? ['X-Memory-User: "{{LIBRECHAT_USER_ID}}"'] : []
   const session = ['X-Session-ID: "{{LIBRECHAT_BODY_CONVERSATIONID}}"', 'X-Memory-Sessions: core']
   const indent = (lines: string[], by: number) => lines.map(line => `${' '.repeat(by)}${line}\n`)
@@ -111,7 +112,10 @@ ${indent([...user, ...session], 8).join('')}mcpServers:
     type: streamable-http
     url: "\${MEMORY_VAULT_URL}/mcp"
     headers:
-${indent(['Authorization: "Bearer ${MEMORY_VAULT_KEY}"', ...user], 6).join('')}`
+${indent(['Authorization: "Bearer ${MEMORY_VAULT_KEY}"', ...user], 6).join('')}mcpSettings:
+  # LibreChat asks no server at a private address that does not stand here.
+  allowedAddresses: ["${address}"]
+`
 }
 
 type ToolServer = { url: string; key: string; info?: { id?: string } }

@@ -203,7 +203,7 @@ t.test(
     )
     t.match(
       (await connect(folder, 'librechat', '--yes')).out,
-      /X-Memory-User: "\{\{LIBRECHAT_USER_ID\}\}"/,
+      /X-Memory-User: "\{\{LIBRECHAT_USER_ID\}\}"[^]*allowedAddresses: \["127\.0\.0\.1:\d+"\]/,
     )
     await connect(folder, 'librechat', '--undo', '--yes')
     await connect(folder, 'open-webui', '--undo', '--yes')

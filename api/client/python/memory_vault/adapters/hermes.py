@@ -1,6 +1,6 @@
-"""The memory provider of Hermes Agent: `from memory_vault.adapters.hermes import register` in its plug-in's `__init__.py`.
+"""The memory provider of Hermes Agent, by `from memory_vault.adapters.hermes import VaultMemoryProvider, register`.
 
-The plug-in is the folder `$HERMES_HOME/plugins/memory-vault/` with that file and a `plugin.yaml`
+The plug-in is the folder `$HERMES_HOME/plugins/memory-vault/` with that line as its `__init__.py` and a `plugin.yaml`
 (`name: memory-vault`); `hermes config set memory.provider memory-vault` selects it.
 
 The owner's memory is told and kept at the machine and in private conversations with the senders of `MEMORY_VAULT_OWNERS`
