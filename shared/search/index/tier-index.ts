@@ -200,6 +200,11 @@ export class TierIndex {
     return this.#slotStore.records.speaker(this.#slotByRow[row]!)
   }
 
+  /** Who said a fact that an organization shares. */
+  author(row: number): string | undefined {
+    return this.#slotStore.records.tagsAndAuthor(this.#slotByRow[row]!).author
+  }
+
   piece(row: number): MessagePiece | undefined {
     return this.#slotStore.records.piece(this.#slotByRow[row]!)
   }
@@ -207,7 +212,7 @@ export class TierIndex {
   /** Whether it is a reflection, or a fact that an organization shares: not a turn of a conversation. */
   isFact(row: number): boolean {
     if (this.#tier > 1) return true
-    return this.#slotStore.records.tagsAndAuthor(this.#slotByRow[row]!).author !== undefined
+    return this.author(row) !== undefined
   }
 
   /** 53 bits of a hash of the text (NFC, trimmed): equal for equal texts. */

@@ -1,18 +1,19 @@
 import { buildProfile, type SourcedStatement } from '#shared/search/profile/build-profile.ts'
 import { findStatements, type Statement } from '#shared/search/profile/find-statements.ts'
 import { alternativesOf, patternOf, wordsOf } from '#shared/search/languages/languages.ts'
-import { isAsking, isPersonal } from '#shared/search/query/sentence-kinds.ts'
-import { parseSearchQuery } from '#shared/search/query/parse-query.ts'
+import { isPersonal } from '#shared/search/query/sentence-kinds.ts'
+import { parseSearchQuery, type ParsedQuery } from '#shared/search/query/parse-query.ts'
 import { notedAttributes } from '#shared/search/query/attributes.ts'
 import type { ProfileKind } from '#shared/domain/profile-kinds.ts'
 import { isFunctionTerm } from '#shared/search/words/stop-words.ts'
 import type { FusedRow } from '#shared/search/ranking/fusion.ts'
 import { isContext, scoreOf } from '#shared/search/ranking/signals.ts'
+import { textTests } from '#shared/search/ranking/text-tests.ts'
 import { isMarkerTerm, termsOf } from '#shared/search/words/index-terms.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
 
 /** Best rows that are compared. */
-const comparedMax = 24
+const comparedMax = 16
 /** What notes and sentences say alike: kinds of a profile by the attribute of a note. */
 const kindsByAttribute: Partial<Record<string, ProfileKind>> = { home: 'place', employer: 'role' }
 /** Longer texts say more than one thing. */
@@ -29,22 +30,23 @@ const endingTerms: ReadonlySet<string> = new Set(wordsOf('endingWords').flatMap(
 /** Positions of the rows that a newer one supersedes, each with the position of the newest. */
 type Superseded = ReadonlyMap<number, number>
 
+/** Whether a question has a term. */
+type IsAsked = (term: string) => boolean
+
 type Compared = {
   position: number
-  id: string
   at: number
   text: string
-  words: readonly string[]
   /** Whose words they are; only the same person's replace what is said of that person. */
   speaker: string
-}
+} & ReadText
 
 /**
  * Finds, among the best rows of a question, statements about one thing of which a later one has another value: by the
  * kinds and subjects of a profile ("I live in Berlin", "I moved to Lisbon"), and by their shape: two texts with the same
  * words of the question that differ in one run of at most eight words. Statements of one time supersede nothing.
  */
-function findSuperseded(rows: readonly FusedRow[], asked: ReadonlySet<string>): Superseded {
+function findSuperseded(rows: readonly FusedRow[], isAsked: IsAsked): Superseded {
   const compared = rows
     .slice(0, comparedMax)
     .flatMap((row, position) => readRow(row, position) ?? [])
@@ -56,8 +58,8 @@ function findSuperseded(rows: readonly FusedRow[], asked: ReadonlySet<string>): 
     for (const older of compared.slice(i + 1)) {
       if (older.at === newer.at || superseded.has(older.position)) continue
       if (
-        known.get(older.id) === newer.id ||
-        haveOneShape(newer, older, asked) ||
+        known.get(older.position) === newer.position ||
+        haveOneShape(newer, older, isAsked) ||
         endsOlder(newer, older)
       )
         superseded.set(older.position, superseded.get(newer.position) ?? newer.position)
@@ -70,11 +72,10 @@ function readRow({ range, row, at, scored }: FusedRow, position: number): Compar
   const { tierIndex } = range
   if (isContext(scored.signals) || tierIndex.tokens(row) > tokensMax) return undefined
   if (tierIndex.role(row) !== 'user' && !tierIndex.isFact(row)) return undefined
-  const memory = tierIndex.memory(row)
-  const { id, text } = memory
-  if (isAsking(text)) return undefined
-  const speaker = memory.speaker ?? memory.author ?? ''
-  return { position, id, at, text, words: wordsIn(text), speaker }
+  if (tierIndex.passes(row, textTests.isAsking)) return undefined
+  const text = tierIndex.text(row)
+  const speaker = tierIndex.speaker(row) ?? tierIndex.author(row) ?? ''
+  return { position, at, text, ...readText(text), speaker }
 }
 
 /** Words, and characters of scripts without spaces. */
@@ -83,19 +84,19 @@ const wordPattern =
 const wordsIn = (text: string): string[] => foldText(text).match(wordPattern) ?? []
 
 /** Whether two texts differ in one run and have the same words of the question. */
-function haveOneShape(newer: Compared, older: Compared, asked: ReadonlySet<string>): boolean {
+function haveOneShape(newer: Compared, older: Compared, isAsked: IsAsked): boolean {
   const [one, other] = [newer.words, older.words]
   const shorter = Math.min(one.length, other.length)
   let before = 0
   while (before < shorter && one[before] === other[before]) before++
+  if (before === 0) return false
   const isNote = /^[^:：]{1,30}[:：]/.test(newer.text)
   if (before < (isNote ? 1 : wordsBeforeMin) || subjectPronouns.has(one[0]!)) return false
   let after = 0
   while (after < shorter - before && one.at(-1 - after) === other.at(-1 - after)) after++
   const [mine, theirs] = [one.length - before - after, other.length - before - after]
   if (Math.min(mine, theirs) < 1 || Math.max(mine, theirs) > runMax || after > before) return false
-  const askedIn = (words: readonly string[]): string[] =>
-    termsOf(words.join(' ')).filter(term => asked.has(term))
+  const askedIn = (words: readonly string[]): string[] => termsOf(words.join(' ')).filter(isAsked)
   const runOf = ({ words }: Compared): string[] => words.slice(before, words.length - after)
   // Words that both runs have divide two differences: "staging is 5544", "production is 5545".
   const theirRun = runOf(older)
@@ -108,11 +109,8 @@ function haveOneShape(newer: Compared, older: Compared, asked: ReadonlySet<strin
 
 /** Whether a text says with the words of an older one that it holds no longer: "I no longer eat meat". */
 function endsOlder(newer: Compared, older: Compared): boolean {
-  if (newer.speaker !== older.speaker) return false
-  const [folded, before] = [foldText(newer.text), foldText(older.text)]
-  const [ending] = endsStatement.exec(folded) ?? []
-  if (ending === undefined || endsStatement.test(before)) return false
-  const terms = termsOf(folded).filter(
+  if (!newer.isEnding || older.isEnding || newer.speaker !== older.speaker) return false
+  const terms = termsOf(foldText(newer.text)).filter(
     term =>
       !isMarkerTerm(term) && !isFunctionTerm(term) && !endingTerms.has(term) && !term.endsWith('*'),
   )
@@ -120,17 +118,18 @@ function endsOlder(newer: Compared, older: Compared): boolean {
   return terms.length > 0 && terms.every(term => known.has(term))
 }
 
-/** The ids of statements that a profile of the rows has replaced, each with the id of the one that did. */
-function replacedByProfile(rows: readonly Compared[]): Map<string, string> {
-  const statements = rows.flatMap(({ id, at, text, speaker }) =>
-    [...statementsIn(text), ...notesIn(text)].map((statement, position): SourcedStatement => {
-      return { ...statement, memory: id, at, position, speaker }
+/** The positions of statements that a profile of the rows has replaced, each with the position of the one that did. */
+function replacedByProfile(rows: readonly Compared[]): Map<number, number> {
+  const replaced = new Map<number, number>()
+  if (rows.filter(({ statements }) => statements.length > 0).length < 2) return replaced
+  const sourced = rows.flatMap(({ position: row, at, speaker, statements }) =>
+    statements.map((statement, position): SourcedStatement => {
+      return { ...statement, memory: String(row), at, position, speaker }
     }),
   )
-  const replaced = new Map<string, string>()
-  if (statements.length < 2) return replaced
-  for (const { memory, replacedBy } of buildProfile(statements))
-    if (replacedBy !== null && replacedBy !== memory) replaced.set(memory, replacedBy)
+  for (const { memory, replacedBy } of buildProfile(sourced))
+    if (replacedBy !== null && replacedBy !== memory)
+      replaced.set(Number(memory), Number(replacedBy))
   return replaced
 }
 
@@ -144,17 +143,29 @@ function notesIn(text: string): Statement[] {
   })
 }
 
-/** Statements of texts, which searches read again and again. */
-const statementsByText = new Map<string, readonly Statement[]>()
-const textsMax = 5_000
+/** What is compared of a text. */
+type ReadText = {
+  words: readonly string[]
+  statements: readonly Statement[]
+  /** Whether it says that something holds no longer. */
+  isEnding: boolean
+}
 
-function statementsIn(text: string): readonly Statement[] {
-  const known = statementsByText.get(text)
+/** Texts that were read: searches compare the same ones again and again. Some 10 MB when full. */
+const readTexts = new Map<string, ReadText>()
+const readTextsMax = 5_000
+
+function readText(text: string): ReadText {
+  const known = readTexts.get(text)
   if (known) return known
-  const found = findStatements(text)
-  if (statementsByText.size >= textsMax) statementsByText.clear()
-  statementsByText.set(text, found)
-  return found
+  const read = {
+    words: wordsIn(text),
+    statements: [...findStatements(text), ...notesIn(text)],
+    isEnding: endsStatement.test(foldText(text)),
+  }
+  if (readTexts.size >= readTextsMax) readTexts.clear()
+  readTexts.set(text, read)
+  return read
 }
 
 const asksPast = patternOf('asksPast')
@@ -169,9 +180,12 @@ export function markSuperseded(
   rows: readonly FusedRow[],
   { text, now, floor }: { text: string; now: number; floor: boolean },
 ): readonly FusedRow[] {
-  const { times, order, terms } = parseSearchQuery(text, now)
-  const superseded = findSuperseded(rows, new Set(terms.map(({ term }) => term)))
+  // Read again where two texts are of one shape alone: it costs a tenth of a ranking.
+  let parsed: ParsedQuery | undefined
+  const asked = (): ParsedQuery => (parsed ??= parseSearchQuery(text, now))
+  const superseded = findSuperseded(rows, term => asked().terms.some(one => one.term === term))
   if (superseded.size === 0) return rows
+  const { times, order } = asked()
   const marked = rows.map((row, position) => {
     const newest = rows[superseded.get(position)!]
     return newest ? { ...row, newest } : row
