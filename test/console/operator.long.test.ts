@@ -3,7 +3,6 @@ import { operatorEmail } from '#shared/access/admin.ts'
 import { sampleQueues } from '#shared/storage/queue/queue-samples.postgres.ts'
 import { look, picture, press, settled, visit } from '#test/console/browser.ts'
 import { consoleTests } from '#test/console/console.ts'
-import { alterDatabase } from '#test/support/alter-database.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
@@ -88,24 +87,10 @@ test('an operator: from a look at the service to the work that is done again', a
   await page.locator('.chart canvas').first().waitFor()
 })
 
-test('an operator: what is down is told on every page, and when it is over', async (t, {
-  open,
-}) => {
+test('an operator: each part of the service with its state', async (t, { open }) => {
   const { key } = await buildAdmin(backend, operatorEmail(backend.config))
   const page = await open(key, 'service')
   await page.getByText(/^All 4 parts answer\. Version \d/).waitFor()
   t.match(await page.locator('main').innerText(), /95 % within[\s\S]+Without memory/)
   await look(t, page, 'health')
-  const { databaseUrl } = backend.config
-  await alterDatabase(databaseUrl, { default_transaction_read_only: 'on' })
-  // The page asks again by itself.
-  await page.getByText('1 of 4 parts is not well: Postgres, since').waitFor()
-  await page.getByText('The database takes no writes').first().waitFor()
-  await look(t, page, 'health-down')
-  await visit(page, 'service/tenants')
-  const banner = page.locator('.health-banner')
-  await banner.getByText('1 of 4 parts is not well: Postgres, since').waitFor()
-  await picture(page, 'health-banner')
-  await alterDatabase(databaseUrl, { default_transaction_read_only: 'off' })
-  await banner.waitFor({ state: 'detached' })
 })

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { vaultClient, type EndpointResponse, type VaultClient } from '#api/client/client.ts'
 import { filled } from '#api/console/app/api-call.ts'
 import { canWrite, currentCredential, onCredential } from '#api/console/app/credential.ts'
@@ -61,6 +61,8 @@ export function Playground(): View {
   useEffect(() => {
     kept = { fields, turns, isBegun }
   })
+  // A conversation that was left gets nothing more of an answer.
+  const conversation = useRef(0)
   const models = useCall('GET /v1/models', {})
   const names = models.answer?.models ?? []
   const ask = async (): Promise<void> => {
@@ -70,13 +72,16 @@ export function Playground(): View {
       { role: 'assistant', content: answer },
     ])
     const messages: Message[] = [...history, { role: 'user', content: message }]
+    const begun = conversation.current
     let turn: Turn = { question: message, answer: '', stored: '' }
     const show = (changed: Partial<Turn>): void => {
       turn = { ...turn, ...changed }
-      setTurns([...turns, turn])
+      if (conversation.current === begun) setTurns([...turns, turn])
     }
     show({})
     setBegun(true)
+    // The next message may be written while the model answers.
+    set({ message: '' })
     try {
       await (model
         ? Promise.all([
@@ -84,17 +89,21 @@ export function Playground(): View {
             compares && askPlainModel(model, messages, plain => show({ plain })),
           ])
         : askNoModel(user.trim(), messages, show))
-      set({ message: '' })
     } catch (error) {
-      setTurns(turns)
+      if (conversation.current === begun) setTurns(turns)
+      set({ message })
       throw error
     }
+  }
+  const begin = (): void => {
+    conversation.current++
+    setTurns([])
   }
   return page({
     title: 'Playground',
     description:
       'Say something, begin a new conversation, and ask about it. What you write is stored in the vault.',
-    actions: turns.length > 0 && button('New conversation', () => setTurns([])),
+    actions: turns.length > 0 && button('New conversation', begin),
     children: html`<div class="playground">
       <div class="stack">
         ${turns.length === 0 && examplesView(isBegun, message => set({ message }))}
