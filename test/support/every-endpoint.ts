@@ -132,9 +132,10 @@ export async function startEveryEndpoint(t: Test) {
   }
 
   const account = await accountIdOf(backend, operator.email)
-  /** What the stores hold of the operator's account, and every table. */
+  /** What the stores hold of the operator's account, and every table but the call log, which has refused calls too. */
   const stored = async () => ({
     ...(await storedDigests(backend)),
+    'public.call_traces': 'not compared',
     memories: await Promise.all(
       (await vaultsOfAccount(backend, account)).map(vault => countDocuments(backend, vault)),
     ),
