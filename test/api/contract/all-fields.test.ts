@@ -127,11 +127,13 @@ t.test('a vault: told, searched and copied', async t => {
     },
   ]
   const ingested = { model: 'gpt-5', expires_at, metadata: { source: 'chat' }, share: false }
+  const switches = { memory: true, memory_mode: 'on', store: true, store_response: true, ttl: null }
   const stored = { memory_store: true, memory_store_response: true }
   await send(t, client, 'ingest', '/v1/memory/ingest', {
     messages,
     ...ingested,
     ...stored,
+    ...switches,
     ...place,
   })
   const block = { density: 'low', context_limit: 3, min_relevance: 0.5 }
@@ -139,6 +141,7 @@ t.test('a vault: told, searched and copied', async t => {
     messages,
     ...block,
     ...filters,
+    ...switches,
     ...place,
   })
   const span = { from: '2026-02-01', to: '2026-02-28', max_tokens: 1_000, order: 'oldest_first' }
