@@ -112,6 +112,7 @@ export const examples: Partial<Record<string, Example>> = {
   rotateKey: { body: { grace_seconds: 3_600 } },
   listKeys: { query: { active: true } },
   listAccountUsers: { query: { counts: true } },
+  deleteAccountUser: { path: { externalId: 'user-17' } },
   remintKey: { path: { memoryKeyId: ids.memoryKey } },
   disconnectApplication: { path: { applicationId: ids.operation } },
   changeKey: { path: { memoryKeyId: ids.memoryKey }, body: { daily_requests: 500 } },

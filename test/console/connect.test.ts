@@ -92,7 +92,7 @@ t.test('frameworks: each adapter has an entry, and settings are those of the pac
   for (const name of Object.keys(exports).slice(1)) {
     t.ok(all.includes(`'memory-vault-client${name.slice(1)}'`), name)
   }
-  const parts = new Set(['__init__', 'core', 'memory_files'])
+  const parts = new Set(['__init__', 'core', 'long_texts', 'memory_files', 'session_items'])
   for (const file of readdirSync('api/client/python/memory_vault/adapters')) {
     const name = file.replace('.py', '')
     if (file.endsWith('.py') && !parts.has(name))

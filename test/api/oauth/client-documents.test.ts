@@ -28,7 +28,7 @@ t.test('a client is known by its document, and shown with the host of it', async
   answer = (response, id) => response.end(JSON.stringify(document(id)))
   const client = new LoginClient(base, `${site}/editor.json`, redirectTo)
   const page = await (await client.browser.open(await client.begin())).text()
-  t.match(page, new RegExp(`It is from <strong>${new URL(site).host}</strong>`))
+  t.match(page, new RegExp(`It is from <strong><bdi>${new URL(site).host}</bdi></strong\\s*>`))
   const tokens = await client.login({ key })
   t.equal((await client.refresh(tokens.refresh_token)).status, 200)
   t.match((await createTestClient(base, key).get('/v1/applications')).body.items, [

@@ -46,7 +46,7 @@ t.test('a person lets a client in, and its token opens the vault at /mcp alone',
   const client = await connect()
   const page = await client.begin()
   const shown = await (await client.browser.open(page)).text()
-  t.match(shown, /Test client<\/strong> asks/)
+  t.match(shown, /Test client<\/bdi><\/strong> asks/)
   t.match(shown, /127\.0\.0\.1:7777/)
   const { searchParams } = await client.allow(page, { key })
   t.equal(searchParams.get('state'), 'a state')

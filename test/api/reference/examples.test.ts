@@ -102,7 +102,7 @@ t.test('the examples of a vault, in the order of a life', async t => {
     'deleteIds',
     'clearMemory',
   ])
-  await works(t, ['remintKey', 'revokeKey', 'rotateKey'])
+  await works(t, ['remintKey', 'revokeKey', 'deleteAccountUser', 'rotateKey'])
   t.equal((await run('cancelOperation')).status, 409, 'what is done cannot be cancelled')
 })
 

@@ -4,7 +4,7 @@ import type { Endpoint } from '#api/contract/document.ts'
 const fixedParams: Readonly<Record<string, string>> = {
   provider: 'openai',
   // Of a user that is not there.
-  externalId: 'a user who left',
+  externalId: 'user-who-left',
   // Of dead jobs: none can be sent there, and what tenants have queued stays.
   queue: 'ingest.dead',
   model: 'gemini-2.5-flash',
