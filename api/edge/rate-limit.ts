@@ -233,7 +233,7 @@ export class RateLimiter {
     }
   }
 
-  #refuseBudget(ctx: Context, { quota, resetInMs, refusedCount, owner }: RateLimitResult): never {
+  #refuseBudget(ctx: Context, { quota, resetInMs, resetsAt, refusedCount, owner }: RateLimitResult): never {
     const seconds = Math.max(1, Math.ceil(resetInMs / 1000))
     const what = quota.postpaid ? 'tokens' : 'requests'
     ctx.set('Retry-After', String(seconds))
@@ -243,7 +243,7 @@ export class RateLimiter {
       const limit = quota.points
       this.#log.warn({ request, account: owner, limit, what, refused: refusedCount }, 'budget.used')
     }
-    const until = new Date(Date.now() + seconds * 1000).toISOString()
+    const until = new Date(Math.ceil(resetsAt / 1000) * 1000).toISOString()
     throw new Refusal(
       'limited',
       `The budget of ${quota.points} ${what} in 24 hours is used up`,

@@ -4,3 +4,6 @@ import { readFileSync } from 'node:fs'
 export const { version } = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
 ) as { version: string }
+
+/** Of the API that is served: the package's own version is another. */
+export const apiVersion = '2.0.0'

@@ -68,7 +68,11 @@ export async function answerWithMemory(
     answer.end()
   } catch (error) {
     // A call that has been read has a trace of its own.
-    if (caller) logRefused(ctx, backend, caller, error)
+    if (caller) {
+      logRefused(ctx, backend, caller, error)
+      // A fault of the request says nothing of memory.
+      if (error instanceof Refusal && error.reason === 'invalid') delete facts.keyRow
+    }
     throw error
   } finally {
     answer.writeHead()

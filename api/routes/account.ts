@@ -28,7 +28,7 @@ import { isOperator } from '#shared/access/admin.ts'
 import { defaultModelsOf } from '#shared/org/admin/organization.ts'
 import { checkProcessor } from '#shared/org/pipeline/check-processor.ts'
 import { findAccountSummary } from '#shared/accounts/account-summary.postgres.ts'
-import { upsertAccount } from '#shared/access/accounts.postgres.ts'
+import { newAccountBilling, upsertAccount } from '#shared/access/accounts.postgres.ts'
 import { issueAdminKey, revokeAdminKey } from '#shared/access/admin-keys.ts'
 import { listAdminKeys, type AdminKey } from '#shared/access/admin-keys.postgres.ts'
 
@@ -169,7 +169,7 @@ export function account(router: Router, backend: ApiBackend): void {
       }
       const key = mintKey('admin')
       const issued = await backend.postgres.transaction(async tx => {
-        await upsertAccount(tx, email, { paymentMethod: null, balance: null })
+        await upsertAccount(tx, email, newAccountBilling)
         const newKey = {
           id: claim.operation,
           hash: hashKey(backend.config.keyPepper, key),

@@ -10,7 +10,7 @@ import {
   presentReadiness,
 } from '#shared/operations/readiness.ts'
 import { contractDocument } from '#api/contract/document.ts'
-import { version } from '#api/edge/version.ts'
+import { apiVersion, version } from '#api/edge/version.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
 import { operationWaitMs } from '#api/edge/operation-response.ts'
@@ -70,7 +70,7 @@ export function operationRoutes(router: Router, backend: ApiBackend): void {
       ),
     )
     const endpoints = Object.fromEntries(summaries.filter(([route]) => served.has(route)))
-    ctx.body = { name: 'Memory Vault', version, status: 'ok', docs: '/docs', endpoints }
+    ctx.body = { name: 'Memory Vault', version: apiVersion, status: 'ok', docs: '/docs', endpoints }
   })
 
   // Lists, reads and cancels queued work: of the vault, or for an owner key of the account.

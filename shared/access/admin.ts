@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { hashKey, looksLikeKey } from '#shared/access/key.ts'
-import { upsertAccount } from '#shared/access/accounts.postgres.ts'
+import { newAccountBilling, upsertAccount } from '#shared/access/accounts.postgres.ts'
 import { findAdmin, findAdminByEmail, noteAdminUse } from '#shared/access/admin-keys.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Config } from '#shared/core/config.ts'
@@ -43,8 +43,7 @@ export async function findAdminByCredential(
       : await findAdmin(postgres.query, keyHash)
   if (!match) return undefined
   if (!match.isNoted) await noteAdminUse(postgres.query, keyHash)
-  const billing = { paymentMethod: null, balance: null }
-  const account = match.account ?? (await upsertAccount(postgres, match.email, billing))
+  const account = match.account ?? (await upsertAccount(postgres, match.email, newAccountBilling))
   return { email: match.email, account, keyHash }
 }
 

@@ -133,10 +133,17 @@ function describeUnion({ anyOf }: JsonSchema): string {
   const members = (anyOf as JsonSchema[]).map(({ type, format, not, $ref }) => {
     if (typeof format === 'string' && formatNames[format]) return formatNames[format]
     if (not !== undefined) return 'milliseconds since 1970'
-    return typeof $ref === 'string' ? `a ${$ref.split('/').at(-1)}` : describeTypes(type)
+    return typeof $ref === 'string' ? `a ${wordsOf($ref)}` : describeTypes(type)
   })
   return members.join(' or ')
 }
+
+/** `#/$defs/SessionId` as `session id`. */
+const wordsOf = ($ref: string): string =>
+  $ref
+    .slice($ref.lastIndexOf('/') + 1)
+    .replaceAll(/\B[A-Z]/g, ' $&')
+    .toLowerCase()
 
 const pluralize = (limit: unknown, noun: string): string =>
   `${String(limit)} ${noun}${limit === 1 ? '' : 's'}`

@@ -81,6 +81,7 @@ export class Prices {
     const { input, cached = input, output } = price
     const fresh = Math.max(0, inputTokens - cachedTokens)
     const dollars = fresh * input + (inputTokens - fresh) * cached + outputTokens * output
-    return dollars / 1_000_000
+    // The tail of a product of floats is no amount.
+    return Number((dollars / 1_000_000).toPrecision(10))
   }
 }

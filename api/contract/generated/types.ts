@@ -1716,6 +1716,7 @@ export interface ReadyAnswer {
 /** GET / */
 export interface InformationAnswer {
   name: string
+  /** of the API: `2.0.0`; that of the package is in `GET /health/ready` */
   version: string
   status: string
   /** where to read on */

@@ -167,6 +167,8 @@ export type RateLimitResult = {
   remaining: number
   /** Milliseconds until the window ends. */
   resetInMs: number
+  /** When it ends, in epoch milliseconds. */
+  resetsAt: number
   /** Requests that this process refused in this window, with this one. */
   refusedCount: number
   /** Owner of the subject, as given to `consume`. */
@@ -272,6 +274,7 @@ const toResult = (lease: QuotaLease, owner: string | undefined): RateLimitResult
   quota: lease.quota,
   remaining: pointsLeft(lease),
   resetInMs: Math.max(0, lease.resetsAt - Date.now()),
+  resetsAt: lease.resetsAt,
   refusedCount: lease.refused,
   owner,
 })

@@ -31,6 +31,8 @@ t.test('requests of a user: 429 with what and until when, and others go on', asy
       hint: /^It begins again at 2/,
     },
   })
+  const { body: again } = await owner.get(stats, as('ada'))
+  t.equal(again.hint, refused.body.hint, 'one moment, however often it is asked')
   const wait = Number(refused.headers.get('retry-after'))
   t.ok(wait > 86_000 && wait <= 86_400, `${wait} s`)
   t.equal((await owner.get(stats, as('bob'))).status, 200)

@@ -97,6 +97,12 @@ t.test('a union is judged by the member that was meant', async t => {
   t.equal(said({}), 'field.id is required')
   t.equal(said({ id: 1, ie: 2 }), 'unknown field field.ie')
   t.equal(said(3), 'field must be an object or null, not 3')
+  const $defs = { SessionId: { type: 'string' } }
+  const named = object(
+    { field: { anyOf: [{ $ref: '#/$defs/SessionId' }, { type: 'null' }] } },
+    { $defs },
+  )
+  t.equal(refusalOf(named, { field: 5 })?.message, 'field must be a session id or null, not 5')
 })
 
 t.test('an unknown field: the hint names the nearest, or all', async t => {

@@ -22,6 +22,8 @@ t.test(
   'a model is known with and without its provider, by its snapshot, or not at all',
   async t => {
     const prices = new Prices(new Map())
+    const few = { inputTokens: 3, outputTokens: 1 }
+    t.equal(prices.costOf('openai/gpt-4.1-nano', few), 7e-7, 'without the tail of a float')
     for (const model of ['openai/gpt-5', 'gpt-5', 'openai/gpt-5-2025-08-07'])
       t.equal(prices.costOf(model, million), 11.25, model)
     t.equal(prices.costOf('anthropic/claude-haiku-4-5-20251001', million), 6)

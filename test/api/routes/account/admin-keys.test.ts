@@ -58,5 +58,9 @@ t.test('403: for another email, unless it is the operator who asks', async t => 
   t.match((await createTestClient(base, body.key).post('/v1/orgs', { name: 'Ben' })).body, {
     owner_email: 'ben@example.com',
   })
+  const { rows } = await backend.postgres.query(
+    "select payment_method from accounts where email = 'ben@example.com'",
+  )
+  t.strictSame(rows, [{ payment_method: 'self-hosted' }], 'a new account may upload')
   t.ok((await operator.get(path)).body.admin_keys.length > 3, 'the operator sees all')
 })

@@ -76,12 +76,15 @@ t.test('400: what is wrong with a request, before anything is asked or stored', 
     [asks('hi'), {}, '?mode=on&mode=off', /mode/],
     [asks('hi'), { 'x-embedding-model': 'nobody/none' }, '', /embedding/],
     [asks('hi', { session_id: 'x'.repeat(257) }), {}, '', /session_id/],
+    [asks('hi', { session_id: 5 }), {}, '', /session_id must be a session id or null, not 5/],
+    [asks('hi', { memory: 'loud' }), {}, '', /memory/],
   ]
   for (const [body, headers, search, error] of cases) {
     const answer = await post(body, headers, search)
     t.equal(answer.status, 400, `${error}: ${JSON.stringify(answer.body)}`)
     t.match(answer.body.error.message, error)
     t.ok(answer.headers.has('x-total-ms'))
+    t.notOk(answer.headers.has('x-memory-status'), 'which is of calls that memory had a part in')
   }
   t.equal((await post('x', { 'content-type': 'multipart/form-data' })).status, 415)
   t.equal((await post(`"${'x'.repeat(20 * 1024 * 1024)}"`)).status, 413)

@@ -1685,6 +1685,7 @@ class ReadyAnswer(_ReadyAnswerRequired, total=False):
 # GET /
 class InformationAnswer(TypedDict):
     name: str
+    # of the API: `2.0.0`; that of the package is in `GET /health/ready`
     version: str
     status: str
     # where to read on
