@@ -70,6 +70,33 @@ t.test('400: the hint has the nearest name, or the place', async t => {
   )
 })
 
+t.test('400: what could be meant to filter or to page; other words are named', async t => {
+  const client = await fresh()
+  const meant: Record<string, string> = {
+    '/v1/memory/list':
+      'next_cursor offset page skip query importance min_imp role before starting_after tiers',
+    '/v1/account/usage/report': 'usr userid key offset page',
+    '/v1/operations': 'filter where per_page mem_id',
+  }
+  for (const [path, names] of Object.entries(meant)) {
+    for (const name of names.split(' ')) {
+      const { status, body } = await client.get(`${path}?${name}=2`)
+      t.match({ status, body }, { status: 400, body: { hint: String } }, `${path}?${name}`)
+    }
+    for (const name of ['_', 'cb', 'utm_source', 'lang', 'version', 'api_version']) {
+      const { status, headers } = await client.get(`${path}?${name}=2`)
+      t.equal(status, 200, `${path}?${name}`)
+      t.equal(headers.get('x-memory-ignored-fields'), name)
+    }
+  }
+  const many = Array.from({ length: 60 }, (_, index) => `word${index}=1`).join('&')
+  t.equal((await client.get(`/v1/memory/list?${many}`)).status, 200)
+  const unused = { from: '2026-01-01', filter: {}, min_importance: 5, min_score: 0.5 }
+  const found = await client.post('/v1/memory/search', { query: 'ferry', limit: 1, ...unused })
+  t.equal(found.status, 200)
+  t.equal(found.headers.get('x-memory-ignored-fields'), Object.keys(unused).join(', '))
+})
+
 t.test('a dry run never does the real thing', async t => {
   const [from, to] = [await fresh(), await buildKey(backend)]
   const target = createTestClient(base, to)
