@@ -5,6 +5,7 @@ import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { UploadLine, ExportLine } from '#api/contract/contract.ts'
 import {
+  listIgnored,
   sendInputNotes,
   embeddingModelForRequest,
   resolveSession,
@@ -41,6 +42,7 @@ import { dryRunImport } from '#shared/vault/bulk/dry-run.ts'
 import { createImportReader } from '#shared/vault/bulk/import-lines.ts'
 import { acceptClearing } from '#shared/vault/delete/clear-vault.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import type { InputNotes } from '#shared/core/lenient-input.ts'
 import type { Backend } from '#shared/backend.ts'
 import { acceptAndDelete } from '#shared/vault/delete/delete-memories.ts'
 import {
@@ -86,6 +88,7 @@ export function bulk(router: Router, backend: ApiBackend): void {
         },
       })
       await sendOperationOutcome(ctx, backend, caller, operation)
+      tellUnused(ctx, notes)
     },
   })
 
@@ -142,6 +145,7 @@ export function bulk(router: Router, backend: ApiBackend): void {
         },
       })
       await sendOperationOutcome(ctx, backend, caller, operation)
+      tellUnused(ctx, notes)
     },
   })
 
@@ -283,3 +287,10 @@ const notRemovedYet = (operation: string): Refusal =>
     'The memories could not be removed yet',
     `It will be done as soon as it can be; GET /v1/operations/${operation} tells when`,
   )
+
+/** Says in the message too which fields of lines were not used: `date` or `session_id` may have been meant to count. */
+function tellUnused(ctx: Context, { ignored }: InputNotes): void {
+  const body = ctx.body as { message?: string }
+  if (ignored.size > 0 && body.message !== undefined)
+    body.message += `. Not used: ${listIgnored(ignored)}`
+}

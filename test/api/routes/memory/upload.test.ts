@@ -27,6 +27,14 @@ const said = (content: string, n = 0, rest: object = {}) => ({
   ...rest,
 })
 
+t.test('the message names fields of lines that were not used', async t => {
+  const client = await newClient()
+  const more = { date: '2020-01-01', ts: 5, session_id: 's', tier: 2 }
+  const { status, body } = await uploadFile(client, [{ content: 'The gate is red', ...more }])
+  t.equal(status, 200)
+  t.equal(body.message, '1 memory stored. Not used: date, ts, session_id, tier')
+})
+
 t.test('200: every line is stored with its role and time, and found', async t => {
   const client = await newClient()
   const begun = Date.now()
