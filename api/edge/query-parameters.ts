@@ -74,7 +74,9 @@ function isShort(name: string, long: string): boolean {
 
 /** Of the paging of Stripe, GitHub, Google (AIP-158) and MongoDB, where no parameter of ours has the name. */
 const pagingNames =
-  'offset skip page per_page next_cursor starting_after ending_before before filter where'.split(' ')
+  'offset skip page per_page next_cursor starting_after ending_before before filter where'.split(
+    ' ',
+  )
 
 let namesOfAll: Set<string> | undefined
 

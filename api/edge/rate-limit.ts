@@ -233,7 +233,10 @@ export class RateLimiter {
     }
   }
 
-  #refuseBudget(ctx: Context, { quota, resetInMs, resetsAt, refusedCount, owner }: RateLimitResult): never {
+  #refuseBudget(
+    ctx: Context,
+    { quota, resetInMs, resetsAt, refusedCount, owner }: RateLimitResult,
+  ): never {
     const seconds = Math.max(1, Math.ceil(resetInMs / 1000))
     const what = quota.postpaid ? 'tokens' : 'requests'
     ctx.set('Retry-After', String(seconds))
