@@ -196,6 +196,8 @@ export function markSuperseded(
   const groups = Map.groupBy(superseded, ([, newest]) => newest)
   for (const [newest, older] of groups) {
     const places = [newest, ...older.map(([position]) => position)].sort((a, b) => a - b)
+    // A text that is the query itself stays first.
+    if (places.some(place => rows[place]!.relevance === Infinity)) continue
     const byTime = places.toSorted((a, b) => (isPast ? 1 : -1) * (rows[a]!.at - rows[b]!.at))
     // Blocks are chosen in the order of relevance, searches are in that of the score.
     const worths = floor ? places : places.toSorted((a, b) => scoreOf(rows[b]!) - scoreOf(rows[a]!))

@@ -14,8 +14,8 @@ function search(memories: readonly [text: string, daysAgo: number][], text: stri
     memories.map(([text, daysAgo], i) => ({ text, at: now - daysAgo * day + i })),
   )
   let isTimeEmpty = false
-  const onEmptyTime = () => (isTimeEmpty = true)
-  const query = { text, vector: embed(text), now, limit: 30, floor: true, calibration, onEmptyTime }
+  const onAbstain = (reason: string) => (isTimeEmpty = reason === 'nothing_then')
+  const query = { text, vector: embed(text), now, limit: 30, floor: true, calibration, onAbstain }
   return {
     texts: rank([index], query).map(({ memory }) => memory.text),
     isTimeEmpty: () => isTimeEmpty,
