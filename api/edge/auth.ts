@@ -4,6 +4,7 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import {
   parseBearer,
   requireOneAuthorization,
+  authenticateBodyUser,
   authenticateCaller,
   namesUser,
 } from '#api/edge/memory-key-auth.ts'
@@ -16,8 +17,10 @@ import {
 import { findReviewerByCredential, type Reviewer } from '#shared/org/admin/reviewers.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import type { InputNotes } from '#shared/core/lenient-input.ts'
 import {
   actorOf,
+  mayNameUsers,
   namedUserRefusal,
   requireNamedUser,
   requireOwner,
@@ -143,6 +146,47 @@ type CallerIdentity = Identity & { caller: Caller }
  */
 export const memoryKey = (...checks: Check[]): Authenticate<CallerIdentity> =>
   anyMemoryKey(...checks, requireNamedUser)
+
+/** As `memoryKey`, for a call whose body may name the user: the checks wait for it. */
+export const memoryKeyOfBody =
+  (...checks: Check[]): Authenticate<CallerIdentity & UserOfBody> =>
+  async (ctx, backend) => {
+    const first = await authenticateCaller(ctx, backend)
+    return {
+      ...toCallerIdentity(first),
+      async openUser(user) {
+        const caller =
+          user === undefined ? first : await authenticateBodyUser(ctx, backend, first, user)
+        for (const check of [...checks, requireNamedUser]) check(caller)
+        return toCallerIdentity(caller)
+      },
+    }
+  }
+
+type UserOfBody = {
+  /** Who makes the request, with the user that its body names, if any. */
+  openUser(user: string | undefined): Promise<CallerIdentity>
+}
+
+/** An identity, once the body is read. @throws Refusal as `authenticateBodyUser`, and for a user by another name. */
+export async function identifyByBody<Id extends Identity>(
+  identity: Id & Partial<CallerIdentity & UserOfBody>,
+  body: unknown,
+  { ignored }: InputNotes,
+): Promise<Id> {
+  const named = (body as { memory_user?: string } | undefined)?.memory_user
+  const found = identity.openUser ? { ...identity, ...(await identity.openUser(named)) } : identity
+  const other = namesOfUser.find(name => ignored.has(name))
+  if (other === undefined || !found.caller || !mayNameUsers(found.caller)) return found
+  throw new Refusal(
+    'invalid',
+    `${other} names no user here, and all users would share the vault of this key`,
+    'Name the user in the header X-Memory-User, or leave it out',
+  )
+}
+
+/** As other services call it. */
+const namesOfUser = ['user', 'user_id', 'external_id', 'memory_user']
 
 /** As `memoryKey`, for what concerns no vault. */
 export const anyMemoryKey =

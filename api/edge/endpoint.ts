@@ -1,6 +1,6 @@
 import type { Router, RouterContext } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import type { Authenticate, Identity } from '#api/edge/auth.ts'
+import { identifyByBody, type Authenticate, type Identity } from '#api/edge/auth.ts'
 import { bodyLimits, readJson } from '#api/edge/body.ts'
 import {
   replayResponses,
@@ -85,21 +85,22 @@ export function endpoint<
   const shapes: EndpointParts = contract[route]
   const serve = async (ctx: RouterContext): Promise<void> => {
     const startedAt = performance.now()
-    const identity = await auth(ctx, backend)
-    const idempotency = new RequestIdempotency(ctx, backend, {
-      keyHash: identity.keyHash,
-      route: toStoredRoute(route, ctx.params),
-      takesKey,
-    })
+    const authenticated = await auth(ctx, backend)
     const notes = new InputNotes()
     checkHeaders(ctx, shapes.endpoint, notes)
     checkParameters(ctx, shapes.endpoint, notes)
     const query = shapes.query && parseQuery(ctx, shapes.query, shapes.endpoint.effect, notes)
     const current =
       readCurrent &&
-      ((sent: unknown) => readCurrent({ ...identity, params: ctx.params, body: sent }))
+      ((sent: unknown) => readCurrent({ ...authenticated, params: ctx.params, body: sent }))
     const { body, judgeRest } =
       claims === 'by-handler' && shapes.body ? noBody : await readBody(ctx, shapes, notes, current)
+    const identity = await identifyByBody(authenticated, body, notes)
+    const idempotency = new RequestIdempotency(ctx, backend, {
+      keyHash: identity.keyHash,
+      route: toStoredRoute(route, ctx.params),
+      takesKey,
+    })
     sendInputNotes(ctx, notes)
     const input = { ...identity, params: ctx.params, query, body, notes, startedAt }
     try {
@@ -153,6 +154,9 @@ async function readBody(
   }
   const size = endpoint.body.bytesMax > bodyLimits.small ? 'large' : 'small'
   const sent = await readJson(ctx, size)
+  // As for the header: the vault of the key must not stand in for that of a user.
+  if ((sent as { memory_user?: unknown } | undefined)?.memory_user === null)
+    throw new Refusal('invalid', 'memory_user is null', 'Name the user, or leave the field out')
   if (!current) return { body: body.check(sent, notes) }
   const others = takeOthers(sent, endpoint)
   const judgeOthers = (): Promise<void> => requireUnchanged(others, endpoint, () => current(sent))

@@ -80,7 +80,7 @@ export const toPresentedKey = (
  * @param authenticate finds the caller, as it is now
  * @param known the caller, where it was found already
  */
-export async function afterPurge(
+async function afterPurge(
   { expiry }: Pick<MemoryKeyBackend, 'expiry'>,
   authenticate: () => Promise<Caller>,
   purgeTimeoutMs = defaultPurgeTimeoutMs,
@@ -161,7 +161,7 @@ export const userHeaderName = (headers: IncomingHttpHeaders): string | undefined
  * @throws Refusal `invalid` when it is missing, empty, given twice, no UTF-8, or no id, and when the two differ: the
  *   vault of the key must not stand in for that of a user.
  */
-export function readUserHeader(ctx: Context): string | undefined {
+function readUserHeader(ctx: Context): string | undefined {
   const named = readUser(ctx, userHeader, 'X-Memory-User')
   const from = readOnce(ctx, userFromHeader, 'X-Memory-User-From')?.trim()
   if (from === undefined) return named
@@ -181,6 +181,27 @@ export function readUserHeader(ctx: Context): string | undefined {
   }
   if (named === undefined || named === user) return user
   throw new Refusal('invalid', `X-Memory-User and ${from} name different users`)
+}
+
+/**
+ * The caller of a call whose body names a user as `X-Memory-User` does. The limits of the owner key have counted the
+ * call by then.
+ *
+ * @throws Refusal `invalid` when header and body differ, and as `openUser`.
+ */
+export async function authenticateBodyUser(
+  ctx: Context,
+  backend: MemoryKeyBackend,
+  caller: Caller,
+  memoryUser: string,
+): Promise<Caller> {
+  const user = parseExternalId(memoryUser, 'memory_user')
+  const inHeader = readUserHeader(ctx)
+  if (inHeader === user) return caller
+  if (inHeader !== undefined)
+    throw new Refusal('invalid', 'X-Memory-User and memory_user name different users')
+  const open = () => openUser(ctx, backend, caller, user)
+  return afterPurge(backend, open, backend.config.recallTimeoutMs)
 }
 
 /** Headers that hold secrets, of which an id would be one, and those of every request and connection. */

@@ -1,18 +1,14 @@
 import type { Context } from 'koa'
 import {
-  afterPurge,
   authenticateCaller,
   namesUser,
-  openUser,
   parseBearer,
   readMemoryKey,
-  readUserHeader,
   toPresentedKey,
   type MemoryKeyBackend,
 } from '#api/edge/memory-key-auth.ts'
 import { callerOf, type Caller, type PresentedKey } from '#shared/access/caller.ts'
 import { containsKey, looksLikeKey, type KeyMode } from '#shared/access/key.ts'
-import { parseExternalId } from '#shared/access/user-keys.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
@@ -90,27 +86,6 @@ async function lookUpCaller(
     await backend.rateLimiter.consumeCallerQuota(ctx, caller)
     return { caller, isUnverified: true }
   }
-}
-
-/**
- * The caller of a call whose body names a user as `X-Memory-User` does. The limits of the owner key have counted the
- * call by then.
- *
- * @throws Refusal `invalid` when header and body differ, and as `openUser`.
- */
-export async function authenticateBodyUser(
-  ctx: Context,
-  backend: MemoryKeyBackend,
-  caller: Caller,
-  memoryUser: string,
-): Promise<Caller> {
-  const user = parseExternalId(memoryUser, 'memory_user')
-  const inHeader = readUserHeader(ctx)
-  if (inHeader === user) return caller
-  if (inHeader !== undefined)
-    throw new Refusal('invalid', 'X-Memory-User and memory_user name different users')
-  const open = () => openUser(ctx, backend, caller, user)
-  return afterPurge(backend, open, backend.config.recallTimeoutMs)
 }
 
 /** The parts of a request that may hold keys. */

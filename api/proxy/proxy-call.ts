@@ -5,14 +5,11 @@ import type { SwitchQuery as SwitchFields } from '#api/contract/generated/types.
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { admitBody, releaseBody } from '#api/edge/body-budget.ts'
 import { readJsonBytes } from '#api/edge/body.ts'
+import { authenticateBodyUser } from '#api/edge/memory-key-auth.ts'
 import { checkHeaders } from '#api/edge/request-headers.ts'
 import { readIdempotencyKey } from '#api/edge/idempotency-claim.ts'
 import { embeddingModelForRequest, parseQuery, resolveSessionSpace } from '#api/edge/request.ts'
-import {
-  authenticateBodyUser,
-  resolveProviderKey,
-  type ProxyCaller,
-} from '#api/proxy/credentials.ts'
+import { resolveProviderKey, type ProxyCaller } from '#api/proxy/credentials.ts'
 import type { Dialect, ProxyRequest, UserTurn } from '#api/proxy/dialects/dialect.ts'
 import { claimIdempotentCall, type IdempotentCall } from '#api/proxy/idempotency.ts'
 import {

@@ -4,7 +4,7 @@ import type { Router } from '@koa/router'
 import { blockTokens, recalls } from '#shared/core/metrics.ts'
 import { parseMetadataFilter } from '#shared/domain/metadata.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { memoryKey } from '#api/edge/auth.ts'
+import { memoryKey, memoryKeyOfBody } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import {
   presentBlockLine,
@@ -52,7 +52,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
   // The context block for a prompt: memories of core and session on a conversation's last turns.
   endpoint(router, backend, {
     route: 'POST /v1/memory/prepare',
-    auth: memoryKey(requireReadableVault),
+    auth: memoryKeyOfBody(requireReadableVault),
     admit: ({ caller }) => caller.permissions.retrieve && requireBalance(caller),
     async handle({ caller, body, query, startedAt, notes }, ctx) {
       requireNoMemoryNearMiss(body.messages, notes)
@@ -117,7 +117,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
   // Searches the core vault, or with a session that session.
   endpoint(router, backend, {
     route: 'POST /v1/memory/search',
-    auth: memoryKey(requireReadableVault),
+    auth: memoryKeyOfBody(requireReadableVault),
     admit: ({ caller }) => caller.permissions.retrieve && requireBalance(caller),
     async handle({ caller, body, query: parameters, startedAt }, ctx) {
       const { query, limit, tiers, importance } = body

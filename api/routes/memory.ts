@@ -2,7 +2,7 @@ import type { Router } from '@koa/router'
 import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { memoryKey } from '#api/edge/auth.ts'
+import { memoryKey, memoryKeyOfBody } from '#api/edge/auth.ts'
 import { releaseBody } from '#api/edge/body-budget.ts'
 import { clientSignal } from '#api/edge/client-signal.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
@@ -66,7 +66,7 @@ export function memory(router: Router, backend: ApiBackend): void {
   // Accepts a finished exchange; it is stored in the background, or with `wait=true` before the answer.
   endpoint(router, backend, {
     route: 'POST /v1/memory/ingest',
-    auth: memoryKey(),
+    auth: memoryKeyOfBody(),
     admit: ({ caller }) => {
       if (!caller.permissions.store) return
       requireQueueCapacity(caller)

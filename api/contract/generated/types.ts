@@ -1235,6 +1235,7 @@ export interface PrepareBody {
   store_response?: boolean
   /** as `X-Memory-TTL` */
   ttl?: number
+  memory_user?: ExternalId
 }
 /** POST /v1/memory/prepare */
 export interface PrepareAnswer {
@@ -1319,6 +1320,7 @@ export interface IngestBody {
   store_response?: boolean
   /** as `X-Memory-TTL` */
   ttl?: number
+  memory_user?: ExternalId
 }
 /** POST /v1/memory/ingest */
 export interface IngestAnswer {
@@ -1387,6 +1389,7 @@ export interface SearchBody {
   as_of?: Moment
   session_id?: SessionId
   embeddings?: EmbeddingModel
+  memory_user?: ExternalId
 }
 /** POST /v1/memory/search */
 export interface SearchAnswer {

@@ -129,16 +129,19 @@ t.test('a vault: told, searched and copied', async t => {
   const ingested = { model: 'gpt-5', expires_at, metadata: { source: 'chat' }, share: false }
   const switches = { memory: true, memory_mode: 'on', store: true, store_response: true, ttl: null }
   const stored = { memory_store: true, memory_store_response: true }
-  await send(t, client, 'ingest', '/v1/memory/ingest', {
+  const memory_user = 'ada'
+  await send(t, owner, 'ingest', '/v1/memory/ingest', {
     messages,
+    memory_user,
     ...ingested,
     ...stored,
     ...switches,
     ...place,
   })
   const block = { density: 'low', context_limit: 3, min_relevance: 0.5 }
-  await send(t, client, 'prepare', '/v1/memory/prepare', {
+  await send(t, owner, 'prepare', '/v1/memory/prepare', {
     messages,
+    memory_user,
     ...block,
     ...filters,
     ...switches,

@@ -45,6 +45,55 @@ t.test('each user has a vault of their own, and the owner another', async t => {
   t.equal((await owner.get(path, as('ada'))).body.key, maskKey(ada.key))
 })
 
+t.test(
+  'ingest, search and prepare take the user in the body; by another name it is a 400',
+  async t => {
+    const { owner } = await newOwner()
+    const { body: minted } = await owner.post('/v1/keys', { rights: 'users' })
+    const question = { query: 'where is the spare key', limit: 5 }
+    for (const [client, user] of [
+      [owner, 'ada'],
+      [createTestClient(base, minted.key), 'bob'],
+    ] as const) {
+      const of = { memory_user: user }
+      const once = { 'idempotency-key': 'once' }
+      const stored = await client.post(ingest, { ...told(`the spare key of ${user}`), ...of }, once)
+      t.equal(stored.status, 200)
+      const found = (await client.post('/v1/memory/search', { ...question, ...of })).body
+      t.match(found, { totalMemories: 1, memories: [{ content: `the spare key of ${user}` }] })
+      t.same(await search(owner, user), [`the spare key of ${user}`])
+      const asked = { ...told('where is the spare key?'), ...of }
+      t.match((await client.post('/v1/memory/prepare', asked)).body.context, user)
+      const differing = await client.post('/v1/memory/search', { ...question, ...of }, as('eve'))
+      t.match(differing, { status: 400, body: { error: /different users/ } })
+    }
+    const { body: bob } = await owner.post('/v1/keys', { external_id: 'bob' })
+    const foreign = createTestClient(base, bob.key)
+    t.equal(
+      (await foreign.post('/v1/memory/search', { ...question, memory_user: 'ada' })).status,
+      403,
+    )
+    t.equal((await foreign.post('/v1/memory/search', { ...question, user: 'bob' })).status, 200)
+
+    const bodies: [path: string, body: object][] = [
+      [ingest, told('the spare key is gone')],
+      ['/v1/memory/search', question],
+      ['/v1/memory/prepare', told('where is the spare key?')],
+      ['/v1/memory/date-search', { from: '2020-01-01' }],
+    ]
+    for (const [path, body] of bodies) {
+      for (const named of [{ user: 'ada' }, { user_id: 'ada' }, { external_id: 'ada' }]) {
+        const { status, body: refused } = await owner.post(path, { ...body, ...named })
+        t.match({ status, refused }, { status: 400, refused: { hint: /X-Memory-User/ } }, path)
+        t.equal((await owner.post(path, { ...body, ...named }, as('eve'))).status, 200, path)
+      }
+      for (const memory_user of [null, '', 'undefined', 7])
+        t.equal((await owner.post(path, { ...body, memory_user })).status, 400, path)
+    }
+    t.equal((await owner.get(path)).body.memories, 0)
+  },
+)
+
 t.test('first requests at once open one vault', async t => {
   const { owner } = await newOwner()
   const texts = Array.from({ length: 12 }, (_, n) => `note ${n}`)

@@ -16,8 +16,8 @@ t.test('unknown fields are not used, and a header names them', async t => {
   const cases: [path: string, body: object, ignored: string][] = [
     [
       'ingest?wait=true',
-      { messages, user_id: 'u', stream: false, density: 'low' },
-      'user_id, stream, density',
+      { messages, colour: 'u', stream: false, density: 'low' },
+      'colour, stream, density',
     ],
     ['prepare', { messages, model: 'gpt-4o', limit: 3 }, 'model, limit'],
     [

@@ -771,6 +771,7 @@ class AsyncVault(AsyncVaultBase):
         store: Optional[bool] = None,
         store_response: Optional[bool] = None,
         ttl: Optional[int] = None,
+        memory_user: Optional[types.ExternalId] = None,
         sessions: Optional[Literal["core", "apart"]] = None,
         mode: Optional[Literal["on", "off", "read", "write"]] = None,
         memory_inspection: Optional[Literal["true", "false"]] = None,
@@ -801,6 +802,9 @@ class AsyncVault(AsyncVaultBase):
         :param store: as `memory_store`: false: what users say is not stored
         :param store_response: as `memory_store_response`: false: what models answer is not stored
         :param ttl: as `X-Memory-TTL`
+        :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
+            the owner key count the call. With such a key and no user named, `user`, `user_id` and
+            `external_id` are a 400
         :param sessions: as `X-Memory-Sessions`
         :param mode: as `X-Memory-Mode`
         :param memory_inspection: true: an owner key looks at its own vault, or with `X-Memory-User`
@@ -846,6 +850,7 @@ class AsyncVault(AsyncVaultBase):
                 "store": store,
                 "store_response": store_response,
                 "ttl": ttl,
+                "memory_user": memory_user,
             },
         )
 
@@ -866,6 +871,7 @@ class AsyncVault(AsyncVaultBase):
         store: Optional[bool] = None,
         store_response: Optional[bool] = None,
         ttl: Optional[int] = None,
+        memory_user: Optional[types.ExternalId] = None,
         wait: Optional[bool] = None,
         sessions: Optional[Literal["core", "apart"]] = None,
         mode: Optional[Literal["on", "off", "read", "write"]] = None,
@@ -895,6 +901,9 @@ class AsyncVault(AsyncVaultBase):
         :param store: as `memory_store`: false: what users say is not stored
         :param store_response: as `memory_store_response`: false: what models answer is not stored
         :param ttl: as `X-Memory-TTL`
+        :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
+            the owner key count the call. With such a key and no user named, `user`, `user_id` and
+            `external_id` are a 400
         :param wait: answers 200 once the exchange can be searched
         :param sessions: as `X-Memory-Sessions`
         :param mode: as `X-Memory-Mode`
@@ -929,6 +938,7 @@ class AsyncVault(AsyncVaultBase):
                 "store": store,
                 "store_response": store_response,
                 "ttl": ttl,
+                "memory_user": memory_user,
             },
             idempotency_key=idempotency_key,
         )
@@ -945,6 +955,7 @@ class AsyncVault(AsyncVaultBase):
         as_of: Optional[types.Moment] = None,
         session_id: Optional[types.SessionId] = None,
         embeddings: Optional[types.EmbeddingModel] = None,
+        memory_user: Optional[types.ExternalId] = None,
         memory_inspection: Optional[Literal["true", "false"]] = None,
     ) -> types.SearchAnswer:
         """Finds the memories closest to a text, by meaning and by words. With a session it searches
@@ -959,6 +970,9 @@ class AsyncVault(AsyncVaultBase):
         :param as_of: searches as at that moment: later memories are unknown, and words such as
             yesterday and the windows are counted from it; what is deleted today stays deleted; a
             day counts whole
+        :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
+            the owner key count the call. With such a key and no user named, `user`, `user_id` and
+            `external_id` are a 400
         :param memory_inspection: true: an owner key looks at its own vault, or with `X-Memory-User`
             at that of a user, to see what is there: the request is not billed, counts against no
             budget and writes no entry into the call log, and an unknown user is a 404; the rate
@@ -978,6 +992,7 @@ class AsyncVault(AsyncVaultBase):
                 "as_of": as_of,
                 "session_id": session_id,
                 "embeddings": embeddings,
+                "memory_user": memory_user,
             },
         )
 

@@ -1184,6 +1184,9 @@ class PrepareBody(_PrepareBodyRequired, total=False):
     store_response: bool
     # as `X-Memory-TTL`
     ttl: int
+    # as `X-Memory-User`: null is a 400, as an empty header is; the limits of the owner key count
+    # the call. With such a key and no user named, `user`, `user_id` and `external_id` are a 400
+    memory_user: ExternalId
 
 
 class PrepareAnswerMetrics(TypedDict):
@@ -1246,6 +1249,9 @@ class IngestBody(_IngestBodyRequired, total=False):
     store_response: bool
     # as `X-Memory-TTL`
     ttl: int
+    # as `X-Memory-User`: null is a 400, as an empty header is; the limits of the owner key count
+    # the call. With such a key and no user named, `user`, `user_id` and `external_id` are a 400
+    memory_user: ExternalId
 
 
 # POST /v1/memory/ingest
@@ -1352,6 +1358,9 @@ class SearchBody(_SearchBodyRequired, total=False):
     as_of: Moment
     session_id: SessionId
     embeddings: EmbeddingModel
+    # as `X-Memory-User`: null is a 400, as an empty header is; the limits of the owner key count
+    # the call. With such a key and no user named, `user`, `user_id` and `external_id` are a 400
+    memory_user: ExternalId
 
 
 # POST /v1/memory/search
