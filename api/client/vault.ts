@@ -16,6 +16,8 @@ export type Operation = {
   /** Whether the answer is JSON lines. */
   streams?: true
   takesKey?: true
+  /** Whether a POST changes and stores nothing, so that it may be sent again. */
+  reads?: true
   /** Whether it changes something, so that a key is sent even if the caller names none. */
   writes?: true
   /** Values of fields that the caller left out. */
@@ -121,12 +123,12 @@ const longestRetryAfter = 60
 
 /** Sends until there is an answer, the tries are used up, or sending again could do something twice. */
 async function withRetries<Answer>(
-  { route, takesKey }: Operation,
+  { route, takesKey, reads }: Operation,
   { timeout = 600, retries = 4 }: VaultOptions,
   signal: AbortSignal | undefined,
   send: (signal: AbortSignal) => Promise<Answer>,
 ): Promise<Answer> {
-  const mayRepeat = takesKey === true || !route.startsWith('POST ')
+  const mayRepeat = takesKey === true || reads === true || !route.startsWith('POST ')
   // Whether a try may still run whose answer did not come.
   let isUnanswered = false
   for (let retry = 0; ; retry++) {

@@ -39,7 +39,7 @@ export function generateMethods({ $defs, endpoints }: ContractDocument): string 
   const namesOf = (reference: Reference | undefined): string[] =>
     reference ? Object.keys(schemaOf(reference).properties ?? {}) : []
   const describe = (endpoint: Endpoint) => {
-    const { operation, method, path, query, headers, body, answers } = endpoint
+    const { operation, method, path, query, headers, body, answers, effect } = endpoint
     const inBody = body && !body.lines ? namesOf(body.schema) : []
     // With a provider's body a parameter of the query could be taken for the provider's.
     const isOpen = body && !body.lines && schemaOf(body.schema).additionalProperties === true
@@ -55,6 +55,7 @@ export function generateMethods({ $defs, endpoints }: ContractDocument): string 
       ...(body && { body: bodyKind(body) }),
       ...(Object.values(answers).some(({ lines }) => lines) && { streams: true }),
       ...(namesOf(headers).includes('idempotency-key') && { takesKey: true }),
+      ...(method === 'POST' && effect === 'reads' && { reads: true }),
       ...(isWrite(endpoint) && { writes: true }),
       ...(clientDefaults[operation] && { defaults: clientDefaults[operation] }),
     }

@@ -166,7 +166,7 @@ function generateDocstring(
 /** `operations.py`: the client's version, and what the transport has to know of each endpoint. */
 export function generateOperationsModule(version: string): string {
   const entries = Object.values(endpoints).flatMap(endpoint => {
-    const { operation, method, path, body } = endpoint
+    const { operation, method, path, body, effect } = endpoint
     const name = quoted(pythonName(operation))
     const nullable = readParameters(endpoint).filter(({ takesNull }) => takesNull)
     const fields = nullable.map(({ field }) => quoted(field))
@@ -176,6 +176,7 @@ export function generateOperationsModule(version: string): string {
       quoted(path),
       ...(body ? [`body=${quoted(bodyKind(body))}`] : []),
       ...(takesIdempotencyKey(endpoint) ? ['takes_key=True'] : []),
+      ...(method === 'POST' && effect === 'reads' ? ['reads=True'] : []),
       ...(isWrite(endpoint) ? ['writes=True'] : []),
       ...(fields.length > 0 ? [`nullable=frozenset({${fields.join(', ')}})`] : []),
     ]

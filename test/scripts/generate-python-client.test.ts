@@ -46,6 +46,7 @@ t.test('the transport knows which calls write and which take a key', async t => 
   t.match(entry('transfer'), 'writes=True', 'it needs to read one vault, and writes into another')
   t.notMatch(entry('search'), 'writes', 'a question')
   t.notMatch(entry('search'), 'takes_key', 'it changes nothing')
+  t.match(entry('search'), 'reads=True', 'and may be sent again')
   t.notMatch(entry('embed'), 'takes_key')
   t.match(entry('upload'), 'body="lines"')
   t.match(entry('transcribe'), 'body="form"')

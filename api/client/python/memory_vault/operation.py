@@ -28,6 +28,8 @@ class Operation:
     body: str = ""
     #: whether it takes an `Idempotency-Key`
     takes_key: bool = False
+    #: whether a POST changes and stores nothing, so that it may be sent again
+    reads: bool = False
     #: whether it changes something, so that a key is sent even if the caller names none
     writes: bool = False
     #: fields of the body in which None is a value
@@ -35,7 +37,7 @@ class Operation:
 
     def may_repeat(self) -> bool:
         """Whether a request may be sent again when it is unknown if it arrived."""
-        return self.takes_key or self.method != "POST"
+        return self.takes_key or self.reads or self.method != "POST"
 
 
 def given(fields: Mapping[str, Any], nullable: FrozenSet[str] = frozenset()) -> Mapping[str, Any]:

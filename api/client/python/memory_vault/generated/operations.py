@@ -81,7 +81,7 @@ OPERATIONS: Dict[str, Operation] = {
     "commit": Operation(
         "commit", "POST", "/v1/memory/consolidate/commit", body="json", takes_key=True, writes=True
     ),
-    "inspect": Operation("inspect", "POST", "/v1/memory/inspect", body="json"),
+    "inspect": Operation("inspect", "POST", "/v1/memory/inspect", body="json", reads=True),
     "transfer": Operation(
         "transfer", "POST", "/v1/memory/transfer", body="json", takes_key=True, writes=True
     ),
@@ -122,11 +122,11 @@ OPERATIONS: Dict[str, Operation] = {
     "revoke_key": Operation(
         "revoke_key", "DELETE", "/v1/keys/:memoryKeyId", takes_key=True, writes=True
     ),
-    "prepare": Operation("prepare", "POST", "/v1/memory/prepare", body="json"),
+    "prepare": Operation("prepare", "POST", "/v1/memory/prepare", body="json", reads=True),
     "ingest": Operation(
         "ingest", "POST", "/v1/memory/ingest", body="json", takes_key=True, writes=True
     ),
-    "search": Operation("search", "POST", "/v1/memory/search", body="json"),
+    "search": Operation("search", "POST", "/v1/memory/search", body="json", reads=True),
     "list": Operation("list", "GET", "/v1/memory/list"),
     "profile": Operation("profile", "GET", "/v1/memory/profile"),
     "list_sessions": Operation("list_sessions", "GET", "/v1/memory/sessions"),
@@ -139,10 +139,12 @@ OPERATIONS: Dict[str, Operation] = {
         writes=True,
         nullable=frozenset({"expires_at"}),
     ),
-    "date_search": Operation("date_search", "POST", "/v1/memory/date-search", body="json"),
+    "date_search": Operation(
+        "date_search", "POST", "/v1/memory/date-search", body="json", reads=True
+    ),
     "stats": Operation("stats", "GET", "/v1/memory/stats"),
     "stats_of_key": Operation("stats_of_key", "GET", "/v1/memory/:key/stats"),
-    "warmup": Operation("warmup", "POST", "/v1/memory/warmup", body="json"),
+    "warmup": Operation("warmup", "POST", "/v1/memory/warmup", body="json", reads=True),
     "health": Operation("health", "GET", "/health"),
     "live": Operation("live", "GET", "/health/live"),
     "ready": Operation("ready", "GET", "/health/ready"),
@@ -292,7 +294,9 @@ OPERATIONS: Dict[str, Operation] = {
         "put_instructions", "PUT", "/v1/orgs/:orgId/instructions", body="json", writes=True
     ),
     "read_instructions": Operation("read_instructions", "GET", "/v1/orgs/:orgId/instructions"),
-    "try_text": Operation("try_text", "POST", "/v1/orgs/:orgId/trial", body="json", writes=True),
+    "try_text": Operation(
+        "try_text", "POST", "/v1/orgs/:orgId/trial", body="json", reads=True, writes=True
+    ),
     "create_reviewer": Operation(
         "create_reviewer",
         "POST",
@@ -416,7 +420,12 @@ OPERATIONS: Dict[str, Operation] = {
     ),
     "list_shared_memories": Operation("list_shared_memories", "GET", "/v1/orgs/:orgId/memories"),
     "search_as_member": Operation(
-        "search_as_member", "POST", "/v1/orgs/:orgId/memories/search", body="json", writes=True
+        "search_as_member",
+        "POST",
+        "/v1/orgs/:orgId/memories/search",
+        body="json",
+        reads=True,
+        writes=True,
     ),
     "change_shared_memory": Operation(
         "change_shared_memory",

@@ -123,14 +123,14 @@ print(VaultChatMessageHistory(vault, "conversation-1").messages)`,
         body: `const store = new VaultStore(vault)
 // builder.compile({ store })
 await store.put(['users', 'user-17'], 'boat', { text: 'A red canoe.' })
-console.log(await store.search(['users'], { query: 'boats', limit: 3 }))`,
+console.log(await store.search(['users'], { query: 'canoe', limit: 3 }))`,
       }),
       inPython(place, {
         imports: `from memory_vault.adapters.langgraph import VaultStore`,
         body: `store = VaultStore(vault)
 # builder.compile(store=store)
 store.put(("users", "user-17"), "boat", {"text": "A red canoe."})
-print([item.value for item in store.search(("users",), query="boats", limit=3)])`,
+print([item.value for item in store.search(("users",), query="canoe", limit=3)])`,
       }),
     ],
     notes: [packages.typescript, packages.python],
