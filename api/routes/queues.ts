@@ -11,7 +11,7 @@ import {
   presentQueueHistory,
 } from '#api/present/queue-job.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { jobNames } from '#shared/domain/jobs.ts'
+import { jobNames, requiredFields } from '#shared/domain/jobs.ts'
 import { listJobs, requireJob, requireQueue, sendJob } from '#shared/storage/queue/job-admin.ts'
 import { readQueueHistory } from '#shared/storage/queue/queue-samples.postgres.ts'
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
@@ -68,6 +68,13 @@ export function queueRoutes(router: Router, backend: ApiBackend): void {
       const name = jobNames.find(name => name === requireQueue(params.queue))
       if (!name)
         throw new Refusal('missing', 'Dead jobs are not sent', 'Name the queue without .dead')
+      const missing = requiredFields[name].filter(field => !(field in body.payload))
+      if (missing.length > 0)
+        throw new Refusal(
+          'invalid',
+          `payload lacks ${missing.join(', ')}`,
+          `A job of ${name} needs them`,
+        )
       ctx.body = { job_id: await sendJob(backend.config.databaseUrl, name, body.payload) }
     },
   })

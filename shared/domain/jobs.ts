@@ -28,6 +28,32 @@ export type JobPayloads = {
 
 export type JobName = keyof JobPayloads
 
+const step = ['operation', 'vault', 'n'] as const
+const orgTurn = ['turn', 'org'] as const
+const epochs = ['operation', 'vault', 'epoch'] as const
+
+/** Fields without which no job of a queue can run: one that an operator sends is judged by them. */
+export const requiredFields: { [Name in JobName]: readonly (keyof JobPayloads[Name])[] } = {
+  ingest: [...epochs, 'session', 'sessionEpoch', 'model', 'memories'],
+  upload: step,
+  import: step,
+  'edit-settle': [...epochs, 'account', 'keyHash', 'id'],
+  'commit-apply': ['batch', 'vault', 'epoch', 'space', 'tier', 'covers', 'reflections'],
+  'copy-chunk': step,
+  reembed: step,
+  'delete-ids': [...epochs, 'ids'],
+  retention: step,
+  clear: ['operation', 'vault', 'session', 'from', 'upTo', 'vaultEpoch', 'key', 'reset'],
+  'account-erase': ['operation', 'look'],
+  'org-extract': [...orgTurn, 'vault', 'epoch', 'session', 'sessionEpoch', 'saidAt', 'messages'],
+  'org-tag': orgTurn,
+  'org-reconcile': orgTurn,
+  'org-relabel': [...epochs, 'org', 'actor', 'tag', 'from'],
+  'org-tag-run': ['org', 'run'],
+  webhook: ['delivery'],
+  sweep: [],
+}
+
 type JobOptions = {
   /** Jobs that a fetcher takes at once, and fetchers of a worker process. */
   batchSize: number

@@ -186,6 +186,10 @@ t.test('delete of a dead letter that finishes what was acknowledged removes it a
 
 t.test('send puts a job into a queue', async t => {
   const send = (queue: string, payload: unknown) => operator.post(jobsOf(queue), { payload })
+  t.match(await send('ingest', { a: 1 }), {
+    status: 400,
+    body: { error: /payload lacks operation, vault/, hint: /ingest/ },
+  })
   const { status, body } = await send('webhook', { delivery: 'x', odd: '\u0000' })
   t.equal(status, 200)
   t.match(await rowOf(body.job_id), { name: 'webhook', state: 'created' })
