@@ -66,21 +66,26 @@ const fileOf = (name: string): string =>
 
 const readGuide = ({ file }: { file: string }): string => readFileSync(new URL(file, root), 'utf8')
 
+/** Words of Markdown without links, code and emphasis. */
+const withoutMarks = (text: string): string =>
+  text
+    .replaceAll(/\]\([^()]*\)/g, '')
+    .replaceAll(/[[*`]/g, '')
+    .replaceAll(/\s+/g, ' ')
+
 /** The pages of the project that are served, in reading order. */
 export const guides: readonly Guide[] = Object.entries(files).flatMap(([group, pages]) =>
   pages.map(page => {
     const [name, file] = typeof page === 'string' ? [page, fileOf(page)] : page
     const text = readGuide({ file })
-    const tokens = new Marked().lexer(text)
-    const first = tokens.find(token => token.type === 'paragraph') as Tokens.Paragraph
+    const [title = '', ...blocks] = text.split('\n\n')
+    const first = blocks.find(block => /^[\p{L}`*[]/u.test(block)) ?? ''
     return {
       name,
       group,
       file,
-      title: plainText((tokens[0] as Tokens.Heading).tokens),
-      about: plainText(first.tokens)
-        .replace(/\s+/g, ' ')
-        .split(/(?<=[.?:])\s/)[0]!,
+      title: title.replace(/^# /, ''),
+      about: withoutMarks(first).split(/(?<=[.?:])\s/)[0]!,
       foundBy: /<!-- found by: (.*?) -->/.exec(text)?.[1] ?? '',
     }
   }),

@@ -210,7 +210,10 @@ function tools(vault: VaultClient): Tool[] {
 
 /** A memory with line breaks must not look like several; the rest of a long one is a search away. */
 const oneLine = (text: string): string => {
-  const line = text.replaceAll(/\s*[\r\n\u2028\u2029]+\s*/g, ' ⏎ ')
+  const line = text
+    .split(/[\r\n\u2028\u2029]+/)
+    .map(part => part.trim())
+    .join(' ⏎ ')
   return line.length > charactersMax ? `${line.slice(0, charactersMax)} …` : line
 }
 

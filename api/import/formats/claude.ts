@@ -88,15 +88,31 @@ function textOf(message: Fields, losses: Losses): string {
   const isTextOnly = blocks.length === texts.length
   const said = text.trim() === '' && isTextOnly ? (asText(message['text']) ?? '') : text
   if (message['sender'] === 'human' || !said.includes('</ant')) return said.trim()
-  const words = said.replaceAll(thoughtInText, () => {
-    losses.add('tool calls, their results and thoughts')
-    return ''
-  })
-  return words.trim()
+  const count = () => losses.add('tool calls, their results and thoughts')
+  return thoughtTags.reduce((words, name) => withoutElements(words, name, count), said).trim()
 }
 
 /** Thoughts and artifacts of 2024, which stood in the text. */
-const thoughtInText = /<(antThinking|antArtifact)\b[^>]*>[^]*?<\/\1>\s*/g
+const thoughtTags = ['antThinking', 'antArtifact']
+
+/**
+ * The text without the elements of a name; one that does not end stays. In time linear to the text.
+ *
+ * @param onElement called for each
+ */
+function withoutElements(text: string, name: string, onElement: () => void): string {
+  const end = `</${name}>`
+  let kept = ''
+  let rest = text
+  for (;;) {
+    const at = rest.indexOf(`<${name}`)
+    const closes = at === -1 ? -1 : rest.indexOf(end, at)
+    if (closes === -1) return kept + rest
+    onElement()
+    kept += rest.slice(0, at)
+    rest = rest.slice(closes + end.length).trimStart()
+  }
+}
 
 /** Reads Claude's own memory: a summary of the conversations, and one for each project. */
 function* rememberedDrafts(value: Fields): Generator<Draft> {
