@@ -45,6 +45,7 @@ async function takePicture(link: string): Promise<void> {
   try {
     const page = await browser.newPage({ viewport: size, colorScheme: 'light' })
     await page.goto(link)
+    await page.getByRole('button', { name: 'Open this vault' }).click()
     await page.getByRole('link', { name: 'Search' }).click()
     await page.getByLabel('Question').fill(question)
     await page.keyboard.press('Enter')
