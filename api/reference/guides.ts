@@ -283,7 +283,23 @@ export const guideFiles = (): Record<string, Asset> => ({
   ),
 })
 
-let sections: Section[] | undefined
+/** A section with its different words, and those of its page's title and of what readers call it. */
+type IndexedSection = Section & { words: Record<'title' | 'heading' | 'text', readonly string[]> }
+
+let sections: IndexedSection[] | undefined
+
+const wordsOf = (text: string): string[] => [
+  ...new Set(text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []),
+]
+
+const indexSection = (section: Section): IndexedSection => ({
+  ...section,
+  words: {
+    title: wordsOf(`${section.guide.title} ${section.guide.foundBy}`),
+    heading: wordsOf(section.heading),
+    text: wordsOf(section.text),
+  },
+})
 
 /** Words that say nothing of a subject. */
 const small = new Set(
@@ -295,16 +311,16 @@ const small = new Set(
  * A word in a title, or among what readers call a page, counts most, then one in a heading, then one in the text.
  */
 export function findInGuides(query: string): string {
-  sections ??= guides.flatMap(sectionsOf)
-  const all = query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []
+  sections ??= guides.flatMap(sectionsOf).map(indexSection)
+  const all = wordsOf(query)
   const words = all.some(word => !small.has(word)) ? all.filter(word => !small.has(word)) : all
-  const weigh = ({ guide, heading, text, slug }: Section): number => {
+  const weigh = ({ guide, slug, words: { title, heading, text } }: IndexedSection): number => {
     const isPage = slug === slugOf(guide.title)
-    const has = (value: string, word: string): boolean =>
-      new RegExp(`(?<![\\p{L}\\p{N}])${word}`, 'iu').test(value)
+    const begins = (known: readonly string[], word: string): boolean =>
+      known.some(one => one.startsWith(word))
     return words.reduce((sum, word) => {
-      if (has(`${guide.title} ${guide.foundBy}`, word)) return sum + (isPage ? 12 : 6)
-      return sum + (has(heading, word) ? 5 : has(text, word) ? 1 : 0)
+      if (begins(title, word)) return sum + (isPage ? 12 : 6)
+      return sum + (begins(heading, word) ? 5 : begins(text, word) ? 1 : 0)
     }, 0)
   }
   const found = sections
