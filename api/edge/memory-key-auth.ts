@@ -64,7 +64,7 @@ export async function authenticateCaller(
 /** Posts that read. */
 const readingPosts = /^\/v1\/memory\/(?:search|date-search|prepare|inspect)$/
 
-/** Whether a request reads, and says that nobody uses what it reads. */
+/** Whether a request only inspects: it reads, and its header says that the rows are not used. */
 const asksToInspect = (ctx: Context): boolean =>
   ctx.get('x-memory-inspection').trim().toLowerCase() === 'true' &&
   (ctx.method === 'GET' || readingPosts.test(ctx.path))

@@ -133,7 +133,7 @@ function replacedByProfile(rows: readonly Compared[]): Map<number, number> {
   return replaced
 }
 
-/** A note says as a sentence does where somebody lives and works. */
+/** Statements of a note about home and employer, as those of a sentence ("Location: Berlin"). */
 function notesIn(text: string): Statement[] {
   return notedAttributes(text).flatMap(subject => {
     const kind = kindsByAttribute[subject]

@@ -713,7 +713,7 @@ class AsyncVault(AsyncVaultBase):
     ) -> types.DeleteAccountUserAnswer:
         """Erases a user of the account, with all that is remembered: from the next request on every
         key of the user is refused and nothing of the vault can be seen, in the account's export
-        neither; the operation removes it from both stores. Requests may make the user anew, unless
+        neither; the operation removes it from both stores. Requests may make the user again, unless
         the policy of the account says otherwise. The receipt is signed as that of an account is
         (`GET /v1/receipts/key` has the keys): it names the user by a digest alone.
 
