@@ -41,6 +41,8 @@ export async function proveTenants(context: SectionContext): Promise<SectionResu
     const sent = requestOf(endpoint, tenants, context)
     if (!sent) return
     const { tenant, key, path, options, plan } = sent
+    const asked = `${path} ${JSON.stringify(options)}`
+    tenant.addQuestions(asked)
     const answer = await cluster.send(pickOne(cluster.ports, random), key, path, options)
     operations++
     reached.add(endpoint.operation)
@@ -50,7 +52,7 @@ export async function proveTenants(context: SectionContext): Promise<SectionResu
       faults.add(`${endpoint.method} ${path}: ${answer.status} ${answer.text.slice(0, 200)}`)
     }
     // An answer may repeat what its own request asked.
-    const words = tenant.foreignWords(answer.text, `${path} ${JSON.stringify(options)}`)
+    const words = tenant.foreignWords(answer.text, asked)
     if (words.length > 0) {
       foreign++
       faults.add(

@@ -8,6 +8,10 @@ export type TenantKind = 'user' | 'owner' | 'admin' | 'member' | 'operator'
 const ownMax = 8
 
 const canaryPattern = /canary[0-9a-f]{8}/g
+/** As a request asks: traces of an account repeat it later. */
+const questionPattern = /What does canary[0-9a-f]{8} know of the harbour\?/g
+/** Questions sent by the tenants of an account, by account. */
+const questionsAsked = new Map<string, Set<string>>()
 
 /** The holder of a credential. A word that is unique to the tenant stands in every text and name it sends. */
 export class Tenant {
@@ -86,9 +90,23 @@ export class Tenant {
     return [...(this.kept.get(kind) ?? []), ...(this.#own.get(kind) ?? [])]
   }
 
-  /** Words of other tenants in an answer that this one may not read and has not asked with. */
+  /** Adds the questions of a request that the tenant sends. */
+  addQuestions(request: string): void {
+    const asked = questionsAsked.get(this.account) ?? new Set()
+    for (const question of request.match(questionPattern) ?? []) asked.add(question)
+    questionsAsked.set(this.account, asked)
+  }
+
+  /**
+   * Words of other tenants in an answer that this one may not read and has not asked with.
+   * A whole question that the account sent before is its own, whatever word it holds.
+   */
   foreignWords(answer: string, asked: string): string[] {
-    return (answer.match(canaryPattern) ?? []).filter(
+    const questions = questionsAsked.get(this.account)
+    const told = answer.replaceAll(questionPattern, question =>
+      questions?.has(question) ? '' : question,
+    )
+    return (told.match(canaryPattern) ?? []).filter(
       word => !this.mayRead.has(word) && !asked.includes(word),
     )
   }

@@ -20,3 +20,15 @@ t.test('a word of somebody else is foreign, unless it was asked with or may be r
   t.same(tenant!.foreignWords(answer, `?search=${other!.canary}`), [])
   t.same(other!.foreignWords(answer, ''), [tenant!.canary, colleague!.canary])
 })
+
+t.test('a question that the account sent before is its own, in a trace of it', async t => {
+  const asking = new Tenant('user', 'mk_1', 'asking', 'asking')
+  const owner = new Tenant('owner', 'mk_2', 'asking', 'its owner')
+  const other = new Tenant('user', 'mk_3', 'other', 'other')
+  const question = `What does ${other.canary} know of the harbour?`
+  const trace = JSON.stringify({ question })
+  t.same(owner.foreignWords(trace, ''), [other.canary])
+  asking.addQuestions(JSON.stringify({ body: { query: question } }))
+  t.same(owner.foreignWords(trace, ''), [])
+  t.same(owner.foreignWords(`${trace} ${other.canary} jots down`, ''), [other.canary])
+})
