@@ -109,7 +109,6 @@ export async function readProxyCall(
   facts.ignored = notes.ignored
   const asOf = parseAsOfHeader(headers)
   const query: SwitchFields = ctx.querystring === '' ? {} : parseQuery(ctx, SwitchQuery, 'forwards')
-  const ttl = resolveTtl(headers, query.ttl)
   const channels = [headerSwitches(headers), querySwitches(query), { mode: query.memory_mode }]
   const { request, bytes, unread } = await readRequest(
     ctx,
@@ -118,7 +117,8 @@ export async function readProxyCall(
     endpoint.dialect,
   )
   const inBody = request.switches
-  const switches = [...channels, bodySwitches(inBody)]
+  const switches = [...channels, ...bodySwitches(inBody)]
+  const ttl = resolveTtl(headers, query, inBody)
   const caller = await callerNow(ctx, backend, authenticated, switches, inBody.memory_user)
   facts.keyRow = caller.keyRow
   const callMetadata = parseMetadataHeaders(headers, caller)
@@ -200,7 +200,7 @@ async function readRequest(
   const isLarge = body.length >= 1024 * 1024
   const request = isLarge ? await dialect.parseInSlices(body) : dialect.parseRequest(body)
   dialect.bodyShape.check(request.typedFields)
-  if (resolveVerbatim([...channels, bodySwitches(request.switches)], keyRow.storage))
+  if (resolveVerbatim([...channels, ...bodySwitches(request.switches)], keyRow.storage))
     request.storeVerbatim()
   if (usesMemory && isLarge) await request.readAhead()
   return { request, bytes, unread: undefined }

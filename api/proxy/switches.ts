@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { ProfileQuery } from '#api/contract/generated/shapes.ts'
-import type { CallSwitches, CallSwitchesQuery } from '#api/contract/generated/types.ts'
+import type { CallSwitchesQuery } from '#api/contract/generated/types.ts'
 import { decodeHeader } from '#api/edge/request.ts'
 import type { BodySwitches, ProxyRequest } from '#api/proxy/dialects/dialect.ts'
 import type { Caller } from '#shared/access/caller.ts'
@@ -80,18 +80,12 @@ export const querySwitches = ({
 export const callSwitches = (
   headers: IncomingHttpHeaders,
   query: CallSwitchesQuery,
-  body: CallSwitches & { memory_store?: boolean; memory_store_response?: boolean },
+  body: BodySwitches,
 ): ChannelSwitches[] => [
   storeSwitches(headers),
   querySwitches(query),
   { mode: query.memory_mode },
-  {
-    memory: body.memory,
-    mode: body.memory_mode,
-    store: body.store,
-    storeReply: body.store_response,
-  },
-  { store: body.memory_store, storeReply: body.memory_store_response },
+  ...bodySwitches(body),
 ]
 
 /** What a key may do with memory, narrowed by switches. */
@@ -104,16 +98,19 @@ export const narrowPermissions = (
     return { retrieve: retrieve && allowed.retrieve, store: store && allowed.store }
   }, permits)
 
-export const bodySwitches = (body: BodySwitches): ChannelSwitches => ({
-  memory: body.memory,
-  mode: body.memory_mode,
-  store: body.memory_store,
-  storeReply: body.memory_store_response,
-  verbatim: body.memory_verbatim,
-  share: body.memory_share,
-  contextLimit: body.context_limit,
-  density: body.density,
-})
+export const bodySwitches = (body: BodySwitches): ChannelSwitches[] => [
+  {
+    memory: body.memory,
+    mode: body.memory_mode,
+    store: body.memory_store,
+    storeReply: body.memory_store_response,
+    verbatim: body.memory_verbatim,
+    share: body.memory_share,
+    contextLimit: body.context_limit,
+    density: body.density,
+  },
+  { store: body.store, storeReply: body.store_response },
+]
 
 /** What this call may do with memory. */
 export type MemoryAccess = { retrieve: boolean; store: boolean; storeReply: boolean }
@@ -181,12 +178,15 @@ export const resolveStoredHalves = (
 export const parseShareHeader = (headers: IncomingHttpHeaders): boolean | undefined =>
   parseEnum(headers, 'X-Memory-Share', booleans)
 
-/** The shortest lifetime, in seconds, that the header `X-Memory-TTL` and others name; undefined without one. */
+/** The shortest lifetime, in seconds, that header, query and body name; undefined without one. */
 export function resolveTtl(
   headers: IncomingHttpHeaders,
-  ...others: readonly (number | undefined)[]
+  query: Pick<CallSwitchesQuery, 'ttl'>,
+  body: Pick<BodySwitches, 'ttl' | 'memory_ttl'>,
 ): number | undefined {
-  const named = [parseTtlHeader(headers), ...others].filter(ttl => ttl !== undefined)
+  const named = [parseTtlHeader(headers), query.ttl, body.ttl, body.memory_ttl].filter(
+    ttl => ttl !== undefined,
+  )
   return named.length > 0 ? Math.min(...named) : undefined
 }
 

@@ -78,7 +78,7 @@ export function memory(router: Router, backend: ApiBackend): void {
       sendInputNotes(ctx, notes)
       const switches = callSwitches(ctx.headers, query, body)
       const { store: stores } = narrowPermissions(caller.permissions, switches)
-      const ttl = resolveTtl(ctx.headers, query.ttl, body.ttl)
+      const ttl = resolveTtl(ctx.headers, query, body)
       const ends = [
         parseExpiresAt(body.expires_at, backend.now()),
         ttl === undefined ? undefined : backend.now() + ttl * 1000,

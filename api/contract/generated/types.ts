@@ -1175,6 +1175,8 @@ export interface CallSwitches {
   store_response?: boolean
   /** as `X-Memory-TTL` */
   ttl?: number
+  /** another name of `ttl`, for clients that send it to model calls */
+  memory_ttl?: number
 }
 /** As `CallSwitches`. */
 export interface CallSwitchesQuery {
@@ -1235,6 +1237,8 @@ export interface PrepareBody {
   store_response?: boolean
   /** as `X-Memory-TTL` */
   ttl?: number
+  /** another name of `ttl`, for clients that send it to model calls */
+  memory_ttl?: number
   memory_user?: ExternalId
 }
 /** POST /v1/memory/prepare */
@@ -1320,6 +1324,8 @@ export interface IngestBody {
   store_response?: boolean
   /** as `X-Memory-TTL` */
   ttl?: number
+  /** another name of `ttl`, for clients that send it to model calls */
+  memory_ttl?: number
   memory_user?: ExternalId
 }
 /** POST /v1/memory/ingest */
@@ -2643,6 +2649,10 @@ export interface MemorySwitches {
   memory_store?: boolean | null
   /** false: what the model answers is not stored */
   memory_store_response?: boolean | null
+  /** another name of it */
+  store_response?: boolean | null
+  /** as `X-Memory-TTL` */
+  memory_ttl?: number | null
   /** true: as `X-Memory-Verbatim` */
   memory_verbatim?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
@@ -2653,6 +2663,14 @@ export interface MemorySwitches {
   /** at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens */
   density?: 'low' | 'default' | 'high' | 'xhigh' | null
   session_id?: SessionId | null
+  [k: string]: unknown
+}
+/** The switches where no provider has fields of these names. OpenAI, and Google where it is called in its own format, have a `store` of their own, and servers of OpenAI's formats a `ttl` (LM Studio): there they go to the provider as they came, and `memory_store`, `memory_ttl`, the query and the headers say it. */
+export interface PlainSwitches {
+  /** as `memory_store` */
+  store?: boolean | null
+  /** as `X-Memory-TTL` */
+  ttl?: number | null
   [k: string]: unknown
 }
 export interface SwitchQuery {
@@ -2712,6 +2730,10 @@ export interface ChatBody {
   memory_store?: boolean | null
   /** false: what the model answers is not stored */
   memory_store_response?: boolean | null
+  /** another name of it */
+  store_response?: boolean | null
+  /** as `X-Memory-TTL` */
+  memory_ttl?: number | null
   /** true: as `X-Memory-Verbatim` */
   memory_verbatim?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
@@ -2757,6 +2779,10 @@ export interface ResponsesBody {
   memory_store?: boolean | null
   /** false: what the model answers is not stored */
   memory_store_response?: boolean | null
+  /** another name of it */
+  store_response?: boolean | null
+  /** as `X-Memory-TTL` */
+  memory_ttl?: number | null
   /** true: as `X-Memory-Verbatim` */
   memory_verbatim?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
@@ -2807,6 +2833,10 @@ export interface AnthropicMessagesBody {
   memory_store?: boolean | null
   /** false: what the model answers is not stored */
   memory_store_response?: boolean | null
+  /** another name of it */
+  store_response?: boolean | null
+  /** as `X-Memory-TTL` */
+  memory_ttl?: number | null
   /** true: as `X-Memory-Verbatim` */
   memory_verbatim?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
@@ -2817,6 +2847,10 @@ export interface AnthropicMessagesBody {
   /** at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens */
   density?: 'low' | 'default' | 'high' | 'xhigh' | null
   session_id?: SessionId | null
+  /** as `memory_store` */
+  store?: boolean | null
+  /** as `X-Memory-TTL` */
+  ttl?: number | null
   [k: string]: unknown
 }
 /** POST /v1/messages */
@@ -2843,6 +2877,10 @@ export interface GeminiBody {
   memory_store?: boolean | null
   /** false: what the model answers is not stored */
   memory_store_response?: boolean | null
+  /** another name of it */
+  store_response?: boolean | null
+  /** as `X-Memory-TTL` */
+  memory_ttl?: number | null
   /** true: as `X-Memory-Verbatim` */
   memory_verbatim?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
@@ -2853,6 +2891,8 @@ export interface GeminiBody {
   /** at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens */
   density?: 'low' | 'default' | 'high' | 'xhigh' | null
   session_id?: SessionId | null
+  /** as `X-Memory-TTL` */
+  ttl?: number | null
   [k: string]: unknown
 }
 export interface GeminiGeneration {

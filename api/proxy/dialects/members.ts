@@ -1,5 +1,5 @@
 import { contractDocument, shapeOf } from '#api/contract/document.ts'
-import type { MemorySwitches } from '#api/contract/generated/types.ts'
+import type { MemorySwitches, PlainSwitches } from '#api/contract/generated/types.ts'
 import {
   readMessages,
   type RequestMessage,
@@ -23,17 +23,20 @@ import {
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 import type { Schema } from '#shared/core/shape.ts'
 
+type Switches = MemorySwitches & PlainSwitches & { embeddings?: string }
+
 /** The memory switches of a request body, without those that are null. */
 export type BodySwitches = {
-  [Name in keyof MemorySwitches as string extends Name ? never : Name]: NonNullable<
-    MemorySwitches[Name]
-  >
-} & { embeddings?: string }
+  [Name in keyof Switches as string extends Name ? never : Name]?: NonNullable<Switches[Name]>
+}
 
-const switchShape = shapeOf<MemorySwitches & { embeddings?: string }>('MemorySwitches', 'body')
 const propertiesOf = (definition: string): Record<string, Schema> =>
   contractDocument.$defs[definition]!.properties as Record<string, Schema>
-const switchNames = new Set([...Object.keys(propertiesOf('MemorySwitches')), 'embeddings'])
+const tables = ['MemorySwitches', 'PlainSwitches']
+const allSwitches = tables.flatMap(table => Object.keys(propertiesOf(table)))
+const shapes = tables.map(table => shapeOf<Switches>(table, 'body'))
+const checkTypes = (values: unknown): Switches =>
+  shapes.reduce((checked, shape) => shape.check(checked), values) as Switches
 
 /** Offsets of a value in a body. */
 export type ByteSpan = { at: number; end: number }
@@ -69,14 +72,20 @@ const tokenLimits = ['max_tokens', 'max_completion_tokens', 'max_output_tokens',
 const generationConfigs = ['generationConfig', 'generation_config']
 const matchTokenLimit = createNameMatcher(tokenLimits)
 
-/** The properties that a format's shape constrains, and what finds all members that are read. */
-export type MemberNames = { properties: Record<string, Schema>; match: NameMatcher<string> }
+/** The properties that a format's shape constrains, which of them are switches, and what finds all members that are read. */
+export type MemberNames = {
+  properties: Record<string, Schema>
+  switches: ReadonlySet<string>
+  match: NameMatcher<string>
+}
 
 export function memberNames({ bodyShape, messages }: RequestPlaces): MemberNames {
   const properties = propertiesOf(String(bodyShape.schema.$ref).split('/').at(-1)!)
   const read = [...readNames, ...tokenLimits, ...generationConfigs, ...(messages ? [messages] : [])]
-  const all = new Set([...switchNames, ...Object.keys(properties), ...read])
-  return { properties, match: createNameMatcher([...all]) }
+  // What is a switch elsewhere may be the provider's here.
+  const switches = new Set([...allSwitches.filter(name => name in properties), 'embeddings'])
+  const all = new Set([...switches, ...Object.keys(properties), ...read])
+  return { properties, switches, match: createNameMatcher([...all]) }
 }
 
 /**
@@ -87,7 +96,7 @@ export function memberNames({ bodyShape, messages }: RequestPlaces): MemberNames
 export function* readMembers(
   source: RequestSource,
   start: number,
-  { properties, match }: MemberNames,
+  { properties, switches: switchNames, match }: MemberNames,
 ): Steps<RequestMembers> {
   const { body, places } = source
   const spans = new Map<string, ByteSpan>()
@@ -100,7 +109,7 @@ export function* readMembers(
     const { nameEnd, valueAt: at } = member
     const field = match(body, name, nameEnd)
     let end: number
-    if (field !== undefined && isSwitch(body, field, at, places)) {
+    if (field !== undefined && switchNames.has(field) && isSwitch(body, field, at, places)) {
       end = valueEnd(body, at)
       cuts.remove(name, end)
       switches[field] = readTypedValue(body, { at, end })
@@ -133,11 +142,10 @@ function isSwitch(
   at: number,
   { hasOddSwitches }: RequestPlaces,
 ): boolean {
-  if (!switchNames.has(name)) return false
   if (name === 'embeddings' && kindAt(body, at) !== 'string') return false
   if (!hasOddSwitches) return true
   try {
-    switchShape.check({ [name]: readTypedValue(body, { at, end: valueEnd(body, at) }) })
+    checkTypes({ [name]: readTypedValue(body, { at, end: valueEnd(body, at) }) })
     return true
   } catch {
     return false
@@ -148,7 +156,7 @@ function checkSwitches(values: Record<string, unknown>): BodySwitches {
   // As for the header: the vault of the key must not stand in for that of a user.
   if (values.memory_user === null)
     throw new Refusal('invalid', 'memory_user is null', 'Name the user, or leave the field out')
-  const given = Object.entries(switchShape.check(values)).filter(([, value]) => value !== null)
+  const given = Object.entries(checkTypes(values)).filter(([, value]) => value !== null)
   return Object.fromEntries(given)
 }
 

@@ -16,6 +16,8 @@ const switches = {
   memory_mode: 'on',
   memory_store: false,
   memory_store_response: false,
+  store_response: false,
+  memory_ttl: 60,
   memory_verbatim: true,
   memory_share: false,
   memory_user: 'ada',
@@ -36,6 +38,15 @@ const gemini = {
     stopSequences: ['END'],
   },
   safetySettings: [],
+}
+
+/** As `switches`, where no provider has fields of these names. */
+const plainSwitches: Record<string, object> = {
+  anthropicMessages: { store: false, ttl: 60 },
+  generateContent: { ttl: 60 },
+  streamGenerateContent: { ttl: 60 },
+  generateContentBeta: { ttl: 60 },
+  streamGenerateContentBeta: { ttl: 60 },
 }
 
 /** By operation: the fields of the provider, and what of them reaches it under another name. */
@@ -83,7 +94,7 @@ const modelCalls: Record<string, { body: object; model?: string }> = {
 
 for (const [operation, { body, model }] of Object.entries(modelCalls)) {
   t.test(`${operation}: the provider gets its fields, and none of the service's`, async t => {
-    const all = { ...body, ...switches }
+    const all = { ...body, ...switches, ...plainSwitches[operation] }
     t.same(Object.keys(all).toSorted(), namesOf(operation), 'the fields of the table')
     const path = endpoints[operation]!.path.replace(':model', 'gemini-2.5-flash')
     const { status, body: answer } = await owner.post(path, all)
@@ -127,7 +138,14 @@ t.test('a vault: told, searched and copied', async t => {
     },
   ]
   const ingested = { model: 'gpt-5', expires_at, metadata: { source: 'chat' }, share: false }
-  const switches = { memory: true, memory_mode: 'on', store: true, store_response: true, ttl: null }
+  const switches = {
+    memory: true,
+    memory_mode: 'on',
+    store: true,
+    store_response: true,
+    ttl: null,
+    memory_ttl: null,
+  }
   const stored = { memory_store: true, memory_store_response: true }
   const memory_user = 'ada'
   await send(t, owner, 'ingest', '/v1/memory/ingest', {

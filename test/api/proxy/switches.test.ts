@@ -70,12 +70,13 @@ const bodies: Channel[] = modes.flatMap(mode =>
   truths.flatMap(memory =>
     truths.flatMap(store =>
       truths.map(reply => ({
+        // The second names say the same of what is stored (below).
         switches: bodySwitches({
           ...given('memory_mode', mode),
           ...given('memory', memory),
           ...given('memory_store', store),
           ...given('memory_store_response', reply),
-        }),
+        })[0]!,
         denies: denied(mode, { off: memory === false, store, reply }),
       })),
     ),
@@ -114,6 +115,15 @@ t.test('every suffix, header, query and body together: each only takes away', as
   }
   t.same(wrong, [])
   t.equal(combinations, 4 * 45 * 45 * 135)
+})
+
+t.test('both names of a switch in a body are heard', async t => {
+  const names = ['memory_store', 'store', 'memory_store_response', 'store_response'] as const
+  for (const name of names) {
+    const access = resolveMemoryAccess(permissionsByMode.on, bodySwitches({ [name]: false }), open)
+    const isReply = name.endsWith('response')
+    t.strictSame(access, { retrieve: true, store: isReply, storeReply: !isReply }, name)
+  }
 })
 
 t.test(

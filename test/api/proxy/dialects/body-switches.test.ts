@@ -10,6 +10,8 @@ t.test('every switch is read and taken out; null is as good as none', async t =>
     memory_mode: 'read',
     memory_store: true,
     memory_store_response: false,
+    store_response: false,
+    memory_ttl: 60,
     session_id: 'a/b c',
     embeddings: 'local',
   }
@@ -28,6 +30,26 @@ t.test('every switch is read and taken out; null is as good as none', async t =>
   }
 })
 
+t.test('store and ttl are switches where the provider has no such field', async t => {
+  const body = Buffer.from('{"store":false,"a":1,"ttl":60}')
+  for (const [family, switches, rest] of [
+    ['anthropic', { store: false, ttl: 60 }, '{"a":1}'],
+    ['google', { ttl: 60 }, '{"store":false,"a":1}'],
+    ['openai', {}, String(body)],
+    ['responses', {}, String(body)],
+  ] as const) {
+    const request = dialects[family].parseRequest(body)
+    t.strictSame(request.switches, switches, family)
+    t.equal(request.serialize({}).toString(), rest, family)
+  }
+  for (const text of ['{"ttl":0}', '{"ttl":"5m"}', '{"store":"false"}'])
+    t.throws(
+      () => dialects.anthropic.parseRequest(Buffer.from(text)),
+      { name: 'Refusal', reason: 'invalid' },
+      text,
+    )
+})
+
 t.test('a switch of a wrong type is refused by name', async t => {
   const wrong: [body: object, message: RegExp][] = [
     [{ memory: 'off' }, /memory must be/],
@@ -37,6 +59,8 @@ t.test('a switch of a wrong type is refused by name', async t => {
     [{ memory_mode: true }, /memory_mode must be/],
     [{ memory_store: 'true' }, /memory_store must be/],
     [{ memory_store_response: 1 }, /memory_store_response must be/],
+    [{ store_response: 'no' }, /store_response must be/],
+    [{ memory_ttl: 1.5 }, /memory_ttl must be/],
     [{ session_id: 7 }, /session_id must be/],
     [{ session_id: '' }, /session_id must/],
     [{ session_id: 'x'.repeat(257) }, /session_id must/],

@@ -53,7 +53,12 @@ for (const format of formats) {
     let refused = 0
     for (const name of [...Object.keys(properties), 'unknown', '__proto__', 'constructor']) {
       // Switches are checked, and refused, before the shape is.
-      if (/^memory|^(?:session_id|context_limit|density|embeddings)$/.test(name)) continue
+      if (
+        /^memory|^(?:store|store_response|ttl|session_id|context_limit|density|embeddings)$/.test(
+          name,
+        )
+      )
+        continue
       for (const value of values) {
         const members = Object.entries(valid).filter(([other]) => other !== name)
         const written = [...members, [name, value]].map(([name, value]) => `"${name}":${value}`)

@@ -78,6 +78,8 @@ const rows: Row[] = [
     recalls: true,
     stores: 'user',
   },
+  { how: 'store_response false', body: { store_response: false }, recalls: true, stores: 'user' },
+  { how: 'memory_ttl', body: { memory_ttl: 3_600 }, recalls: true, stores: 'both' },
   { how: 'a message not to keep', message: { memory: false }, recalls: true, stores: 'reply' },
   {
     how: 'a message not to keep, nor the reply',
@@ -147,6 +149,35 @@ for (const dialect of proxyDialects) {
   )
 }
 
+t.test(
+  'store and ttl in a body: heard, or the provider’s own and passed on as they came',
+  async t => {
+    const key = await newKey()
+    const heard = { openai: [], responses: [], anthropic: ['store', 'ttl'], google: ['ttl'] }
+    const more = { store: false, ttl: 3_600 }
+    const earliest = Date.now() + 3_500_000
+    for (const dialect of proxyDialects) {
+      const ours: string[] = heard[dialect.format]
+      const headers = { 'x-session-id': dialect.format }
+      const answer = await callModel(base, key, dialect, said, { more, headers })
+      t.equal(answer.status, 200, await answer.text())
+      const passed = Object.entries(more).filter(([name]) => !ours.includes(name))
+      t.equal(
+        provider.requests.at(-1)!.body.toString(),
+        JSON.stringify({ ...dialect.body(said), ...Object.fromEntries(passed) }),
+        dialect.format,
+      )
+    }
+    await waitUntilIdle(backend)
+    for (const document of await readDocuments(backend, key)) {
+      const ours: string[] = heard[document.session as keyof typeof heard]
+      t.notOk(document.text === said && ours.includes('store'), document.session)
+      const end = document.expires_at?.getTime()
+      t.equal(end !== undefined && end > earliest, ours.includes('ttl'), document.session)
+    }
+  },
+)
+
 t.test('400: a switch that is none is named, and nothing is asked of the provider', async t => {
   const key = await newKey()
   const before = provider.requests.length
@@ -158,6 +189,8 @@ t.test('400: a switch that is none is named, and nothing is asked of the provide
     { more: { memory: 'off' } },
     { more: { memory_mode: 'quiet' } },
     { more: { session_id: 7 } },
+    { more: { memory_ttl: 0 } },
+    { more: { store_response: 'no' } },
   ]
   for (const wrong of tries) {
     for (const dialect of proxyDialects) {

@@ -91,6 +91,7 @@ t.test('one half, and a lifetime', async t => {
   }
   for (const sent of [
     { body: { ttl: 3_600 } },
+    { body: { memory_ttl: 3_600 } },
     { query: 'ttl=3600' },
     { headers: { 'x-memory-ttl': '3600' } },
     { body: { ttl: 7_200, expires_at: '2999-01-01' }, headers: { 'x-memory-ttl': '3600' } },

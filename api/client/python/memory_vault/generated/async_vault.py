@@ -771,6 +771,7 @@ class AsyncVault(AsyncVaultBase):
         store: Optional[bool] = None,
         store_response: Optional[bool] = None,
         ttl: Optional[int] = None,
+        memory_ttl: Optional[int] = None,
         memory_user: Optional[types.ExternalId] = None,
         sessions: Optional[Literal["core", "apart"]] = None,
         mode: Optional[Literal["on", "off", "read", "write"]] = None,
@@ -778,7 +779,6 @@ class AsyncVault(AsyncVaultBase):
         memory_sessions: Optional[Literal["core", "apart"]] = None,
         memory_store: Optional[Literal["true", "false"]] = None,
         memory_store_response: Optional[Literal["true", "false"]] = None,
-        memory_ttl: Optional[int] = None,
         memory_share: Optional[Literal["true", "false"]] = None,
     ) -> types.PrepareAnswer:
         """Finds what matters to a conversation and answers it as one block of text to put before
@@ -802,6 +802,7 @@ class AsyncVault(AsyncVaultBase):
         :param store: as `memory_store`: false: what users say is not stored
         :param store_response: as `memory_store_response`: false: what models answer is not stored
         :param ttl: as `X-Memory-TTL`
+        :param memory_ttl: another name of `ttl`, for clients that send it to model calls
         :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
             the owner key count the call. With such a key and no user named, `user`, `user_id` and
             `external_id` are a 400
@@ -818,8 +819,6 @@ class AsyncVault(AsyncVaultBase):
         :param memory_store: false: what the user says is not stored; the answer is, unless its own
             switch or the policy of the account says otherwise
         :param memory_store_response: false: what the model answers is not stored
-        :param memory_ttl: seconds from now after which the exchange is gone, as if it were deleted;
-            it is not told to a team
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         """
@@ -831,7 +830,6 @@ class AsyncVault(AsyncVaultBase):
                 "X-Memory-Sessions": memory_sessions,
                 "X-Memory-Store": memory_store,
                 "X-Memory-Store-Response": memory_store_response,
-                "X-Memory-Ttl": memory_ttl,
                 "X-Memory-Share": memory_share,
             },
             body={
@@ -850,6 +848,7 @@ class AsyncVault(AsyncVaultBase):
                 "store": store,
                 "store_response": store_response,
                 "ttl": ttl,
+                "memory_ttl": memory_ttl,
                 "memory_user": memory_user,
             },
         )
@@ -871,12 +870,12 @@ class AsyncVault(AsyncVaultBase):
         store: Optional[bool] = None,
         store_response: Optional[bool] = None,
         ttl: Optional[int] = None,
+        memory_ttl: Optional[int] = None,
         memory_user: Optional[types.ExternalId] = None,
         wait: Optional[bool] = None,
         sessions: Optional[Literal["core", "apart"]] = None,
         mode: Optional[Literal["on", "off", "read", "write"]] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
-        memory_ttl: Optional[int] = None,
         memory_share: Optional[Literal["true", "false"]] = None,
         idempotency_key: Optional[str] = None,
     ) -> types.IngestAnswer:
@@ -901,6 +900,7 @@ class AsyncVault(AsyncVaultBase):
         :param store: as `memory_store`: false: what users say is not stored
         :param store_response: as `memory_store_response`: false: what models answer is not stored
         :param ttl: as `X-Memory-TTL`
+        :param memory_ttl: another name of `ttl`, for clients that send it to model calls
         :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
             the owner key count the call. With such a key and no user named, `user`, `user_id` and
             `external_id` are a 400
@@ -910,19 +910,13 @@ class AsyncVault(AsyncVaultBase):
         :param memory_sessions: core: the session id names the conversation only, and what is said
             lives in the core; apart: it has memories of its own, as it has without the header
             unless a program sends such ids of itself (opencode's `ses_…`)
-        :param memory_ttl: seconds from now after which the exchange is gone, as if it were deleted;
-            it is not told to a team
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         """
         return await self._call(
             OPERATIONS["ingest"],
             query={"wait": wait, "sessions": sessions, "mode": mode},
-            headers={
-                "X-Memory-Sessions": memory_sessions,
-                "X-Memory-Ttl": memory_ttl,
-                "X-Memory-Share": memory_share,
-            },
+            headers={"X-Memory-Sessions": memory_sessions, "X-Memory-Share": memory_share},
             body={
                 "messages": messages,
                 "session_id": session_id,
@@ -938,6 +932,7 @@ class AsyncVault(AsyncVaultBase):
                 "store": store,
                 "store_response": store_response,
                 "ttl": ttl,
+                "memory_ttl": memory_ttl,
                 "memory_user": memory_user,
             },
             idempotency_key=idempotency_key,
@@ -2249,6 +2244,8 @@ class AsyncVault(AsyncVaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_ttl: Union[Union[int, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Optional[types.ExternalId] = None,
@@ -2258,7 +2255,6 @@ class AsyncVault(AsyncVaultBase):
         provider_key: Optional[str] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
         embeddings: Optional[str] = None,
-        memory_ttl: Optional[int] = None,
         memory_metadata: Optional[str] = None,
         memory_filter: Optional[str] = None,
         memory_asides: Optional[Literal["none", "recall"]] = None,
@@ -2278,6 +2274,8 @@ class AsyncVault(AsyncVaultBase):
         :param memory: false: this call has no memory
         :param memory_store: false: what the user says is not stored
         :param memory_store_response: false: what the model answers is not stored
+        :param store_response: another name of it
+        :param memory_ttl: as `X-Memory-TTL`
         :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
@@ -2291,8 +2289,6 @@ class AsyncVault(AsyncVaultBase):
             lives in the core; apart: it has memories of its own, as it has without the header
             unless a program sends such ids of itself (opencode's `ses_…`)
         :param embeddings: the vector space concerned
-        :param memory_ttl: seconds from now after which the exchange is gone, as if it were deleted;
-            it is not told to a team
         :param memory_metadata: a `Metadata` as JSON text in UTF-8: fields of every memory of the
             exchange
         :param memory_filter: a `MetadataFilter` as JSON text in UTF-8: the model is told only
@@ -2309,7 +2305,6 @@ class AsyncVault(AsyncVaultBase):
                 "X-Provider-Key": provider_key,
                 "X-Memory-Sessions": memory_sessions,
                 "X-Embedding-Model": embeddings,
-                "X-Memory-Ttl": memory_ttl,
                 "X-Memory-Metadata": memory_metadata,
                 "X-Memory-Filter": memory_filter,
                 "X-Memory-Asides": memory_asides,
@@ -2329,6 +2324,8 @@ class AsyncVault(AsyncVaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "store_response": store_response,
+                "memory_ttl": memory_ttl,
                 "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
@@ -2356,6 +2353,8 @@ class AsyncVault(AsyncVaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_ttl: Union[Union[int, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Optional[types.ExternalId] = None,
@@ -2365,7 +2364,6 @@ class AsyncVault(AsyncVaultBase):
         provider_key: Optional[str] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
         embeddings: Optional[str] = None,
-        memory_ttl: Optional[int] = None,
         memory_metadata: Optional[str] = None,
         memory_filter: Optional[str] = None,
         memory_asides: Optional[Literal["none", "recall"]] = None,
@@ -2389,6 +2387,8 @@ class AsyncVault(AsyncVaultBase):
         :param memory: false: this call has no memory
         :param memory_store: false: what the user says is not stored
         :param memory_store_response: false: what the model answers is not stored
+        :param store_response: another name of it
+        :param memory_ttl: as `X-Memory-TTL`
         :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
@@ -2402,8 +2402,6 @@ class AsyncVault(AsyncVaultBase):
             lives in the core; apart: it has memories of its own, as it has without the header
             unless a program sends such ids of itself (opencode's `ses_…`)
         :param embeddings: the vector space concerned
-        :param memory_ttl: seconds from now after which the exchange is gone, as if it were deleted;
-            it is not told to a team
         :param memory_metadata: a `Metadata` as JSON text in UTF-8: fields of every memory of the
             exchange
         :param memory_filter: a `MetadataFilter` as JSON text in UTF-8: the model is told only
@@ -2420,7 +2418,6 @@ class AsyncVault(AsyncVaultBase):
                 "X-Provider-Key": provider_key,
                 "X-Memory-Sessions": memory_sessions,
                 "X-Embedding-Model": embeddings,
-                "X-Memory-Ttl": memory_ttl,
                 "X-Memory-Metadata": memory_metadata,
                 "X-Memory-Filter": memory_filter,
                 "X-Memory-Asides": memory_asides,
@@ -2440,6 +2437,8 @@ class AsyncVault(AsyncVaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "store_response": store_response,
+                "memory_ttl": memory_ttl,
                 "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
@@ -2467,16 +2466,19 @@ class AsyncVault(AsyncVaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_ttl: Union[Union[int, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
         density: Union[Literal["low", "default", "high", "xhigh", None], Unset] = UNSET,
         session_id: Union[Union[types.SessionId, None], Unset] = UNSET,
+        store: Union[Union[bool, None], Unset] = UNSET,
+        ttl: Union[Union[int, None], Unset] = UNSET,
         provider_key: Optional[str] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
         embeddings: Optional[str] = None,
-        memory_ttl: Optional[int] = None,
         memory_metadata: Optional[str] = None,
         memory_filter: Optional[str] = None,
         memory_asides: Optional[Literal["none", "recall"]] = None,
@@ -2497,6 +2499,8 @@ class AsyncVault(AsyncVaultBase):
         :param memory: false: this call has no memory
         :param memory_store: false: what the user says is not stored
         :param memory_store_response: false: what the model answers is not stored
+        :param store_response: another name of it
+        :param memory_ttl: as `X-Memory-TTL`
         :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
@@ -2505,13 +2509,13 @@ class AsyncVault(AsyncVaultBase):
         :param context_limit: how many memories at most; the block also has a bound of 1,500 tokens,
             or 50 for each memory asked for
         :param density: at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens
+        :param store: as `memory_store`
+        :param ttl: as `X-Memory-TTL`
         :param provider_key: the provider key, where `Authorization` carries the Memory Key
         :param memory_sessions: core: the session id names the conversation only, and what is said
             lives in the core; apart: it has memories of its own, as it has without the header
             unless a program sends such ids of itself (opencode's `ses_…`)
         :param embeddings: the vector space concerned
-        :param memory_ttl: seconds from now after which the exchange is gone, as if it were deleted;
-            it is not told to a team
         :param memory_metadata: a `Metadata` as JSON text in UTF-8: fields of every memory of the
             exchange
         :param memory_filter: a `MetadataFilter` as JSON text in UTF-8: the model is told only
@@ -2529,7 +2533,6 @@ class AsyncVault(AsyncVaultBase):
                 "X-Provider-Key": provider_key,
                 "X-Memory-Sessions": memory_sessions,
                 "X-Embedding-Model": embeddings,
-                "X-Memory-Ttl": memory_ttl,
                 "X-Memory-Metadata": memory_metadata,
                 "X-Memory-Filter": memory_filter,
                 "X-Memory-Asides": memory_asides,
@@ -2550,12 +2553,16 @@ class AsyncVault(AsyncVaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "store_response": store_response,
+                "memory_ttl": memory_ttl,
                 "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
                 "density": density,
                 "session_id": session_id,
+                "store": store,
+                "ttl": ttl,
                 **fields,
             },
             idempotency_key=idempotency_key,
@@ -2573,16 +2580,18 @@ class AsyncVault(AsyncVaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_ttl: Union[Union[int, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
         density: Union[Literal["low", "default", "high", "xhigh", None], Unset] = UNSET,
         session_id: Union[Union[types.SessionId, None], Unset] = UNSET,
+        ttl: Union[Union[int, None], Unset] = UNSET,
         provider_key: Optional[str] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
         embeddings: Optional[str] = None,
-        memory_ttl: Optional[int] = None,
         memory_metadata: Optional[str] = None,
         memory_filter: Optional[str] = None,
         memory_asides: Optional[Literal["none", "recall"]] = None,
@@ -2601,6 +2610,8 @@ class AsyncVault(AsyncVaultBase):
         :param memory: false: this call has no memory
         :param memory_store: false: what the user says is not stored
         :param memory_store_response: false: what the model answers is not stored
+        :param store_response: another name of it
+        :param memory_ttl: as `X-Memory-TTL`
         :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
@@ -2609,13 +2620,12 @@ class AsyncVault(AsyncVaultBase):
         :param context_limit: how many memories at most; the block also has a bound of 1,500 tokens,
             or 50 for each memory asked for
         :param density: at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens
+        :param ttl: as `X-Memory-TTL`
         :param provider_key: the provider key, where `Authorization` carries the Memory Key
         :param memory_sessions: core: the session id names the conversation only, and what is said
             lives in the core; apart: it has memories of its own, as it has without the header
             unless a program sends such ids of itself (opencode's `ses_…`)
         :param embeddings: the vector space concerned
-        :param memory_ttl: seconds from now after which the exchange is gone, as if it were deleted;
-            it is not told to a team
         :param memory_metadata: a `Metadata` as JSON text in UTF-8: fields of every memory of the
             exchange
         :param memory_filter: a `MetadataFilter` as JSON text in UTF-8: the model is told only
@@ -2633,7 +2643,6 @@ class AsyncVault(AsyncVaultBase):
                 "X-Provider-Key": provider_key,
                 "X-Memory-Sessions": memory_sessions,
                 "X-Embedding-Model": embeddings,
-                "X-Memory-Ttl": memory_ttl,
                 "X-Memory-Metadata": memory_metadata,
                 "X-Memory-Filter": memory_filter,
                 "X-Memory-Asides": memory_asides,
@@ -2648,12 +2657,15 @@ class AsyncVault(AsyncVaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "store_response": store_response,
+                "memory_ttl": memory_ttl,
                 "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
                 "density": density,
                 "session_id": session_id,
+                "ttl": ttl,
                 **fields,
             },
             idempotency_key=idempotency_key,
@@ -2671,16 +2683,18 @@ class AsyncVault(AsyncVaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_ttl: Union[Union[int, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
         density: Union[Literal["low", "default", "high", "xhigh", None], Unset] = UNSET,
         session_id: Union[Union[types.SessionId, None], Unset] = UNSET,
+        ttl: Union[Union[int, None], Unset] = UNSET,
         provider_key: Optional[str] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
         embeddings: Optional[str] = None,
-        memory_ttl: Optional[int] = None,
         memory_metadata: Optional[str] = None,
         memory_filter: Optional[str] = None,
         memory_asides: Optional[Literal["none", "recall"]] = None,
@@ -2700,6 +2714,8 @@ class AsyncVault(AsyncVaultBase):
         :param memory: false: this call has no memory
         :param memory_store: false: what the user says is not stored
         :param memory_store_response: false: what the model answers is not stored
+        :param store_response: another name of it
+        :param memory_ttl: as `X-Memory-TTL`
         :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
@@ -2708,13 +2724,12 @@ class AsyncVault(AsyncVaultBase):
         :param context_limit: how many memories at most; the block also has a bound of 1,500 tokens,
             or 50 for each memory asked for
         :param density: at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens
+        :param ttl: as `X-Memory-TTL`
         :param provider_key: the provider key, where `Authorization` carries the Memory Key
         :param memory_sessions: core: the session id names the conversation only, and what is said
             lives in the core; apart: it has memories of its own, as it has without the header
             unless a program sends such ids of itself (opencode's `ses_…`)
         :param embeddings: the vector space concerned
-        :param memory_ttl: seconds from now after which the exchange is gone, as if it were deleted;
-            it is not told to a team
         :param memory_metadata: a `Metadata` as JSON text in UTF-8: fields of every memory of the
             exchange
         :param memory_filter: a `MetadataFilter` as JSON text in UTF-8: the model is told only
@@ -2732,7 +2747,6 @@ class AsyncVault(AsyncVaultBase):
                 "X-Provider-Key": provider_key,
                 "X-Memory-Sessions": memory_sessions,
                 "X-Embedding-Model": embeddings,
-                "X-Memory-Ttl": memory_ttl,
                 "X-Memory-Metadata": memory_metadata,
                 "X-Memory-Filter": memory_filter,
                 "X-Memory-Asides": memory_asides,
@@ -2747,12 +2761,15 @@ class AsyncVault(AsyncVaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "store_response": store_response,
+                "memory_ttl": memory_ttl,
                 "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
                 "density": density,
                 "session_id": session_id,
+                "ttl": ttl,
                 **fields,
             },
             idempotency_key=idempotency_key,
@@ -2770,16 +2787,18 @@ class AsyncVault(AsyncVaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_ttl: Union[Union[int, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
         density: Union[Literal["low", "default", "high", "xhigh", None], Unset] = UNSET,
         session_id: Union[Union[types.SessionId, None], Unset] = UNSET,
+        ttl: Union[Union[int, None], Unset] = UNSET,
         provider_key: Optional[str] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
         embeddings: Optional[str] = None,
-        memory_ttl: Optional[int] = None,
         memory_metadata: Optional[str] = None,
         memory_filter: Optional[str] = None,
         memory_asides: Optional[Literal["none", "recall"]] = None,
@@ -2798,6 +2817,8 @@ class AsyncVault(AsyncVaultBase):
         :param memory: false: this call has no memory
         :param memory_store: false: what the user says is not stored
         :param memory_store_response: false: what the model answers is not stored
+        :param store_response: another name of it
+        :param memory_ttl: as `X-Memory-TTL`
         :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
@@ -2806,13 +2827,12 @@ class AsyncVault(AsyncVaultBase):
         :param context_limit: how many memories at most; the block also has a bound of 1,500 tokens,
             or 50 for each memory asked for
         :param density: at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens
+        :param ttl: as `X-Memory-TTL`
         :param provider_key: the provider key, where `Authorization` carries the Memory Key
         :param memory_sessions: core: the session id names the conversation only, and what is said
             lives in the core; apart: it has memories of its own, as it has without the header
             unless a program sends such ids of itself (opencode's `ses_…`)
         :param embeddings: the vector space concerned
-        :param memory_ttl: seconds from now after which the exchange is gone, as if it were deleted;
-            it is not told to a team
         :param memory_metadata: a `Metadata` as JSON text in UTF-8: fields of every memory of the
             exchange
         :param memory_filter: a `MetadataFilter` as JSON text in UTF-8: the model is told only
@@ -2830,7 +2850,6 @@ class AsyncVault(AsyncVaultBase):
                 "X-Provider-Key": provider_key,
                 "X-Memory-Sessions": memory_sessions,
                 "X-Embedding-Model": embeddings,
-                "X-Memory-Ttl": memory_ttl,
                 "X-Memory-Metadata": memory_metadata,
                 "X-Memory-Filter": memory_filter,
                 "X-Memory-Asides": memory_asides,
@@ -2845,12 +2864,15 @@ class AsyncVault(AsyncVaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "store_response": store_response,
+                "memory_ttl": memory_ttl,
                 "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
                 "density": density,
                 "session_id": session_id,
+                "ttl": ttl,
                 **fields,
             },
             idempotency_key=idempotency_key,
@@ -2868,16 +2890,18 @@ class AsyncVault(AsyncVaultBase):
         memory_mode: Union[Literal["on", "off", "read", "write", None], Unset] = UNSET,
         memory_store: Union[Union[bool, None], Unset] = UNSET,
         memory_store_response: Union[Union[bool, None], Unset] = UNSET,
+        store_response: Union[Union[bool, None], Unset] = UNSET,
+        memory_ttl: Union[Union[int, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
         density: Union[Literal["low", "default", "high", "xhigh", None], Unset] = UNSET,
         session_id: Union[Union[types.SessionId, None], Unset] = UNSET,
+        ttl: Union[Union[int, None], Unset] = UNSET,
         provider_key: Optional[str] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
         embeddings: Optional[str] = None,
-        memory_ttl: Optional[int] = None,
         memory_metadata: Optional[str] = None,
         memory_filter: Optional[str] = None,
         memory_asides: Optional[Literal["none", "recall"]] = None,
@@ -2897,6 +2921,8 @@ class AsyncVault(AsyncVaultBase):
         :param memory: false: this call has no memory
         :param memory_store: false: what the user says is not stored
         :param memory_store_response: false: what the model answers is not stored
+        :param store_response: another name of it
+        :param memory_ttl: as `X-Memory-TTL`
         :param memory_verbatim: true: as `X-Memory-Verbatim`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
@@ -2905,13 +2931,12 @@ class AsyncVault(AsyncVaultBase):
         :param context_limit: how many memories at most; the block also has a bound of 1,500 tokens,
             or 50 for each memory asked for
         :param density: at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens
+        :param ttl: as `X-Memory-TTL`
         :param provider_key: the provider key, where `Authorization` carries the Memory Key
         :param memory_sessions: core: the session id names the conversation only, and what is said
             lives in the core; apart: it has memories of its own, as it has without the header
             unless a program sends such ids of itself (opencode's `ses_…`)
         :param embeddings: the vector space concerned
-        :param memory_ttl: seconds from now after which the exchange is gone, as if it were deleted;
-            it is not told to a team
         :param memory_metadata: a `Metadata` as JSON text in UTF-8: fields of every memory of the
             exchange
         :param memory_filter: a `MetadataFilter` as JSON text in UTF-8: the model is told only
@@ -2929,7 +2954,6 @@ class AsyncVault(AsyncVaultBase):
                 "X-Provider-Key": provider_key,
                 "X-Memory-Sessions": memory_sessions,
                 "X-Embedding-Model": embeddings,
-                "X-Memory-Ttl": memory_ttl,
                 "X-Memory-Metadata": memory_metadata,
                 "X-Memory-Filter": memory_filter,
                 "X-Memory-Asides": memory_asides,
@@ -2944,12 +2968,15 @@ class AsyncVault(AsyncVaultBase):
                 "memory_mode": memory_mode,
                 "memory_store": memory_store,
                 "memory_store_response": memory_store_response,
+                "store_response": store_response,
+                "memory_ttl": memory_ttl,
                 "memory_verbatim": memory_verbatim,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
                 "density": density,
                 "session_id": session_id,
+                "ttl": ttl,
                 **fields,
             },
             idempotency_key=idempotency_key,

@@ -1134,6 +1134,8 @@ class CallSwitches(TypedDict, total=False):
     store_response: bool
     # as `X-Memory-TTL`
     ttl: int
+    # another name of `ttl`, for clients that send it to model calls
+    memory_ttl: int
 
 
 # As `CallSwitches`.
@@ -1184,6 +1186,8 @@ class PrepareBody(_PrepareBodyRequired, total=False):
     store_response: bool
     # as `X-Memory-TTL`
     ttl: int
+    # another name of `ttl`, for clients that send it to model calls
+    memory_ttl: int
     # as `X-Memory-User`: null is a 400, as an empty header is; the limits of the owner key count
     # the call. With such a key and no user named, `user`, `user_id` and `external_id` are a 400
     memory_user: ExternalId
@@ -1249,6 +1253,8 @@ class IngestBody(_IngestBodyRequired, total=False):
     store_response: bool
     # as `X-Memory-TTL`
     ttl: int
+    # another name of `ttl`, for clients that send it to model calls
+    memory_ttl: int
     # as `X-Memory-User`: null is a 400, as an empty header is; the limits of the owner key count
     # the call. With such a key and no user named, `user`, `user_id` and `external_id` are a 400
     memory_user: ExternalId
@@ -2704,6 +2710,10 @@ class MemorySwitches(TypedDict, total=False):
     memory_store: Union[bool, None]
     # false: what the model answers is not stored
     memory_store_response: Union[bool, None]
+    # another name of it
+    store_response: Union[bool, None]
+    # as `X-Memory-TTL`
+    memory_ttl: Union[int, None]
     # true: as `X-Memory-Verbatim`
     memory_verbatim: Union[bool, None]
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
@@ -2718,6 +2728,17 @@ class MemorySwitches(TypedDict, total=False):
     # at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens
     density: Literal["low", "default", "high", "xhigh", None]
     session_id: Union[SessionId, None]
+
+
+# The switches where no provider has fields of these names. OpenAI, and Google where it is called in
+# its own format, have a `store` of their own, and servers of OpenAI's formats a `ttl` (LM Studio):
+# there they go to the provider as they came, and `memory_store`, `memory_ttl`, the query and the
+# headers say it.
+class PlainSwitches(TypedDict, total=False):
+    # as `memory_store`
+    store: Union[bool, None]
+    # as `X-Memory-TTL`
+    ttl: Union[int, None]
 
 
 class _ChatMessageRequired(TypedDict):
@@ -2766,6 +2787,10 @@ class ChatBody(_ChatBodyRequired, total=False):
     memory_store: Union[bool, None]
     # false: what the model answers is not stored
     memory_store_response: Union[bool, None]
+    # another name of it
+    store_response: Union[bool, None]
+    # as `X-Memory-TTL`
+    memory_ttl: Union[int, None]
     # true: as `X-Memory-Verbatim`
     memory_verbatim: Union[bool, None]
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
@@ -2821,6 +2846,10 @@ class ResponsesBody(_ResponsesBodyRequired, total=False):
     memory_store: Union[bool, None]
     # false: what the model answers is not stored
     memory_store_response: Union[bool, None]
+    # another name of it
+    store_response: Union[bool, None]
+    # as `X-Memory-TTL`
+    memory_ttl: Union[int, None]
     # true: as `X-Memory-Verbatim`
     memory_verbatim: Union[bool, None]
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
@@ -2884,6 +2913,10 @@ class AnthropicMessagesBody(_AnthropicMessagesBodyRequired, total=False):
     memory_store: Union[bool, None]
     # false: what the model answers is not stored
     memory_store_response: Union[bool, None]
+    # another name of it
+    store_response: Union[bool, None]
+    # as `X-Memory-TTL`
+    memory_ttl: Union[int, None]
     # true: as `X-Memory-Verbatim`
     memory_verbatim: Union[bool, None]
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
@@ -2898,6 +2931,10 @@ class AnthropicMessagesBody(_AnthropicMessagesBodyRequired, total=False):
     # at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens
     density: Literal["low", "default", "high", "xhigh", None]
     session_id: Union[SessionId, None]
+    # as `memory_store`
+    store: Union[bool, None]
+    # as `X-Memory-TTL`
+    ttl: Union[int, None]
 
 
 class _AnthropicMessagesAnswerRequired(TypedDict):
@@ -2930,6 +2967,10 @@ class GeminiBody(_GeminiBodyRequired, total=False):
     memory_store: Union[bool, None]
     # false: what the model answers is not stored
     memory_store_response: Union[bool, None]
+    # another name of it
+    store_response: Union[bool, None]
+    # as `X-Memory-TTL`
+    memory_ttl: Union[int, None]
     # true: as `X-Memory-Verbatim`
     memory_verbatim: Union[bool, None]
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
@@ -2944,6 +2985,8 @@ class GeminiBody(_GeminiBodyRequired, total=False):
     # at most 12, 30, 60 or 120 memories, and 700, 1,500, 3,000 or 6,000 tokens
     density: Literal["low", "default", "high", "xhigh", None]
     session_id: Union[SessionId, None]
+    # as `X-Memory-TTL`
+    ttl: Union[int, None]
 
 
 class GeminiGeneration(TypedDict, total=False):
