@@ -34,11 +34,15 @@ const run = (
     env: { ...process.env, ...options.env },
   })
 
-/** Installs packages of PyPI into an environment of their own; its Python is `bin/python`. */
-export async function installPython(pins: Pins): Promise<Installed> {
+/**
+ * Installs packages of PyPI into an environment of their own; its Python is `bin/python`. What they depend on and
+ * do not load when they start, such as a library of gigabytes for models, may be left out.
+ */
+export async function installPython(pins: Pins, leftOut: Pins = []): Promise<Installed> {
   const python = (await findPythons()).find(({ version }) => Number(version.split('.')[1]) >= 10)
   if (!python) return { missing: 'this machine has no Python from 3.10 on' }
-  return await once(['python', python.version, ...pins], async folder => {
+  const without = leftOut.map(name => `${name}; python_version < '3'`)
+  return await once(['python', python.version, ...pins, ...without], async folder => {
     const uv = await once(['uv', python.version, uvVersion], async tools => {
       await run(python.command, ['-m', 'venv', tools])
       await run(join(tools, 'bin/python'), ['-m', 'pip', 'install', '-q', `uv==${uvVersion}`])
@@ -52,7 +56,9 @@ export async function installPython(pins: Pins): Promise<Installed> {
       '--exclude-newer',
       `${resolvedOn}T00:00:00Z`,
     ]
-    await install('pip', 'install', '-q', ...at, ...pins)
+    writeFileSync(join(folder, 'overrides.txt'), without.join('\n'))
+    const overrides = without.length > 0 ? ['--override', join(folder, 'overrides.txt')] : []
+    await install('pip', 'install', '-q', ...at, ...overrides, ...pins)
   })
 }
 

@@ -1,24 +1,23 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import OpenAI from 'openai'
-import t, { type Test } from 'tap'
+import t from 'tap'
+import {
+  keepApart,
+  snippetsOf,
+  startChatWorld,
+  startServer,
+  type Person,
+} from '#test/programs/chat-world.ts'
 import { installPython } from '#test/programs/install.ts'
 import { liteLlm, noteSeen } from '#test/programs/seen.ts'
 import { startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
-import { listen } from '#test/support/listen.ts'
 import { providerKey, providerUrl } from '#test/support/model-provider.ts'
-import {
-  createProxyAccount,
-  startProxyFixture,
-} from '#test/support/model-provider/proxy-fixture.ts'
+import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
 import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
 
-/** LiteLLM as a program, by the lines of the guide: its users are ours, in front of the service and behind it. */
+/** LiteLLM as a program, with the callback of the guide: its users are ours, in front of the service and behind it. */
 
 t.setTimeout(1_200_000)
 const installed = await installPython([liteLlm])
@@ -31,101 +30,90 @@ from litellm.proxy._types import UserAPIKeyAuth
 async def user_auth(request, api_key):
     if not api_key.startswith("sk-lite-"):
         raise Exception("unknown key")
-    return UserAPIKeyAuth(api_key=api_key, user_id=api_key.removeprefix("sk-lite-"))
+    return UserAPIKeyAuth(api_key=api_key, user_id=api_key.removeprefix("sk-lite-") or None)
 `
 
 const config = (url: string, key: string, modelUrl: string) => `
 model_list:
   - model_name: gpt-4o-mini
-    litellm_params:
-      model: openai/gpt-4o-mini
-      api_base: ${url}/v1
-      api_key: ${key}
-      extra_headers: {X-Memory-User-From: x-litellm-user_api_key_user_id}
+    litellm_params: {model: openai/gpt-4o-mini, api_base: ${url}/v1, api_key: ${key}}
   - model_name: behind-mini
     litellm_params: {model: openai/gpt-4o-mini, api_base: ${modelUrl}, api_key: ${providerKey('openai')}}
 litellm_settings:
-  add_user_information_to_llm_headers: true
+  callbacks: memory_user.memory_user
 general_settings:
-  forward_client_headers_to_llm_api: true
   custom_auth: auth.user_auth
   master_key: sk-0123456789abcdef0123456789abcdef0123456789abcdef
 `
 
-async function startLiteLlm(t: Test, folder: string, text: string): Promise<string> {
-  const dir = t.testdir({ 'config.yaml': text, 'auth.py': auth })
-  const reserved = createServer()
-  const origin = await listen(t, reserved)
-  reserved.close()
-  await once(reserved, 'close')
-  const args = ['--config', 'config.yaml', '--host', '127.0.0.1', '--port', new URL(origin).port]
-  const child = spawn(join(folder, 'bin/litellm'), args, {
-    cwd: dir,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: {
-      PATH: process.env.PATH,
-      HOME: dir,
-      PYTHONPATH: dir,
-      LITELLM_LOCAL_MODEL_COST_MAP: 'True',
-    },
-  })
-  let printed = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', data => (printed += data))
-  const ended = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGKILL')
-    await ended
-  })
-  await waitUntil('LiteLLM listens', async () => {
-    if (child.exitCode !== null) throw new Error(`LiteLLM has ended: ${printed.slice(-2000)}`)
-    const live = await fetch(`${origin}/health/liveliness`).catch(() => undefined)
-    return live?.ok === true
-  })
-  return origin
-}
-
 t.test('LiteLLM in front and behind', { skip, timeout: 900_000 }, async t => {
-  const world = await startProxyFixture(t)
-  const { provider, backend, base, owner } = world
-  await startJobWorkers(backend)
-  const { key } = (await owner.post('/v1/keys', { name: 'LiteLLM', rights: 'users' })).body as {
-    key: string
-  }
-  const modelUrl = providerUrl(provider.origin, 'openai')
+  const world = await startChatWorld(t)
+  const { provider, base, key } = world
   const { folder } = installed as { folder: string }
-  const litellm = await startLiteLlm(t, folder, config(base, key, modelUrl))
+  const cwd = t.testdir({
+    'config.yaml': config(base, key, providerUrl(provider.origin, 'openai')),
+    'auth.py': auth,
+    'memory_user.py': snippetsOf('LiteLLM and its keys')[0]!,
+  })
+  const litellm = await startServer(t, join(folder, 'bin/litellm'), {
+    args: port => ['--config', 'config.yaml', '--host', '127.0.0.1', '--port', port],
+    live: '/health/liveliness',
+    cwd,
+    env: { PYTHONPATH: cwd, LITELLM_LOCAL_MODEL_COST_MAP: 'True' },
+  })
   const client = (apiKey: string, baseURL = `${litellm}/v1`) =>
     new OpenAI({ apiKey, baseURL, maxRetries: 0 })
   const say = (content: string, model = 'gpt-4o-mini') => ({
     model,
     messages: [{ role: 'user' as const, content }],
   })
+  const failed = (error: unknown) => error
 
-  await t.test('in front: two people, a stream, no title', async t => {
-    const [ada, ben] = ['ada', 'ben'].map(user => client(`sk-lite-${user}`)) as [OpenAI, OpenAI]
-    await ada.chat.completions.create(say('My spare key hangs behind the clock.'))
-    const stream = await ben.chat.completions.create({
-      ...say('My spare key lies under the mat.'),
-      stream: true,
-    })
-    for await (const _ of stream);
-    await waitUntilIdle(backend)
-    for (const [person, own, others] of [
-      [ada, 'behind the clock', 'under the mat'],
-      [ben, 'under the mat', 'behind the clock'],
-    ] as const) {
-      await person.chat.completions.create(say('Where is my spare key?'))
-      const sent = provider.requests.at(-1)!
-      t.match(sent.body.toString(), own)
-      t.notMatch(sent.body.toString(), others)
-      t.notMatch(JSON.stringify(sent.headers), /memory-user|user_api_key/i, 'no user is told')
+  await t.test('in front: two people, one by a stream', async t => {
+    const ada: Person = {
+      id: 'ada',
+      say: async words => {
+        const { choices } = await client('sk-lite-ada').chat.completions.create(say(words))
+        return choices[0]!.message.content!
+      },
     }
+    const ben: Person = {
+      id: 'ben',
+      say: async words => {
+        const body = { ...say(words), stream: true } as const
+        const stream = await client('sk-lite-ben').chat.completions.create(body)
+        let answer = ''
+        for await (const { choices } of stream) answer += choices[0]?.delta.content ?? ''
+        return answer
+      },
+    }
+    await keepApart(t, world, ada, ben)
   })
+
+  await t.test(
+    'in front: a client names no other person, and a key without one has no memory',
+    async t => {
+      const mallory = client('sk-lite-mallory')
+      const named = {
+        ...say('Where is my spare key?'),
+        user: 'ada',
+        extra_headers: { 'x-memory-user': 'ada', 'X-Memory-User-From': 'x-ada' },
+      }
+      const headers = { 'X-Memory-User': 'ada', 'x-litellm-user_api_key_user_id': 'ada' }
+      const before = provider.requests.length
+      await mallory.chat.completions.create(named, { headers })
+      t.equal(provider.requests.length, before + 1)
+      t.notMatch(provider.requests.at(-1)!.body.toString(), 'behind the clock')
+      const nobody = await client('sk-lite-').chat.completions.create(say('Hello')).catch(failed)
+      t.match(nobody, { status: 403, message: /This key has no user/ })
+      t.equal(provider.requests.length, before + 1)
+    },
+  )
 
   await t.test('in front: what is refused is said in words', async t => {
     const wrong = await client('sk-lite-ada')
       .chat.completions.create({ ...say('Hello'), temperature: 9 })
-      .catch((error: unknown) => error)
+      .catch(failed)
     t.match(wrong, { status: 400, message: /temperature/ })
   })
 
@@ -147,9 +135,7 @@ t.test('LiteLLM in front and behind', { skip, timeout: 900_000 }, async t => {
     t.match(provider.requests.at(-1)!.body.toString(), /memory_context[^]*My kite is long/)
     const texts = (await readDocuments(second, memoryKey)).map(({ text }) => text)
     t.ok(texts.includes('My kite is long.'))
-    const wrong = await person.chat.completions
-      .create(say('Hello', 'no-such-model'))
-      .catch((error: unknown) => error)
+    const wrong = await person.chat.completions.create(say('Hello', 'no-such-model')).catch(failed)
     t.match(wrong, { status: 400, message: /no-such-model/ })
   })
   if (t.passing()) noteSeen(liteLlm)

@@ -7,6 +7,7 @@ import { pythonPrograms } from '#test/programs/python-programs.ts'
 const page = fileURLToPath(new URL('../../api/guides/programs.md', import.meta.url))
 
 export const liteLlm = 'litellm[proxy]==1.106.12'
+export const openWebui = 'open-webui==0.12.4'
 
 /** Each program that is run, with one of its versions. */
 const runs: { program: string; pin: string }[] = [
@@ -17,6 +18,7 @@ const runs: { program: string; pin: string }[] = [
     versions.map(pins => ({ program: `${name} (TypeScript)`, pin: pins[0]! })),
   ),
   { program: 'LiteLLM', pin: liteLlm },
+  { program: 'Open WebUI', pin: openWebui },
 ]
 
 /** `pydantic-ai-slim[openai]==2.68.0` and `ai@7.0.173` as the page has them. */
