@@ -16,6 +16,7 @@ import { parse as parseYaml } from 'tap-yaml'
 import { workerNodeOptions } from '#scripts/worker-options.ts'
 import { readConfig } from '#shared/core/config.ts'
 import { copiedPaths, parseDockerfile } from '#test/support/container-image.ts'
+import { readKubernetes } from '#test/support/kubernetes.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const deploy = join(root, 'scripts/deploy')
@@ -59,7 +60,7 @@ t.test('the image has what its instructions name, without rights', async t => {
   )
   const required = /\d+/.exec(process.env.npm_package_engines_node ?? '24')![0]
   for (const { name, value } of instructions) {
-    if (name === 'FROM') t.match(value, new RegExp(`^node:${required}-.*slim`))
+    if (name === 'FROM') t.match(value, new RegExp(`^(?:--platform=\\S+ )?node:${required}-.*slim`))
   }
 })
 
@@ -151,11 +152,7 @@ type Container = {
   { httpGet: { path: string; port: string } } | undefined
 >
 
-const readManifests = (folder: string): Manifest[] =>
-  readdirSync(join(deploy, folder))
-    .filter(file => file.endsWith('.yaml') && file !== 'kustomization.yaml')
-    .flatMap(file => read(`${folder}/${file}`).split(/^---$/m))
-    .map(text => parseYaml(text) as Manifest)
+const readManifests = (folder: string): Manifest[] => readKubernetes(join(deploy, folder))
 const manifests = readManifests('kubernetes')
 const components = readdirSync(join(deploy, 'kubernetes/components'))
 
@@ -199,8 +196,9 @@ t.test(
     const { resources } = parseYaml(read('kubernetes/kustomization.yaml')) as {
       resources: string[]
     }
+    const chart = ['Chart.yaml', 'values.yaml', 'values.schema.json', 'templates', '.helmignore']
     t.same(
-      new Set([...resources, 'kustomization.yaml', 'components']),
+      new Set([...resources, 'kustomization.yaml', 'components', ...chart]),
       new Set(readdirSync(join(deploy, 'kubernetes'))),
     )
     const has = (program: string): boolean => spawnSync(program, ['version']).error === undefined
