@@ -226,9 +226,9 @@ t.test('measurements and proofs are imported by themselves alone', async t => {
   t.same(strays, [])
 })
 
-/** Commands, the console, the packages that users install and what measures them are no part of the server. */
+/** Commands, the console, the packages that users install, what publishes and what measures them are no part of the server. */
 const isOfServer = (file: string): boolean =>
-  !/^api\/(?:console|client|import)\/|^scripts\/(?:[^/]*$|(?:lab|clients|hooks|bridge|python-client)\/)|\/generated\/|\.d\.ts$/.test(
+  !/^api\/(?:console|client|import)\/|^scripts\/(?:[^/]*$|(?:lab|clients|hooks|bridge|python-client|publish)\/)|\/generated\/|\.d\.ts$/.test(
     file,
   )
 

@@ -16,6 +16,7 @@ export const pages: readonly Page[] = [
   'scripts/README.md',
   ...globSync('scripts/guides/*.md', { cwd: root }).toSorted(),
   'scripts/lab/README.md',
+  'scripts/publish/README.md',
   'test/README.md',
   'api/DECISIONS.md',
   'shared/DECISIONS.md',

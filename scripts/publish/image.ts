@@ -1,0 +1,100 @@
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Built, MissingArtifact } from '#scripts/publish/artifact.ts'
+import { runTool, type Workshop } from '#scripts/publish/source.ts'
+
+/** Architectures by the names of images, with the machine that the head of an ELF file names. */
+const architectures = { amd64: 0x3e, arm64: 0xb7 } as const
+type Architecture = keyof typeof architectures
+
+/** A package of the system in an image, and the file of the image. */
+export type SystemPackage = { image: string; name: string; version: string; architecture: string }
+
+/**
+ * Builds the image of each architecture with buildah, into an archive that docker and podman load. No program of another
+ * architecture runs for it: packages are the same on both, and the last stage copies alone.
+ *
+ * @returns also the packages of each image's system, for its bill of materials
+ */
+export async function buildImages(
+  workshop: Workshop,
+): Promise<Built & { system: SystemPackage[] }> {
+  const built = { files: [] as string[], missing: [] as MissingArtifact[] }
+  const system: SystemPackage[] = []
+  for (const architecture of Object.keys(architectures) as Architecture[]) {
+    try {
+      const file = await buildImage(workshop, architecture, system)
+      built.files.push(file)
+    } catch (error) {
+      const said = (error as Error).message.trim().split('\n')
+      const reason = said.findLast(line => /error|Error/.test(line)) ?? said.at(-1)!
+      built.missing.push({ what: `image for ${architecture}`, reason: reason.slice(0, 300) })
+    }
+  }
+  return { ...built, system }
+}
+
+async function buildImage(
+  { source, folder, imageOptions }: Workshop,
+  architecture: Architecture,
+  system: SystemPackage[],
+): Promise<string> {
+  const { tree, version, epoch } = source
+  const isolation = process.env.BUILDAH_ISOLATION ?? 'chroot'
+  const buildah = (...args: string[]): Promise<string> =>
+    runTool('buildah', args, { cwd: tree, env: { BUILDAH_ISOLATION: isolation } })
+  const name = `memory-vault-image-${version}-linux-${architecture}`
+  const tag = `localhost/memory-vault:${version}-${architecture}`
+  const deploy = 'scripts/deploy'
+  const files = ['-f', `${deploy}/Dockerfile`, '--ignorefile', `${deploy}/Dockerfile.dockerignore`]
+  const how = [
+    '--timestamp',
+    String(epoch),
+    '--platform',
+    `linux/${architecture}`,
+    '--format',
+    'docker',
+  ]
+  await buildah('bud', ...how, ...files, ...imageOptions, '--tag', tag, tree)
+  const container = await buildah('from', '--pull-never', tag)
+  try {
+    const root = await buildah('mount', container)
+    checkMachine(join(root, 'usr/local/bin/node'), architecture)
+    system.push(...systemPackages(root, `${name}.tar.gz`))
+  } finally {
+    await buildah('rm', container)
+  }
+  const tar = join(folder, `${name}.tar`)
+  await buildah('push', '--format', 'v2s2', tag, `docker-archive:${tar}:memory-vault:${version}`)
+  await runTool('gzip', ['--no-name', tar], { cwd: folder })
+  return `${tar}.gz`
+}
+
+/** A builder without the base of an architecture may take that of its own. */
+function checkMachine(program: string, architecture: Architecture): void {
+  const head = Buffer.alloc(20)
+  const file = openSync(program, 'r')
+  readSync(file, head)
+  closeSync(file)
+  const machine = head.readUInt16LE(18)
+  if (machine !== architectures[architecture]) {
+    throw new Error('error: the base image that is here is of another architecture')
+  }
+}
+
+function systemPackages(root: string, image: string): SystemPackage[] {
+  const status = readFileSync(join(root, 'var/lib/dpkg/status'), 'utf8')
+  return status
+    .split('\n\n')
+    .map(text => {
+      const field = (name: string): string =>
+        new RegExp(`^${name}: (.*)$`, 'm').exec(text)?.[1] ?? ''
+      return {
+        image,
+        name: field('Package'),
+        version: field('Version'),
+        architecture: field('Architecture'),
+      }
+    })
+    .filter(({ name }) => name !== '')
+}
