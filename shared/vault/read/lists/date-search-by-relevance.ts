@@ -1,18 +1,17 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 import { momentOf } from '#shared/vault/read/search/as-of.ts'
-import { mergeRankings } from '#shared/vault/read/search/recall.ts'
 import {
   comparePositions,
   placeOfReflection,
   type TimeWindow,
 } from '#shared/vault/read/lists/time-window.ts'
 import type { ListedRow } from '#shared/vault/read/lists/listing.mongo.ts'
-import { embeddedReflections } from '#shared/vault/read/lists/timeline.mongo.ts'
+import { embeddedReflections, embeddedWithin } from '#shared/vault/read/lists/timeline.mongo.ts'
 import { undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
 import { putInSlices } from '#shared/search/index/load-index.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
-import { rankInTurns, type SearchHit } from '#shared/search/ranking/rank.ts'
+import { rankInTurns } from '#shared/search/ranking/rank.ts'
 import { isContext, isMatch } from '#shared/search/ranking/signals.ts'
 import { questionKind } from '#shared/search/query/sentence-kinds.ts'
 import { spansOf } from '#shared/search/index/spans.ts'
@@ -23,9 +22,7 @@ import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
-import { missingWords } from '#shared/vault/read/search/exact-words.ts'
 import { wholeOrPartialIndex } from '#shared/vault/read/search/searchable-index.ts'
-import { memoriesWithWords } from '#shared/vault/read/search/words.mongo.ts'
 
 type RankingBackend = {
   mongo: Mongo
@@ -45,19 +42,20 @@ export type SourcesOfEmbedder = {
 
 type RelevanceQuery = { window: TimeWindow; query: string; oldestFirst: boolean }
 
-/** Candidates asked of the database for a vault that is too large for an index in memory. */
-const candidatesMax = 2_000
+/** What was not found up to a time (epoch ms, the next one to be read) does not match. */
+export type Reached = { reached: number }
 
 /**
  * All rows of a window that match a query by themselves, each with its score, in the order of time; ranked in spans of about
- * 1,000 rows as they are consumed. Raw memories are ranked in the vaults' indexes; reflections are fetched, since the index
- * does not hold the periods they cover.
+ * 1,000 rows as they are consumed. Raw memories are ranked in the vaults' indexes; those of a vault that is too large for one
+ * are read from the database, as many at a time, and after each read it is told how far that was. Reflections are fetched,
+ * since the index does not hold the periods they cover.
  */
 export async function* byRelevance(
   backend: RankingBackend,
   parts: readonly SourcesOfEmbedder[],
   relevanceQuery: RelevanceQuery,
-): AsyncGenerator<DateSearchRow, void, void> {
+): AsyncGenerator<DateSearchRow | Reached, void, void> {
   const { window, oldestFirst } = relevanceQuery
   const opened = await Promise.all(
     parts.map(part => {
@@ -65,40 +63,57 @@ export async function* byRelevance(
       return part.isOptional ? undefinedIfUnavailable(opening) : opening
     }),
   )
-  const ranked = opened.flatMap(part => part ?? [])
-  const spans = spansOf(
-    ranked.flatMap(({ indexes }) => indexes),
-    { from: window.from, to: window.to + 1 },
-  )
-  for (const span of oldestFirst ? spans : spans.toReversed()) {
-    const rankings = await Promise.all(ranked.map(({ rank }) => rank(span)))
-    const rows = rankings.length === 1 ? rankings[0]! : mergeRankings(rankings.flat(), 'score')
-    yield* rows
-      .map(({ row }) => row)
-      .sort((one, other) => (oldestFirst ? 1 : -1) * comparePositions(one.position, other.position))
+  const openedParts = opened.flatMap(part => part ?? [])
+  let rest: Span = { from: window.from, to: window.to + 1 }
+  while (rest.from < rest.to) {
+    const ranked = await Promise.all(openedParts.map(read => read(rest)))
+    const whole = overlapOf(ranked.map(({ span }) => span))
+    const spans = spansOf(
+      ranked.flatMap(({ indexes }) => indexes),
+      whole,
+    )
+    for (const span of oldestFirst ? spans : spans.toReversed()) {
+      const found = await Promise.all(ranked.map(({ rank }) => rank(span)))
+      // Two models may find the same memory.
+      const rows = [...new Map(found.flat().map(row => [row.id, row])).values()]
+      yield* rows.sort(
+        (one, other) => (oldestFirst ? 1 : -1) * comparePositions(one.position, other.position),
+      )
+    }
+    rest = oldestFirst ? { ...rest, from: whole.to } : { ...rest, to: whole.from }
+    if (rest.from < rest.to) yield { reached: oldestFirst ? rest.from : rest.to }
   }
 }
 
-type RankedRow = SearchHit & { row: DateSearchRow }
-
-/** A part that is loaded, and what ranks a span [from, to) of it. */
-type OpenedPart = {
+/** The indexes of the sources of a part, and the span [from, to) of which they hold all raw memories. */
+type RankedPart = {
   indexes: readonly VaultIndex[]
-  rank(span: Span): Promise<RankedRow[]>
+  span: Span
+  rank(span: Span): Promise<DateSearchRow[]>
 }
 
+const overlapOf = (spans: readonly Span[]): Span => ({
+  from: Math.max(...spans.map(({ from }) => from)),
+  to: Math.min(...spans.map(({ to }) => to)),
+})
+
+/** Loads a part. @returns what reads the rows that come first in a span, or all of it */
 async function openPart(
   backend: RankingBackend,
   { embedder, sources }: SourcesOfEmbedder,
   { window, query, oldestFirst }: RelevanceQuery,
-): Promise<OpenedPart> {
+): Promise<(span: Span) => Promise<RankedPart>> {
+  const { space, dimension } = embedder
   const vector = await backend.queryVectors.embed(embedder, query)
   const opened = await Promise.all(
-    sources.map(source =>
-      loadSourceIndex(backend, { source, window, embedder, vector, query, oldestFirst }),
-    ),
+    sources.map(async source => {
+      const [raw, reflections] = await Promise.all([
+        loadRawIndex(backend, source, embedder),
+        loadReflectionIndex(backend, source, { window, embedder, oldestFirst }),
+      ])
+      return { source, raw, ...reflections }
+    }),
   )
-  const indexes = opened.map(({ vaultIndex }) => vaultIndex)
   const { tiers, importance, metadata } = sources[0]!.read
   const search = {
     now: momentOf(backend, window.asOf),
@@ -112,91 +127,65 @@ async function openPart(
     ...(importance !== undefined && { importance }),
     ...(metadata && { metadata }),
   }
-  async function rank(span: Span): Promise<RankedRow[]> {
-    const questions = [{ text: query, vector, kind: 'whole' as const }]
-    const ranked = await rankInTurns(async () => indexes, questions, { ...search, ...span })
-    return ranked
-      .filter(({ signals }) => isMatch(signals) && !isContext(signals))
-      .map(one => {
-        const { memory, indexNumber, score, similarity, signals } = one
-        const { source } = sources[indexNumber]!
-        const listed = opened[indexNumber]!.rows.get(memory.id) ?? toListedRow(memory)
-        const position = { at: memory.at, id: memory.id }
-        return { ...one, row: { ...listed, source, position, hit: { score, similarity, signals } } }
-      })
+  const questions = [{ text: query, vector, kind: 'whole' as const }]
+  return async rest => {
+    const read = opened.map(async ({ source, raw, vaultIndex }) => {
+      const asked = { ...source.read, space, oldestFirst }
+      const within = raw
+        ? undefined
+        : await embeddedWithin(backend.mongo, source.scope, asked, rest)
+      const index = raw ?? createVaultIndex({ dimension, termsOf })
+      await putInSlices(index, within?.found ?? [])
+      const byTier = { ...vaultIndex.byTier, 1: index.byTier[1] }
+      return { vaultIndex: { ...vaultIndex, byTier }, span: within?.span ?? rest }
+    })
+    const found = await Promise.all(read)
+    const indexes = found.map(one => one.vaultIndex)
+    const rank = async (span: Span): Promise<DateSearchRow[]> => {
+      const ranked = await rankInTurns(async () => indexes, questions, { ...search, ...span })
+      return ranked
+        .filter(({ signals }) => isMatch(signals) && !isContext(signals))
+        .map(({ memory, indexNumber, score, similarity, signals }) => {
+          const { source, rows } = opened[indexNumber]!
+          const listed = rows.get(memory.id) ?? toListedRow(memory)
+          const position = { at: memory.at, id: memory.id }
+          return { ...listed, source: source.source, position, hit: { score, similarity, signals } }
+        })
+    }
+    return { indexes, span: overlapOf(found.map(({ span }) => span)), rank }
   }
-  return { indexes, rank }
 }
 
-type SourceQuery = {
-  source: DateSearchSource
-  window: TimeWindow
-  embedder: Embedder
-  vector: Float32Array
-  query: string
-  oldestFirst: boolean
-}
-
-type SourceIndex = { vaultIndex: VaultIndex; rows: Map<string, ListedRow> }
-
-async function loadSourceIndex(
-  backend: RankingBackend,
-  sourceQuery: SourceQuery,
-): Promise<SourceIndex> {
-  const [raw, reflections] = await Promise.all([
-    loadRawIndex(backend, sourceQuery),
-    loadReflectionIndex(backend, sourceQuery),
-  ])
-  const blocks = { ...reflections.vaultIndex.byTier, 1: raw.byTier[1] }
-  return { vaultIndex: { ...reflections.vaultIndex, byTier: blocks }, rows: reflections.rows }
-}
-
-/** An index of raw memories: of the whole vault, or of the candidates in the window. */
+/** The index of all raw memories of a source; undefined where it is too large, or being loaded. */
 async function loadRawIndex(
   backend: RankingBackend,
-  { source, window, embedder: { space, dimension }, vector, query }: SourceQuery,
-): Promise<VaultIndex> {
-  const { scope, audience, read } = source
-  const { partition, tiers, importance, metadata } = read
-  const candidateIndex = createVaultIndex({ dimension, termsOf })
-  if (!tiers.includes(1) || importance !== undefined) return candidateIndex
+  { scope, audience, read: { partition, tiers, importance } }: DateSearchSource,
+  { space, dimension }: Embedder,
+): Promise<VaultIndex | undefined> {
+  const none = createVaultIndex({ dimension, termsOf })
+  if (!tiers.includes(1) || importance !== undefined) return none
   const partitionRef = { scope, session: partition.session, ...(audience && { audience }) }
-  const [from, to] = [window.from, window.to + 1]
-  const question = {
-    partition,
-    space,
-    vector,
-    count: candidatesMax,
-    tiers: [1] as const,
-    from,
-    to,
-    ...(metadata && { metadata }),
-  }
-  return wholeOrPartialIndex(backend, { ...partitionRef, space, dimension }, async way => {
-    const byMeaning = await backend.nearest[way](scope, question)
-    if (byMeaning === null) return null
-    const words = missingWords(query, byMeaning)
-    const byWords = await memoriesWithWords(backend.mongo, scope, question, words)
-    await putInSlices(candidateIndex, [...byMeaning, ...byWords])
-    return candidateIndex
-  })
+  const ref = { ...partitionRef, space, dimension }
+  const raw = await wholeOrPartialIndex(backend, ref, async () => none)
+  return raw === none ? undefined : raw
 }
+
+type ReflectionQuery = Omit<RelevanceQuery, 'query'> & { embedder: Embedder }
 
 /** The reflections of the window, each at its place in the order of time. */
 async function loadReflectionIndex(
   { mongo }: RankingBackend,
-  { source: { scope, read }, window, embedder: { space, dimension }, oldestFirst }: SourceQuery,
-): Promise<SourceIndex> {
-  const reflectionIndex = createVaultIndex({ dimension, termsOf })
-  const isRaw = read.partition.session !== null || read.tiers.every(tier => tier === 1)
-  if (isRaw) return { vaultIndex: reflectionIndex, rows: new Map() }
+  { scope, read }: DateSearchSource,
+  { window, embedder: { space, dimension }, oldestFirst }: ReflectionQuery,
+): Promise<{ vaultIndex: VaultIndex; rows: Map<string, ListedRow> }> {
+  const vaultIndex = createVaultIndex({ dimension, termsOf })
   const reflections = await embeddedReflections(mongo, scope, { ...read, window, space })
   const placed = reflections.map(({ memory, row }) => ({
     ...memory,
     at: placeOfReflection(row, window, oldestFirst),
   }))
-  await putInSlices(reflectionIndex, placed)
-  return { vaultIndex: reflectionIndex, rows: new Map(reflections.map(({ row }) => [row.id, row])) }
+  await putInSlices(vaultIndex, placed)
+  return { vaultIndex, rows: new Map(reflections.map(({ row }) => [row.id, row])) }
 }
 
 const toListedRow = (memory: Memory): ListedRow => ({

@@ -61,6 +61,8 @@ const tokensMin = 1_000
 const tokensMax = 200_000
 /** 200,000 tokens of one-word rows would be an answer of 50 MB. */
 const rowsMax = 5_000
+/** Reads of 1,000 rows each for one page, where the database is read. */
+const readsMax = 10
 
 /**
  * Finds what happened in a span of time. Reflections belong to the period they cover: one that overlaps the span
@@ -103,14 +105,22 @@ export async function searchDates(
   const rows: DateSearchRow[] = []
   let tokens = 0
   let truncated = false
+  let reads = 0
+  let ended: number | undefined
   for await (const row of source) {
+    if ('reached' in row) {
+      truncated = ++reads === readsMax
+      if (!truncated) continue
+      ended = row.reached
+      break
+    }
     const isFull = rows.length >= rowsMax || tokens + row.tokens > budget
     truncated = isFull && rows.length > 0 && isAtAnotherTime(row, rows.at(-1)!)
     if (truncated) break
     rows.push(row)
     tokens += row.tokens
   }
-  const returned = returnedRange(window, rows, truncated ? question.order : null)
+  const returned = returnedRange(window, rows, truncated ? question.order : null, ended)
   if (query !== undefined) rows.sort((one, other) => scoreOf(other) - scoreOf(one))
   return { rows, tokens, truncated, returned }
 }
@@ -174,7 +184,13 @@ function returnedRange(
   { from, to }: TimeWindow,
   rows: readonly DateSearchRow[],
   continuedOrder: DateSearchQuestion['order'] | null,
+  ended: number | undefined,
 ): DateSearchAnswer['returned'] {
+  // What was read holds no other row.
+  if (ended !== undefined) {
+    const [start, end] = continuedOrder === 'oldest_first' ? [from, ended] : [ended - 1, to]
+    return { from: new Date(start).toISOString(), to: new Date(end).toISOString() }
+  }
   const positions = rows.map(({ position }) => position).toSorted(comparePositions)
   const first = positions[0]?.at ?? from
   // A reflection may stand at the beginning of its period.

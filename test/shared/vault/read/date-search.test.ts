@@ -132,3 +132,29 @@ t.test('a ranked window answers all that matches; parts of it have the same rows
   t.same(truncated, [false, false])
   t.same(halves.flatMap(({ rows }) => rows.map(({ id }) => id)).toSorted(), ids.toSorted())
 })
+
+t.test('a vault beyond the memory budget: every match once, in both orders', async t => {
+  const cramped = await createTestBackend(t, {
+    config: { ...backend.config, vaultIndexCacheBytes: 1 },
+  })
+  const caller = await newCaller()
+  // Two reads of the database and more, of which one ends within a millisecond that many rows share.
+  const ferries = Array.from({ length: 2_300 }, (_, index) => ({
+    text: `The ferry ${index} is late.`,
+    at: begin + (index < 700 ? index : index < 1_900 ? 700 : index - 1_200) * 1_000,
+    tokens: 150,
+  }))
+  const ids = await insertStoredMemories(backend, caller.scope, ferries)
+  await insertStoredMemories(
+    backend,
+    caller.scope,
+    ferries.slice(0, 60).map(({ at }, index) => ({ text: `Bread number ${index}.`, at: at + 500 })),
+  )
+  const span = { from: iso(begin), to: iso(begin + 2_000_000) }
+  for (const order of ['newest_first', 'oldest_first'] as const) {
+    const asked = { order, query: 'ferry', maxTokens: 90_000 }
+    const pages = await readDatePages(cramped, caller, span, asked)
+    t.same(pages.flatMap(page => page.map(({ id }) => id)).toSorted(), ids.toSorted(), order)
+    t.ok(pages.length > 2, `${pages.length} pages`)
+  }
+})

@@ -1164,9 +1164,11 @@ class AsyncVault(AsyncVaultBase):
         row comes exactly once, with a query every row that matches. A page ends between two
         milliseconds, so it may exceed its budget by the other rows of the last one: many lines of a
         file with one date come on one page. A page of ranked rows has those of the part of the span
-        that is nearest in `order`, best first; what fits in one page is ranked as a whole. Bills
-        retrieval of the rows returned. With a member's key it also tells what the member may see of
-        the shared memory, which is raw and without importance.
+        that is nearest in `order`, best first; what fits in one page is ranked as a whole. Of a
+        vault that is too large for the server's memory it looks through 10,000 memories at most,
+        and may have few rows, or none, and yet be `truncated`. Bills retrieval of the rows
+        returned. With a member's key it also tells what the member may see of the shared memory,
+        which is raw and without importance.
 
         `POST /v1/memory/date-search`
 
