@@ -1,19 +1,18 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { basename, resolve } from 'node:path'
 import { exitWithUsage, parseCommand } from '#scripts/command-line.ts'
-import { loadModel, type LoadedModel } from '#scripts/embedding-server/load-model.ts'
+import { loadModel, type LoadedModel } from '#scripts/load-embedding-model.ts'
 import { runMain } from '#shared/core/process-lifecycle.ts'
 
 const help = `Usage: npm exec -- node scripts/embedding-server.ts <folder> [options]
 
-Serves the embedding model of a folder on this machine, without a network: an ONNX export with its
-tokenizer, as on the Hugging Face hub. The service uses it as a provider of its own:
+Serves the embedding model of a folder on this machine, without a network, as npm start does with the one that
+npm run embedding-model has fetched. The service uses it as a provider:
 
-  PROVIDERS=onnx ONNX_BASE_URL=http://127.0.0.1:8100/v1 EMBEDDINGS=onnx/<name of the folder>
+  PROVIDERS=offline OFFLINE_BASE_URL=http://127.0.0.1:8100/v1 EMBEDDINGS=offline/<name>
 
-Needs the package @huggingface/transformers in the folder, in one above it, or in this project.
-
+  --name <name>  default: the name of the folder
   --port <n>     default: 8100; 0 takes a free one
   --host <name>  default: 127.0.0.1
   --help         this text
@@ -24,6 +23,7 @@ Exit code: 1 when the model could not be loaded, 2 for wrong options.
 const bodyBytesMax = 32 * 1024 * 1024
 
 const { values, positionals } = parseCommand(help, {
+  name: { type: 'string' },
   port: { type: 'string', default: '8100' },
   host: { type: 'string', default: '127.0.0.1' },
 })
@@ -32,9 +32,10 @@ const port = Number(values.port)
 if (folder === undefined || others.length > 0 || !(port >= 0 && port <= 65_535)) {
   exitWithUsage(['Name one folder, and a port up to 65535'], help)
 }
+const name = values.name ?? basename(resolve(folder))
 
 await runMain(async () => {
-  const model = await loadModel(folder)
+  const model = inTurn(await loadModel(folder))
   const server = createServer((request, response) => {
     answer(model, request, response).catch((error: Error) => {
       process.stderr.write(`${error.stack}\n`)
@@ -46,8 +47,24 @@ await runMain(async () => {
     server.listen(port, values.host, resolve)
   })
   const { address, port: taken } = server.address() as AddressInfo
-  process.stdout.write(`${model.name} is served at http://${address}:${taken}/v1\n`)
+  process.once('disconnect', () => process.exit())
+  // A launcher has words of its own.
+  if (process.send) process.send({})
+  else process.stdout.write(`${name} is served at http://${address}:${taken}/v1\n`)
 })
+
+/** Embeds one text at a time, in the order of asking: a query waits for one text of each call, not for whole calls. */
+function inTurn(model: LoadedModel): LoadedModel {
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    ...model,
+    embed(text) {
+      const vector = last.then(() => model.embed(text))
+      last = vector.catch(() => {})
+      return vector
+    },
+  }
+}
 
 type Embedding = { object: 'embedding'; index: number; embedding: string | number[] }
 
@@ -59,32 +76,28 @@ async function answer(
 ): Promise<void> {
   const { method, url } = request
   if (method === 'GET' && url === '/v1/models')
-    return send(response, 200, { object: 'list', data: [{ id: model.name, object: 'model' }] })
+    return send(response, 200, { object: 'list', data: [{ id: name, object: 'model' }] })
   if (method !== 'POST' || url !== '/v1/embeddings')
     return send(response, 404, refusal('There are POST /v1/embeddings and GET /v1/models'))
   const body = await readBody(request)
   if (body === undefined) return send(response, 413, refusal('The body is too long'))
   const texts = textsOf(body['input'])
   if (!texts) return send(response, 400, refusal('input must be a text, or a list of texts'))
-  if (body['model'] !== model.name)
-    return send(response, 404, refusal(`The model here is ${model.name}`))
-  const long = texts.find(text => model.countTokens(text) > model.tokensMax)
+  if (body['model'] !== name) return send(response, 404, refusal(`The model here is ${name}`))
   // Cut off, the rest of it would not be found: the service sends it again in parts.
-  if (long !== undefined)
+  if (texts.some(text => model.countTokens(text) > model.tokensMax))
     return send(response, 413, refusal(`A text has more than ${model.tokensMax} tokens`))
   const data: Embedding[] = []
   for (const [index, text] of texts.entries()) {
-    // The runtime holds the event loop: between two texts other requests get their turn.
-    await nextTurn()
-    if (response.destroyed) return
     const vector = await model.embed(text)
+    if (response.destroyed) return
     const embedding =
       body['encoding_format'] === 'base64'
         ? Buffer.from(vector.buffer).toString('base64')
         : [...vector]
     data.push({ object: 'embedding', index, embedding })
   }
-  send(response, 200, { object: 'list', model: model.name, data })
+  send(response, 200, { object: 'list', model: name, data })
 }
 
 const refusal = (message: string) => ({ error: { message, type: 'invalid_request_error' } })

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { serveChosenModel } from '#scripts/chosen-embedding-model.ts'
 import { parseOptions } from '#scripts/command-line.ts'
 import { mintFirstKeys, readCredentials, writeCredentials } from '#scripts/credentials.ts'
 import type { Credentials, FirstKeys } from '#scripts/credentials.ts'
@@ -13,6 +14,7 @@ import { formatStartBanner, formatKeys } from '#scripts/start-banner.ts'
 import { makeLoginLink } from '#scripts/login-link.ts'
 import { release } from '#scripts/release.ts'
 import { missingPartRefusal, refuseHalfInstallation } from '#scripts/services/data-dir-check.ts'
+import { findFreePort } from '#scripts/services/postgres.ts'
 import { startServices, type DatabaseServices } from '#scripts/services/services.ts'
 import { superviseProcesses } from '#scripts/supervise-processes.ts'
 import { workerNodeOptions } from '#scripts/worker-options.ts'
@@ -26,7 +28,7 @@ const help = `Usage: npm start, or npm run dev
 
 Starts PostgreSQL and MongoDB embedded in DATA_DIR (unless DATABASE_URL and MONGODB_URI are set),
 applies the migrations, creates a first account and runs the API and a worker. SIGTERM or Ctrl-C stops
-everything; the data remains.
+everything; the data remains. An embedding model that npm run embedding-model has fetched runs beside them.
 
   --watch  starts the API or the worker again when a file that it has loaded changes (npm run dev)
   --help   this text
@@ -55,10 +57,11 @@ async function start(): Promise<void> {
   const { DATABASE_URL, MONGODB_URI } = process.env
   const dataDir = resolveDataDir(process.env)
   const embedded = !DATABASE_URL || !MONGODB_URI
+  const embedder = serveChosenModel(dataDir, filledVariables(process.env), await findFreePort())
   // Reports faults of the environment before anything is started.
   readConfig({
     ...placeholderEnvironment,
-    ...filledVariables(process.env),
+    ...embedder.env,
     ...(!embedded && secretsFromEnvironment()),
   })
   if (embedded) checkInstallation(dataDir)
@@ -75,7 +78,7 @@ async function start(): Promise<void> {
     const env = {
       LOG_LEVEL: 'warn',
       ...(embedded && loadOrCreateSecrets(dataDir)),
-      ...filledVariables(process.env),
+      ...embedder.env,
       DATABASE_URL: services.databaseUrl,
       MONGODB_URI: services.mongodbUri,
     }
@@ -84,6 +87,7 @@ async function start(): Promise<void> {
     const keys = await ensureFirstAccount(config, embedded ? dataDir : null)
     const ended = await superviseProcesses(
       [
+        ...embedder.programs,
         { name: 'web', program: 'api/index.ts', nodeOptions: watchOptions },
         {
           name: 'worker',

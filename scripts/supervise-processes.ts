@@ -6,6 +6,9 @@ import type { ReadyMessage } from '#shared/core/process-lifecycle.ts'
 export type SupervisedProgram = {
   name: string
   program: string
+  args?: readonly string[]
+  /** After all others: they use it until they have ended. */
+  stopsLast?: boolean
   /** Options of Node in addition to those of this process. */
   nodeOptions?: readonly string[]
 }
@@ -54,9 +57,9 @@ export async function superviseProcesses(
   void unexpectedExit.then(reason => requestStop(describeDatabaseEnd(reason)))
 
   const run = (supervised: SupervisedProgram): Promise<unknown> => {
-    const { name, program, nodeOptions = [] } = supervised
+    const { name, program, args = [], nodeOptions = [] } = supervised
     const execArgv = [...process.execArgv, ...nodeOptions]
-    const child = fork(program, [], { cwd: root, env, execArgv, detached: true })
+    const child = fork(program, args, { cwd: root, env, execArgv, detached: true })
     children.set(name, child)
     return new Promise<unknown>(resolve => {
       child.on('message', (message: ReadyMessage) => {
@@ -82,7 +85,11 @@ export async function superviseProcesses(
 
   const fault = await stopRequest
   stopping = true
-  await Promise.all([...children.values()].map(stopChild))
+  for (const isLast of [false, true]) {
+    const ending = programs.filter(({ stopsLast = false }) => stopsLast === isLast)
+    const running = ending.flatMap(({ name }) => children.get(name) ?? [])
+    await Promise.all(running.map(stopChild))
+  }
   return { fault }
 }
 

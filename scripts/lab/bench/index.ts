@@ -16,6 +16,7 @@ const sections: Record<string, string> = {
   recall: 'how often searches find the turns that answer, on two sets of conversations',
   superseded: 'which of two statements that contradict each other a search tells first',
   harm: 'what memory does to questions in nine languages, answerable or not, and to messages that ask nothing',
+  embedders: 'the built-in embedder beside the models that embedding-model has fetched',
   proxy:
     'a model call through the service, with and without memory, against a direct one, a bare pipe and nginx',
 }

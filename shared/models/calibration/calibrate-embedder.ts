@@ -85,7 +85,8 @@ const floorRange = [0.35, 0.6] as const
 
 /**
  * Measures the distribution of an embedder's cosines within each of nine languages, over 72 statements, each with a
- * question that it answers and a statement of the same meaning: some 3,500 tokens in two calls.
+ * question that it answers and a statement of the same meaning: some 3,500 tokens in ten calls. Queries must be
+ * answered within seconds, and a model on a processor takes some 50 ms for each.
  *
  * @throws Refusal `upstream` when the provider does not answer.
  */
@@ -98,10 +99,11 @@ export async function measureCalibration(
     all.flatMap(([statement, , same]) => [statement, same]),
     signal,
   )
-  const questions = await embedder.embedQueries(
-    all.map(([, question]) => question),
-    signal,
-  )
+  const questions: Float32Array[] = []
+  for (const language of languages) {
+    const asked = language.map(([, question]) => question)
+    questions.push(...(await embedder.embedQueries(asked, signal)))
+  }
   let next = 0
   const measured = languages.map(({ length }) => {
     const first = next

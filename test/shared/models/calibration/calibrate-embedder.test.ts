@@ -79,3 +79,17 @@ t.test('a model that does not answer is measured later, and not after the end', 
   calibrator.stop()
   t.same(embedder.calibration, unmeasuredCalibration)
 })
+
+t.test('no call of the measurement has more queries than a slow model answers in time', async t => {
+  const counts: number[] = []
+  const counting: typeof local = {
+    ...local,
+    embedQueries(texts, signal) {
+      counts.push(texts.length)
+      return local.embedQueries(texts, signal)
+    },
+  }
+  t.same(await measureCalibration(counting), await measureCalibration(local))
+  // 3.4 s for a call, some 45 ms for a query.
+  t.ok(Math.max(...counts) <= 24, counts.join(' '))
+})
