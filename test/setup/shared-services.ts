@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { statfsSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,7 +37,27 @@ export function sharedServicesDir(): string {
   const root = fileURLToPath(new URL('../..', import.meta.url))
   const key = createHash('sha256').update(JSON.stringify([root, DATABASE_URL, MONGODB_URI]))
   const user = process.getuid?.() ?? 'user'
-  return join(tmpdir(), `memory-vault-test-${user}-${key.digest('hex').slice(0, 8)}`)
+  return join(servicesRoot(), `memory-vault-test-${user}-${key.digest('hex').slice(0, 8)}`)
+}
+
+/** More than a run has on disk at any time, by far. */
+const memoryDiskBytes = 4 * 2 ** 30
+
+/**
+ * The folder for temporary files that lies in memory, where there is one; otherwise, and where TMPDIR is set, the
+ * usual one. A database of a test is 700 files: ext4 takes 0.1 to 0.4 s of CPU to create them shortly after others were
+ * deleted, memory 0.02 s.
+ */
+function servicesRoot(): string {
+  const memoryDisk = '/dev/shm'
+  if (process.env['TMPDIR']) return tmpdir()
+  try {
+    const { blocks, bsize } = statfsSync(memoryDisk)
+    if (blocks * bsize >= memoryDiskBytes) return memoryDisk
+  } catch {
+    // A system without it.
+  }
+  return tmpdir()
 }
 
 /** The Unix socket of the keeper. */
