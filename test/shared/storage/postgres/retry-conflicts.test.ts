@@ -14,7 +14,11 @@ const raise = ({ query }: Pick<Transaction, 'query'>, id: number) =>
 const countOf = async (id: number): Promise<number> =>
   (await postgres.query<{ n: number }>('select n from counted where id = $1', [id])).rows[0]!.n
 
-t.test('a transaction that Postgres ends because of a deadlock runs again', async t => {
+// Its timers do not end while it waits for a lock: within `epoll_wait` libfaketime tells their handler another time.
+const isMoved = process.env['LD_PRELOAD']?.includes('faketime') ?? false
+const skip = isMoved && 'Postgres has a moved clock'
+
+t.test('a transaction that Postgres ends because of a deadlock runs again', { skip }, async t => {
   let runs = 0
   const bothHold = Promise.withResolvers<void>()
   let holding = 0
