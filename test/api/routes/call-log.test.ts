@@ -285,6 +285,7 @@ t.test('a deleted or edited memory takes its words out of the log at once', asyn
 t.test('the words of a model call are gone with its memories', async t => {
   const { client, list, chat, messages } = await begin()
   const { trace } = await chat(messages('My walrus is called Quirin.'))
+  await waitUntil('the words are stored', async () => (await list())[0]?.question !== null)
   t.match(await list(), [{ question: 'My walrus is called Quirin.', answer: String }])
   const { body } = await client.get('/v1/memory/list?limit=200&search=walrus')
   await client.post('/v1/memory/delete-ids', { ids: [body.items[0].memory_id] })

@@ -244,9 +244,13 @@ t.test('refusals say what to change', async t => {
   model.failAll(null)
   model.scriptAnswers('extract', 'no JSON')
   await refused({ text }, 502, /of no use/, /Try again/)
-  const open = Promise.withResolvers<null>()
-  model.scriptAnswers('extract', () => open.promise)
+  const [asked, open] = [Promise.withResolvers<void>(), Promise.withResolvers<null>()]
+  model.scriptAnswers('extract', () => {
+    asked.resolve()
+    return open.promise
+  })
   const first = team.admin.post(path, { text })
+  await asked.promise
   await refused({ text }, 409, /Another trial/, /Wait/)
   open.resolve(null)
   t.equal((await first).status, 200)
