@@ -28,8 +28,6 @@ export const asksSmallWords = ({ terms, times }: ParsedQuery): boolean =>
   times.length === 0 &&
   terms.every(({ term }) => isFunctionTerm(term) || Array.from(term).length === 1)
 
-const escape = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`)
-
 /** A pattern of a phrase, or undefined for none: whole words, where its script has spaces between them. */
 function phrasePattern(phrase: string): string | undefined {
   const words = phrase.trim().split(/\s+/)
@@ -38,7 +36,7 @@ function phrasePattern(phrase: string): string | undefined {
   const characters = Array.from(words.join(' '))
   const start = isWord(characters[0]!) ? String.raw`(?<![\p{L}\p{N}])` : ''
   const end = isWord(characters.at(-1)!) ? String.raw`(?![\p{L}\p{N}])` : ''
-  return start + words.map(escape).join(String.raw`\s+`) + end
+  return start + words.map(RegExp.escape).join(String.raw`\s+`) + end
 }
 
 /**

@@ -64,3 +64,12 @@ t.test('signs alone find what has them', async t => {
   t.equal((await search(';')).contents[0], told[10])
   t.equal((await search(' . ')).matching > 10, true)
 })
+
+t.test('no sign of a query breaks the search', async t => {
+  const signs = Array.from({ length: 95 }, (_, n) => String.fromCodePoint(32 + n))
+  const asked = signs.filter(sign => /\P{L}/u.test(sign)).flatMap(sign => [sign, `to ${sign} be`])
+  for (const query of asked.filter(query => query.trim() !== '')) {
+    const { status } = await api.post('/v1/memory/search', { query, limit: 1 })
+    t.equal(status, 200, query)
+  }
+})
