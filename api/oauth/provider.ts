@@ -74,12 +74,17 @@ export async function createOAuthProvider(
     ttl: lifetimes,
     scopes: [],
     responseTypes: ['code'],
-    clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+    clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
     clientDefaults: {
       id_token_signed_response_alg: 'Ed25519' as never,
       token_endpoint_auth_method: 'none',
     },
     enabledJWA: { idTokenSigningAlgValues: ['Ed25519'] },
+    // Its id is kept until then, so that it is used once.
+    async assertJwtClientAuthClaimsAndHeader(_, { exp }) {
+      if (Number(exp) > Date.now() / 1_000 + 3_600)
+        throw new errors.InvalidClientAuth('exp of client_assertion is more than an hour ahead')
+    },
     allowOmittingSingleRegisteredRedirectUri: false,
     pkce: { required: () => true },
     rotateRefreshToken: true,
@@ -174,6 +179,9 @@ const usedMetadata = new Set([
   'response_types',
 ])
 
+/** What is used beside it of a client that signs for itself. */
+const signingMetadata = ['token_endpoint_auth_signing_alg', 'jwks', 'jwks_uri']
+
 /** What is served of a list of a registration; a list of which nothing is served stays, and is refused. */
 function servedOf(asked: unknown, served: readonly string[]): unknown {
   if (asked === undefined || (Array.isArray(asked) && asked.length === 0)) return served
@@ -186,8 +194,13 @@ function servedOf(asked: unknown, served: readonly string[]): unknown {
  * used is left out. Who names no grants gets a refresh token, and who names no way to authenticate no secret.
  */
 function answerRegistration(metadata: Metadata): void {
+  const isUsed = usedMetadata.union(
+    new Set(metadata.token_endpoint_auth_method === 'private_key_jwt' ? signingMetadata : []),
+  )
   for (const [name, value] of Object.entries(metadata))
-    if (value === null || value === '' || !usedMetadata.has(name)) delete metadata[name]
+    if (value === null || value === '' || !isUsed.has(name)) delete metadata[name]
+  // Keys are fetched from public addresses alone, with https.
+  if (!/^https:/i.test(String(metadata.jwks_uri))) delete metadata.jwks_uri
   metadata.grant_types = servedOf(metadata.grant_types, ['authorization_code', 'refresh_token'])
   metadata.response_types = servedOf(metadata.response_types, ['code'])
   metadata.token_endpoint_auth_method ??= 'none'

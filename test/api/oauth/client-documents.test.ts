@@ -1,3 +1,4 @@
+import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 import t from 'tap'
 import type { ServerResponse } from 'node:http'
 import { buildKey, createTestClient } from '#test/support/api.ts'
@@ -39,6 +40,55 @@ t.test('a client is known by its document, and shown with the host of it', async
   t.match(await app.begin(), /sign-in/)
   const foreign = new LoginClient(base, `${site}/editor.json`, 'https://evil.example/callback')
   t.equal((await foreign.authorize()).status, 400)
+})
+
+t.test('a client signs for itself with the key that its document names', async t => {
+  const { backend, base } = await startOAuthService(t, { env: { WEBHOOK_LOOPBACK: 'on' } })
+  const memoryKey = await buildKey(backend)
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'RS256', use: 'sig' }
+  answer = (response, id) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(
+      JSON.stringify(
+        id.endsWith('keys.json')
+          ? { keys: [jwk] }
+          : {
+              ...document(id),
+              redirect_uris: [chatUri],
+              token_endpoint_auth_method: 'private_key_jwt',
+              token_endpoint_auth_signing_alg: 'RS256',
+              jwks_uri: `${site}/keys.json`,
+            },
+      ),
+    )
+  // The shape of ChatGPT's document (pocket-id/pocket-id#1718, operately/operately#5164).
+  const chatUri = 'https://chat.example/connector/oauth/1'
+  const id = `${site}/oauth/1/client.json`
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const assertion = (seconds = 60): Record<string, string> => {
+    const exp = Math.floor(Date.now() / 1_000) + seconds
+    const claims = { iss: id, sub: id, aud: base, jti: randomUUID(), exp }
+    const signed = `${part({ alg: 'RS256', kid: 'one' })}.${part(claims)}`
+    return {
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: `${signed}.${sign('sha256', Buffer.from(signed), privateKey).toString('base64url')}`,
+    }
+  }
+  const client = new LoginClient(base, id, chatUri)
+  const { searchParams } = await client.allow(await client.begin(), { key: memoryKey })
+  const code = searchParams.get('code')!
+  t.equal((await client.exchange(code)).status, 401, 'without its signature')
+  t.equal((await client.exchange(code, assertion(7_200))).status, 401, 'for more than an hour')
+  const used = assertion()
+  const { status, body } = await client.exchange(code, used)
+  t.equal(status, 200)
+  t.equal((await client.refresh(body.refresh_token, used)).status, 401, 'one is for one request')
+  t.equal((await client.refresh(body.refresh_token, assertion())).status, 200)
+  const metadata = await fetch(`${base}/.well-known/oauth-authorization-server`)
+  const { token_endpoint_auth_methods_supported: methods } = (await metadata.json()) as {
+    token_endpoint_auth_methods_supported: string[]
+  }
+  t.ok(methods.includes('private_key_jwt') && methods.includes('none'), methods.join(' '))
 })
 
 t.test('a document that is none, too large, late or elsewhere is refused', async t => {
