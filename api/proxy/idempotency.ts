@@ -86,13 +86,9 @@ function* hashCallInSteps(parts: readonly string[], json: Uint8Array): Steps<Buf
   return hash.digest()
 }
 
-/** Fields of one object. */
-const namesMax = 10_000
-
 /**
  * The canonical form of a JSON body in pieces. What is no JSON for `JSON.parse` stays as it is, and so does what holds
- * more than other bodies may: those of calls without memory have not been counted before. So does what has an object
- * of very many fields: they are listed and sorted in one step.
+ * more than other bodies may: those of calls without memory have not been counted before.
  */
 function* canonicalBodySteps(bytes: Uint8Array): Steps<(string | Uint8Array)[]> {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -100,7 +96,7 @@ function* canonicalBodySteps(bytes: Uint8Array): Steps<(string | Uint8Array)[]> 
   if (body[0] === 0xef) return [bytes]
   try {
     yield* countJsonInSteps(body, parsedBodyBounds)
-    return yield* canonicalJsonSteps(yield* parseLargeJson(body, namesMax))
+    return yield* canonicalJsonSteps(yield* parseLargeJson(body))
   } catch {
     return [bytes]
   }

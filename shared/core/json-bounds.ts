@@ -7,20 +7,26 @@ export type JsonBounds = {
   containersMax: number
   /** Objects, lists, texts, numbers and literals. */
   valuesMax: number
+  /** Fields of one object: what lists or copies them does so in one turn. */
+  fieldsMax?: number
 }
 
 /** The same as in sanitize-text.ts. */
 const depthMax = 64
 
 /** For bodies that are parsed as a whole: 10,000 messages with eight parts each. */
-export const parsedBodyBounds: JsonBounds = { containersMax: 100_000, valuesMax: 500_000 }
+export const parsedBodyBounds: JsonBounds = {
+  containersMax: 100_000,
+  valuesMax: 500_000,
+  fieldsMax: 10_000,
+}
 
 /** For model calls, whose numbers and texts stay bytes; a conversation of agents has many parts. */
 export const modelCallBounds: JsonBounds = { containersMax: 200_000, valuesMax: 4_000_000 }
 
-/** By byte outside of texts: 1 opens, 2 closes, 3 separates, 4 begins a text. */
+/** By byte outside of texts: 1 opens, 2 closes, 3 separates, 4 begins a text, 5 ends the name of a field. */
 const roles = new Uint8Array(256)
-for (const [index, bytes] of ['{[', '}]', ',', '"'].entries())
+for (const [index, bytes] of ['{[', '}]', ',', '"', ':'].entries())
   for (const byte of Buffer.from(bytes)) roles[byte] = index + 1
 
 /**
@@ -30,9 +36,12 @@ for (const [index, bytes] of ['{[', '}]', ',', '"'].entries())
  * @returns a function to call with each chunk; it throws Refusal `invalid` naming the bound that is exceeded.
  */
 export function createJsonCounter(bounds: JsonBounds): (bytes: Uint8Array) => void {
+  const { fieldsMax = Infinity } = bounds
   let depth = 0
   let containers = 0
   let values = 1
+  /** Of the open objects, by depth. */
+  const fields = new Uint32Array(depthMax + 2)
   let isText = false
   /** How many bytes of the next chunk have been read. */
   let ahead = 0
@@ -56,9 +65,12 @@ export function createJsonCounter(bounds: JsonBounds): (bytes: Uint8Array) => vo
       if (role === 0) continue
       if (role === 4) isText = true
       else if (role === 2) depth--
-      else {
+      else if (role === 5) {
+        if (++fields[depth]! > fieldsMax)
+          throw tooMuch(`has an object of more than ${fieldsMax} fields`)
+      } else {
         if (role === 1) {
-          depth++
+          fields[++depth] = 0
           containers++
         }
         values++

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { createJsonCounter } from '#shared/core/json-bounds.ts'
 import { BodyBudget, type BodyShare } from '#api/edge/body-budget.ts'
 
-const bounds = { containersMax: 20, valuesMax: 40 }
+const bounds = { containersMax: 20, valuesMax: 40, fieldsMax: 9 }
 
 /** Feeds a body in chunks of a length. @returns the refusal's message, or undefined */
 function refusalOf(body: string, chunkLength = 7): string | undefined {
@@ -23,6 +23,10 @@ t.test('each bound is named, and what is within it passes', async t => {
   t.match(refusalOf(JSON.stringify(Array.from({ length: 20 }, () => ({})))), /20 objects and lists/)
   t.equal(refusalOf(JSON.stringify(Array.from({ length: 39 }, () => 1))), undefined)
   t.match(refusalOf(JSON.stringify(Array.from({ length: 41 }, () => 1))), /40 values/)
+  const fields = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`a:${n}`, ':']))
+  t.equal(refusalOf(JSON.stringify([fields(9), { inner: fields(9), ...fields(8) }])), undefined)
+  t.match(refusalOf(JSON.stringify({ inner: fields(9), ...fields(9) })), /more than 9 fields/)
   const wide = { containersMax: 99, valuesMax: 99 }
   createJsonCounter(wide)(Buffer.from('['.repeat(64)))
   t.throws(() => createJsonCounter(wide)(Buffer.from('['.repeat(65))), /64 levels/)
