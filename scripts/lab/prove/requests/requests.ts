@@ -45,7 +45,14 @@ const mcpTools: ((input: RequestInput) => [name: string, args: object])[] = [
   input => ['edit', { memory_id: input.id('memory', 'own'), text: note(input) }],
   ({ id }) => ['delete', { ids: [id('memory', 'own')] }],
   () => ['consolidate_checkout', { tier: 1 }],
+  ({ id }) => ['consolidate_commit', { batch_id: id('batch', 'own'), entries: [reflection] }],
 ]
+
+const reflection = { text: 'The harbour is old', importance: 5 }
+
+/** A call of each tool of MCP, with its arguments. */
+export const mcpCalls = (input: RequestInput): [name: string, args: object][] =>
+  mcpTools.map(call => call(input))
 
 /** A call of one of the tools of MCP. */
 function mcpCall(input: RequestInput): object {
