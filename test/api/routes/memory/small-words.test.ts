@@ -67,8 +67,8 @@ t.test('signs alone find what has them', async t => {
 
 t.test('no sign of a query breaks the search', async t => {
   const signs = Array.from({ length: 95 }, (_, n) => String.fromCodePoint(32 + n))
-  const asked = signs.filter(sign => /\P{L}/u.test(sign)).flatMap(sign => [sign, `to ${sign} be`])
-  for (const query of asked.filter(query => query.trim() !== '')) {
+  const asked = signs.filter(sign => /[^\p{L} ]/u.test(sign))
+  for (const query of asked.flatMap(sign => [sign, `to ${sign} be`])) {
     const { status } = await api.post('/v1/memory/search', { query, limit: 1 })
     t.equal(status, 200, query)
   }
