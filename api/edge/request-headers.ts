@@ -29,7 +29,11 @@ const ofVaults = new Set([
   'x-memory-user-from',
   'x-memory-sessions',
   'x-session-id',
+  'x-embedding-model',
 ])
+
+/** `X-Version-ID` is as near to a session as a misspelt one. */
+const comparedNames = switches.filter(name => name !== 'x-session-id')
 
 /**
  * Judges the headers of a request as its fields are judged: those of ours (`X-Memory-…` and the others of
@@ -70,16 +74,14 @@ function kindOf(name: string): Kind | undefined {
   const letters = name.replaceAll(/[-_]/g, '')
   const kind = switches.includes(name)
     ? 'switch'
-    : name.startsWith('x-memory-')
+    : /^x-memory-|^x?memory-?user-?(?:id|from)?$/.test(name) || suggestName(name, comparedNames)
       ? 'ours'
-      : /^x?memoryuser(?:id|from)?$/.test(letters)
-        ? 'ours'
-        : sessionNames.test(letters) ||
-            (letters.includes('ses') && suggestName(name, ['x-session-id']))
-          ? 'session'
-          : /^x?user(?:id)?$/.test(letters)
-            ? 'user'
-            : null
+      : sessionNames.test(letters) ||
+          (letters.includes('ses') && suggestName(name, ['x-session-id']))
+        ? 'session'
+        : /^x?user(?:id)?$/.test(letters)
+          ? 'user'
+          : null
   if (kinds.size < kindsMax) kinds.set(name, kind)
   return kind ?? undefined
 }

@@ -44,6 +44,7 @@ const lettersAndDigits = (name: string): string => name.toLowerCase().replaceAll
 
 /** How many characters must be added, removed, changed or swapped with their neighbour. */
 function editDistance(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > 2) return Infinity
   let before: number[] = []
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let i = 1; i <= a.length; i++) {

@@ -42,6 +42,8 @@ t.test('400: a session or a user that is misspelt, wherever a vault is opened', 
     ['X-Memory-User-Form', 'X-Memory-User-From'],
     ['Memory-User', 'X-Memory-User'],
     ['X-Memory-Session', 'X-Memory-Sessions'],
+    ['X-Memry-User', 'X-Memory-User'],
+    ['X-Embeding-Model', 'X-Embedding-Model'],
   ]
   for (const [header, meant] of headers) {
     for (const request of [reading, listing, preparing, storing, clearing]) {
@@ -114,6 +116,7 @@ t.test('model calls: near misses are refused, headers of programs are not judged
     'X-Memory-Mod',
     'X-Memory-Stor',
     'X-Memory-Usr',
+    'X-Memry-Store',
     'X-Session',
     'X-SessionID',
   ])

@@ -2,6 +2,7 @@ import t from 'tap'
 import { contract, type Route } from '#api/contract/contract.ts'
 import { contractDocument, type Endpoint, type Reference } from '#api/contract/document.ts'
 import { checkParameters } from '#api/edge/query-parameters.ts'
+import { checkHeaders } from '#api/edge/request-headers.ts'
 import { InputNotes } from '#shared/core/lenient-input.ts'
 import type { Shape } from '#shared/core/shape.ts'
 import { errorMessage, refusalOf } from '#test/support/contract.ts'
@@ -28,6 +29,28 @@ const names = [
 ].toSorted()
 const unknownIn = (part: Reference | undefined): string[] =>
   names.filter(name => !namesOf(part).includes(name))
+
+/** These open what they name, and are judged with the credential. */
+const ofCredentials = ['x-memory-key', 'x-memory-user', 'x-memory-user-from', 'x-provider-key']
+const ownHeaders = Object.keys(propertiesOf({ $ref: '#/$defs/RequestHeaders' })).filter(name =>
+  name.startsWith('x-'),
+)
+const nearly = (name: string): string[] => [
+  name.slice(2),
+  name.replace(/(?<=^x-.*)-/, ''),
+  name.replace(/(?<=^x-..)(.)(.)/, '$2$1'),
+  name.replace(/.$/, ''),
+  `${name}s`,
+]
+const inventedHeaders = ['x-memory-colour', 'x-memory-dry-run', 'x-memory-limit', 'x-memory-1']
+const headerNames = [
+  ...new Set([...ownHeaders, ...ownHeaders.flatMap(nearly), ...inventedHeaders]),
+].toSorted()
+const unknownHeaders = ({ headers }: Endpoint): string[] =>
+  headerNames.filter(
+    name =>
+      !ofCredentials.includes(name) && !(headers !== undefined && namesOf(headers).includes(name)),
+  )
 
 const service = await startEveryEndpoint(t)
 
@@ -68,27 +91,38 @@ t.test('every name on every call', t => {
         if (message !== `unknown query parameter ${name}`) let_through.push(message)
       }
     }
+    for (const name of unknownHeaders(endpoint)) {
+      judged++
+      try {
+        checkHeaders({ req: { headers: { [name]: 'x' } } } as never, endpoint, new InputNotes())
+        let_through.push(`${name} in a header`)
+      } catch (error) {
+        const { message } = error as Error
+        if (message !== `unknown header ${name}`) let_through.push(message)
+      }
+    }
     t.strictSame(let_through, [], `${method} ${path}`)
   }
-  t.ok(judged > 10_000, `${judged} names`)
+  t.ok(judged > 15_000, `${judged} names`)
   t.end()
 })
 
 t.test('400: requests, and nothing is changed', async t => {
   const before = await service.stored()
   const tried = new Set<string>()
-  let turn = 0
   await Promise.all(
     changing.map(async endpoint => {
       const { method, path, body, query } = endpoint
       const cases: [name: string, request: EndpointRequest][] = []
       const inBody = body?.lines ? [] : unknownIn(body?.schema)
-      for (const name of pick(inBody)) cases.push([name, { body: bodyWith(endpoint, name) }])
-      for (const name of pick(unknownIn(query)))
+      for (const name of next(inBody, meant.slice(0, 3)))
+        cases.push([name, { body: bodyWith(endpoint, name) }])
+      for (const name of next(unknownIn(query), meant.slice(0, 3)))
         cases.push([name, { path: `${service.pathOf(endpoint)}?${name}=x` }])
+      for (const name of next(unknownHeaders(endpoint)))
+        cases.push([name, { headers: { [name]: 'x' } }])
       const faults: string[] = []
       for (const [name, request] of cases) {
-        tried.add(name)
         const answer = await service.ask(endpoint, request)
         const message = errorMessage(answer.body) ?? ''
         if (answer.status !== 400 || !message.includes(name))
@@ -98,14 +132,18 @@ t.test('400: requests, and nothing is changed', async t => {
     }),
   )
   t.strictSame(await service.stored(), before, 'nothing was changed')
-  t.strictSame([...tried].toSorted(), names, 'each name was tried')
+  t.strictSame(
+    [...names, ...headerNames].filter(name => !tried.has(name)),
+    ofCredentials.toSorted(),
+    'each name was tried',
+  )
 
-  /** Three names that a client may mean, and the next four of all. */
-  function pick(unknown: readonly string[]): string[] {
-    const all = Array.from({ length: 4 }, (_, n) => unknown[(turn + n) % unknown.length]!)
-    turn += 4
-    return unknown.length === 0
-      ? []
-      : [...new Set([...meant.slice(0, 3), ...all])].filter(name => unknown.includes(name))
+  /** Names that a client may mean, and four that were tried nowhere, as long as there are some. */
+  function next(unknown: readonly string[], wanted: readonly string[] = []): string[] {
+    const untried = unknown.filter(name => !tried.has(name))
+    const some = (untried.length > 0 ? untried : unknown).slice(0, 4)
+    const picked = new Set([...wanted.filter(name => unknown.includes(name)), ...some])
+    for (const name of picked) tried.add(name)
+    return [...picked]
   }
 })
