@@ -51,9 +51,6 @@ const defaultLoginQuotas: readonly Quota[] = [{ points: 1_200, seconds: 60 }]
 /** Model calls last for minutes: without a bound one key could take every connection. */
 const defaultMaxConcurrent = 64
 
-/** Keys and addresses that a process remembers: about 300 bytes each. */
-const subjectsMax = 10_000
-
 /** Refusals of a subject are logged at the 1st, 10th, 100th …: a flood of requests writes few lines. */
 const isLoggedRefusal = (count: number): boolean => Number.isInteger(Math.log10(count))
 
@@ -107,7 +104,7 @@ export class RateLimiter {
         ...quota,
         store: createPointStore(postgres.query, { name, quota, onError }),
       }))
-      return createLimiter(quotasWithStores, { subjectsMax })
+      return createLimiter(quotasWithStores)
     }
     if (quotas) {
       this.#limiters = {

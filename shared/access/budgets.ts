@@ -38,9 +38,6 @@ const seconds = 24 * 3600
 const table = 'budget_points'
 const names = ['requests', 'tokens'] as const
 
-/** Subjects that a process remembers: about 500 bytes each. */
-const subjectsMax = 10_000
-
 /**
  * Counts requests and tokens against the budgets of keys, with the leases of the rate limits: a request rarely waits for
  * Postgres. Of requests each further process may pass a fiftieth of a budget too many. Tokens are known once a call has
@@ -57,13 +54,10 @@ export class Budgets {
       return createPointStore(query, { name, quota, table, onError })
     }
     this.#query = query
-    this.#limiter = createLimiter(
-      [
-        { points: Infinity, seconds, store: storeOf('requests') },
-        { points: Infinity, seconds, store: storeOf('tokens'), postpaid: true },
-      ],
-      { subjectsMax },
-    )
+    this.#limiter = createLimiter([
+      { points: Infinity, seconds, store: storeOf('requests') },
+      { points: Infinity, seconds, store: storeOf('tokens'), postpaid: true },
+    ])
   }
 
   /** Counts a request; refuses it when requests or tokens are used up. */

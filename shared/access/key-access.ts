@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLruCache, type LruCache } from '#shared/core/lru-cache.ts'
 import {
   findKeys,
   findUserKeys,
@@ -60,11 +60,11 @@ const freshMs = 1_000
 
 /** Rows that this process has read lately. */
 class RecentReads<Value extends object | string> {
-  readonly #reads: LRUCache<string, { value: Value; readAt: number }>
+  readonly #reads: LruCache<{ value: Value; readAt: number }>
   #changedAt = -Infinity
 
   constructor(keptMs: number) {
-    this.#reads = new LRUCache({ max: readsMax, ttl: keptMs })
+    this.#reads = createLruCache(readsMax, keptMs)
   }
 
   /**

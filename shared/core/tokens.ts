@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import type * as Encoding from 'gpt-tokenizer/encoding/o200k_base'
 import { runAtOnce, runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { hash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
+import { createLruCache } from '#shared/core/lru-cache.ts'
 
 /** Characters counted at once: up to 3 ms of ordinary text in any script. */
 const sliceLength = 2_000
@@ -87,7 +87,7 @@ function pieceEnd(text: string, start: number, length: number): number {
 export const importanceFromTokens = (tokens: number): number => (tokens * 150) / 50_000
 
 /** By the hash of the line, since deleted texts must not stay in memory. About 100 bytes each. */
-const counts = new LRUCache<string, number>({ max: 20_000 })
+const counts = createLruCache<number>(20_000)
 
 /** A line break that no token crosses: before white space or a slash one may. */
 const lineBreak = /(?<=\n)(?=[^\s/])/

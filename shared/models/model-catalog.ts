@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
+import { createLruCache } from '#shared/core/lru-cache.ts'
 import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { providerWords } from '#shared/models/provider-words.ts'
@@ -33,7 +33,7 @@ const entriesMax = 1_000
 
 /** The models of providers, as these list them. */
 export class ModelCatalog {
-  readonly #cache = new LRUCache<string, CachedModelList>({ max: entriesMax })
+  readonly #cache = createLruCache<CachedModelList>(entriesMax)
   readonly #onError: (provider: string, error: unknown) => void
 
   /** @param onError called with every provider that failed */

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLruCache } from '#shared/core/lru-cache.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
 
 /** A number of points within a window of seconds; the window starts with the first point. */
@@ -199,14 +199,14 @@ export type Limiter = {
  * a quota is refused without asking until its window ends. While a store is out of reach, each
  * process counts alone.
  *
- * @param subjectsMax subjects in memory; the leases of the least recently used one are lost
+ * @param subjectsMax subjects in memory, 300 to 500 bytes each; the leases of the least recently used one are lost
  * @param storeTimeoutMs longest wait of a request for a store: a limit must not make requests hang
  */
 export function createLimiter(
   quotas: readonly (Quota & { store: PointStore })[],
-  { subjectsMax, storeTimeoutMs = 1_000 }: { subjectsMax: number; storeTimeoutMs?: number },
+  { subjectsMax = 10_000, storeTimeoutMs = 1_000 } = {},
 ): Limiter {
-  const subjects = new LRUCache<string, LimitedSubject>({ max: subjectsMax })
+  const subjects = createLruCache<LimitedSubject>(subjectsMax)
 
   const subjectOf = (name: string): LimitedSubject => {
     const known = subjects.get(name)

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLruCache } from '#shared/core/lru-cache.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Log } from '#shared/core/log.ts'
@@ -35,8 +35,8 @@ export function createRetrievalTrail(
   log: Log,
 ): RetrievalTrail {
   const { query } = stores.postgres
-  const cache = new LRUCache<string, PermittedCounts>({ max: cacheMax })
-  const writtenPerOrg = new LRUCache<string, number>({ max: cacheMax })
+  const cache = createLruCache<PermittedCounts>(cacheMax)
+  const writtenPerOrg = createLruCache<number>(cacheMax)
   let pending: PendingRetrieval[] = []
   let writing: Promise<void> | null = null
 

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLruCache } from '#shared/core/lru-cache.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { recallSeconds } from '#shared/core/metrics.ts'
 
@@ -16,7 +16,7 @@ const cachedLengthMax = 2_000
 
 /** Creates an LRU cache of query vectors. Concurrent callers share one call of the embedder. */
 export function createQueryVectorCache(): QueryVectorCache {
-  const cache = new LRUCache<string, Promise<Float32Array>>({ max: entriesMax })
+  const cache = createLruCache<Promise<Float32Array>>(entriesMax)
 
   const embedAll: QueryVectorCache['embedAll'] = (embedder, texts) => {
     const keyOf = (text: string): string => `${embedder.space}\n${text}`

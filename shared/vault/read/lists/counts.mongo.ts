@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLruCache, type LruCache } from '#shared/core/lru-cache.ts'
 import { tiers, type Tier, type VaultScope } from '#shared/domain/memory.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { partitionIndex, expiryIndex } from '#shared/storage/mongo/indexes.ts'
@@ -10,7 +10,7 @@ import { aggregateDocuments, epochFilter, countDocuments } from '#shared/storage
 type Counted = Pick<VaultScope, 'epoch' | 'revision'> & { counts: Record<Tier, number> }
 
 /** Counting reads the index alone and still takes 50 ms for 100,000 rows: an unchanged vault is counted once. */
-const tierCountCaches = new WeakMap<Mongo['memories'], LRUCache<string, Counted>>()
+const tierCountCaches = new WeakMap<Mongo['memories'], LruCache<Counted>>()
 const cachedVaultsMax = 10_000
 
 /**
@@ -25,8 +25,7 @@ export async function countTiers(
 ): Promise<Record<Tier, number>> {
   if (asOf !== undefined) return readTierCounts(memories, scope, { $lte: new Date(asOf) })
   const { vault, epoch, revision } = scope
-  const vaults =
-    tierCountCaches.get(memories) ?? new LRUCache<string, Counted>({ max: cachedVaultsMax })
+  const vaults = tierCountCaches.get(memories) ?? createLruCache<Counted>(cachedVaultsMax)
   tierCountCaches.set(memories, vaults)
   const last = vaults.get(vault)
   if (last?.epoch === epoch && last.revision === revision) return last.counts
@@ -177,7 +176,7 @@ export type VaultCounts = { memories: number; stored7Days: number; stored30Days:
 const dayMs = 24 * 3_600_000
 
 /** By vault, epoch, revision and day: an unchanged vault is counted once a day. */
-const vaultCountCaches = new WeakMap<Mongo['memories'], LRUCache<string, VaultCounts>>()
+const vaultCountCaches = new WeakMap<Mongo['memories'], LruCache<VaultCounts>>()
 
 /**
  * Counts the memories of a vault. It reads one range of an index and no documents, except where something is gone
@@ -190,8 +189,7 @@ export async function countVault(
   { vault, epoch, revision, clearedSessions, hasExpired }: CountableVault,
   now: number,
 ): Promise<VaultCounts> {
-  const cache =
-    vaultCountCaches.get(memories) ?? new LRUCache<string, VaultCounts>({ max: cachedVaultsMax })
+  const cache = vaultCountCaches.get(memories) ?? createLruCache<VaultCounts>(cachedVaultsMax)
   vaultCountCaches.set(memories, cache)
   const midnight = now - (now % dayMs)
   const name = `${vault} ${epoch} ${revision} ${midnight}`

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { createLruCache } from '#shared/core/lru-cache.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
@@ -55,7 +56,7 @@ export class ProfileCache {
   })
   readonly #pending = new Map<string, Promise<ProfileStatements>>()
   /** The epochs of partitions that were too large. */
-  readonly #tooLarge = new LRUCache<string, number>({ max: 10_000, ttl: tooLargeMs })
+  readonly #tooLarge = createLruCache<number>(10_000, tooLargeMs)
 
   constructor(source: ProfileSource, partitionMax = partitionStatementsMax) {
     this.#source = source
