@@ -7,6 +7,7 @@ import { pythonPrograms } from '#test/programs/python-programs.ts'
 const page = fileURLToPath(new URL('../../api/guides/programs.md', import.meta.url))
 
 export const liteLlm = 'litellm[proxy]==1.106.12'
+export const gradio = 'gradio==6.31.0'
 export const libreChat = '@librechat/agents@3.9.2'
 export const openWebui = 'open-webui==0.12.4'
 
@@ -21,6 +22,7 @@ const runs: { program: string; pin: string }[] = [
   { program: 'LiteLLM', pin: liteLlm },
   { program: 'Open WebUI', pin: openWebui },
   { program: 'LibreChat, its packages', pin: libreChat },
+  { program: 'Gradio', pin: gradio },
 ]
 
 /** `pydantic-ai-slim[openai]==2.68.0` and `ai@7.0.173` as the page has them. */

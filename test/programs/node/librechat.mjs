@@ -73,7 +73,7 @@ async function askHelpers(run, { provider, clientOptions, inputText, answer }) {
   })
 }
 
-createServer(async (request, response) => {
+async function respond(request, response) {
   if (request.method === 'GET') return response.end('ready')
   try {
     let body = ''
@@ -83,4 +83,9 @@ createServer(async (request, response) => {
     response.statusCode = 500
     response.end(error.message)
   }
-}).listen(Number(process.argv[2]), '127.0.0.1')
+}
+
+createServer((request, response) => void respond(request, response)).listen(
+  Number(process.argv[2]),
+  '127.0.0.1',
+)
