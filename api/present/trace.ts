@@ -140,8 +140,10 @@ const presentPlace = ({ turn, place, at }: TracedBlock) => ({
 
 function presentRanking({ lines, ranking }: TracedBlock, id: string, index: number) {
   const told = lines.find(one => one.id === id)
+  const ranked = ranking[index]
   return {
-    ...ranking[index],
+    // Traces of before 1.1.0 have another word for it.
+    ...(ranked && { ...ranked, why: ranked.why.map(why => (why === 'reply' ? 'context' : why)) }),
     ...(told?.from !== undefined && { from: told.from }),
     ...(told?.to !== undefined && { to: told.to }),
   }

@@ -18,7 +18,8 @@ const lengthMax = 256
 
 /**
  * Texts that programs write for a missing value: all their users would share one vault. `default_user_id` is LiteLLM's
- * proxy user without a key (litellm/proxy/_types.py), the others are what JavaScript and Python print.
+ * proxy user without a key (litellm/proxy/_types.py), `anonymous`, `unknown` and `default` stand for people that a program
+ * does not know; the others are what JavaScript and Python print.
  */
 const placeholders = new Set([
   'undefined',
@@ -27,6 +28,9 @@ const placeholders = new Set([
   'nan',
   '[object object]',
   'default_user_id',
+  'anonymous',
+  'unknown',
+  'default',
   '""',
   "''",
 ])

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { mintId } from '#shared/core/ids.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
 import { startService } from '#test/support/start-service.ts'
@@ -17,6 +18,10 @@ type Sent = [
   headers?: Record<string, string>,
 ]
 
+/** A request for each of some names, beside what is fine. */
+const each = (method: string, path: string, names: string, fine: object = {}): Sent[] =>
+  names.split(' ').map(name => [method, path, { ...fine, [name]: 1 }])
+
 t.test('of a vault and an account', async t => {
   const client = await newClient()
   await client.post('/v1/memory/ingest?wait=true', {
@@ -24,39 +29,53 @@ t.test('of a vault and an account', async t => {
     metadata: { agent: 'A' },
   })
   const { body: other } = await client.post('/v1/keys', { name: 'other' })
+  const { body: before } = await client.get('/v1/keys')
+  const otherPath = `/v1/keys/${before.items.find((row: { name: string }) => row.name === 'other').id}`
+  const hook = { url: 'https://example.com/hook', events: ['key.revoked'] }
+  const { body: webhook } = await client.post('/v1/account/webhooks', hook)
+  const hookPath = `/v1/account/webhooks/${webhook.id}`
   const copy = { destination_key: other.key }
   const filter = { metadata: { agent: 'A' } }
   const careless: Sent[] = [
     ['POST', '/v1/account/erase', { email: 'someone@example.com', dry_run: true }],
-    ['POST', '/v1/keys/rotate', { dry_run: true }],
-    ['POST', '/v1/keys/rotate', { grace_period: 3_600 }],
+    ...each('POST', '/v1/keys/rotate', 'dry_run grace grace_period grace_minutes'),
+    ...each('POST', `${otherPath}/remint`, 'keep_old dry_run grace_minutes'),
+    ...each('PATCH', otherPath, 'active revoked expires_at rights budget'),
+    ['DELETE', otherPath, { dry_run: true }],
     ['POST', '/v1/memory/reembed', { dry_run: true }],
-    ...['session_id', 'tiers', 'from', 'older_than_days', 'limit', 'query', 'preview', 'user'].map(
-      (name): Sent => ['POST', '/v1/memory/delete-ids', { ...filter, [name]: 'x' }],
+    ...each(
+      'POST',
+      '/v1/memory/delete-ids',
+      'session_id session tiers tier from before older_than_days limit query importance user external_id preview dry simulate',
+      filter,
     ),
     ['POST', '/v1/memory/delete-ids', filter, { 'x-session-id': 's' }],
     ['POST', '/v1/memory/delete-ids?preview=true', filter],
-    ...[
-      'expires_in_days',
-      'ttl',
-      'valid_until',
-      'scope',
-      'permissions',
-      'read_only',
-      'daily_requests',
-      'user_id',
-    ].map((name): Sent => ['POST', '/v1/keys', { name: 'k', [name]: 1 }]),
-    ...['queries', 'threshold', 'metadata', 'ids', 'limit', 'since', 'session_id', 'preview'].map(
-      (name): Sent => ['POST', '/v1/memory/transfer', { ...copy, [name]: 1 }],
+    ...each(
+      'POST',
+      '/v1/keys',
+      'expires_in_days expires_in_seconds expiry expiration ttl valid_until not_after scope scopes permissions permission access role read_only readonly mode memory_mode daily_requests daily_tokens budget user user_id memory_user',
+      { name: 'k' },
     ),
-    ...['min_score', 'min_relevance', 'similarity', 'top_k', 'tiers'].map((name): Sent => [
+    ['POST', '/v1/keys?scope=read', { name: 'k' }],
+    ['POST', '/v1/keys?mode=read', { name: 'k' }],
+    ...each(
+      'POST',
+      '/v1/memory/transfer',
+      'queries threshold metadata ids tiers limit from since session_id query preview dry simulate test source_key',
+      copy,
+    ),
+    ['POST', '/v1/memory/transfer?preview=true', copy],
+    ...each(
       'POST',
       '/v1/memory/graft',
-      { ...copy, queries: ['heron'], [name]: 1 },
-    ]),
+      'min_score min_relevance min_similarity thresh score similarity metadata tiers top_k',
+      { ...copy, queries: ['heron'] },
+    ),
     ['POST', '/v1/memory/transfer', copy, { 'x-session-id': 's' }],
-    ['PUT', '/v1/account/policy', { retention: 30 }],
-    ['PUT', '/v1/account/policy', { redact: 'mask' }],
+    ...each('PUT', '/v1/account/policy', 'retention days redact'),
+    ...each('PATCH', hookPath, 'enabled disabled status'),
+    ...each('POST', '/v1/account/provider-keys/openai/check', 'api_key', { models: ['gpt-5'] }),
     ['DELETE', '/v1/memory', { dry_run: true }],
     ...['x-session', 'x-sessionid', 'session-id', 'x-memory-usr', 'x-memory-user-id'].map(
       (name): Sent => ['DELETE', '/v1/memory', undefined, { [name]: 's' }],
@@ -95,13 +114,22 @@ t.test('of a team', async t => {
     ['PATCH', `${path}/roles/${role.role_id}`, { remove_tags: ['hr'] }],
     ['POST', `${path}/roles`, { name: 'Some', allowed_tags: ['*'], except: ['hr'] }],
     ['PATCH', path, { daily_budget: 5 }],
+    ['PATCH', path, { paused: true }],
+    ['PATCH', path, { pipeline: { paused: true } }],
     ['PUT', `${path}/instructions`, { never_rules: ['salaries'] }],
     ['POST', `${path}/tags/${tag.tag_id}/apply`, { preview: true }],
     ['DELETE', `${path}/tags/${tag.tag_id}`, { dry_run: true }],
     ['DELETE', path, { dry_run: true }],
-    ['POST', '/v1/account/admin-keys', { expires_at: '2099-01-01', scope: 'read' }],
-    ['POST', `${path}/reviewers`, { email: 'eve@example.com', tags: ['hr'] }],
-    ['POST', `${path}/keys`, { team_member_id: 'ada@example.com', read_only: true }],
+    ...each('POST', '/v1/account/admin-keys', 'expires_at expires_in days scope role org_id'),
+    ...each('POST', `${path}/reviewers`, 'expires_in_days expires_at tags', {
+      email: 'eve@example.com',
+    }),
+    ...each('POST', `${path}/keys`, 'expires_at expires_in_days read_only', {
+      team_member_id: 'ada@example.com',
+    }),
+    ...each('POST', `${path}/memories/${mintId()}/restore`, 'dry_run version event'),
+    ...each('POST', `${path}/memories/${mintId()}/review`, 'labels', { action: 'approve' }),
+    ['DELETE', `${path}/roles/${role.role_id}`, { dry_run: true }],
   ]
   for (const [method, path, body] of careless) {
     const answer = await admin.send(method, path, { ...(body && { body }) })

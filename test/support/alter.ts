@@ -259,3 +259,12 @@ export async function makeSharedWritesDue({ postgres }: Postgres): Promise<numbe
   )
   return rowCount ?? 0
 }
+
+/** What the lines of all traces were recalled by, as an earlier release wrote it. */
+export const setTraceReasons = ({ postgres }: Postgres, why: string) =>
+  postgres.query(
+    `update call_traces
+     set trace = jsonb_set(trace, '{blocks,0,ranking,0,why}', jsonb_build_array($1::text))
+     where trace #> '{blocks,0,ranking,0}' is not null`,
+    [why],
+  )

@@ -207,7 +207,6 @@ function* rankRanges(
   )
   const isAlone = questions.filter(({ kind }) => kind !== 'name').length === 1
   let emptyTimes = 0
-  let unlikely = 0
   const withoutFiller = (found: ScoredRow[], query: RankingQuery): ScoredRow[] => {
     if (!isNamedTimeEmpty(ranges, query.parsedQuery, now)) return found
     emptyTimes++
@@ -252,7 +251,6 @@ function* rankRanges(
     const relevant = search.floor
       ? withoutFiller(filterRelevant(all, query, relevance), query)
       : all.filter(row => search.everyRow === true || isRelated(row))
-    if (relevant.length === 0 && all.some(isClearMatch)) unlikely++
     const weight = kind === 'statement' && !asks ? 1 : kindWeights[kind]
     const toRanked = (row: ScoredRow): RankedRow => ({
       ...row,
@@ -268,8 +266,6 @@ function* rankRanges(
     if (ranking) rankings.push(ranking)
     yield
   }
-  if (emptyTimes > 0) search.onAbstain?.('nothing_then')
-  else if (unlikely > 0) search.onAbstain?.('no_answer')
   yield* matching.report()
   const fused = fuseRankings(rankings, ranges, questions.length === 1)
   const ranked = search.query === undefined ? fused : sameTextFirst(fused, search.query)
@@ -278,6 +274,13 @@ function* rankRanges(
     minScore > 0
       ? ranked.filter(row => !isContext(row.scored.signals) && scoreOf(row) >= minScore)
       : ranked
+  if (emptyTimes > 0) search.onAbstain?.('nothing_then')
+  else if (search.onAbstain && search.floor && eligible.length === 0) {
+    const plain = { ...options, floor: false, limit: 1, minScore: Math.max(minScore, clearScore) }
+    const asSearched = { ...plain, weights, onAbstain: undefined, onMatchCount: undefined }
+    const matches = yield* rankRanges(ranges, questions, asSearched)
+    if (matches.length > 0) search.onAbstain('no_answer')
+  }
   const [asked] = questions
   const ordered =
     asked && !search.everyRow
@@ -315,8 +318,8 @@ function* rankRanges(
   return search.floor ? told : told.sort((one, other) => other.score - one.score)
 }
 
-/** Whether a search gives a row a score of 0.5 or more. */
-const isClearMatch = (row: ScoredRow): boolean => !isContext(row.signals) && scoreOf(row) >= 0.5
+/** Score from which on a row matches by itself. */
+const clearScore = 0.5
 
 function withSuperseded(
   hit: SearchHit,

@@ -154,6 +154,9 @@ t.test('400: a user that a program did not fill in, and no vault is made', async
     '%(user)s',
     '""',
     'default_user_id',
+    'anonymous',
+    'Unknown',
+    'default',
     'undefined',
   ]) {
     t.match(await send(owner, reading, 'X-Memory-User', user), { status: 400 }, user)

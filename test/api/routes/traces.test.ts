@@ -4,7 +4,7 @@ import { jobNames } from '#shared/domain/jobs.ts'
 import type { CallTrace } from '#shared/vault/read/traces/call-trace.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
 import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { ageRows } from '#test/support/alter.ts'
+import { ageRows, setTraceReasons } from '#test/support/alter.ts'
 import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'
 import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
 import { tableText, tablesHolding } from '#test/support/observe.ts'
@@ -45,6 +45,17 @@ t.test('a call has a trace when it reads memory, whatever it found', async t => 
   const reader = tracedCalls(world, `${key}:read`)
   const { trace } = await reader('/v1/chat/completions', question)
   t.equal((await read(trace)).status, 200)
+})
+
+t.test('what earlier releases kept has the words of this one', async t => {
+  const { ask, read, client, key } = await begin()
+  await insertMemories(backend, key, [bicycle])
+  const trace = await ask()
+  await setTraceReasons(backend, 'reply')
+  const { body } = await read(trace)
+  t.strictSame(body.blocks[0].memories[0].why, ['context'])
+  const exported = await client.get('/v1/account/export')
+  t.notMatch(JSON.stringify(exported.body), '"reply"')
 })
 
 t.test('404: the trace of another vault, no uuid, none', async t => {

@@ -81,7 +81,7 @@ export type TracedBlock = {
   /** The digests are of the texts of the memories: rendering the lines of a search costs more than its whole trace. */
   isByText?: true
   /** For each line what it was ranked by; empty for the block of an earlier call. */
-  ranking: { relevance: number; why: MatchReason[] }[]
+  ranking: { relevance: number; why: (MatchReason | 'reply')[] }[]
 }
 
 /** What was put into the body, by its place in the bytes that were sent. */

@@ -148,17 +148,29 @@ t.test('where a search has 0.5 and up and a block has nothing, it says why', asy
       at: start + 1,
       role: 'assistant',
     },
+    // Words that most texts have rule a question out before anything is ranked.
+    ...['a spade', 'my aunt', 'roses', 'the hose', 'seeds', 'gravel'].map((tool, day) => ({
+      text: `I work in the garden on day ${day}, with ${tool}.`,
+      at: start + (day + 1) * 9_000_000,
+    })),
   ])
+  const reasons: unknown[] = []
   for (const query of [
     'Which guitar strings should I buy?',
     'Remind me which guitar strings we talked about',
     'What strings suit my guitar?',
     'Which pharaoh built the pyramid?',
+    'Write a poem about the garden',
+    'Tell me a joke about gravel gardens',
+    'What is a garden for?',
+    'How do people work in the garden?',
   ]) {
     const found = await client.post('/v1/memory/search', { query, limit: 5, min_relevance: 0.5 })
     const messages = [{ role: 'user', content: query }]
     const { body } = await client.post('/v1/memory/prepare', { messages })
     const reason = found.body.totalMemories > 0 ? 'no_answer' : 'nothing_relevant'
     t.equal(body.abstained, body.context === null ? reason : null, query)
+    reasons.push(body.abstained)
   }
+  for (const reason of ['no_answer', 'nothing_relevant', null]) t.ok(reasons.includes(reason))
 })
