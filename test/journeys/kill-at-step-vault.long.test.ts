@@ -117,6 +117,44 @@ killAtSteps(t, {
     },
   },
 
+  'a vault index is saved: all of it or nothing, and every memory is found': {
+    killed: 'api',
+    async begin(t, open) {
+      const scene = await open()
+      const { client, key, vault } = await newVault(scene)
+      const texts = Array.from({ length: 150 }, (_, n) => ({ text: `heron number ${n} nests` }))
+      await insertMemories(scene.backend, key, texts)
+      const saved = async (): Promise<boolean> => {
+        const parts = 'select from index_snapshots where vault = $1'
+        return (await scene.backend.postgres.query(parts, [vault])).rowCount! > 0
+      }
+      const found = async (from: TestClient): Promise<unknown> =>
+        (await from.post('/v1/memory/search', { query: 'heron number 7 nests', limit: 1 })).body
+          .memories[0].content
+      // The index is saved a second after the answer.
+      const search = (base: string): void => {
+        found(createTestClient(base, key)).then(
+          text => t.equal(text, 'heron number 7 nests'),
+          () => t.fail('the search is answered before the process dies'),
+        )
+      }
+      return {
+        steps: [
+          { at: `before 1 commit ${vault}`, during: search },
+          {
+            before: async () => void t.notOk(await saved()),
+            at: `after 1 commit ${vault}`,
+            during: search,
+          },
+        ],
+        async afterwards() {
+          t.ok(await saved())
+          t.equal(await found(client), 'heron number 7 nests')
+        },
+      }
+    },
+  },
+
   'a batch is committed: once, and nothing is lost': {
     killed: 'api',
     working: true,
