@@ -126,7 +126,7 @@ killAtSteps(t, {
       await insertMemories(scene.backend, key, texts)
       const saved = async (): Promise<boolean> => {
         const parts = 'select from index_snapshots where vault = $1'
-        return (await scene.backend.postgres.query(parts, [vault])).rowCount! > 0
+        return (await scene.backend.postgres.query(parts, [vault])).rowCount > 0
       }
       const found = async (from: TestClient): Promise<unknown> =>
         (await from.post('/v1/memory/search', { query: 'heron number 7 nests', limit: 1 })).body

@@ -31,6 +31,7 @@ type LoadObserver = {
 type IndexVersion = { epoch: number; revision: number }
 
 type CacheEntry = IndexVersion & {
+  ref: IndexRef
   index: VaultIndex | 'too-large'
   bytes: number
   cachedAt: number
@@ -214,10 +215,10 @@ export class VaultIndexes {
     const index = fits ? loaded : 'too-large'
     const bytes = fits ? loaded.bytes : tooLargeEntryBytes
     const { epoch, revision } = ref.scope
-    this.#entries.set(key, { index, bytes, epoch, revision, cachedAt: this.#now(), unsaved })
+    this.#entries.set(key, { ref, index, bytes, epoch, revision, cachedAt: this.#now(), unsaved })
     this.#cachedBytes += bytes
     this.#evictToBudget()
-    if (this.#isWorthSaving(key)) this.#saveLater(key, ref)
+    if (this.#isWorthSaving(key)) this.#saveLater(key)
     return index
   }
 
@@ -228,17 +229,19 @@ export class VaultIndexes {
     return entry.unsaved >= rowCount(entry.index) * unsavedShare
   }
 
-  #saveLater(key: string, ref: IndexRef) {
-    setTimeout(() => void this.#save(key, ref), this.#saveAfterMs).unref()
+  #saveLater(key: string) {
+    setTimeout(() => {
+      if (this.#isSaving) this.#saveLater(key)
+      else void this.#save(key)
+    }, this.#saveAfterMs).unref()
   }
 
-  /** Saves one index at a time. */
-  async #save(key: string, ref: IndexRef): Promise<void> {
-    if (!this.#isWorthSaving(key)) return
-    if (this.#isSaving) return this.#saveLater(key, ref)
+  /** Saves an index where that is worth it and no other is being saved; it is packed before the first await. */
+  async #save(key: string): Promise<void> {
+    if (this.#isSaving || !this.#isWorthSaving(key)) return
     this.#isSaving = true
     const entry = this.#entries.get(key)!
-    const { index, epoch, revision } = entry
+    const { ref, index, epoch, revision } = entry
     entry.unsaved = 0
     const scope = { ...ref.scope, epoch, revision }
     const saved = index as VaultIndex
@@ -251,11 +254,16 @@ export class VaultIndexes {
     return this.#entries.delete(key)
   }
 
-  /** Evicts the least recently used entries, except those that are being refreshed. */
+  /**
+   * Evicts the least recently used entries, except those that are being refreshed. One that is not saved yet is saved
+   * now: where vaults take turns in a small cache none stays until its time.
+   */
   #evictToBudget() {
     for (const key of this.#entries.keys()) {
       if (this.bytes <= this.budget) return
-      if (!this.#pending.has(key) && this.#drop(key)) this.#stats.evictions++
+      if (this.#pending.has(key)) continue
+      void this.#save(key)
+      if (this.#drop(key)) this.#stats.evictions++
     }
   }
 }

@@ -325,3 +325,31 @@ t.test('core, session and space of one vault have an index each', async t => {
   t.same(textsOf(session), [])
   t.equal(calls.load, 3)
 })
+
+t.test('an index that leaves a small cache before its time is saved as it leaves', async t => {
+  const { source, write, refOf } = createIndexStores()
+  const saved: { vault: string; rows: number }[] = []
+  const rows = (name: string) => Array.from({ length: 100 }, (_, n) => memory(`${name} ${n}`))
+  const sizes = new VaultIndexes(source, {
+    budgetBytes: 10_000_000,
+    createIndex: options => createVaultIndex({ ...options, termsOf: text => text.split(' ') }),
+  })
+  for (const vault of ['ada', 'bob']) write(vault, rows(vault))
+  await sizes.get(refOf('ada'))
+  const indexes = new VaultIndexes(
+    {
+      ...source,
+      save: async ({ scope: { vault } }, index) => void saved.push({ vault, rows: index.rows }),
+    },
+    {
+      budgetBytes: Math.ceil(sizes.bytes * 1.5),
+      createIndex: options => createVaultIndex({ ...options, termsOf: text => text.split(' ') }),
+      saveAfterMs: 3_600_000,
+    },
+  )
+  await indexes.get(refOf('ada'))
+  t.same(saved, [])
+  await indexes.get(refOf('bob'))
+  t.match(indexes.stats(), { evictions: 1 })
+  t.same(saved, [{ vault: refOf('ada').scope.vault, rows: 100 }])
+})
