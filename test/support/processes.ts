@@ -60,13 +60,18 @@ export function launchProcess(
   return watched(t, command, spawned(command, env))
 }
 
-/** Starts a command as `launchProcess` does and waits until it is ready. */
+/**
+ * Starts a command as `launchProcess` does and waits until it is ready.
+ *
+ * @param tree where another version of the service is
+ */
 export async function startProcess(
   t: Test,
   command: string,
   env: Record<string, string>,
+  tree = root,
 ): Promise<ReadyProcess> {
-  const child = spawned(command, env)
+  const child = spawned(command, env, tree)
   const ready = once(child, 'message') as Promise<[{ port?: number }]>
   const running = watched(t, command, child)
   const early = running.exited.then(({ code, signal }) => {
@@ -79,11 +84,11 @@ export async function startProcess(
   return { ...running, base: `http://127.0.0.1:${port}` }
 }
 
-function spawned(command: string, env: Record<string, string>): ChildProcess {
+function spawned(command: string, env: Record<string, string>, cwd = root): ChildProcess {
   const [program, ...args] = command.trim().split(/\s+/)
   if (program !== 'node') throw new Error(`not a node command: ${command}`)
   return spawn(process.execPath, ['--import', watchScopes, ...args], {
-    cwd: root,
+    cwd,
     env,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })

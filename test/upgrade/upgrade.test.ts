@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import { contractDocument, type Endpoint } from '#api/contract/document.ts'
 import { version } from '#api/edge/version.ts'
@@ -10,6 +11,7 @@ import type { Tenant } from '#scripts/lab/prove/tenants/tenant.ts'
 import { release } from '#scripts/release.ts'
 import type { Backend } from '#shared/backend.ts'
 import { createLog } from '#shared/core/log.ts'
+import { migrate } from '#shared/storage/postgres/migrate.ts'
 import { startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { waitUntilIdle } from '#test/support/observe-jobs.ts'
@@ -76,6 +78,35 @@ if (process.env.RELEASE_DUMP) {
       readStatements().filter(line => /_\d{8}\b/.test(line)),
       [],
     )
+  })
+
+  t.test('a migration that waits for one table holds no other: requests go on', async t => {
+    const config = await createTestConfig(t)
+    await restoreDump(config)
+    const connect = async (): Promise<pg.Client> => {
+      const client = new pg.Client({ connectionString: config.databaseUrl })
+      await client.connect()
+      t.teardown(() => client.end())
+      return client
+    }
+    const [reader, other, watch] = [await connect(), await connect(), await connect()]
+    // The first migration changes memory_keys and then accounts, which a long read holds.
+    await reader.query('begin')
+    await reader.query('select 1 from accounts')
+    const migrated = migrate(config.databaseUrl)
+    const isWaiting = async (): Promise<boolean> => {
+      const { rows } = await watch.query(
+        `select 1 from pg_locks where not granted and relation = 'accounts'::regclass`,
+      )
+      return rows.length > 0
+    }
+    await waitUntil('the migration waits', isWaiting)
+    t.ok(
+      (await other.query('select 1 from memory_keys')).rows.length > 0,
+      'before the read has ended',
+    )
+    await reader.query('commit')
+    t.ok((await migrated).includes('0002-client-keys-and-budgets'))
   })
 
   t.test('data of the release is read after the upgrade, and its waiting work is done', async t => {

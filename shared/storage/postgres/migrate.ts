@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
@@ -27,21 +28,34 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
   try {
     return await underLock(pool, async () => {
       const dbClient = await pool.connect()
-      const options = {
-        dir: migrationsDir,
-        direction: 'up',
-        migrationsTable: 'migrations',
-      } as const
-      const applied = await runner({ ...options, dbClient, noLock: true, log: () => {} }).finally(
-        () => dbClient.release(),
-      )
-      return applied.map(({ name }) => name)
+      return applyAll(dbClient).finally(() => dbClient.release(true))
     })
   } catch (error) {
     await requireGrants(pool, error)
     return refuseWhenUnreachable(error)
   } finally {
     await pool.end()
+  }
+}
+
+/**
+ * Requests go on meanwhile. A migration that waited for a table would have every request for its other tables wait behind
+ * it, or would end some as the victim of a deadlock: before Postgres looks for one it gives its tables back, and tries again.
+ */
+async function applyAll(dbClient: pg.PoolClient): Promise<string[]> {
+  const one = { direction: 'up', count: 1, singleTransaction: true } as const
+  const options = { ...one, dir: migrationsDir, migrationsTable: 'migrations', noLock: true }
+  const applied: string[] = []
+  await dbClient.query(`set lock_timeout = '300ms'`)
+  for (;;) {
+    try {
+      const next = await runner({ ...options, dbClient, log: () => {} })
+      if (next.length === 0) return applied
+      applied.push(next[0]!.name)
+    } catch (error) {
+      if (!/^(?:55P03|40P01)$/.test(String((error as { code?: unknown }).code))) throw error
+      await delay(500 * Math.random())
+    }
   }
 }
 
