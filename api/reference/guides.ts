@@ -21,6 +21,14 @@ type Guide = {
 
 const root = new URL('../../', import.meta.url)
 
+const trust = [
+  'questionnaire',
+  'threat-model',
+  'data-flow',
+  'high-availability',
+  'keys-and-licences',
+]
+
 /** The pages that are served, in reading order, by group; a task page has the name of its file. */
 const files: Record<string, readonly (string | readonly [name: string, file: string])[]> = {
   Begin: [['start', 'README.md'], 'connect-an-sdk', 'users', 'sessions'],
@@ -43,6 +51,7 @@ const files: Record<string, readonly (string | readonly [name: string, file: str
     'environment',
     'watch',
     'backup-and-upgrade',
+    'upgrade',
     'move-in',
     'embedding-servers',
     'model-providers',
@@ -51,6 +60,7 @@ const files: Record<string, readonly (string | readonly [name: string, file: str
     'troubleshooting',
     ['commands', 'scripts/README.md'],
   ],
+  Trust: trust.map(name => [name, `scripts/guides/trust/${name}.md`] as const),
   Reference: [
     ['endpoints', 'api/README.md'],
     'differences',

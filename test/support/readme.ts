@@ -15,6 +15,7 @@ export const pages: readonly Page[] = [
   'shared/README.md',
   'scripts/README.md',
   ...globSync('scripts/guides/*.md', { cwd: root }).toSorted(),
+  ...globSync('scripts/guides/trust/*.md', { cwd: root }).toSorted(),
   'scripts/lab/README.md',
   'scripts/publish/README.md',
   'test/README.md',
