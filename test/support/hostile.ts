@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { hostileValues } from '#scripts/lab/prove/malformed/hostile-values.ts'
+import { anyText } from '#test/support/any-text.ts'
 
 /** Texts that commonly break services; none looks like a stack trace or an internal address. */
 export const hostileText: fc.Arbitrary<string> = fc.oneof(
@@ -7,7 +8,7 @@ export const hostileText: fc.Arbitrary<string> = fc.oneof(
     weight: 4,
     arbitrary: fc.constantFrom(...hostileValues.filter(value => typeof value === 'string')),
   },
-  { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }) },
+  { weight: 2, arbitrary: anyText({ maxLength: 40 }) },
   { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 40 }) },
 )
 

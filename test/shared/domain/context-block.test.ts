@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { renderContextBlock } from '#shared/domain/context-block.ts'
 import { profileElement, removeContextBlocks } from '#shared/domain/echoes.ts'
 import type { Memory } from '#shared/domain/memory.ts'
+import { anyText } from '#test/support/any-text.ts'
 
 const now = Date.parse('2026-11-20T18:20:00Z')
 const memory = (text: string, hoursAgo = 3, rest: Partial<Memory> = {}): Memory => ({
@@ -52,7 +53,7 @@ t.test('no stored text can close the element, open another, or begin a line', as
         '\u0085',
         '[now · user] ',
       ),
-      fc.string({ unit: 'binary', maxLength: 20 }),
+      anyText({ maxLength: 20 }),
     ),
     { maxLength: 12 },
   )
@@ -136,7 +137,7 @@ const around = fc
         '[a · b UTC · c] d',
         'The lines above are background recalled from earlier conversations',
       ),
-      fc.string({ unit: 'binary', maxLength: 12 }),
+      anyText({ maxLength: 12 }),
     ),
     { maxLength: 10 },
   )
