@@ -28,7 +28,7 @@ function jointsOf({ links, isBare }: PasswordWords): string {
   const cased = links.filter(link => /\p{Ll}/u.test(link))
   const uncased = links.filter(link => !cased.includes(link))
   return [
-    String.raw`:=|=>|[:=>\uff1a]|[-\u2013\u2014]\s`,
+    String.raw`:=|=>|[:=>|\uff1a]|[-\u2013\u2014]\s`,
     ...(cased.length > 0 ? [String.raw`(?:${alternatives(cased)})(?!\p{L})`] : []),
     ...(uncased.length > 0 ? [alternatives(uncased)] : []),
     ...(isBare ? [String.raw`(?<=\s)`] : []),
@@ -144,10 +144,22 @@ export const detectors: readonly Detector[] = [
   secretDetector(/\bbearer\s{1,3}(?<it>[A-Za-z0-9._~+/=-]{16,2000})/dgi, looksRandom),
   // Anything may precede the name: GITHUB_TOKEN, accessToken, aws_secret_access_key.
   secretDetector(
-    /(?:(?:api|access|secret|private)[ _-]?key|secret|token)\\?["'`]?\s{0,3}(?::=|=>|[:=>]|is)\s{0,3}\\?["'`]?(?<it>[A-Za-z0-9+/_.=-]{16,200})/dgi,
+    /(?:(?:api|access|account|secret|private)[ _-]?key|secret|token)\\?["'`]?\s{0,3}(?::=|=>|[:=>]|is)\s{0,3}\\?["'`]?(?<it>[A-Za-z0-9+/_.=-]{16,200})/dgi,
     looksRandom,
   ),
   secretDetector(namedPassword, looksLikePassword),
+  // In command lines, as the programs document it: --db-password it, mysql -pit, curl -u name:it.
+  secretDetector(
+    /--[a-z-]{0,30}pass(?:word|wd|phrase)?\s{1,3}["']?(?<it>[^\s"']{6,100})/dgi,
+    looksLikePassword,
+  ),
+  secretDetector(
+    /\s-p(?<=\b(?:mysql\w{0,9}|mariadb[\w-]{0,9})\s(?:[^\n|;&]{0,200}\s)?-p)["']?(?<it>[^\s"']{6,100})/dg,
+    looksLikePassword,
+  ),
+  secretDetector(
+    /\s(?:-u|--user)(?<=\bcurl\s(?:[^\n|;&]{0,200}\s)?(?:-u|--user))[ =]{0,3}["']?[^\s:"']{1,64}:(?<it>[^\s"']{3,128})/dg,
+  ),
   {
     kind: 'card',
     pattern: /(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d-])/dg,

@@ -52,6 +52,14 @@ const held: [RedactionKind, string, string][] = [
     ...Object.values<ProviderApi>(builtInProviders)
       .flatMap(({ keyPrefix }) => keyPrefix ?? [])
       .map(prefix => ['key ', made(prefix, letters.slice(0, 40))] as const),
+    ['deploy --password ', 'Tr0ub4dor&3'],
+    ['pg_restore --db-passwd "', 'Tr0ub4dor&3'],
+    ['mysql -u root -p', 'Tr0ub4dor&3'],
+    ['mysqldump --all-databases -p', 'Tr0ub4dor&3'],
+    ['curl -s -u ada:', 'Tr0ub4dor&3'],
+    ["curl --user 'ada:", 'Tr0ub4dor&3'],
+    ['AccountName=acme;AccountKey=', letters.slice(0, 44)],
+    ['| user | ada |\n| password | ', 'Tr0ub4dor&3'],
     ['mon mot de passe est ', 'Tr0ub4dor&3'],
     ['mi contraseña es ', 'Tr0ub4dor&3'],
     ['a minha senha é ', 'Tr0ub4dor&3'],
@@ -156,6 +164,7 @@ t.test('ordinary prose keeps every word', async t => {
     'sk-learn and task-oriented-dialogue-systems-are-fun-to-build are words.',
     '我的猫叫小白，她怕打雷。Meine Katze heißt Ada. 🐈‍⬛ Ça va?',
     'The number 12345678A is no DNI, 529.982.247-26 no CPF, 2 55 08 14 168 025 39 no NIR.',
+    'mkdir -p notes/2026-11; docker run -u 1000:1000 app; ssh -p 22022 host; mysql --port 3306; --pass-through x1y2z3w4.',
     'UUID 0199a1b2-c3d4-7000-8001-0123456789ab and sha256 of nothing special.',
   ]
   for (const text of prose) t.same(findPrivateData(text, new Set(defaultRedactionKinds)), [], text)
