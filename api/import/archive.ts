@@ -4,7 +4,13 @@ const wideEndBytes = 20
 const headBytes = 30
 
 /** A file within an archive. */
-export type ArchivedFile = { name: string; open(): AsyncIterable<Uint8Array> }
+export type ArchivedFile = {
+  name: string
+  /** As its archive says; one that has more or less is refused while it is read. */
+  bytes: number
+  packedBytes: number
+  open(): AsyncIterable<Uint8Array>
+}
 
 type Entry = { packedBytes: number; bytes: number; offset: number; method: number; flags: number }
 
@@ -21,11 +27,12 @@ export async function isZip(file: Blob): Promise<boolean> {
  * @throws Error for a damaged archive; `open` for a damaged or encrypted file
  */
 export async function readZip(archive: Blob): Promise<ArchivedFile[]> {
-  const { offset, bytes } = await findDirectory(archive)
-  const view = await viewOf(archive, offset, offset + bytes)
+  const directory = await findDirectory(archive)
+  const { offset } = directory
+  const view = await viewOf(archive, offset, offset + directory.bytes)
   const decoder = new TextDecoder()
   const files: ArchivedFile[] = []
-  for (let at = 0; at < bytes;) {
+  for (let at = 0; at < directory.bytes;) {
     if (at + 46 > view.byteLength || view.getUint32(at, true) !== 0x02014b50)
       throw new Error('its list of files is damaged')
     const [nameBytes, extraBytes, commentBytes] = [28, 30, 32].map(field =>
@@ -36,7 +43,9 @@ export async function readZip(archive: Blob): Promise<ArchivedFile[]> {
     if (end > view.byteLength) throw new Error('its list of files is cut off')
     const name = decoder.decode(new Uint8Array(view.buffer, at + 46, nameBytes))
     const entry = readEntry(view, at, { from: extraAt, to: extraAt + extraBytes })
-    if (!name.endsWith('/')) files.push({ name, open: () => openEntry(archive, entry) })
+    const { bytes, packedBytes } = entry
+    if (!name.endsWith('/'))
+      files.push({ name, bytes, packedBytes, open: () => openEntry(archive, entry) })
     at = end
   }
   return files

@@ -7,6 +7,8 @@ export type ExportFile = {
   name: string
   /** For reading it at any place; missing within an archive. */
   blob?(): Promise<Blob>
+  /** How many bytes it has, and how many of its archive; missing for a file that is in none. */
+  size?: { bytes: number; packedBytes: number }
   open(): AsyncIterable<Uint8Array>
 }
 
@@ -15,6 +17,12 @@ type Unpack = (file: ExportFile) => Promise<Blob>
 
 /** Archives within archives that are opened; one that holds itself has no end. */
 const archiveLevels = 3
+
+/**
+ * An archive is packed already, so that an archive around it makes it hardly smaller; texts stored without packing get a
+ * tenth at most. One that grows by more would fill the disk, or the memory of a browser, with what is no export.
+ */
+const growthMax = { times: 50, fromBytes: 16 * 1024 * 1024 }
 
 /** Attributes of files, which macOS writes under the same names. */
 const isOfMacOs = ({ name }: ExportFile): boolean => /(?:^|\/)(?:__MACOSX\/|\._)/.test(name)
@@ -33,7 +41,7 @@ export const fileOf = (name: string, blob: () => Promise<Blob>): ExportFile => (
  * privacy portal mails one archive within another, Takeout makes several. A single file may be an archive by any name.
  *
  * @returns in the order of their names
- * @throws Refusal `invalid` for a damaged archive; an error with a `code` when it cannot be read.
+ * @throws Refusal `invalid` for a damaged archive, or one within another that grows to many times its size; an error with a `code` when it cannot be read.
  */
 export async function listExportFiles(
   given: readonly ExportFile[],
@@ -55,6 +63,7 @@ async function openArchives(
   for (const file of files) {
     if (isOfMacOs(file)) continue
     const isNamed = levels > 0 && /\.zip$/i.test(file.name)
+    if (isNamed) requireLittleGrowth(file)
     const blob = isNamed ? await (file.blob?.() ?? unpack(file)) : undefined
     if (blob === undefined || !(await isZip(blob))) opened.push(file)
     else {
@@ -68,6 +77,16 @@ async function openArchives(
   return opened
 }
 
+function requireLittleGrowth({ name, size }: ExportFile): void {
+  if (!size || size.bytes < growthMax.fromBytes) return
+  if (size.bytes <= growthMax.times * size.packedBytes) return
+  throw new Refusal(
+    'invalid',
+    `${name} would be ${size.bytes} bytes, ${growthMax.times} times as much as it takes in its archive`,
+    'No export is packed so; unpack it yourself if you know what it holds, and give its files',
+  )
+}
+
 async function readArchive(archive: Blob, path: string): Promise<ExportFile[]> {
   const damaged = (error: unknown): Refusal =>
     new Refusal(
@@ -77,8 +96,9 @@ async function readArchive(archive: Blob, path: string): Promise<ExportFile[]> {
     )
   try {
     const files = await readZip(archive)
-    return files.map(({ name, open }) => ({
+    return files.map(({ name, open, ...size }) => ({
       name,
+      size,
       async *open() {
         try {
           yield* open()

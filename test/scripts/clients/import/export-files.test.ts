@@ -114,3 +114,19 @@ t.test('a damaged archive is refused', async t => {
     await t.rejects(read('bad.zip'), { reason: 'invalid', message })
   }
 })
+
+t.test(
+  'an archive within an archive that grows to many times its size is not unpacked',
+  async t => {
+    const grown = zipOf({ 'a.bin': '[]'.padEnd(20 * 1024 * 1024) })
+    writeFileSync(join(dir, 'grows.zip'), zipOf({ 'a.json': '[]', 'inner.zip': grown }))
+    await t.rejects(read('grows.zip'), {
+      reason: 'invalid',
+      message: /^inner\.zip would be 2\d{7} bytes/,
+    })
+    const texts = Array.from({ length: 500_000 }, (_, n) => `{"number":${n},"text":"a memory"}`)
+    const stored = zipOf({ 'a.bin': `[${texts.join(',')}]` })
+    writeFileSync(join(dir, 'texts.zip'), zipOf({ 'inner.zip': stored }))
+    t.equal((await read('texts.zip')).length, 1)
+  },
+)
