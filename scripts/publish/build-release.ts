@@ -80,7 +80,7 @@ export async function buildRelease({ root, folder, only, imageOptions }: Plan): 
     const source = await layOutSource(root, work)
     const made = join(work, 'made')
     mkdirSync(made)
-    const workshop = { source, work, folder: made, imageOptions }
+    const workshop = { source, work, folder: made, imageOptions, builderOptions: [] }
     const artifacts: Artifact[] = []
     const missing: MissingArtifact[] = []
     const system: SystemPackage[] = []

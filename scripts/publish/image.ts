@@ -18,7 +18,7 @@ export type SystemPackage = { image: string; name: string; version: string; arch
  */
 export async function buildImages(
   workshop: Workshop,
-): Promise<Built & { system: SystemPackage[] }> {
+): Promise<Required<Built> & { system: SystemPackage[] }> {
   const built = { files: [] as string[], missing: [] as MissingArtifact[] }
   const system: SystemPackage[] = []
   for (const architecture of Object.keys(architectures) as Architecture[]) {
@@ -35,14 +35,17 @@ export async function buildImages(
 }
 
 async function buildImage(
-  { source, folder, imageOptions }: Workshop,
+  { source, folder, imageOptions, builderOptions }: Workshop,
   architecture: Architecture,
   system: SystemPackage[],
 ): Promise<string> {
   const { tree, version, epoch } = source
   const isolation = process.env.BUILDAH_ISOLATION ?? 'chroot'
   const buildah = (...args: string[]): Promise<string> =>
-    runTool('buildah', args, { cwd: tree, env: { BUILDAH_ISOLATION: isolation } })
+    runTool('buildah', [...builderOptions, ...args], {
+      cwd: tree,
+      env: { BUILDAH_ISOLATION: isolation },
+    })
   const name = `memory-vault-image-${version}-linux-${architecture}`
   const tag = `localhost/memory-vault:${version}-${architecture}`
   const deploy = 'scripts/deploy'

@@ -23,7 +23,10 @@ export function publicationSteps(
     const list = `${image}:${version}`
     commands.push(['buildah', 'manifest', 'create', list])
     for (const file of images) {
-      commands.push(['buildah', 'manifest', 'add', list, `docker-archive:${file}`])
+      // buildah reads an archive that is not compressed.
+      commands.push(['gunzip', '--keep', '--force', file])
+      const archive = `docker-archive:${file.replace(/\.gz$/, '')}`
+      commands.push(['buildah', 'manifest', 'add', list, archive])
     }
     commands.push(['buildah', 'manifest', 'push', '--all', list, `docker://${list}`])
   }

@@ -28,7 +28,10 @@ export type Workshop = {
   source: Source
   work: string
   folder: string
+  /** Options of `buildah bud`, such as whether the base is pulled. */
   imageOptions: readonly string[]
+  /** Options of buildah itself, such as where it keeps images. */
+  builderOptions: readonly string[]
 }
 
 /**

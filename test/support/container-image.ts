@@ -14,6 +14,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
+import { version } from '#api/edge/version.ts'
+import { buildImages } from '#scripts/publish/image.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -68,8 +70,13 @@ function linkProductionPackages(directory: string): void {
   }
 }
 
-/** An image in a container: its root directory, its user and command. */
-type Container = { directory: string; user: string; command: string[] }
+/** An image that was loaded into a container: its root directory, its user and command; and what the release says of it. */
+type BuiltImage = {
+  directory: string
+  user: string
+  command: string[]
+  file: string
+} & Pick<Awaited<ReturnType<typeof buildImages>>, 'missing' | 'system'>
 
 /** Why this machine cannot build the image, if so. */
 function builderMissing(): string | undefined {
@@ -85,10 +92,10 @@ const baseTimeoutMs = 240_000
  * Makes what the image is built on, without a registry of images: its base is made of Debian's packages, the Node that runs
  * this, and the npm of this machine. Packages come from npm's cache, which is filled first.
  *
- * @returns a function that builds the image as its Dockerfile says; or why this machine cannot make the base: it may not
+ * @returns a function that builds the image as a release does and loads its archive; or why this machine cannot make the base: it may not
  *   reach Debian's packages, or have no right to mount
  */
-export async function openBuilder(t: Test): Promise<string | (() => Promise<Container>)> {
+export async function openBuilder(t: Test): Promise<string | (() => Promise<BuiltImage>)> {
   const missing = builderMissing()
   if (missing !== undefined) return missing
   const work = mkdtempSync(join(tmpdir(), 'vault-build-'))
@@ -104,14 +111,17 @@ export async function openBuilder(t: Test): Promise<string | (() => Promise<Cont
     rmSync(work, { recursive: true, force: true })
   })
   const packages = join(work, 'packages')
-  const failure = await makeBase({ work, packages, plain, buildah }).catch((error: Error) => error)
+  const failure = await makeBase({ work, packages, store, plain, buildah }).catch(
+    (error: Error) => error,
+  )
   if (failure) return `the base cannot be made here: ${failure.message.slice(0, 200)}`
-  return () => buildOnBase({ work, packages, plain, buildah })
+  return () => buildOnBase({ work, packages, store, plain, buildah })
 }
 
 type Tools = {
   work: string
   packages: string
+  store: string[]
   plain(file: string, args: string[], cwd?: string): Promise<string>
   buildah(...args: string[]): Promise<string>
 }
@@ -137,23 +147,39 @@ async function makeBase({ work, packages, plain, buildah }: Tools): Promise<void
   await buildah('commit', '--quiet', base, 'docker.io/library/node:24-bookworm-slim')
 }
 
-async function buildOnBase({ work, packages, plain, buildah }: Tools): Promise<Container> {
+async function buildOnBase({ work, packages, store, plain, buildah }: Tools): Promise<BuiltImage> {
   const [cache, registry] = await Promise.all(
     ['cache', 'registry'].map(name => plain('npm', ['config', 'get', name], packages)),
   )
   const settings = join(work, 'npmrc')
   const lines = ['offline=true', `registry=${registry}`, 'omit-lockfile-registry-resolved=true']
   writeFileSync(settings, lines.join('\n'))
-  const deploy = join(root, 'scripts/deploy')
-  const files = ['-f', join(deploy, 'Dockerfile')]
-  files.push('--ignorefile', join(deploy, 'Dockerfile.dockerignore'))
   const mounts = ['-v', `${settings}:/root/.npmrc:ro`, '-v', `${cache}:/root/.npm:O`]
-  const how = ['--pull-never', '--network', 'none', '--format', 'docker', '--tag', 'memory-vault']
-  await buildah('bud', ...how, ...files, ...mounts, root)
-  const container = await buildah('from', '--pull-never', 'localhost/memory-vault')
+  // Of the tree as it is, and not of a commit.
+  const source = {
+    root,
+    tree: root,
+    version,
+    commit: '',
+    epoch: 1e9,
+    lockDigest: '',
+    isDirty: true,
+  }
+  const { files, missing, system } = await buildImages({
+    source,
+    work,
+    folder: work,
+    imageOptions: ['--pull-never', '--network', 'none', ...mounts],
+    builderOptions: store,
+  })
+  if (files.length === 0) throw new Error(missing[0]?.reason)
+  await plain('gunzip', ['--keep', files[0]!])
+  const archive = `docker-archive:${files[0]!.replace(/\.gz$/, '')}`
+  const container = await buildah('from', '--pull-never', archive)
   const { Docker } = JSON.parse(await buildah('inspect', container)) as {
     Docker: { config: { User: string; Cmd: string[] } }
   }
   const { User: user, Cmd: command } = Docker.config
-  return { directory: await buildah('mount', container), user, command }
+  const directory = await buildah('mount', container)
+  return { directory, user, command, file: files[0]!, missing, system }
 }

@@ -24,7 +24,16 @@ const builder = await openBuilder(t)
 const missing = typeof builder === 'string' && builder
 t.test('the image is built and runs', { skip: missing }, async t => {
   if (typeof builder === 'string') return
-  const { directory, user, command } = await builder()
+  const { directory, user, command, missing, system } = await builder()
+  t.match(
+    missing,
+    [{ what: 'image for arm64', reason: /another architecture|not known/ }],
+    'its base is not here',
+  )
+  t.ok(
+    system.some(({ name, version }) => name === 'libc6' && version.startsWith('2.')),
+    'its packages are known',
+  )
   t.same(['node', 'api/index.ts'], command)
   t.notOk(existsSync(join(directory, 'app/node_modules/tap')))
   await runPrograms(t, (args, env) => {
