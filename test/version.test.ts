@@ -19,6 +19,10 @@ t.test('the service, the packages and the pages have one version', t => {
   const places: [string, RegExp][] = [
     ['api/client/python/memory_vault/generated/operations.py', /^VERSION = "(.+)"$/m],
     ['scripts/deploy/kubernetes/kustomization.yaml', /newTag: '(.+)'/],
+    ['scripts/deploy/kubernetes/Chart.yaml', /^version: (.+)$/m],
+    ['scripts/deploy/kubernetes/Chart.yaml', /^appVersion: (.+)$/m],
+    ['api/client/README.md', /memory-vault-client-(.+)\.tgz/],
+    ['api/console/app/vault/connect/framework-snippets.ts', /memory-vault-client-(.+?)\.tgz/],
     ['scripts/deploy/README.md', /memory-vault:(\S+) \./],
     ['api/guides/connect-an-sdk.md', /memory-vault-client-(.+)\.tgz/],
     ['CHANGELOG.md', /^## \[(\d.+)\] - \d{4}-\d\d-\d\d$/m],

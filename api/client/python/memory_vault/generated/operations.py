@@ -7,7 +7,7 @@ from typing import Dict
 
 from ..operation import Operation
 
-VERSION = "1.0.0"
+VERSION = "1.1.0"
 
 OPERATIONS: Dict[str, Operation] = {
     "models": Operation("models", "GET", "/v1/models"),

@@ -9,7 +9,7 @@ const python = (text: string): Snippet => ({ file: 'Python', text })
 
 const packages = {
   typescript:
-    'The package: npm pack ./api/client in a copy of Memory Vault, then npm install ./memory-vault-client-1.0.0.tgz in your program.',
+    'The package: npm pack ./api/client in a copy of Memory Vault, then npm install ./memory-vault-client-1.1.0.tgz in your program.',
   python: 'The package: pip install ./api/client/python in a copy of Memory Vault.',
 }
 
