@@ -1,5 +1,12 @@
 import type { VaultClient } from '../client.ts'
-import { readNamespace, toItems, toItemText, toItemTexts, treeFilter } from './langgraph-items.ts'
+import {
+  keyField,
+  readNamespace,
+  toItems,
+  toItemText,
+  toItemTexts,
+  treeFilter,
+} from './langgraph-items.ts'
 import type { Item } from './langgraph-items.ts'
 import { deleteRows, listRows, putTexts, type Fields, type TextRow } from './long-texts.ts'
 import { assertNamespace, matchesFilter, matchesPath, readListing } from './langgraph-operations.ts'
@@ -62,13 +69,15 @@ export class VaultStore {
   stop(): void {}
 
   async #get({ namespace, key }: Get): Promise<Item | null> {
-    return toItems(await listRows(this.#vault, treeFilter(namespace, key)))[0] ?? null
+    const rows = await listRows(this.#vault, treeFilter(namespace, await keyField(key)))
+    return toItems(rows)[0] ?? null
   }
 
   async #put({ namespace, key, value }: Put): Promise<void> {
-    const before = await listRows(this.#vault, treeFilter(namespace, key))
+    const field = await keyField(key)
+    const before = await listRows(this.#vault, treeFilter(namespace, field))
     if (value === null) return await deleteRows(this.#vault, before)
-    const text = toItemText({ namespace, key, value }, toItemTexts(before)[0])
+    const text = toItemText({ namespace, key, value }, field, toItemTexts(before)[0])
     await putTexts(this.#vault, 'lg_', [text], before)
   }
 

@@ -1,6 +1,8 @@
 """LangGraph: an agent with a tool and a store, for two users."""
 
+from datetime import datetime, timezone
 from typing import Any
+from uuid import UUID
 
 from harness import FORECAST, MODEL_KEY, MODEL_URL, apart, check, equal, main, remember, rows, seen, texts, vault_of, words_only
 from langchain_core.tools import tool
@@ -74,7 +76,10 @@ def compare(store: Any) -> None:
         one.put(("a", "b", "c", "d", "e", "f", "g", "h", "i", "j"), "deep", {"text": " é🦊\n" * 500})
         one.put(space, "gone", {"text": "x"})
         one.delete(space, "gone")
-        keys = ("boat", "cat", "none", "same", "gone")
+        one.put(space, "ab" * 400, {"text": "A long key.", "n": 1})
+        one.put(space, "ab" * 400 + "c", {"text": "Another.", "n": 1})
+        one.delete(space, "ab" * 400 + "c")
+        keys = ("boat", "cat", "none", "same", "gone", "ab" * 400, "ab" * 400 + "c")
         items = [one.get(space, key) for key in keys] + [one.get(("a", "b", "c", "d", "e", "f", "g", "h", "i", "j"), "deep")]
         results.append(
             [
@@ -84,6 +89,15 @@ def compare(store: Any) -> None:
             ]
         )
     equal("operations as in InMemoryStore", results[0], results[1])
+    check("a long key is found by meaning", [found.key for found in store.search(("facts",), query="A long key.")][0] == "ab" * 400)
+    moment, number = datetime(2026, 2, 3, 4, 5, tzinfo=timezone.utc), UUID(int=7)
+    store.put(("times",), "trip", {"text": "The trip.", "at": moment, "day": moment.date(), "id": number})
+    equal("times are texts", store.get(("times",), "trip").value, {"text": "The trip.", "at": "2026-02-03T04:05:00+00:00", "day": "2026-02-03", "id": str(number)})
+    try:
+        store.put(("times",), "no", {"at": object()})
+        check("what is no JSON is refused", False)
+    except TypeError as error:
+        check("what is no JSON is refused", "object is no JSON" in str(error), error)
 
 
 def again() -> None:

@@ -49,6 +49,22 @@ t.test('a long value comes back whole, whatever its spaces and signs', async t =
   t.same(found?.value, value)
 })
 
+t.test('a key that is too long for a field of metadata, and a time', async t => {
+  const { vault, store } = await startStore()
+  const keys = ['ab'.repeat(400), `${'ab'.repeat(400)}c`, '🦊'.repeat(256), '🦊'.repeat(257)]
+  for (const key of keys) await store.put(memories, key, { text: 'A boat.', at: new Date(0) })
+  await store.put(memories, keys[0]!, { text: 'A canoe.' })
+  t.same((await store.get(memories, keys[0]!))?.value, { text: 'A canoe.' })
+  const value = { text: 'A boat.', at: '1970-01-01T00:00:00.000Z' }
+  t.match(await store.get(memories, keys[3]!), { key: keys[3], value })
+  const found = await store.search(memories)
+  t.same(found.map(({ key }) => key).toSorted(), keys.toSorted())
+  t.equal((await store.search(memories, { query: 'canoe' }))[0]?.key, keys[0])
+  await store.delete(memories, keys[1]!)
+  t.equal(await store.get(memories, keys[1]!), null)
+  t.equal((await vault.call('GET /v1/memory/stats')).memories, 3)
+})
+
 t.test('values of many tokens per character, below a long path, come back whole', async t => {
   const { vault, store } = await startStore()
   const below = [...ada, 'የአዲስ'.repeat(40)]

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
-from datetime import datetime, timezone
+from datetime import date, datetime, time, timezone
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from uuid import UUID
 
 from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, PutOp, SearchItem, SearchOp
 
 from ..generated.vault import Vault
-from .core import Fields, delete_rows, encode, list_rows
+from .core import Fields, delete_rows, list_rows
 from .long_texts import LongText, put_texts, to_texts
 
 #: Metadata has 16 fields.
 DEPTH_MAX = 10
 HITS_MAX = 200
+#: Of a field of metadata.
+KEY_CHARACTERS_MAX = 256
 
 
 class VaultStore(BaseStore):
     """Items with a namespace of up to 10 labels and a key, searched by meaning and words.
 
     An item is a memory of the core, cut into parts where it is long: its texts are the words, its JSON
-    is metadata. Everything is searched, so `index` has no effect; items have no time to live.
+    is metadata. Everything is searched, so `index` has no effect; items have no time to live. Dates, times and
+    UUIDs in a value come back as texts, as those of LangGraph's store for Postgres do.
     """
 
     supports_ttl = False
@@ -66,8 +71,10 @@ class VaultStore(BaseStore):
             return
         known = to_texts("lg_", before)
         times = (known[0].created_at, known[0].updated_at) if known else (0, 0)
-        words = "\n".join(_words(value)) or encode(value)
-        put_texts(self._vault, "lg_", [LongText(_tree(namespace, key), words, *times, encode(value))], before)
+        # A key that is too long for its field stands before the value.
+        data = _encode(value if _field_of(key) == key else [key, value])
+        words = "\n".join(_words(value)) or _encode(value)
+        put_texts(self._vault, "lg_", [LongText(_tree(namespace, key), words, *times, data)], before)
 
     def _search(self, op: Any) -> List[Any]:
         if getattr(op, "query", None):
@@ -107,11 +114,29 @@ def _words(value: Any) -> Iterable[str]:
             yield from _words(part)
 
 
+def _encode(value: Any) -> str:
+    """JSON, with the texts by which LangGraph's store for Postgres keeps what JSON has no form for."""
+
+    def plain(other: Any) -> str:
+        if isinstance(other, (date, time)):
+            return other.isoformat()
+        if isinstance(other, UUID):
+            return str(other)
+        raise TypeError(f"a value of {type(other).__name__} is no JSON: {other!r}")
+
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=plain)
+
+
+def _field_of(key: str) -> str:
+    """A key as a field of metadata: the hash of one that is too long."""
+    return key if len(key) <= KEY_CHARACTERS_MAX else f"sha256:{hashlib.sha256(key.encode()).hexdigest()}"
+
+
 def _tree(namespace: Sequence[str], key: Optional[str] = None) -> Fields:
     """The metadata of an item with this key, or of all items below a namespace."""
     labels: Fields = {f"lg_{at}": label for at, label in enumerate(namespace)}
     if key is not None:
-        return {**labels, "lg_depth": len(namespace), "lg_key": key}
+        return {**labels, "lg_depth": len(namespace), "lg_key": _field_of(key)}
     return {**labels, "lg_depth": list(range(max(1, len(namespace)), DEPTH_MAX + 1))}
 
 
@@ -131,13 +156,14 @@ def _to_items(rows: Sequence[Fields]) -> List[Fields]:
     return items
 
 
-def _to_item(text: LongText, value: Fields) -> Fields:
+def _to_item(text: LongText, value: Any) -> Fields:
     created, updated = (
         datetime.fromtimestamp(ms / 1000, timezone.utc) for ms in (text.created_at, text.updated_at)
     )
+    key, value = value if isinstance(value, list) else (str(text.metadata["lg_key"]), value)
     return {
         "namespace": _namespace(dict(text.metadata)),
-        "key": str(text.metadata["lg_key"]),
+        "key": key,
         "value": value,
         "created_at": created,
         "updated_at": updated,
