@@ -61,7 +61,6 @@ const isAboutInputs = (status: number): boolean =>
 const isLate = (status: number): boolean => status === 504 || status === 524
 
 const bodyBytesMax = 64_000
-const retryAfterMaxMs = 60_000
 
 /**
  * Asks for the vectors of the inputs. Rate limits, overloads and lost connections are tried again, after `Retry-After`
@@ -140,7 +139,8 @@ async function tryOnce(
     if (status >= 200 && status < 300) {
       const vectors = vectorsOf(body, input.length)
       if (vectors) return { vectors }
-      const fault = 'did not answer with the vectors of its inputs'
+      const said = body.length < bodyBytesMax ? providerWords(body, input, [apiKey]) : ''
+      const fault = `did not answer with the vectors of its inputs${said && `: ${said}`}`
       return { refusal: new EmbeddingRefusal(model, fault, status, 2) }
     }
     const words = providerWords(body.slice(0, bodyBytesMax), input, [apiKey])
@@ -168,7 +168,7 @@ function retryAfterOf(header: string | null): number | undefined {
   const ms = /^\d+(?:\.\d+)?$/.test(header)
     ? Number(header) * 1000
     : Date.parse(header) - Date.now()
-  return ms >= 0 && ms <= retryAfterMaxMs ? ms : undefined
+  return ms >= 0 && ms <= 60_000 ? ms : undefined
 }
 
 /**

@@ -160,6 +160,10 @@ t.test('upstream: vectors of another length than the first, or without numbers',
   const { embedQuery } = await embedderAt(provider.baseUrl)
   provider.answerAlways('application/json', '{}')
   await t.rejects(embedQuery('kettle'), refused, 'a question')
+  const fault = '{"error":{"message":"model nomic is not loaded"}}'
+  provider.answerAlways('application/json', fault)
+  const told = { message: /vectors of its inputs: model nomic is not loaded$/ }
+  await t.rejects(embedQuery('kettle'), told, 'an error with status 200')
   provider.recover()
   t.equal((await embedQuery('kettle')).length, 64)
 })
