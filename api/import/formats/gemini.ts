@@ -32,7 +32,8 @@ function* recordDrafts(record: Fields, losses: Losses): Generator<Draft> {
   losses.add('attachments', asList(record['attachedFiles']).length)
   const timestamp = asTime(record['time'])
   const metadata = { source: 'gemini' }
-  yield { content: prompt, role: 'user', timestamp, metadata }
+  if (prompt === '') losses.add('prompts without words')
+  else yield { content: prompt, role: 'user', timestamp, metadata }
   // The record has one time; the answer comes after its prompt.
   if (answer === '') losses.add('answers that the export lacks')
   else
@@ -58,7 +59,7 @@ function promptOf(record: Fields): string | undefined {
   const title = asText(record['title'])
   if (title === undefined || !isOfGemini(record) || otherVerbs.test(title)) return undefined
   // In other languages the verb is unknown: the title stays whole, and other activity cannot be recognized.
-  const verb = promptVerbs.find(found => title.startsWith(found))
+  const verb = promptVerbs.find(found => `${title.trimEnd()} `.startsWith(found))
   return title.slice(verb?.length ?? 0)
 }
 

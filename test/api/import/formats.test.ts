@@ -223,10 +223,12 @@ t.test('Gemini: prompts and the words of their answers', async t => {
       title: 'Prompted Straße?',
       safeHtmlItem: [{ html: 'Stra&szlig;e &Auml;&frac12;' }],
     },
+    { ...record, title: 'Prompted', safeHtmlItem: [{ html: 'A red boat.' }] },
   ])
+  t.same(japanese.lost, { 'answers that the export lacks': 1, 'prompts without words': 1 })
   t.same(
     japanese.lines.map(({ content }) => content),
-    ['船はいつ出ますか', 'Straße?', 'Straße Ä½'],
+    ['船はいつ出ますか', 'Straße?', 'Straße Ä½', 'A red boat.'],
   )
 })
 
