@@ -74,6 +74,18 @@ const table: Program[] = [
     ],
   },
   {
+    client: 'qwen',
+    program: 'qwen',
+    ask: said => ['--yolo', '-p', said],
+    goOn: said => ['--yolo', '--continue', '-p', said],
+    env: origin => ({
+      ...openai,
+      OPENAI_BASE_URL: providerUrl(origin, 'openai'),
+      OPENAI_MODEL: 'gpt-5',
+    }),
+    file: () => ['.qwen/settings.json', '{"security": {"auth": {"selectedType": "openai"}}}'],
+  },
+  {
     client: 'opencode',
     program: 'opencode',
     ask: said => ['run', '--auto', '-m', 'openai/gpt-5', said],
@@ -111,7 +123,9 @@ const clone = (name: string) => ({
 })
 
 if (installed.length === 0) {
-  t.pass('skipped: AGENT_PROGRAMS names no folder with claude, codex, gemini, opencode or copilot')
+  t.pass(
+    'skipped: AGENT_PROGRAMS names no folder with claude, codex, gemini, qwen, opencode or copilot',
+  )
 } else {
   const { backend, provider, base, newKey } = await startProxyFixture(t)
   await startJobWorkers(backend)
@@ -123,8 +137,10 @@ if (installed.length === 0) {
     answer.end()
   })
 
+  // Each starts some twenty processes of its program.
+  t.setTimeout(2_400_000)
   for (const { client, program, ask, goOn, env, file } of installed) {
-    t.test(client, async t => {
+    t.test(client, { timeout: 1_200_000 }, async t => {
       const key = await newKey()
       const origin = provider.directOrigin
       const { home, run } = createHome(

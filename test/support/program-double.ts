@@ -45,7 +45,9 @@ export const respondToProgram: Responder = async (seen, answer) => {
     ? googleChunks(seen)
     : url.includes('/messages')
       ? messagesEvents(body.toString())
-      : responsesEvents(body.toString())
+      : url.includes('/chat/completions')
+        ? completionEvents(body.toString())
+        : responsesEvents(body.toString())
   const isStream = /:stream|"stream":\s?true/.test(url + body.toString('utf8'))
   if (!isStream) {
     answer.head(200, { 'content-type': 'application/json' })
@@ -56,6 +58,7 @@ export const respondToProgram: Responder = async (seen, answer) => {
   for (const { type, data } of events) {
     await answer.write(`${type ? `event: ${type}\n` : ''}data: ${JSON.stringify(data)}\n\n`)
   }
+  if (url.includes('/chat/completions')) await answer.write('data: [DONE]\n\n')
   answer.end()
 }
 
@@ -176,6 +179,43 @@ function messagesEvents(body: string): Event[] {
     { type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage },
     { type: 'message_stop' },
   ].map(data => ({ type: data.type, data, whole }))
+}
+
+/** The chunks of Chat Completions, the last one with the usage. */
+function completionEvents(body: string): Event[] {
+  const { messages, model } = JSON.parse(body) as { messages: { role: string }[]; model: string }
+  const shell = shellIn(body)
+  const isDone = messages.at(-1)!.role === 'tool'
+  const content = !shell ? aside : isDone ? finalAnswer(turnOf(body)) : narration
+  const n = messages.length
+  const calls = shell &&
+    !isDone && [
+      {
+        id: `call_${n}`,
+        type: 'function',
+        function: { name: shell.name, arguments: JSON.stringify(shell.args) },
+      },
+    ]
+  const finish_reason = calls ? 'tool_calls' : 'stop'
+  const head = { id: `chatcmpl_${n}`, created: 1_700_000_000, model }
+  const message = { role: 'assistant', content, ...(calls && { tool_calls: calls }) }
+  const usage = { prompt_tokens: 21, completion_tokens: 9, total_tokens: 30 }
+  const whole = {
+    ...head,
+    object: 'chat.completion',
+    choices: [{ index: 0, message, finish_reason }],
+    usage,
+  }
+  const deltas = [
+    { delta: { role: 'assistant', content }, finish_reason: null },
+    ...(calls ? [{ delta: { tool_calls: [{ index: 0, ...calls[0] }] }, finish_reason: null }] : []),
+    { delta: {}, finish_reason },
+  ]
+  const chunks = deltas.map(one => ({ choices: [{ index: 0, ...one }] }))
+  return [...chunks, { choices: [], usage }].map(chunk => ({
+    data: { ...head, object: 'chat.completion.chunk', ...chunk },
+    whole,
+  }))
 }
 
 type GooglePart = { text?: string; functionResponse?: object }
