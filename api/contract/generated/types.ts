@@ -6,7 +6,7 @@ export type Moment = string | number
 export type DailyRequests = number | null
 /** Input and output tokens of model calls in 24 hours, as their providers count them; those of a call are known once it has ended, so the last calls may pass the limit. null: no limit of its own. */
 export type DailyTokens = number | null
-/** The id that a product has for one of its users: unique in the account, compared in Unicode form NFC and without white space around it. What programs write for a missing value (`undefined`, `null`, `NaN`, `None`) is no id. */
+/** The id that a product has for one of its users: unique in the account, compared in Unicode form NFC and without white space around it. What programs write for a missing value (`undefined`, `null`, `NaN`, `None`) or for people that they do not know (`anonymous`, `unknown`, `default`) is no id. */
 export type ExternalId = string
 /** A model provider of this service: openai, anthropic, google, openrouter, xai, deepseek, mistral, groq, cerebras, together, fireworks, ollama, vllm, or one that its operator has named. `GET /v1/account/provider-keys` lists them. */
 export type Provider = string

@@ -29,7 +29,6 @@ import {
 } from '#shared/search/ranking/ranges.ts'
 import { personRows, rankByKind } from '#shared/search/ranking/rank-by-kind.ts'
 import {
-  canBeRelevant,
   filterRelevant,
   floorOf,
   isNamedTimeEmpty,
@@ -43,7 +42,6 @@ import {
   asksOnlyTimeOrSpeaker,
   firstCandidateCount,
   rankRows,
-  type BestMatch,
   type RankingQuery,
   type RowLimits,
   type ScoredRow,
@@ -206,7 +204,9 @@ function* rankRanges(
     firstCandidateCount(limit),
   )
   const isAlone = questions.filter(({ kind }) => kind !== 'name').length === 1
+  const { minScore = 0 } = search
   let emptyTimes = 0
+  let hasClearMatch = false
   const withoutFiller = (found: ScoredRow[], query: RankingQuery): ScoredRow[] => {
     if (!isNamedTimeEmpty(ranges, query.parsedQuery, now)) return found
     emptyTimes++
@@ -237,13 +237,7 @@ function* rankRanges(
     const names = asksOfItself ? namedSubjects(text) : []
     const isNamed = asksOfNames(text, names, parsedQuery) ? rowsThatName(names) : undefined
     const relevance = { floor: floorOf(text, kind, asks), evidenceOf, isNamed }
-    const asksByWords = !isNamed && !parsedQuery.labels && parsedQuery.times.length === 0
-    const mayPass =
-      search.floor && asksByWords
-        ? (best?: BestMatch) => canBeRelevant(query, relevance, best)
-        : undefined
-    if (mayPass && !mayPass()) return
-    const found = yield* rankRows(ranges, query, { ...search, mayPass })
+    const found = yield* rankRows(ranges, query, search)
     const all =
       !search.floor && asksSmallWords(parsedQuery)
         ? yield* smallWordsFirst(ranges, query, found, search)
@@ -251,6 +245,13 @@ function* rankRanges(
     const relevant = search.floor
       ? withoutFiller(filterRelevant(all, query, relevance), query)
       : all.filter(row => search.everyRow === true || isRelated(row))
+    // By its score in a search.
+    const lost = isAsking(text) ? 0 : weights.question
+    const isClearMatch = ({ relevance, ownShare, signals }: ScoredRow): boolean =>
+      !isContext(signals) &&
+      scoreOf({ relevance: relevance / (1 - lost * signals.question), ownShare }) >=
+        Math.max(minScore, clearScore)
+    hasClearMatch ||= search.floor && all.some(isClearMatch)
     const weight = kind === 'statement' && !asks ? 1 : kindWeights[kind]
     const toRanked = (row: ScoredRow): RankedRow => ({
       ...row,
@@ -269,18 +270,12 @@ function* rankRanges(
   yield* matching.report()
   const fused = fuseRankings(rankings, ranges, questions.length === 1)
   const ranked = search.query === undefined ? fused : sameTextFirst(fused, search.query)
-  const { minScore = 0 } = search
   const eligible =
     minScore > 0
       ? ranked.filter(row => !isContext(row.scored.signals) && scoreOf(row) >= minScore)
       : ranked
   if (emptyTimes > 0) search.onAbstain?.('nothing_then')
-  else if (search.onAbstain && search.floor && eligible.length === 0) {
-    const plain = { ...options, floor: false, limit: 1, minScore: Math.max(minScore, clearScore) }
-    const asSearched = { ...plain, weights, onAbstain: undefined, onMatchCount: undefined }
-    const matches = yield* rankRanges(ranges, questions, asSearched)
-    if (matches.length > 0) search.onAbstain('no_answer')
-  }
+  else if (eligible.length === 0 && hasClearMatch) search.onAbstain?.('no_answer')
   const [asked] = questions
   const ordered =
     asked && !search.everyRow
@@ -318,7 +313,7 @@ function* rankRanges(
   return search.floor ? told : told.sort((one, other) => other.score - one.score)
 }
 
-/** Score from which on a row matches by itself. */
+/** Score from which on a search says that a row matches by itself. */
 const clearScore = 0.5
 
 function withSuperseded(

@@ -1,4 +1,4 @@
-import type { BestMatch, RankingQuery, ScoredRow } from '#shared/search/ranking/scores.ts'
+import type { RankingQuery, ScoredRow } from '#shared/search/ranking/scores.ts'
 import type { AnswerEvidence } from '#shared/search/ranking/answer-evidence.ts'
 import { wordsOf } from '#shared/search/languages/languages.ts'
 import { isFollowedByTurn } from '#shared/search/ranking/context.ts'
@@ -165,30 +165,6 @@ export function relevanceStrength(
 /** The strength of the best row with which a question finds anything. */
 const reasonFloorOf = (floor: number, evidenceOf: AnswerEvidence | undefined): number =>
   evidenceOf && floor <= questionFloor ? wordedFloor : floor
-
-/**
- * Returns whether some row may pass the floor: of words that no memory has, or that all texts have, nothing is relevant,
- * however similar.
- *
- * @param best what no row exceeds
- */
-export function canBeRelevant(
-  { concepts, calibration, weights, isOpen }: RankingQuery,
-  { floor = 1, evidenceOf }: RelevanceOptions,
-  best: BestMatch = { similarity: 1, words: 1 },
-): boolean {
-  if (isOpen) return true
-  const substance = Math.min(1, concepts.maxTotal / substantialScore)
-  // The turns around a row add what they have and it lacks.
-  const { contextWords, contextSimilarity } = weights
-  const ofWords = (best.words * Math.max(1, contextWords)) / wordRelevanceFloor
-  const ofSimilarity = Math.max(1 / calibration.floor, contextSimilarity / wordRelevanceFloor)
-  const strengthMax = substance * (ofWords + best.similarity * ofSimilarity)
-  return strengthMax * (1 + roundingMax) >= reasonFloorOf(floor, evidenceOf)
-}
-
-/** Scores are 32-bit numbers. */
-const roundingMax = 1e-4
 
 /** Weight of a row that fits a part of a message, by the kind of the part. */
 export const kindWeights: Record<Question['kind'], number> = {

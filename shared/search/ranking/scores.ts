@@ -98,39 +98,6 @@ function* scanForQuery(
   return { scanned, attributeRows, wordScores, candidateCount }
 }
 
-/** The best that any row of the ranges may have. */
-export type BestMatch = {
-  /** Similarity of the nearest row. */
-  similarity: number
-  /** Share of the words of the query that some row has. */
-  words: number
-}
-
-/** Approximate cosines, and what a prefilter may miss. */
-const similaritySlack = 0.05
-
-function bestMatch(
-  ranges: readonly SearchRange[],
-  { vector, nearestRows, calibration, concepts }: RankingQuery,
-  scans: readonly Scanned[],
-): BestMatch {
-  let similarity = vector && !nearestRows ? 1 : 0
-  let found = 0
-  for (const [i, { tierIndex }] of ranges.entries()) {
-    const { scanned, wordScores } = scans[i]!
-    for (const at of wordScores.matching) found |= wordScores.found[at]!
-    if (!vector || !scanned.byVector || scanned.byVector.length === 0) continue
-    const [cosine] = tierIndex.approximateCosines(vector, scanned.byVector.subarray(0, 1))
-    const nearest = scoreFromCosine(cosine!, calibration) + similaritySlack
-    similarity = Math.max(similarity, nearest)
-  }
-  const words = concepts.matched.reduce(
-    (sum, { maxScore }, concept) => sum + (found & (1 << concept) ? maxScore : 0),
-    0,
-  )
-  return { similarity, words: concepts.maxTotal > 0 ? words / concepts.maxTotal : 0 }
-}
-
 function scoreScanned(
   range: SearchRange,
   query: RankingQuery,
@@ -238,8 +205,6 @@ export type RowLimits = {
   everyRow?: boolean
   /** Called with the rows of a range that match, beyond the limit too; a row may come again. */
   onMatching?: ((range: SearchRange, rows: Iterable<number>) => void) | undefined
-  /** Whether a row with the best of all may be wanted; where it is not, no row is scored. */
-  mayPass?: ((best: BestMatch) => boolean) | undefined
   /** Ignore rows with these texts. */
   excludeTexts?: { has(textHash: number, textOf: () => string): boolean } | undefined
 }
@@ -264,7 +229,7 @@ export const isNotExcluded =
 export function* rankRows(
   ranges: readonly SearchRange[],
   rankingQuery: RankingQuery,
-  { limit, excludeTexts, floor, everyRow, onMatching, mayPass }: RowLimits & { floor: boolean },
+  { limit, excludeTexts, floor, everyRow, onMatching }: RowLimits & { floor: boolean },
 ): Steps<ScoredRow[]> {
   const isWanted = isNotExcluded({ excludeTexts })
   const words: WordScores[] = []
@@ -276,10 +241,6 @@ export function* rankRows(
     for (const [i, range] of ranges.entries()) {
       const search = { candidateCount, wordScores: words[i]! }
       scans.push(yield* scanForQuery(range, rankingQuery, search))
-    }
-    if (mayPass && !onMatching && !mayPass(bestMatch(ranges, rankingQuery, scans))) {
-      release()
-      return []
     }
     let isComplete = true
     const scored: ScoredRow[] = []

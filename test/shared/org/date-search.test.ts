@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
+import {
+  createTestClient,
+  startJobWorkers,
+  startTestApi,
+  type TestClient,
+} from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { readDatePages } from '#test/support/date-pages.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
@@ -91,6 +96,20 @@ t.test('200: with a query both are one ranking, in one space or in two', async t
   t.same(await told(member, { query }, elsewhere), ['org: the ferry leaves at nine'])
   await team.assignRoles('ann@example.com', ['Money'])
   t.match((await told(member, { query: 'ferry budget' })).join(), /budget is 5 million/)
+})
+
+t.test('200: a text that is private and shared is two rows, ranked in two spaces too', async t => {
+  await startJobWorkers(backend, 'ingest')
+  const { member } = await built()
+  const elsewhere = { 'x-embedding-model': 'openai/text-embedding-3-small' }
+  const message = { role: 'user', content: 'the ferry leaves at nine', timestamp: begin }
+  const said = await member.post('/v1/memory/ingest?wait=true', { messages: [message] }, elsewhere)
+  t.equal(said.status, 200)
+  const query = 'When does the ferry leave?'
+  t.same((await told(member, { query, tiers: [1] }, elsewhere)).toSorted(), [
+    'core: the ferry leaves at nine',
+    'org: the ferry leaves at nine',
+  ])
 })
 
 t.test('what is returned is billed and leaves a trail', async t => {

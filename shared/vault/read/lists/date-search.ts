@@ -186,11 +186,6 @@ function returnedRange(
   continuedOrder: DateSearchQuestion['order'] | null,
   ended: number | undefined,
 ): DateSearchAnswer['returned'] {
-  // What was read holds no other row.
-  if (ended !== undefined) {
-    const [start, end] = continuedOrder === 'oldest_first' ? [from, ended] : [ended - 1, to]
-    return { from: new Date(start).toISOString(), to: new Date(end).toISOString() }
-  }
   const positions = rows.map(({ position }) => position).toSorted(comparePositions)
   const first = positions[0]?.at ?? from
   // A reflection may stand at the beginning of its period.
@@ -200,8 +195,8 @@ function returnedRange(
     rows.length > 0 ? first : Math.max(from, to),
   )
   return {
-    from: new Date(continuedOrder === 'newest_first' ? first - 1 : first).toISOString(),
-    to: new Date(continuedOrder === 'oldest_first' ? last + 1 : last).toISOString(),
+    from: new Date(continuedOrder === 'newest_first' ? (ended ?? first) - 1 : first).toISOString(),
+    to: new Date(continuedOrder === 'oldest_first' ? (ended ?? last + 1) : last).toISOString(),
   }
 }
 

@@ -4311,7 +4311,8 @@ SessionId = str
 
 # The id that a product has for one of its users: unique in the account, compared in Unicode form
 # NFC and without white space around it. What programs write for a missing value (`undefined`,
-# `null`, `NaN`, `None`) is no id.
+# `null`, `NaN`, `None`) or for people that they do not know (`anonymous`, `unknown`, `default`) is
+# no id.
 ExternalId = str
 
 # Names the vector space of a vault: `local`, or a provider-prefixed embedding model. Where none is
