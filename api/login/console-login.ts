@@ -41,16 +41,18 @@ type Kept = {
   LoginLink: { key: string }
 }
 
-/** Keeps something under a secret; the table has its HMAC alone. */
+/** Keeps something under a secret, which is returned; the table has its HMAC alone. */
 async function keep<Model extends keyof Kept>(
   { postgres, seal, config }: LoginBackend,
   model: Model,
-  { secret, value, seconds }: { secret: string; value: Kept[Model]; seconds: number },
-): Promise<void> {
+  { value, seconds }: { value: Kept[Model]; seconds: number },
+  secret = randomBytes(32).toString('base64url'),
+): Promise<string> {
   const id = oauthRecordId(config, model, secret)
   const payload = seal.seal(JSON.stringify(value), `${model} ${id.toString('hex')}`)
   const record = { model, id, payload, seconds, application: null, grantId: null }
   await upsertOAuthRecord(postgres.query, record)
+  return secret
 }
 
 /** What is kept under a secret; it is deleted unless it is only looked at. */
@@ -69,11 +71,8 @@ async function take<Model extends keyof Kept>(
 }
 
 /** @returns the secret of the browser's cookie. */
-export async function keepState(backend: LoginBackend, value: LoginState): Promise<string> {
-  const secret = randomBytes(32).toString('base64url')
-  await keep(backend, 'Login', { secret, value, seconds: loginSeconds })
-  return secret
-}
+export const keepState = (backend: LoginBackend, value: LoginState): Promise<string> =>
+  keep(backend, 'Login', { value, seconds: loginSeconds })
 
 /** The state of a sign-in, once. @throws Refusal `forbidden` for another browser. */
 export async function takeState(backend: LoginBackend, secret: string): Promise<LoginState> {
@@ -83,20 +82,14 @@ export async function takeState(backend: LoginBackend, secret: string): Promise<
 }
 
 /** @returns the secret of the browser's cookie, another one than before the sign-in. */
-export async function keepPerson(backend: LoginBackend, email: string): Promise<string> {
-  const secret = randomBytes(32).toString('base64url')
-  await keep(backend, 'Login', { secret, value: { email }, seconds: loginSeconds })
-  return secret
-}
+export const keepPerson = (backend: LoginBackend, email: string): Promise<string> =>
+  keep(backend, 'Login', { value: { email }, seconds: loginSeconds })
 
 const linkSeconds = 3_600
 
 /** Keeps a key for a link that opens the console with it, once, within an hour. @returns the link's secret. */
-export async function keepLink(backend: LoginBackend, key: string): Promise<string> {
-  const secret = randomBytes(32).toString('base64url')
-  await keep(backend, 'LoginLink', { secret, value: { key }, seconds: linkSeconds })
-  return secret
-}
+export const keepLink = (backend: LoginBackend, key: string): Promise<string> =>
+  keep(backend, 'LoginLink', { value: { key }, seconds: linkSeconds })
 
 /** The key of a link. @throws Refusal `forbidden` the second time, and after an hour. */
 export async function openLink(
@@ -157,13 +150,10 @@ export async function readChoices(
   const choices = await choicesOf(backend, value.email)
   return {
     email: value.email,
-    choices: choices.map(choice => ({
-      id: choiceId(choice),
-      kind: choice.kind,
-      name: choice.name === null ? null : plainText(choice.name),
-      ownedBy: choice.ownedBy,
-      isNew: choice.isNew,
-    })),
+    choices: choices.map(choice => {
+      const { kind, name, ownedBy, isNew } = choice
+      return { id: choiceId(choice), kind, name: name && plainText(name), ownedBy, isNew }
+    }),
   }
 }
 
@@ -244,12 +234,8 @@ export async function openChoice(
     }
   })
   const admin = choice.kind === 'admin' ? adminKey : null
-  await keep(backend, 'LoginCredential', {
-    secret: key,
-    value: { email, admin, account: choice.account },
-    seconds: credentialMs / 1_000,
-  })
-  return key
+  const made = { email, admin, account: choice.account }
+  return keep(backend, 'LoginCredential', { value: made, seconds: credentialMs / 1_000 }, key)
 }
 
 /** Ends a credential that a login has made; any other stays. @returns whether it was one. */
