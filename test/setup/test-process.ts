@@ -16,7 +16,7 @@ const QUICK_SEED = 20_261_125
 
 /**
  * Memory with which a process takes no further file; another takes its place. Modules stay in a process for good, and
- * what they hold with them: of a file 2 to 3 MiB, most of it the caches of a closed backend.
+ * what they hold with them.
  */
 const FULL_MIB = 520
 
