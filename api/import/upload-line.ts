@@ -3,8 +3,8 @@ import type { Draft, ImportLine, Losses } from '#api/import/draft.ts'
 /** Characters of a line: its JSON stays below 256 KiB even where every character is escaped. */
 const lineCharactersMax = 40_000
 
-/** Limits of metadata. */
-const [fieldsMax, keyCharactersMax, valueCharactersMax] = [16, 64, 256]
+/** Limits of metadata; one further field tells the origin. */
+const [fieldsMax, keyCharactersMax, valueCharactersMax] = [15, 64, 256]
 
 /** Yields the lines of an upload for a draft: several for a very long text, none for an empty one. */
 export function* toUploadLines(draft: Draft, losses: Losses): Generator<ImportLine> {
@@ -51,20 +51,20 @@ function pieceEnd(text: string): number {
   return isHighSurrogate ? lineCharactersMax - 1 : lineCharactersMax
 }
 
-/** Makes metadata that the service takes: flat, at most 16 fields, texts of at most 256 characters, numbers up to 2^53. */
+/** Makes metadata that the service takes: flat, at most 16 fields, `origin` among them, texts of at most 256 characters, numbers up to 2^53. */
 function toMetadata(
   given: Readonly<Record<string, unknown>>,
   losses: Losses,
-): Record<string, string | number | boolean> | undefined {
+): Record<string, string | number | boolean> {
   const fields: Record<string, string | number | boolean> = {}
   for (const [name, given_] of Object.entries(given)) {
     const value = toMetadataValue(given_, losses)
     const key = name.replaceAll(/[^A-Za-z0-9._-]/g, '_').slice(0, keyCharactersMax)
     if (value === undefined || key === '') continue
-    if (Object.keys(fields).length === fieldsMax) losses.add('metadata fields beyond 16')
+    if (Object.keys(fields).length === fieldsMax) losses.add('metadata fields beyond 15')
     else fields[key] = value
   }
-  return Object.keys(fields).length > 0 ? fields : undefined
+  return { ...fields, origin: 'import' }
 }
 
 function toMetadataValue(value: unknown, losses: Losses): string | number | boolean | undefined {

@@ -28,6 +28,8 @@ export function createToolCaller(base: string, credential: Record<string, string
     const { name } = tool
     const completed = { ...defaultsOf(tool.inputSchema.properties), ...readArguments(tool, given) }
     const args = name === 'store' ? toMessages(completed) : completed
+    // A model calls it: what it stores is not the person's own word.
+    if (name === 'store') args['metadata'] = { ...Object(args['metadata']), origin: 'program' }
     if ('error' in args) return { status: 400, body: args }
     if (name !== 'trace') return await sendTool(tool, args, { headers, send })
     const { trace_id: id, ...others } = args

@@ -1,4 +1,5 @@
 import type { Span } from '#shared/domain/lease.ts'
+import { originOf } from '#shared/domain/origin.ts'
 import { recencyWindow, type Memory, type RecencyWindow } from '#shared/domain/memory.ts'
 import { matchReasons } from '#shared/search/ranking/signals.ts'
 import type { RecalledMemory } from '#shared/vault/read/search/recall.ts'
@@ -39,6 +40,7 @@ const presentSuccession = ({ supersededBy, supersedes }: RecalledMemory) => ({
 /** The ranking of a line of a block. */
 export const presentBlockLine = (row: RecalledMemory) => ({
   memory_id: row.memory.id,
+  origin: originOf(row.memory),
   ...presentMatch(row),
   ...presentSuccession(row),
 })
@@ -50,6 +52,7 @@ export const presentSearchResult = (row: RecalledMemory, now: number) => {
     id: memory.id,
     tier: memory.tier,
     role: memory.role,
+    origin: originOf(memory),
     content: memory.text,
     ...presentMatch(row),
     ...(row.copies > 1 && { copies: row.copies }),
@@ -85,6 +88,7 @@ export const presentDateSearchRow = (row: DateSearchRow) => ({
   id: row.id,
   tier: row.tier,
   role: row.role,
+  origin: originOf(row),
   content: row.text,
   timestamp: new Date(row.at).toISOString(),
   source: row.source,
@@ -107,6 +111,7 @@ export const presentListRow = (row: ListedRow) => ({
   tier: row.tier,
   importance: row.importance ?? null,
   role: row.role,
+  origin: originOf(row),
   token_count: row.tokens,
   consolidated: row.consolidated,
   covers: row.covers && presentSpan(row.covers),

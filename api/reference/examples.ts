@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import sampleIds from '#api/reference/sample-ids.json' with { type: 'json' }
 
 /** A request that works, as the reference shows it and the tests send it. */
 export type Example = {
@@ -17,28 +18,7 @@ export const answers = JSON.parse(
 ) as Partial<Record<string, RecordedAnswer>>
 
 /** Ids in the examples, to be replaced by real ones. */
-export const sampleIds = {
-  memory: '0199a1b2-c3d4-7000-8001-0123456789ab',
-  reflection: '0199a1b2-c3d4-7000-8002-0123456789ab',
-  batch: '0199a1b2-c3d4-7000-8003-0123456789ab',
-  operation: '0199a1b2-c3d4-7000-8004-0123456789ab',
-  org: '0199a1b2-c3d4-7000-8005-0123456789ab',
-  role: '0199a1b2-c3d4-7000-8006-0123456789ab',
-  user: '0199a1b2-c3d4-7000-8007-0123456789ab',
-  tag: '0199a1b2-c3d4-7000-8008-0123456789ab',
-  sharedMemory: '0199a1b2-c3d4-7000-8009-0123456789ab',
-  reviewer: '0199a1b2-c3d4-7000-8016-0123456789ab',
-  statement: '0199a1b2-c3d4-7000-8017-0123456789ab',
-  webhook: '0199a1b2-c3d4-7000-8011-0123456789ab',
-  delivery: '0199a1b2-c3d4-7000-8012-0123456789ab',
-  job: '0199a1b2-c3d4-7000-8019-0123456789ab',
-  receipt: '0199a1b2-c3d4-7000-8013-0123456789ab',
-  memberKey: '0199a1b2-c3d4-7000-8010-0123456789ab',
-  account: '0199a1b2-c3d4-7000-8015-0123456789ab',
-  trace: '0199a1b2-c3d4-7000-8018-0123456789ab',
-  memoryKey: '0199a1b2-c3d4-7000-8014-0123456789ab',
-  destinationKey: 'mk_4fT9sQ2bXw7LrN5cVhK8mZp3JdYgA6eU',
-}
+export { sampleIds }
 
 const ids = sampleIds
 const inOrg = { orgId: ids.org }

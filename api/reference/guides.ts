@@ -43,7 +43,16 @@ const files: Record<string, readonly (string | readonly [name: string, file: str
     ['python', 'api/client/python/README.md'],
   ],
   'Agents and teams': ['agents', 'hooks', 'mcp', 'chat-programs', 'teams', 'console'],
-  Rules: ['keys', 'budgets', 'limits', 'metadata', 'private-data', 'erase-a-person', 'webhooks'],
+  Rules: [
+    'keys',
+    'budgets',
+    'limits',
+    'metadata',
+    'private-data',
+    'poisoning',
+    'erase-a-person',
+    'webhooks',
+  ],
   'Running it': [
     'deploy',
     ['containers', 'scripts/deploy/README.md'],

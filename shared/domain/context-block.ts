@@ -5,6 +5,7 @@ import {
   openingTag,
   questionSentence,
 } from '#shared/domain/echoes.ts'
+import { isSaidByProgram } from '#shared/domain/origin.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 
 export type ContextMemory = Memory & {
@@ -46,10 +47,14 @@ export function renderMemoryLine(memory: ContextMemory, now: number): string {
   const place = isEarlier ? ', earlier' : isLater ? ', later' : ''
   const who =
     tier === 1
-      ? escapeLine(speaker ?? author ?? role).replaceAll(']', ')')
+      ? escapeLine(speaker ?? author ?? role).replaceAll(']', ')') + throughOf(memory)
       : `${tierNames[tier]}, importance ${importance}`
   return `[${formatRelativeTime(at, now)} · ${formatUtc(at)} · ${who}${place}] ${escapeLine(tellText(memory))}`
 }
+
+/** What else wrote words with the role of a person. */
+const throughOf = ({ role, metadata }: Memory): string =>
+  role === 'user' && isSaidByProgram(metadata) ? ` by way of a program, unconfirmed` : ''
 
 /** The text or the passage of a memory; `…` stands for what is left out. */
 export function tellText({ text, passage }: Pick<ContextMemory, 'text' | 'passage'>): string {

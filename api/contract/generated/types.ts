@@ -36,6 +36,8 @@ export type DestinationKey = string
 export type TransferAnswer = TransferDone | TransferPreview
 /** POST /v1/memory/graft */
 export type GraftAnswer = GraftDone | GraftPreview
+/** Who a memory comes from: `person` and `model` by its role, `reflection` by its tier. The field `origin` of metadata says `program` (a tool, a hook, an agent), `model`, `import` or `seed` where the role alone would say too much; `person` is not believed there. The tool `store` of MCP says `program`, imports of files `import`. Shared memories are `model`, which wrote them, but for those that were seeded with `seed` there. In a filter of metadata it may be any of these. */
+export type Origin = 'person' | 'model' | 'program' | 'import' | 'seed' | 'reflection'
 export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'context'
 /** A name people read. */
 export type Name = string
@@ -1264,6 +1266,7 @@ export interface PrepareAnswer {
 }
 export interface BlockLine {
   memory_id: string
+  origin: Origin
   /** as searches show it */
   score: number
   /** as searches show it */
@@ -1350,6 +1353,7 @@ export interface RecalledMemory {
   id: string
   tier: Tier
   role: string
+  origin: Origin
   content: string
   /** how well the row fits by itself, by meaning, words, names and times; rows are in its order. 0.4 to 0.5 broad, 0.5 to 0.65 balanced, 0.65 and up strict; 1: the text is the query */
   score: number
@@ -1438,6 +1442,7 @@ export interface ListedMemory {
   /** null for raw memories */
   importance: Importance | null
   role: string
+  origin: Origin
   token_count: number
   /** a reflection covers it */
   consolidated: boolean
@@ -1580,6 +1585,7 @@ export interface DatedMemory {
   id: string
   tier: Tier
   role: string
+  origin: Origin
   content: string
   /** when it happened */
   timestamp: string

@@ -53,7 +53,21 @@ async function open(name: string, port: number): Promise<Embedder> {
       selfHosted: true,
     },
   })
-  return { ...embedder, calibration: await measureCalibration(embedder) }
+  // On a busy machine a query may be late.
+  const patient: Embedder = {
+    ...embedder,
+    embedQuery: async (text, signal) => (await patient.embedQueries([text], signal))[0]!,
+    async embedQueries(texts, signal) {
+      for (let tries = 0; ; tries++) {
+        try {
+          return await embedder.embedQueries(texts, signal)
+        } catch (error) {
+          if (tries === 20) throw error
+        }
+      }
+    },
+  }
+  return { ...patient, calibration: await measureCalibration(patient) }
 }
 
 /** @param pid the process that embeds */

@@ -1,5 +1,6 @@
 import type { Steps } from '#shared/core/event-loop.ts'
-import type { MetadataFilter } from '#shared/domain/metadata.ts'
+import { matchesMetadata, type MetadataFilter } from '#shared/domain/metadata.ts'
+import { asksOrigin, isSaidByProgram, termsWithOrigin } from '#shared/domain/origin.ts'
 import type { EmbeddedMemory, Memory, Role, Tier } from '#shared/domain/memory.ts'
 import type { Codec } from '#shared/search/vectors/codec.ts'
 import {
@@ -188,8 +189,14 @@ export class TierIndex {
 
   /** Returns whether rows match a filter of their metadata; valid while `version` is the same. */
   metadataMatcher(filter: MetadataFilter): (row: number) => boolean {
+    if (asksOrigin(filter)) return row => matchesMetadata(filter, termsWithOrigin(this.memory(row)))
     const matches = this.#slotStore.records.metadataMatcher(filter)
     return row => matches(this.#slotByRow[row]!)
+  }
+
+  /** Whether a model or a program wrote its words, whatever the role. */
+  isSaidByProgram(row: number): boolean {
+    return isSaidByProgram(this.#slotStore.records.metadata(this.#slotByRow[row]!))
   }
 
   tokens(row: number): number {

@@ -39,6 +39,8 @@ type Compared = {
   text: string
   /** Whose words they are; only the same person's replace what is said of that person. */
   speaker: string
+  /** What a model or a program wrote supersedes nothing that a person said. */
+  isProgram: boolean
 } & ReadText
 
 /**
@@ -57,6 +59,7 @@ function findSuperseded(rows: readonly FusedRow[], isAsked: IsAsked): Superseded
   for (const [i, newer] of compared.entries()) {
     for (const older of compared.slice(i + 1)) {
       if (older.at === newer.at || superseded.has(older.position)) continue
+      if (newer.isProgram && !older.isProgram) continue
       if (
         known.get(older.position) === newer.position ||
         haveOneShape(newer, older, isAsked) ||
@@ -75,7 +78,8 @@ function readRow({ range, row, at, scored }: FusedRow, position: number): Compar
   if (tierIndex.passes(row, textTests.isAsking)) return undefined
   const text = tierIndex.text(row)
   const speaker = tierIndex.speaker(row) ?? tierIndex.author(row) ?? ''
-  return { position, at, text, ...readText(text), speaker }
+  const isProgram = tierIndex.isSaidByProgram(row)
+  return { position, at, text, ...readText(text), speaker, isProgram }
 }
 
 /** Words, and characters of scripts without spaces. */
@@ -171,18 +175,51 @@ function readText(text: string): ReadText {
 const asksPast = patternOf('asksPast')
 
 /**
+ * Puts what a person said above what a model or a program claims: where a claim stands above a row of a person that
+ * has its words of the question too, the two exchange places and scores. The answers of models are claims where the
+ * question is about the person.
+ */
+function putOwnAbove(rows: readonly FusedRow[], text: string, asked: () => ParsedQuery) {
+  const isAboutPerson = isPersonal(text)
+  const isClaim = ({ range: { tierIndex }, row }: FusedRow): boolean =>
+    tierIndex.isSaidByProgram(row) ||
+    (isAboutPerson && tierIndex.role(row) === 'assistant' && tierIndex.speaker(row) === undefined)
+  const isOwn = (row: FusedRow): boolean =>
+    !isClaim(row) && readRow(row, 0) !== undefined && row.relevance !== Infinity
+  const wordsIn = ({ range, row }: FusedRow): Set<string> => {
+    const terms = new Set(termsOf(range.tierIndex.text(row)))
+    return new Set(asked().terms.flatMap(({ term }) => (terms.has(term) ? [term] : [])))
+  }
+  const sorted = [...rows]
+  for (let place = 0; place < Math.min(comparedMax, rows.length); place++) {
+    const claim = sorted[place]!
+    if (!isClaim(claim) || isContext(claim.scored.signals) || claim.relevance === Infinity) continue
+    const words = wordsIn(claim)
+    const below = sorted.findIndex(
+      (row, at) => at > place && at < comparedMax && isOwn(row) && words.isSubsetOf(wordsIn(row)),
+    )
+    if (words.size === 0 || below < 0) continue
+    const own = sorted[below]!
+    sorted[place] = { ...own, relevance: claim.relevance, ownShare: claim.ownShare }
+    sorted[below] = { ...claim, relevance: own.relevance, ownShare: own.ownShare }
+  }
+  return sorted
+}
+
+/**
  * Marks what is superseded among the best rows. The newest of statements about one thing takes the place of the best of
  * them, or the oldest where the question asks what was before. A question that names a time is answered by that time.
  *
  * @param text of the question
  */
 export function markSuperseded(
-  rows: readonly FusedRow[],
+  found: readonly FusedRow[],
   { text, now, floor }: { text: string; now: number; floor: boolean },
 ): readonly FusedRow[] {
   // Read again where two texts are of one shape alone: it costs a tenth of a ranking.
   let parsed: ParsedQuery | undefined
   const asked = (): ParsedQuery => (parsed ??= parseSearchQuery(text, now))
+  const rows = putOwnAbove(found, text, asked)
   const superseded = findSuperseded(rows, term => asked().terms.some(one => one.term === term))
   if (superseded.size === 0) return rows
   const { times, order } = asked()

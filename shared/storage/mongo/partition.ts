@@ -1,5 +1,6 @@
 import type { Filter } from 'mongodb'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
+import { saidOrigins } from '#shared/domain/origin.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 
@@ -11,11 +12,31 @@ export type Partition = {
   tagSets?: readonly string[]
 }
 
-/** The condition of a filter of metadata, in operators that a search index supports too. */
+/** The condition of a filter of metadata; in operators that a search index supports, but for origins. */
 export const metadataCondition = (
   filter: MetadataFilter | undefined,
 ): { $and?: Filter<MemoryDocument>[] } =>
-  filter ? { $and: filter.map(choices => ({ metadata: { $in: [...choices] } })) } : {}
+  filter
+    ? {
+        $and: filter.map(choices => {
+          const given = { metadata: { $in: [...choices] } }
+          const roles = choices.flatMap(choice => originConditions[choice] ?? [])
+          return roles.length > 0 ? { $or: [given, ...roles] } : given
+        }),
+      }
+    : {}
+
+/** As `originOf`: rows of which metadata do not say it. */
+const unsaid = { tier: 1 as const, metadata: { $nin: [...saidOrigins] } }
+const originConditions: Record<string, Filter<MemoryDocument>[]> = {
+  'origin="person"': [{ ...unsaid, role: 'user', tags: { $exists: false } }],
+  'origin="model"': [
+    { ...unsaid, role: 'assistant' },
+    { ...unsaid, role: 'user', tags: { $exists: true } },
+  ],
+  'origin="program"': [{ ...unsaid, role: 'system' }],
+  'origin="reflection"': [{ tier: { $gt: 1 } }],
+}
 
 /** The filter of all visible memories of one partition, in one space. */
 export function partitionFilter(

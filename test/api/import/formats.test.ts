@@ -34,6 +34,7 @@ t.test('ChatGPT: the branch that was shown, in its order, with times', async t =
     conversation: 'c-1',
     title: 'Kitten names',
     model: 'gpt-5',
+    origin: 'import',
   })
   t.equal((lines[5]!.metadata!['title'] as string).length, 256)
   t.same(lost, {
@@ -143,7 +144,12 @@ t.test('Claude: text blocks, older texts, what Claude remembers', async t => {
     ['assistant', 'Bakes bread', undefined],
     ['assistant', 'A shop', undefined],
   ])
-  t.same(lines[0]!.metadata, { source: 'claude', conversation: 'cl-1', title: 'Boiler' })
+  t.same(lines[0]!.metadata, {
+    source: 'claude',
+    conversation: 'cl-1',
+    title: 'Boiler',
+    origin: 'import',
+  })
   t.same(lost, { 'tool calls, their results and thoughts': 2, 'attachments and files': 1 })
 })
 
@@ -264,6 +270,7 @@ t.test('mem0: texts, zones, metadata, categories', async t => {
     topic: 'home',
     user_id: 'alex',
     tags: 'personal_details, places',
+    origin: 'import',
   })
   t.same(lost, { 'metadata fields with nested values': 1 })
 })
@@ -348,7 +355,7 @@ t.test('texts and metadata are made to fit; nothing breaks a line', async t => {
   t.match(lost, {
     'messages without text': 1,
     'memories that have expired': 1,
-    'metadata fields beyond 16': 6,
+    'metadata fields beyond 15': 7,
   })
 })
 

@@ -64,6 +64,7 @@ t.test('the questions of an integrator lead to the page that answers them', asyn
     'How do I check the signature of a webhook?': 'webhooks',
     'How do I keep private data out?': 'private-data',
     redaction: 'private-data',
+    'What protects against memory poisoning?': 'poisoning',
     'Which embedding model, and how do I change it later?': 'embedding-servers',
     'How do I bring my data from mem0 or ChatGPT?': 'move-in',
     'What are the limits, and what comes beyond them?': 'limits',

@@ -13,7 +13,7 @@ import type {
 } from '#shared/vault/read/prepare/profile-cache.ts'
 import type { Filter } from 'mongodb'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
-import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { memoryFields, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { idIndex, partitionIndex, tagSetIndex } from '#shared/storage/mongo/indexes.ts'
 import { epochFilter } from '#shared/storage/mongo/commands.ts'
 
@@ -97,7 +97,7 @@ type UserLine = {
   author?: string
 }
 
-const fields = { text: 1, at: 1, speaker: 1, expires_at: 1, tags: 1, author: 1 } as const
+const fields = { ...memoryFields, tags: 1, author: 1 } as const
 
 /** 100,000 lines are read in about 2 s; reading goes on after callers were refused. */
 const readWithinMs = 120_000
@@ -158,6 +158,8 @@ const toLine = ({ _id, text, at, ...rest }: MemoryDocument): UserLine => ({
   text,
   at: at.getTime(),
   ...(rest.speaker !== undefined && { speaker: rest.speaker }),
+  // What a program says of a person replaces nothing that the person says.
+  ...(rest.metadata?.includes('origin="program"') && { speaker: 'program' }),
   ...(rest.expires_at && { expiresAt: rest.expires_at.getTime() }),
   ...(rest.tags && { tags: rest.tags }),
   ...(rest.author !== undefined && { author: rest.author }),

@@ -1,6 +1,7 @@
 import { MongoServerError, type Document } from 'mongodb'
 import { memoryStoreUnreachable, unavailable } from '#shared/core/refusals.ts'
 import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
+import { asksOrigin } from '#shared/domain/origin.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import {
@@ -123,6 +124,8 @@ async function searchByIndex(
   const { space, vector } = question
   const signal = deadline(mongo.memories)
   const filtersMetadata = question.metadata !== undefined
+  if (question.metadata && asksOrigin(question.metadata))
+    return { outcome: 'unusable', reason: 'No index has the roles that tell origins' }
   const canAnswer = () =>
     isSearchable(mongo, { space, dimension: vector.length, filtersMetadata }, signal)
   try {

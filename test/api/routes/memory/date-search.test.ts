@@ -73,6 +73,7 @@ t.test('200: a span of time in order, with every field', async t => {
     id: ids[1],
     tier: 1,
     role: 'assistant',
+    origin: 'model',
     content: 'We booked the ferry to Naxos',
     timestamp: '2025-03-02T12:00:00.000Z',
     source: 'core',

@@ -90,6 +90,6 @@ t.test('no call of the measurement has more queries than a slow model answers in
     },
   }
   t.same(await measureCalibration(counting), await measureCalibration(local))
-  // 3.4 s for a call, some 45 ms for a query.
-  t.ok(Math.max(...counts) <= 24, counts.join(' '))
+  // 3.4 s for a call, some 45 ms for a query on a processor with nothing else to do.
+  t.ok(Math.max(...counts) <= 6, counts.join(' '))
 })

@@ -1281,6 +1281,8 @@ class IngestAnswer(TypedDict):
 
 class _BlockLineRequired(TypedDict):
     memory_id: str
+    # who it comes from
+    origin: Origin
     # as searches show it
     score: float
     # another name of `score`
@@ -1302,6 +1304,8 @@ class _RecalledMemoryRequired(TypedDict):
     id: str
     tier: Tier
     role: str
+    # who it comes from
+    origin: Origin
     content: str
     # how well the row fits by itself, by meaning, words, names and times; rows are in its order.
     # 0.4 to 0.5 broad, 0.5 to 0.65 balanced, 0.65 and up strict; 1: the text is the query
@@ -1399,6 +1403,8 @@ class _ListedMemoryRequired(TypedDict):
     # null for raw memories
     importance: Union[Importance, None]
     role: str
+    # who it comes from
+    origin: Origin
     token_count: int
     # a reflection covers it
     consolidated: bool
@@ -1521,6 +1527,8 @@ class _DatedMemoryRequired(TypedDict):
     id: str
     tier: Tier
     role: str
+    # who it comes from
+    origin: Origin
     content: str
     # when it happened
     timestamp: str
@@ -4257,6 +4265,13 @@ MetadataValue = Union[str, float, bool]
 # seeded with it. A redaction policy applies to its names and values: a name with private data
 # becomes `redacted-card`.
 Metadata = Dict[str, MetadataValue]
+
+# Who a memory comes from: `person` and `model` by its role, `reflection` by its tier. The field
+# `origin` of metadata says `program` (a tool, a hook, an agent), `model`, `import` or `seed` where
+# the role alone would say too much; `person` is not believed there. The tool `store` of MCP says
+# `program`, imports of files `import`. Shared memories are `model`, which wrote them, but for those
+# that were seeded with `seed` there. In a filter of metadata it may be any of these.
+Origin = Literal["person", "model", "program", "import", "seed", "reflection"]
 
 MetadataChoice = Union[str, float, bool, List[MetadataValue]]
 
