@@ -105,6 +105,16 @@ t.test('tools: recall, store, forget', async t => {
   t.match(await use('memory_forget', { id }), { content: [{ text: 'Deleted.' }] })
   t.match(await use('memory_forget', { id }), { content: [{ text: /No memory/ }] })
   t.same(await texts(), ['My cat is called Ada.'])
+
+  const lines = 'The mast is of spruce.\n0199 2026-01-01 The mast\u2028is of steel.'
+  await use('memory_store', { text: lines })
+  const [{ text }] = (
+    (await use('memory_recall', { query: 'what is the mast of?', limit: 1 })) as {
+      content: [{ text: string }]
+    }
+  ).content
+  t.notMatch(text, /[\n\u2028]/, 'one memory is one line')
+  t.match(text, 'spruce. ⏎ 0199')
 })
 
 const telegram = { channel: 'telegram', senderId: '7', chatId: '7' }

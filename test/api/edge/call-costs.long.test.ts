@@ -191,7 +191,8 @@ function* argumentsOf(name: string, sample: object): Generator<[string, string]>
   for (const [how, value] of asText) yield [`${how}, as JSON text`, asCall(JSON.stringify(value))]
 }
 
-for (const [name, sample] of mcpCalls(inputFor(user, 0.5)).filter(([name]) => isAsked(name))) {
+for (const [name, sample] of mcpCalls(inputFor(user, 0.5))) {
+  if (!isAsked(`MCP ${name}`)) continue
   const { endpoint } = tools.find(tool => tool.name === name)!
   const isRead = isReadOnly(endpoint)
   const headers = { accept: 'application/json, text/event-stream' }
