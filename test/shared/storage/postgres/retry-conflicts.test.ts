@@ -2,6 +2,7 @@ import t from 'tap'
 import { registry } from '#shared/core/metrics.ts'
 import { openPostgres, type Transaction } from '#shared/storage/postgres/connect.ts'
 import { createTestConfig } from '#test/support/backend.ts'
+import { skipTimersOfPostgres } from '#test/support/moved-clock.ts'
 
 const { databaseUrl } = await createTestConfig(t)
 const postgres = openPostgres(databaseUrl, { max: 6, onError: () => {} })
@@ -14,9 +15,7 @@ const raise = ({ query }: Pick<Transaction, 'query'>, id: number) =>
 const countOf = async (id: number): Promise<number> =>
   (await postgres.query<{ n: number }>('select n from counted where id = $1', [id])).rows[0]!.n
 
-// Its timers do not end while it waits for a lock: within `epoll_wait` libfaketime tells their handler another time.
-const isMoved = process.env['LD_PRELOAD']?.includes('faketime') ?? false
-const skip = isMoved && 'Postgres has a moved clock'
+const skip = skipTimersOfPostgres
 
 t.test('a transaction that Postgres ends because of a deadlock runs again', { skip }, async t => {
   let runs = 0
