@@ -64,6 +64,7 @@ t.test('200: the core vault and its reflections, newest first, with every field'
     tier: 1,
     importance: null,
     role: 'user',
+    origin: 'person',
     token_count: body.items.at(-1).token_count,
     consolidated: false,
     covers: null,

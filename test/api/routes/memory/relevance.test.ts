@@ -85,6 +85,7 @@ t.test('each line of a block has the relevance and the reasons of a search', asy
     memories,
     told.map((row?: Row) => ({
       memory_id: row?.id,
+      origin: 'person',
       score: row?.score,
       relevance: row?.score,
       similarity: row?.similarity,
