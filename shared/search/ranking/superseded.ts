@@ -177,13 +177,16 @@ const asksPast = patternOf('asksPast')
 /**
  * Puts what a person said above what a model or a program claims: where a claim stands above a row of a person that
  * has its words of the question too, the two exchange places and scores. The answers of models are claims where the
- * question is about the person.
+ * question is about the person and not about what the model said.
  */
 function putOwnAbove(rows: readonly FusedRow[], text: string, asked: () => ParsedQuery) {
   const isAboutPerson = isPersonal(text)
   const isClaim = ({ range: { tierIndex }, row }: FusedRow): boolean =>
     tierIndex.isSaidByProgram(row) ||
-    (isAboutPerson && tierIndex.role(row) === 'assistant' && tierIndex.speaker(row) === undefined)
+    (isAboutPerson &&
+      tierIndex.role(row) === 'assistant' &&
+      tierIndex.speaker(row) === undefined &&
+      asked().role !== 'assistant')
   const isOwn = (row: FusedRow): boolean =>
     !isClaim(row) && readRow(row, 0) !== undefined && row.relevance !== Infinity
   const wordsIn = ({ range, row }: FusedRow): Set<string> => {

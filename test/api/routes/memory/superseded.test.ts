@@ -144,3 +144,19 @@ t.test('a block tells the newer and marks the older as earlier', async t => {
   const line = body.memories.find((row: { memory_id: string }) => row.memory_id === ids[0])
   t.equal(line.superseded_by, ids[1])
 })
+
+t.test(
+  'words of a model stand below those of the person, unless the question asks for them',
+  async t => {
+    const own = { text: 'My knee hurts.', at: start }
+    const advice = {
+      text: 'The wall sit is good for a knee: three times a day, half a minute each.',
+      role: 'assistant' as const,
+      at: start + day,
+    }
+    const { search } = await vaultWith(own, advice)
+    const firstOf = async (query: string) => (await search(query))[0]!.content
+    t.equal(await firstOf('What is wrong with my knee?'), own.text)
+    t.equal(await firstOf('Which exercise did you suggest for my knee?'), advice.text)
+  },
+)
