@@ -8,6 +8,9 @@ type Fields = Record<string, unknown>
 /** What has grown and how, and the value. */
 export type Grown = [name: string, value: unknown]
 
+/** For one route or tool alone there is time. */
+const isEveryText = process.env['ROUTE'] !== undefined
+
 const random = seededRandom(7)
 const letters = (from: number, count: number, length: number): string =>
   Array.from({ length }, () => String.fromCodePoint(from + Math.floor(random() * count))).join('')
@@ -60,6 +63,19 @@ const manyObjects = (size: number): Fields[] =>
 
 const deepList = JSON.parse('[{"a":'.repeat(25) + '1' + '}]'.repeat(25)) as unknown
 
+/** Fields that hold what people say: they grow of every text, all others of one in turn. */
+const wordFields = new Set(['content', 'contents', 'input', 'messages', 'parts', 'query', 'text'])
+const kinds = Object.keys(texts)
+let turn = 0
+
+function* textsInTurn(grown: Iterable<Grown>, everyText: boolean): Generator<Grown> {
+  const chosen = kinds[turn++ % kinds.length]!
+  for (const [how, value] of grown) {
+    const kind = kinds.find(kind => how.endsWith(kind))
+    if (everyText || !kind || kind === chosen) yield [how, value]
+  }
+}
+
 /** Items of a list whose size is the sum of long texts. */
 const longItems = 50
 const depthMax = 5
@@ -104,9 +120,11 @@ const growers: Record<string, Grower> = {
   *object({ properties = {} }, sample, size, depth) {
     const fields = { ...(sample as Fields) }
     const known = properties as Record<string, Schema>
-    for (const name of new Set([...Object.keys(known), ...Object.keys(fields)]))
-      for (const [how, value] of grow(known[name] ?? {}, fields[name], size, depth))
+    for (const name of new Set([...Object.keys(known), ...Object.keys(fields)])) {
+      const grown = grow(known[name] ?? {}, fields[name], size, depth)
+      for (const [how, value] of textsInTurn(grown, isEveryText || wordFields.has(name)))
         yield [`${name}: ${how}`, { ...fields, [name]: value }]
+    }
     yield ['many keys', { ...fields, ...unknownFields(size) }]
     yield ['many keys of 12 objects', { ...fields, other: manyObjects(size) }]
     yield ['deep', { ...fields, other: copies(deepList, size) }]
