@@ -16,6 +16,7 @@ committed are no part of it. The same commit and tools give the same bytes.
   --to <folder>       where the files go, dist/release without it; what is there is replaced
   --image <name>      where image and chart are pushed to, such as ghcr.io/example/memory-vault
   --image-option <o>  an option more for buildah, such as --image-option=--pull-never; may be repeated
+  --help              this text
 `
 const options = parseOptions(help, {
   'dry-run': { type: 'boolean' },

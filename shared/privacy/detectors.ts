@@ -150,11 +150,11 @@ export const detectors: readonly Detector[] = [
   secretDetector(namedPassword, looksLikePassword),
   // In command lines, as the programs document it: --db-password it, mysql -pit, curl -u name:it.
   secretDetector(
-    /(?:--[a-z-]{0,30}pass(?:word|wd|phrase)?\s{1,3}|\s-p(?<=\b(?:mysql\w{0,9}|mariadb[\w-]{0,9})\s(?:[^\n|;&]{0,200}\s)?-p))["']?(?<it>[^\s"']{6,100})/dgi,
+    /(?:--[a-z-]{0,30}pass(?:word|wd|phrase)?\s{1,3}|\b(?:mysql\w{0,9}|mariadb[\w-]{0,9})\s(?:[^\n|;&]{0,80}?\s)?-p)["']?(?<it>[^\s"']{6,100})/dgi,
     looksLikePassword,
   ),
   secretDetector(
-    /\s(?:-u|--user)(?<=\bcurl\s(?:[^\n|;&]{0,200}\s)?(?:-u|--user))[ =]{0,3}["']?[^\s:"']{1,64}:(?<it>[^\s"']{3,128})/dg,
+    /\bcurl\s(?:[^\n|;&]{0,80}?\s)?(?:-u|--user)[ =]{0,3}["']?[^\s:"']{1,64}:(?<it>[^\s"']{3,128})/dg,
   ),
   {
     kind: 'card',

@@ -18,7 +18,7 @@ const QUICK_SEED = 20_261_125
  * Memory with which a process takes no further file; another takes its place. Modules stay in a process for good, and
  * what they hold with them.
  */
-const FULL_MIB = 520
+const FULL_MIB = 400
 
 /** The test of each file by its URL: what the file imports as `tap`. */
 const tests = new Map<string, Test>()

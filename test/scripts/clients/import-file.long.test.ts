@@ -163,6 +163,7 @@ t.test('a bundle of documents from elsewhere, into a session', async t => {
   const table = lines.find(({ content }) => content.startsWith('Customer'))!
   t.match(table, { session_id: 'work', timestamp: Date.parse('2026-05-28T14:30:00Z') })
   t.same(table.metadata, {
+    origin: 'import',
     source: 'okf',
     document: 'tables/orders',
     title: 'Customer: orders',
