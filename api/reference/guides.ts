@@ -105,7 +105,7 @@ export const guides: readonly Guide[] = Object.entries(files).flatMap(([group, p
       file,
       title: title.replace(/^# /, ''),
       about: withoutMarks(first).split(/(?<=[.?:])\s/)[0]!,
-      foundBy: /<!-- found by: (.*?) -->/.exec(text)?.[1] ?? '',
+      foundBy: /<!-- found by: ([^<]*?) -->/.exec(text)?.[1] ?? '',
     }
   }),
 )
