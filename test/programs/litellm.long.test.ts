@@ -104,8 +104,8 @@ t.test('LiteLLM in front and behind', { skip, timeout: 900_000 }, async t => {
       await mallory.chat.completions.create(named, { headers })
       t.equal(provider.requests.length, before + 1)
       t.notMatch(provider.requests.at(-1)!.body.toString(), 'behind the clock')
-      const nobody = await client('sk-lite-').chat.completions.create(say('Hello')).catch(failed)
-      t.match(nobody, { status: 403, message: /This key has no user/ })
+      const keyless = await client('sk-lite-').chat.completions.create(say('Hello')).catch(failed)
+      t.match(keyless, { status: 403, message: /This key has no user/ })
       t.equal(provider.requests.length, before + 1)
     },
   )

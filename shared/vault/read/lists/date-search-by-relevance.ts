@@ -43,7 +43,7 @@ export type SourcesOfEmbedder = {
 type RelevanceQuery = { window: TimeWindow; query: string; oldestFirst: boolean }
 
 /** What was not found up to a time (epoch ms, the next one to be read) does not match. */
-export type Reached = { reached: number }
+export type ReadLimit = { reached: number }
 
 /**
  * All rows of a window that match a query by themselves, each with its score, in the order of time; ranked in spans of about
@@ -55,7 +55,7 @@ export async function* byRelevance(
   backend: RankingBackend,
   parts: readonly SourcesOfEmbedder[],
   relevanceQuery: RelevanceQuery,
-): AsyncGenerator<DateSearchRow | Reached, void, void> {
+): AsyncGenerator<DateSearchRow | ReadLimit, void, void> {
   const { window, oldestFirst } = relevanceQuery
   const opened = await Promise.all(
     parts.map(part => {
