@@ -55,6 +55,7 @@ export const presentAccountPolicy = ({
   traces: traces.mode,
   trace_days: traces.days,
   verbatim: storage.verbatim,
+  tell_absence: storage.tellAbsence,
   sessions: storage.coreSessions ? ('core' as const) : ('apart' as const),
   store_response: storage.responseWithInput ? ('with_input' as const) : ('always' as const),
 })

@@ -96,10 +96,12 @@ function tracedBlocks(
   { earlierTurns }: ProxyCall['request'],
   { earlier, prepared, blockIndex }: RecallResult,
 ): TracedBlock[] {
-  const blocks = earlier.map(({ turn, blockIndex: place, prepared: before }) =>
-    blockOfContext(before, earlierTurns.indexOf(turn), place),
-  )
-  if (prepared && prepared.context !== null) blocks.push(blockOfContext(prepared, null, blockIndex))
+  const blocks = earlier
+    .filter(({ prepared: before }) => before.memories > 0)
+    .map(({ turn, blockIndex: place, prepared: before }) =>
+      blockOfContext(before, earlierTurns.indexOf(turn), place),
+    )
+  if (prepared && prepared.memories > 0) blocks.push(blockOfContext(prepared, null, blockIndex))
   return blocks
 }
 

@@ -83,7 +83,7 @@ export async function recallEarlierTurns(
   if (asked.length === 0) return noEarlierBlocks
   const find = async (turn: EarlierTurn): Promise<FoundTurn | undefined> => {
     const stored = await backend.recalledTurns.find(keyOf(turn))
-    if (!stored?.memories?.length || !isKept(turn)) return stored && { turn, stored }
+    if (!stored?.digest || !isKept(turn)) return stored && { turn, stored }
     return { turn, stored, rebuilt: await rebuildBlock(backend, caller, stored, partition) }
   }
   const found = (await Promise.all(asked.map(find))).flatMap(one => one ?? [])
@@ -106,8 +106,7 @@ export async function recallEarlierTurns(
   const before = found.find(({ turn }) => turn === previous)
   const isUnknown = previous && (!before || before.stored.isPartial)
   const isLost = ({ turn, stored, rebuilt: now }: FoundTurn): boolean =>
-    Boolean(stored.memories?.length) &&
-    (isKept(turn) ? !now?.isWhole : !turn.isBlockLast(stored.place))
+    stored.digest !== null && (isKept(turn) ? !now?.isWhole : !turn.isBlockLast(stored.place))
   return {
     blocks: blocks.filter(({ context }) => context !== ''),
     ids: new Set(rebuilt.flatMap(({ prepared }) => prepared.ids)),
@@ -156,7 +155,9 @@ export async function rebuildBlock(
   partition: Partition,
 ): Promise<RebuiltBlock> {
   const ids = memories ?? []
-  const prepared = await rebuildContext(backend, caller, { ids, lines, at }, partition)
+  const isAbsence = ids.length === 0 && digest !== null
+  const before = { ids, lines, at, isAbsence }
+  const prepared = await rebuildContext(backend, caller, before, partition)
   const recalled = toRecalledTurn(prepared.at, place, prepared)
   const now = recalled.digest
   const isWhole = digest === null ? now === null : now?.equals(digest) === true

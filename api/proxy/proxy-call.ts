@@ -34,6 +34,7 @@ import {
   resolveContextBounds,
   resolveMemoryAccess,
   resolveShares,
+  resolveTellsAbsence,
   resolveVerbatim,
   type CallMetadata,
   type ChannelSwitches,
@@ -148,6 +149,7 @@ export async function readProxyCall(
     space,
     asOf,
     verbatim,
+    tellsAbsence: resolveTellsAbsence(switches, caller.keyRow.storage),
     contextBounds: resolveContextBounds(switches),
     shares: resolveShares(switches),
     expiresAt: ttl === undefined ? undefined : backend.now() + ttl * 1000,
@@ -289,11 +291,12 @@ function identifyTurns(
 /** What distinguishes a call from another with the same body. */
 function hashedParts(memoryUse: MemoryUse, ttl: number | undefined): string[] {
   const { memoryAccess, contextBounds, session, conversation, space } = memoryUse
-  const { shares, verbatim, asOf, metadata, filter } = memoryUse
+  const { shares, verbatim, tellsAbsence, asOf, metadata, filter } = memoryUse
   return [
     JSON.stringify([memoryAccess, contextBounds, session, conversation, space.model, ttl]),
     ...(shares ? [] : ['unshared']),
     ...(verbatim ? ['verbatim'] : []),
+    ...(tellsAbsence ? ['absence'] : []),
     ...(asOf === undefined ? [] : [`as of ${asOf}`]),
     ...(metadata ? [`metadata ${JSON.stringify(metadata)}`] : []),
     ...(filter ? [`filter ${JSON.stringify(filter)}`] : []),

@@ -44,6 +44,8 @@ export type RecallUse = {
   asOf: number | undefined
   /** Memories without such metadata are left out. */
   filter: MetadataFilter | undefined
+  /** The model is told where nothing is found for what only memory could answer. */
+  tellsAbsence: boolean
   /** The id in the vault of the turn with such a fingerprint. */
   toTurnId(fingerprint: Buffer): Buffer
 }
@@ -314,7 +316,7 @@ async function findFirst({
   backend,
   caller,
   request,
-  use: { space, contextBounds, asOf, filter },
+  use: { space, contextBounds, asOf, filter, tellsAbsence },
   partition,
   orUndefined,
 }: Recall): Promise<FoundContext | void> {
@@ -328,6 +330,7 @@ async function findFirst({
     importance: undefined,
     asOf,
     metadata: filter,
+    tellsAbsence,
   })
   return orUndefined(finding)
 }
@@ -341,7 +344,7 @@ function toRecallResult(prepared: PreparedContext | void, blockIndex: number): R
   const { recalledTokens, contextTokens, tags } = prepared
   return {
     ...emptyRecall,
-    status: prepared.context === null ? 'none' : 'ok',
+    status: prepared.memories === 0 ? 'none' : 'ok',
     context: prepared.context && inPlace(prepared.context, blockIndex),
     prepared,
     blockIndex,

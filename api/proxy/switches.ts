@@ -31,6 +31,8 @@ export type ChannelSwitches = {
   storeReply?: boolean | undefined
   /** True: the exchange is stored as it was sent, with what programs have written into it. */
   verbatim?: boolean | undefined
+  /** True: a question to memory without an answer is told so. */
+  tellsAbsence?: boolean | undefined
   /** False: nothing of the exchange is shared with the member's organization. */
   share?: boolean | undefined
   /** True: an aside is recalled for as a person's turn. */
@@ -44,6 +46,7 @@ const storeSwitches = (headers: IncomingHttpHeaders): ChannelSwitches => ({
   mode: parseEnum(headers, 'X-Memory-Mode', modes),
   store: parseEnum(headers, 'X-Memory-Store', booleans),
   storeReply: parseEnum(headers, 'X-Memory-Store-Response', booleans),
+  tellsAbsence: parseEnum(headers, 'X-Memory-Tell-Absence', booleans),
 })
 
 /** @throws Refusal `invalid` for a value that is not listed. */
@@ -105,6 +108,7 @@ export const bodySwitches = (body: BodySwitches): ChannelSwitches[] => [
     store: body.memory_store,
     storeReply: body.memory_store_response,
     verbatim: body.memory_verbatim,
+    tellsAbsence: body.memory_tell_absence,
     share: body.memory_share,
     contextLimit: body.context_limit,
     density: body.density,
@@ -147,6 +151,14 @@ export const resolveVerbatim = (
   channels: readonly ChannelSwitches[],
   policy: Pick<StoragePolicy, 'verbatim'>,
 ): boolean => policy.verbatim || channels.some(({ verbatim }) => verbatim === true)
+
+/** Whether a question to memory without an answer is told so: a channel or the policy asks for it, and no channel forbids it. */
+export const resolveTellsAbsence = (
+  channels: readonly ChannelSwitches[],
+  policy: Pick<StoragePolicy, 'tellAbsence'>,
+): boolean =>
+  channels.every(({ tellsAbsence }) => tellsAbsence !== false) &&
+  (policy.tellAbsence || channels.some(({ tellsAbsence }) => tellsAbsence))
 
 /** Whether an exchange may be shared with the member's organization: not when any channel forbids it. */
 export const resolveShares = (channels: readonly ChannelSwitches[]): boolean =>

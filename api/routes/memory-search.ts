@@ -1,5 +1,5 @@
 import { requireNoMemoryNearMiss } from '#api/edge/message-switch.ts'
-import { callSwitches, narrowPermissions } from '#api/proxy/switches.ts'
+import { callSwitches, narrowPermissions, resolveTellsAbsence } from '#api/proxy/switches.ts'
 import type { Router } from '@koa/router'
 import { blockTokens, recalls } from '#shared/core/metrics.ts'
 import { parseMetadataFilter } from '#shared/domain/metadata.ts'
@@ -79,13 +79,14 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
             metadata: parseMetadataFilter(body.metadata),
             minScore: body.min_relevance,
             asOf,
+            tellsAbsence: resolveTellsAbsence(switches, caller.keyRow.storage),
           })
         : undefined
       const { context, memories, ranking, recalledTokens, contextTokens, confidence, abstained } =
         prepared ?? nothingPrepared
       const recalledAt = performance.now()
       recordRead(backend, caller, { kind: 'prepare', tokens: recalledTokens, session })
-      countRecall('prepare', caller, context !== null)
+      countRecall('prepare', caller, memories > 0)
       if (context !== null) blockTokens.observe({ way: 'prepare' }, contextTokens)
       if (prepared)
         logRecall(ctx, backend, caller, {

@@ -45,7 +45,7 @@ export function safekeeping(router: Router, backend: ApiBackend): void {
       presentAccountPolicy(await readAccountPolicy(backend.postgres.query, account)),
     async handle({ account, actor, body, claim }, ctx) {
       const { redaction, retention_days: retentionDays, create_users: createUsers } = body
-      const { verbatim, store_response: stored, sessions } = body
+      const { verbatim, store_response: stored, sessions, tell_absence: tellAbsence } = body
       const { operation } = claim
       const hasFollowUp = await changeAccountPolicy(
         backend,
@@ -61,6 +61,7 @@ export function safekeeping(router: Router, backend: ApiBackend): void {
             verbatim,
             responseWithInput: stored && stored === 'with_input',
             coreSessions: sessions && sessions === 'core',
+            tellAbsence,
           },
         },
       )

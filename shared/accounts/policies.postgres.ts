@@ -34,7 +34,7 @@ export async function findAccountPolicy(
             json_build_object('requests', user_daily_requests, 'tokens', user_daily_tokens) as "userLimits",
             json_build_object('mode', traces, 'days', trace_days) as traces,
             json_build_object('verbatim', verbatim, 'responseWithInput', response_with_input,
-                              'coreSessions', core_sessions) as storage
+                              'coreSessions', core_sessions, 'tellAbsence', tell_absence) as storage
      from accounts where id = $1`,
     [account],
     'accounts.policy',
@@ -64,9 +64,9 @@ export async function putAccountPolicy(
 ): Promise<boolean> {
   const { rowCount } = await query(
     `update accounts a set (redaction, create_users, verbatim, response_with_input, traces, trace_days,
-                           user_daily_requests, user_daily_tokens, core_sessions) =
+                           user_daily_requests, user_daily_tokens, core_sessions, tell_absence) =
        (p.redaction, p.create_users, p.verbatim, p.response_with_input, p.traces, p.trace_days,
-        p.user_daily_requests, p.user_daily_tokens, p.core_sessions),
+        p.user_daily_requests, p.user_daily_tokens, p.core_sessions, p.tell_absence),
        traces_shortened_at = case
          when p.trace_days < a.trace_days
            or (a.traces, p.traces) in (('texts', 'ids'), ('texts', 'off'), ('ids', 'off'))
@@ -77,14 +77,15 @@ export async function putAccountPolicy(
                   coalesce($6, traces) as traces, coalesce($7, trace_days) as trace_days,
                   case when $8 then $9 else user_daily_requests end as user_daily_requests,
                   case when $10 then $11 else user_daily_tokens end as user_daily_tokens,
-                  coalesce($12, core_sessions) as core_sessions
+                  coalesce($12, core_sessions) as core_sessions,
+                  coalesce($13, tell_absence) as tell_absence
            from accounts where id = $1) p
      where a.id = p.id
        and (a.redaction, a.create_users, a.verbatim, a.response_with_input, a.traces, a.trace_days,
-            a.user_daily_requests, a.user_daily_tokens, a.core_sessions)
+            a.user_daily_requests, a.user_daily_tokens, a.core_sessions, a.tell_absence)
            is distinct from
            (p.redaction, p.create_users, p.verbatim, p.response_with_input, p.traces, p.trace_days,
-            p.user_daily_requests, p.user_daily_tokens, p.core_sessions)`,
+            p.user_daily_requests, p.user_daily_tokens, p.core_sessions, p.tell_absence)`,
     [
       account,
       redaction && JSON.stringify(redaction),
@@ -98,6 +99,7 @@ export async function putAccountPolicy(
       userLimits.tokens !== undefined,
       userLimits.tokens ?? null,
       storage.coreSessions,
+      storage.tellAbsence,
     ],
     'accounts.put-policy',
   )

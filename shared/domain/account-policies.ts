@@ -6,6 +6,8 @@ export type StoragePolicy = {
   responseWithInput: boolean
   /** A session id names the conversation alone: what is said lives in the core. */
   coreSessions: boolean
+  /** A question to memory that has no answer is told so, in place of silence. */
+  tellAbsence: boolean
 }
 
 type Change<Policy> = { [Name in keyof Policy]?: Policy[Name] | undefined }

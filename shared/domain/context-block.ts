@@ -1,4 +1,5 @@
 import {
+  absenceLine,
   closingSentence,
   closingTag,
   contextTagPattern,
@@ -17,7 +18,11 @@ export type ContextMemory = Memory & {
   isEarlier?: boolean | undefined
 }
 
-export const afterQuestion = (context: string): string => context + questionSentence
+/** The block in place of one with memories, where the model is to know that there are none. */
+export const absenceBlock = [openingTag, absenceLine, closingTag].join('\n')
+
+export const afterQuestion = (context: string): string =>
+  context === absenceBlock ? context : context + questionSentence
 
 /**
  * Writes memories for a prompt: one line per memory, oldest event first, with its relative and absolute time and the

@@ -1229,6 +1229,8 @@ export interface PrepareBody {
   min_relevance?: number
   metadata?: MetadataFilter
   as_of?: Moment
+  /** as `X-Memory-Tell-Absence` */
+  memory_tell_absence?: boolean
   /** false: nothing is recalled or stored */
   memory?: boolean
   /** as `X-Memory-Mode` */
@@ -1245,7 +1247,7 @@ export interface PrepareBody {
 }
 /** POST /v1/memory/prepare */
 export interface PrepareAnswer {
-  /** a `<memory_context>` element with a line per memory, oldest first, and a sentence that calls it background; null when nothing is relevant */
+  /** a `<memory_context>` element with a line per memory, oldest first, and a sentence that calls it background; null when nothing is relevant, or the line that `X-Memory-Tell-Absence` asks for */
   context: string | null
   memories_found: number
   /** the memories of the block, in its order */
@@ -2661,6 +2663,8 @@ export interface MemorySwitches {
   memory_ttl?: number | null
   /** true: as `X-Memory-Verbatim` */
   memory_verbatim?: boolean | null
+  /** as `X-Memory-Tell-Absence` */
+  memory_tell_absence?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   memory_share?: boolean | null
   memory_user?: ExternalId
@@ -2742,6 +2746,8 @@ export interface ChatBody {
   memory_ttl?: number | null
   /** true: as `X-Memory-Verbatim` */
   memory_verbatim?: boolean | null
+  /** as `X-Memory-Tell-Absence` */
+  memory_tell_absence?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   memory_share?: boolean | null
   memory_user?: ExternalId
@@ -2791,6 +2797,8 @@ export interface ResponsesBody {
   memory_ttl?: number | null
   /** true: as `X-Memory-Verbatim` */
   memory_verbatim?: boolean | null
+  /** as `X-Memory-Tell-Absence` */
+  memory_tell_absence?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   memory_share?: boolean | null
   memory_user?: ExternalId
@@ -2845,6 +2853,8 @@ export interface AnthropicMessagesBody {
   memory_ttl?: number | null
   /** true: as `X-Memory-Verbatim` */
   memory_verbatim?: boolean | null
+  /** as `X-Memory-Tell-Absence` */
+  memory_tell_absence?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   memory_share?: boolean | null
   memory_user?: ExternalId
@@ -2889,6 +2899,8 @@ export interface GeminiBody {
   memory_ttl?: number | null
   /** true: as `X-Memory-Verbatim` */
   memory_verbatim?: boolean | null
+  /** as `X-Memory-Tell-Absence` */
+  memory_tell_absence?: boolean | null
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   memory_share?: boolean | null
   memory_user?: ExternalId
@@ -3090,6 +3102,8 @@ export interface RequestHeaders {
   'x-memory-store-response'?: 'true' | 'false'
   /** true: a model call is stored as it was sent, with what programs have written into it, text beside calls of tools, and calls that a program makes for itself */
   'x-memory-verbatim'?: 'true' | 'false'
+  /** true: where nothing is found for a question about what was said before or about the person, the model is told `Nothing is remembered of this.` in a `<memory_context>` element of that line alone; false: not in this call, whatever the policy of the account says */
+  'x-memory-tell-absence'?: 'true' | 'false'
   /** false: of a member's key, the exchange is stored for the member alone: nothing of it becomes shared memory */
   'x-memory-share'?: 'true' | 'false'
   /** how many memories the model is told at most */
@@ -3127,10 +3141,10 @@ export interface AnswerHeaders {
   'x-memory-reflection-debt'?: DebtHeader
   /** how likely the answer is in the block; on the first call of a turn */
   'x-memory-confidence'?: number
-  /** why the model was told nothing for this turn; `already_told`: all that was found stands in the blocks of earlier turns */
+  /** why the model was told no memory for this turn; `already_told`: all that was found stands in the blocks of earlier turns */
   'x-memory-abstained'?:
     'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'no_answer' | 'already_told'
-  /** `ok`: the model was told something; `none`: nothing is told for this turn, `X-Memory-Abstained` says why; `off`: not asked for; `degraded`: recalling failed or was slow, and the call went on without; or the database is away, and a call with memory off went on by a key of the last minute; `aside`: a program made the call for itself (a title, tags, a summary, a subagent, a test of the quota), which has no memory. Followed by `; sessions=core` when the call's session id names the conversation only */
+  /** `ok`: the model was told something; `none`: no memory is told for this turn, `X-Memory-Abstained` says why; `off`: not asked for; `degraded`: recalling failed or was slow, and the call went on without; or the database is away, and a call with memory off went on by a key of the last minute; `aside`: a program made the call for itself (a title, tags, a summary, a subagent, a test of the quota), which has no memory. Followed by `; sessions=core` when the call's session id names the conversation only */
   'x-memory-status'?: string
   /** what known programs have written into the user's turn, neither asked with nor stored: each mark with the number of its pieces and their length, a dictionary of RFC 9651 such as `system-reminder=2;characters=812`. What is left out of an answer (thoughts and calls of tools in its text) is not known yet */
   'x-memory-left-out'?: string
@@ -3192,6 +3206,8 @@ export interface AccountPolicy {
   trace_days: number
   /** whether model calls are stored as they were sent, with what programs have written into them, as with `X-Memory-Verbatim: true` */
   verbatim: boolean
+  /** whether models are told that nothing is remembered, as with `X-Memory-Tell-Absence: true` */
+  tell_absence: boolean
   store_response: StoreResponse
   sessions: SessionsPolicy
   /** answering a change of the retention: brings what is there in line with it */
@@ -3210,6 +3226,8 @@ export interface PutAccountPolicyBody {
   trace_days?: number
   /** false until it is changed; left as it is when missing */
   verbatim?: boolean
+  /** false until it is changed; left as it is when missing */
+  tell_absence?: boolean
   store_response?: StoreResponse
   sessions?: SessionsPolicy
 }
@@ -4325,7 +4343,7 @@ export interface Endpoints {
   /** Finds what matters to a conversation and answers it as one block of text to put before the model. */
   'POST /v1/memory/prepare': {
     query: PrepareQuery
-    headers: Pick<RequestHeaders, 'x-memory-inspection' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-ttl' | 'x-memory-share' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-memory-inspection' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-tell-absence' | 'x-memory-ttl' | 'x-memory-share' | 'x-memory-user' | 'x-memory-user-from'>
     body: PrepareBody
     defaults: 'density'
     answers: { 200: PrepareAnswer }
@@ -4740,21 +4758,21 @@ export interface Endpoints {
   /** Calls a model of any provider that speaks OpenAI's chat format. */
   'POST /v1/chat/completions': {
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-tell-absence' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: ChatBody
     answers: { 200: ChatAnswer }
   }
   /** Calls a model in the format of OpenAI's Responses, of a provider that serves them: openai, openrouter, xai, groq, ollama, vllm, or one that the operator has named. */
   'POST /v1/responses': {
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-tell-absence' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: ResponsesBody
     answers: { 200: ResponsesAnswer }
   }
   /** Calls a model in Anthropic's format. */
   'POST /v1/messages': {
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'anthropic-version' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-tell-absence' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'anthropic-version' | 'x-memory-user' | 'x-memory-user-from'>
     body: AnthropicMessagesBody
     answers: { 200: AnthropicMessagesAnswer }
   }
@@ -4762,7 +4780,7 @@ export interface Endpoints {
   'POST /v1/models/:model:generateContent': {
     params: Pick<PathParameters, 'model'>
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-tell-absence' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: GeminiBody
     answers: { 200: GeminiAnswer }
   }
@@ -4770,7 +4788,7 @@ export interface Endpoints {
   'POST /v1/models/:model:streamGenerateContent': {
     params: Pick<PathParameters, 'model'>
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-tell-absence' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: GeminiBody
     answers: { 200: StreamGenerateContentAnswer }
   }
@@ -4778,7 +4796,7 @@ export interface Endpoints {
   'POST /v1beta/models/:model:generateContent': {
     params: Pick<PathParameters, 'model'>
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-tell-absence' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: GeminiBody
     answers: { 200: GeminiAnswer }
   }
@@ -4786,7 +4804,7 @@ export interface Endpoints {
   'POST /v1beta/models/:model:streamGenerateContent': {
     params: Pick<PathParameters, 'model'>
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'x-memory-verbatim' | 'x-memory-tell-absence' | 'x-memory-share' | 'x-memory-ttl' | 'x-memory-metadata' | 'x-memory-filter' | 'x-memory-context-limit' | 'x-memory-density' | 'x-memory-asides' | 'x-memory-as-of' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: GeminiBody
     answers: { 200: StreamGenerateContentBetaAnswer }
   }

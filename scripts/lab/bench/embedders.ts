@@ -4,13 +4,14 @@
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import models from '#scripts/embedding-models.json' with { type: 'json' }
 import { blockShare, calibrationError, unhelpedKinds } from '#scripts/lab/bench/harm/figures.ts'
 import { measureHalf } from '#scripts/lab/bench/harm/measure.ts'
 import { wrappings } from '#scripts/lab/bench/harm/wrappings.ts'
 import { buildVault, vaultNames } from '#scripts/lab/bench/recall/evaluation-vault.ts'
+import { readConversation } from '#scripts/lab/bench/recall/conversation.ts'
 import { measureRecall } from '#scripts/lab/bench/recall/measure.ts'
 import { methods } from '#scripts/lab/bench/recall/methods.ts'
 import { toTable } from '#scripts/lab/scores/table.ts'
@@ -24,8 +25,14 @@ import { openProviderEmbedder } from '#shared/models/openai-embedder.ts'
 const kinds = ['answerable', ...unhelpedKinds, 'cross-language'] as const
 const columns = ['', 'R@1', 'R@5', 'R@10', ...kinds, 'calibration error', 'CPU a text', 'memory']
 
-const rows = [await measure('local', localEmbedder(), process.pid)]
-for (const { name } of models) {
+const textsOfCall = 16
+const triesMax = 20
+
+/** `EMBEDDERS=local,all-minilm-l6-v2` measures these alone. */
+const chosen = process.env.EMBEDDERS?.split(',')
+const isChosen = (name: string): boolean => !chosen || chosen.includes(name)
+const rows = isChosen('local') ? [await measure('local', localEmbedder(), process.pid)] : []
+for (const { name } of models.filter(model => isChosen(model.name))) {
   const folder = join(modelsFolder, name)
   if (!existsSync(folder)) {
     console.log(`  ${name} was not fetched: npm run embedding-model -- ${name} --fetch-only`)
@@ -34,13 +41,16 @@ for (const { name } of models) {
   const port = await findFreePort()
   const server = fork('scripts/embedding-server.ts', [folder, '--port', String(port)])
   await once(server, 'message')
-  rows.push(await measure(name, await open(name, port), server.pid!))
+  const embedder = await open(name, port)
+  const patient = remembering(name, embedder)
+  const calibration = await measureCalibration(patient)
+  rows.push(await measure(name, { ...patient, calibration }, server.pid!, embedder))
   server.disconnect()
 }
 console.log(`\n${toTable(columns, rows)}`)
 
-async function open(name: string, port: number): Promise<Embedder> {
-  const embedder = await openProviderEmbedder({
+function open(name: string, port: number): Promise<Embedder> {
+  return openProviderEmbedder({
     model: `offline/${name}`,
     name,
     apiKey: '',
@@ -53,38 +63,68 @@ async function open(name: string, port: number): Promise<Embedder> {
       selfHosted: true,
     },
   })
-  // On a busy machine a query may be late.
-  const patient: Embedder = {
-    ...embedder,
-    embedQuery: async (text, signal) => (await patient.embedQueries([text], signal))[0]!,
-    async embedQueries(texts, signal) {
-      for (let tries = 0; ; tries++) {
-        try {
-          return await embedder.embedQueries(texts, signal)
-        } catch (error) {
-          if (tries === 20) throw error
-        }
-      }
-    },
+}
+
+/** An embedder that keeps its vectors beside the model, and asks again where a busy machine was late. */
+function remembering(name: string, embedder: Embedder): Embedder {
+  const file = join(modelsFolder, `bench-${name}.jsonl`)
+  const known = new Map<string, Float32Array>()
+  for (const line of existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []) {
+    if (!line.endsWith('}')) continue
+    const { key, vector } = JSON.parse(line) as { key: string; vector: string }
+    known.set(key, new Float32Array(new Uint8Array(Buffer.from(vector, 'base64')).buffer))
   }
-  return { ...patient, calibration: await measureCalibration(patient) }
+  const embed = async (
+    kind: 'query' | 'text',
+    texts: readonly string[],
+    call: (some: string[]) => Promise<Float32Array[]>,
+  ): Promise<Float32Array[]> => {
+    const missing = [...new Set(texts)].filter(text => !known.has(`${kind} ${text}`))
+    for (let at = 0; at < missing.length; at += textsOfCall) {
+      const some = missing.slice(at, at + textsOfCall)
+      for (const [i, vector] of (await again(() => call(some))).entries()) {
+        const key = `${kind} ${some[i]}`
+        known.set(key, vector)
+        const bytes = Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength)
+        appendFileSync(file, `${JSON.stringify({ key, vector: bytes.toString('base64') })}\n`)
+      }
+    }
+    return texts.map(text => known.get(`${kind} ${text}`)!)
+  }
+  const embedTexts: Embedder['embedTexts'] = (texts, signal) =>
+    embed('text', texts, some => embedder.embedTexts(some, signal))
+  const embedQueries: Embedder['embedQueries'] = (texts, signal) =>
+    embed('query', texts, some => embedder.embedQueries(some, signal))
+  return {
+    ...embedder,
+    embedEach: embedTexts,
+    embedTexts,
+    embedQueries,
+    embedQuery: async (text, signal) => (await embedQueries([text], signal))[0]!,
+  }
+}
+
+async function again<Result>(call: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await call()
+    } catch (error) {
+      if (tries === triesMax) throw error
+    }
+  }
 }
 
 /** @param pid the process that embeds */
-async function measure(name: string, embedder: Embedder, pid: number): Promise<string[]> {
+async function measure(
+  name: string,
+  embedder: Embedder,
+  pid: number,
+  raw: Embedder = embedder,
+): Promise<string[]> {
   const outcomes = await measureHalf('heldout', embedder, wrappings.slice(0, 1))
   const vaults = []
-  let texts = 0
-  const before = cpuMs(pid)
-  const counted: Embedder = {
-    ...embedder,
-    embedTexts(all, signal) {
-      texts += all.length
-      return embedder.embedTexts(all, signal)
-    },
-  }
-  for (const vault of vaultNames) vaults.push(await buildVault('heldout', vault, counted))
-  const cost = (cpuMs(pid) - before) / texts
+  for (const vault of vaultNames) vaults.push(await buildVault('heldout', vault, embedder))
+  const cost = await costOf(raw, pid)
   const memory = residentMiB(pid)
   const everything = methods['with everything']!
   const { recall } = measureRecall(vaults, everything, embedder.calibration).get('all')!
@@ -98,11 +138,23 @@ async function measure(name: string, embedder: Embedder, pid: number): Promise<s
   ]
 }
 
+/** CPU of a text, in ms: mean of the turns of one conversation, embedded for this alone. */
+async function costOf(embedder: Embedder, pid: number): Promise<number> {
+  const texts = readConversation('heldout', 'friends').sessions.flatMap(({ turns }) =>
+    turns.map(({ text }) => text),
+  )
+  const before = cpuMs(pid)
+  for (let at = 0; at < texts.length; at += textsOfCall) {
+    await again(() => embedder.embedTexts(texts.slice(at, at + textsOfCall)))
+  }
+  return (cpuMs(pid) - before) / texts.length
+}
+
 function percent(part: number): string {
   return (part * 100).toFixed(1)
 }
 
-/** Of a process, by the kernel's accounting in ticks of 10 ms; the built-in embedder's with the index that it fills. */
+/** Of a process, by the kernel's accounting in ticks of 10 ms. */
 function cpuMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
   return (Number(fields[11]) + Number(fields[12])) * 10

@@ -10,6 +10,7 @@ import {
   calibrationError,
   measureAccuracy,
   medianTokens,
+  share,
   unhelpedKinds,
 } from '#scripts/lab/bench/harm/figures.ts'
 import { measureHalf } from '#scripts/lab/bench/harm/measure.ts'
@@ -29,6 +30,13 @@ for (const half of ['tuned', 'heldout'] as const) {
   for (const { name } of wrappings) {
     const cells = columns.map(kind => percent(blockShare(outcomes, kind, name)).padStart(15))
     console.log(`  ${name.padEnd(12)}${cells.join('')}`)
+  }
+  for (const { name } of wrappings) {
+    const cells = columns.map(kind => {
+      const asked = outcomes.filter(one => one.kind === kind && one.wrapping === name)
+      return percent(share(asked, one => one.isAbsenceTold)).padStart(15)
+    })
+    console.log(`  ${name.padEnd(12)}${cells.join('')}  told that nothing is remembered`)
   }
   console.log(
     `  calibration error ${calibrationError(outcomes).toFixed(3)}, ` +

@@ -1,4 +1,9 @@
-import { alternativesOf, patternOf, wordsOf } from '#shared/search/languages/languages.ts'
+import {
+  alternativesOf,
+  patternOf,
+  phrasesOf,
+  wordsOf,
+} from '#shared/search/languages/languages.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
 
 const foldedWords = (words: readonly string[]): ReadonlySet<string> => new Set(words.map(foldText))
@@ -78,6 +83,20 @@ export const isRequest = (sentence: string): boolean =>
 /** Whether a sentence asks for anything that has nothing to do with the person who asks. */
 export const isImpersonalRequest = (sentence: string): boolean =>
   isRequest(sentence) && !isPersonalTask(sentence)
+
+const generalBeginnings = phrasesOf('generalRequests').map(words => `${words} `)
+
+/** Whether a sentence asks what was said before, or for something of the person: what only memory could tell. */
+export function asksMemory(sentence: string): boolean {
+  if (questionKind(sentence) === 'self') return true
+  const text = fold(sentence)
+  return (
+    isAsking(sentence) &&
+    personal.test(text) &&
+    !isImpersonalRequest(sentence) &&
+    !generalBeginnings.some(words => text.startsWith(words))
+  )
+}
 
 const firstWord = /^[\p{P}\p{S}\s]{0,20}(?:please\s{1,9})?([^\s,.:;!?'’]{0,40})/u
 

@@ -1,3 +1,5 @@
+import tables from '#shared/search/words/stem.json' with { type: 'json' }
+
 /**
  * Stems of English words by Porter's second algorithm (Porter2), after a table of irregular forms:
  * the stem of "went", "going" and "goes" is "go". Texts and queries in other languages go through
@@ -60,42 +62,15 @@ function stripPastAndParticiple(word: string, r1: number): string {
 
 type SuffixReplacements = readonly (readonly [suffix: string, replacement: string])[]
 
-const derivationalSuffixes: SuffixReplacements = [
-  ['ization', 'ize'],
-  ['ational', 'ate'],
-  ['fulness', 'ful'],
-  ['ousness', 'ous'],
-  ['iveness', 'ive'],
-  ['tional', 'tion'],
-  ['biliti', 'ble'],
-  ['lessli', 'less'],
-  ['entli', 'ent'],
-  ['ation', 'ate'],
-  ['alism', 'al'],
-  ['aliti', 'al'],
-  ['ousli', 'ous'],
-  ['iviti', 'ive'],
-  ['fulli', 'ful'],
-  ['enci', 'ence'],
-  ['anci', 'ance'],
-  ['abli', 'able'],
-  ['izer', 'ize'],
-  ['ator', 'ate'],
-  ['alli', 'al'],
-  ['bli', 'ble'],
-  ['logi', 'log'],
-]
+/** Entries `word:stem`, with blanks between them; a word alone is its own stem. */
+const pairsOf = (list: string): SuffixReplacements =>
+  list.split(' ').map(entry => {
+    const [word = '', stem = word] = entry.split(':')
+    return [word, stem] as const
+  })
 
-const adjectivalSuffixes: SuffixReplacements = [
-  ['ational', 'ate'],
-  ['tional', 'tion'],
-  ['alize', 'al'],
-  ['icate', 'ic'],
-  ['iciti', 'ic'],
-  ['ical', 'ic'],
-  ['ful', ''],
-  ['ness', ''],
-]
+const derivationalSuffixes = pairsOf(tables.derivationalSuffixes)
+const adjectivalSuffixes = pairsOf(tables.adjectivalSuffixes)
 
 function replaceSuffix(word: string, table: SuffixReplacements, r1: number): string {
   for (const [suffix, replacement] of table) {
@@ -125,101 +100,13 @@ function stripFinalLetter(word: string, r1: number, r2: number): string {
 }
 
 /** Words whose stems by the rules would be those of unrelated words: news, new. */
-const exceptions = new Map(
-  [
-    'news',
-    'sky',
-    'howe',
-    'atlas',
-    'cosmos',
-    'bias',
-    'andes',
-    'lens',
-    'gas',
-    'bus',
-    'dying:die',
-    'lying:lie',
-    'tying:tie',
-    'skis:ski',
-    'buses:bus',
-    'idly:idl',
-    'gently:gentl',
-    'early:earli',
-    'only:onli',
-    'singly:singl',
-    'university:university',
-    'universities:university',
-    'organ:organ',
-    'organs:organ',
-  ].map(entry => {
-    const [word = '', stem = word] = entry.split(':')
-    return [word, stem] as const
-  }),
-)
+const exceptions = new Map(pairsOf(tables.exceptions))
+const exceptionsAfterPlural = new Set(tables.exceptionsAfterPlural.split(' '))
 
-const exceptionsAfterPlural = new Set([
-  'inning',
-  'outing',
-  'canning',
-  'herring',
-  'earring',
-  'proceed',
-  'exceed',
-  'succeed',
-  'evening',
-  'wedding',
-  'morning',
-  'building',
-])
-
-/** Each entry is a base form and its irregular or related forms. */
-const irregularForms = `
-be been being|go went gone|do did done|have had|see saw seen|eat ate eaten|buy bought|bring brought
-think thought|teach taught|catch caught|fight fought|seek sought|sell sold|tell told|say said
-get got gotten|give gave given|take took taken|make made|come came|become became|run ran|begin began begun
-drink drank drunk|swim swam swum|sing sang sung|ring rang rung|sink sank sunk|spring sprang sprung
-know knew known|grow grew grown|throw threw thrown|fly flew flown|draw drew drawn|blow blew blown
-write wrote written|drive drove driven|ride rode ridden|rise risen|choose chose chosen
-speak spoke spoken|break broke broken|steal stole stolen|freeze froze frozen|wake woke woken
-wear wore worn|tear tore torn|swear swore sworn|bear bore borne|birth born|bite bit bitten|hide hid hidden
-forget forgot forgotten|fall fell fallen|feel felt|keep kept|sleep slept|weep wept|sweep swept
-leave left|meet met|feed fed|lead led|bleed bled|breed bred|speed sped|send sent|spend spent
-lend lent|bend bent|build built|burn burnt|learn learnt|dream dreamt|spell spelt|spill spilt|spoil spoilt
-lose lost|shoot shot|sit sat|stand stood|understand understood|win won|hold held|hang hung|stick stuck
-strike struck|dig dug|swing swung|spin spun|find found|bind bound|hear heard
-pay paid|lay laid|lie lain|mean meant|deal dealt|kneel knelt|creep crept|leap leapt|show shown|sew sewn
-shake shook shaken|mistake mistook mistaken|forgive forgave forgiven|drive drove driven|shine shone
-slide slid|light lit|quit quitted|shut shutting|put putting|cut cutting|hit hitting|let letting|set setting
-withdraw withdrew withdrawn|overcome overcame|undergo underwent undergone|foresee foresaw foreseen
-child children|man men|woman women|person people|foot feet|tooth teeth|goose geese|mouse mice|wife wives
-life lives|knife knives|leaf leaves|half halves|shelf shelves|wolf wolves|thief thieves|loaf loaves
-calf calves|scarf scarves|good better best|bad worse worst|far further furthest|analysis analyses
-crisis crises|gas gases|diagnosis diagnoses|criterion criteria|phenomenon phenomena|medium media|datum data
-marry marriage married|die death dead died|choose choice|sell sale|lose loss|fly flight
-live alive|advise advice|believe belief|grow growth|give gift|weigh weight|think thought|proud pride
-injure injury|deliver delivery|discover discovery|recover recovery|succeed success successful
-arrive arrival|refuse refusal|propose proposal|renew renewal|approve approval|survive survival
-decide decision|divide division|explode explosion|invade invasion|permit permission|admit admission
-solve solution|describe description|subscribe subscription|prescribe prescription|destroy destruction
-receive receipt|suspect suspicion|strong strength|long length|wide width|deep depth|high height|hot heat
-warm warmth|young youth|true truth|heal health|bored boredom|wise wisdom
-allergy allergic allergies allergen|athlete athletic|photograph photo photography photographer
-vegetarian veggie|vaccine vaccinate vaccination|volunteer voluntary|surgery surgical|technique technical
-diagnose diagnosis diagnostic|hospital hospitalize|therapy therapist therapeutic|music musician musical
-science scientist scientific|physics physicist|paint painter painting|bake baker bakery|cook cooking
-compete competition competitor|graduate graduation|celebrate celebration|invite invitation|relate relation
-apologize apology|memory memorize memorable|anxiety anxious|hunger hungry|thirst thirsty|anger angry
-noise noisy|rain rainy|sun sunny|snow snowy|cloud cloudy|wind windy|fun funny|salt salty|spice spicy
-france french|germany german|spain spanish|italy italian|japan japanese|china chinese|portugal portuguese
-norway norwegian|sweden swedish|denmark danish|netherlands dutch holland|greece greek|turkey turkish
-poland polish|russia russian|brazil brazilian|mexico mexican|india indian|korea korean|thailand thai
-vietnam vietnamese|england english|ireland irish|scotland scottish|canada canadian|america american
-australia australian|africa african|europe european|asia asian|switzerland swiss|austria austrian
-`
-
+/** By an irregular or related form. Each entry of the table is a base form and its forms. */
 const irregular = new Map<string, string>()
-for (const entry of irregularForms.trim().split(/[|\n]/)) {
-  const [base = '', ...others] = entry.trim().split(' ')
+for (const entry of tables.irregularForms.flatMap(line => line.split('|'))) {
+  const [base = '', ...others] = entry.split(' ')
   const stem = porterStem(base)
   // The first entry that names a form wins: "found" is of find, not of founding.
   for (const form of others) if (!irregular.has(form)) irregular.set(form, stem)

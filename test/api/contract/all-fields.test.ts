@@ -19,6 +19,7 @@ const switches = {
   store_response: false,
   memory_ttl: 60,
   memory_verbatim: true,
+  memory_tell_absence: true,
   memory_share: false,
   memory_user: 'ada',
   context_limit: 3,
@@ -158,6 +159,7 @@ t.test('a vault: told, searched and copied', async t => {
   })
   const block = { density: 'low', context_limit: 3, min_relevance: 0.5 }
   await send(t, owner, 'prepare', '/v1/memory/prepare', {
+    memory_tell_absence: true,
     messages,
     memory_user,
     ...block,

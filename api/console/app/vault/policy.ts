@@ -30,12 +30,14 @@ export function Policy(): View {
 const days = { type: 'number', min: 1, step: 1 } as const
 
 function PolicyForm({ saved, onSaved }: { saved: AccountPolicy; onSaved: () => void }): View {
-  const { redaction, create_users, traces, verbatim, store_response, sessions } = saved
+  const { redaction, create_users, traces, verbatim, tell_absence, store_response, sessions } =
+    saved
   const { fields, of } = useFields({
     redaction,
     create_users,
     traces,
     verbatim,
+    tell_absence,
     store_response,
     sessions,
     retention_days: String(saved.retention_days ?? ''),
@@ -80,6 +82,11 @@ function PolicyForm({ saved, onSaved }: { saved: AccountPolicy; onSaved: () => v
         label: 'Model calls are stored as they were sent',
         ...of('verbatim'),
         hint: 'With what programs such as Claude Code write into a message: reminders, commands, files. Otherwise that is left out.',
+      }),
+      checkboxField({
+        label: 'Models are told where nothing is remembered',
+        ...of('tell_absence'),
+        hint: 'In answer to a question about what was said before, or about the person, so that they do not invent it. Otherwise they are told nothing.',
       }),
       selectField({
         label: 'Answers are stored',

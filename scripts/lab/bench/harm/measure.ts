@@ -3,6 +3,7 @@ import { renderContextBlock } from '#shared/domain/context-block.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
+import { asksMemory } from '#shared/search/query/sentence-kinds.ts'
 import { selectQuestions } from '#shared/search/query/select-questions.ts'
 import { answerConfidence } from '#shared/search/ranking/signals.ts'
 import { rankQuestions, type SearchHit } from '#shared/search/ranking/rank.ts'
@@ -29,6 +30,8 @@ export type Outcome = HarmCase & {
   tokens: number
   /** Whether the memory that answers is in the block. */
   isAnswered: boolean
+  /** Whether `X-Memory-Tell-Absence` would tell that nothing is remembered. */
+  isAbsenceTold: boolean
   /** What the stub agent answers with the block before the message. */
   agentAnswer: string
 }
@@ -97,6 +100,9 @@ async function ask(index: VaultIndex, message: string, { answer }: HarmCase, emb
     hits,
     confidence: answerConfidence(hits),
     tokens: block === null ? 0 : countTokens(block),
+    isAbsenceTold:
+      hits.length === 0 &&
+      questions.some(({ kind, text }) => !['name', 'statement'].includes(kind) && asksMemory(text)),
     isAnswered: lines.some(({ text }) => text === answer),
     agentAnswer: answerAsStubAgent(`${block ?? ''}\n\n${message}`),
   }

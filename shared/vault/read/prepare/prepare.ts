@@ -1,5 +1,6 @@
 import type { Caller } from '#shared/access/caller.ts'
 import {
+  absenceBlock,
   renderContextBlock,
   sortForBlock,
   type ContextMemory,
@@ -25,6 +26,7 @@ import {
   type ConversationQuestion,
 } from '#shared/vault/read/prepare/conversation-question.ts'
 import { selectQuestions, type Question } from '#shared/search/query/select-questions.ts'
+import { asksMemory } from '#shared/search/query/sentence-kinds.ts'
 import type { Abstention } from '#shared/search/ranking/rank.ts'
 import { answerConfidence } from '#shared/search/ranking/signals.ts'
 import { countTokensByLine } from '#shared/core/tokens.ts'
@@ -38,7 +40,7 @@ import type { Message } from '#shared/domain/message-content.ts'
 export type AbstentionReason = Abstention | 'asks_nothing' | 'nothing_relevant' | 'already_told'
 
 export type PreparedContext = {
-  /** Null when nothing relevant is remembered. */
+  /** Null when nothing relevant is remembered, or the line that says so. */
   context: string | null
   memories: number
   /** Tokens of the recalled memories. */
@@ -70,6 +72,8 @@ export type FoundContext = {
   question: string
   filters: RecallFilters
   asksNothing: boolean
+  /** Where nothing is found the model is told so. */
+  tellsAbsence: boolean
   /** Why what matches was left out, where it was. */
   abstention: Abstention | undefined
   /** Of memories. */
@@ -101,7 +105,8 @@ export async function findContext(
 ): Promise<FoundContext> {
   const at = momentOf(backend, preparation.asOf)
   const bounds = { ...prepareBounds(preparation), filters: filtersOf(preparation) }
-  const nothing = { at, ...bounds, asksNothing: true, abstention: undefined, found: [] }
+  const asksNothing = { asksNothing: true, tellsAbsence: false, abstention: undefined }
+  const nothing = { at, ...bounds, ...asksNothing, found: [] }
   if (isAsideConversation(preparation.messages)) return { ...nothing, question: '', isAside: true }
   const asked = readConversationQuestion(preparation.messages)
   const { question } = asked
@@ -115,8 +120,21 @@ export async function findContext(
     onAbstain: reason => (abstention = reason),
   })
   const found = leaveOutWeakRest(recalled, questions)
-  return { at, ...bounds, question, isAside: false, asksNothing: false, abstention, found }
+  const tellsAbsence = preparation.tellsAbsence === true && questions.some(mayBeTold)
+  return {
+    at,
+    ...bounds,
+    question,
+    isAside: false,
+    asksNothing: false,
+    tellsAbsence,
+    abstention,
+    found,
+  }
 }
+
+const mayBeTold = ({ kind, text }: Question): boolean =>
+  (kind === 'whole' || kind === 'asking') && asksMemory(text)
 
 /**
  * The second step of `prepareContext`: the block.
@@ -135,8 +153,9 @@ export function renderContext(
   const asked = asksNothing ? null : { ...filters, text: question, limit }
   if (!isAside) recordPrepared(backend, caller, lines, asked)
   const rows = new Map(found.map(row => [row.memory.id, row]))
+  const isAbsence = prepared.tellsAbsence && found.length === 0
   return {
-    ...buildPreparedContext(lines, at),
+    ...buildPreparedContext(lines, at, isAbsence),
     ranking: sortForBlock(lines).map(({ id }) => rows.get(id)!),
     confidence: answerConfidence(found),
     abstained: lines.length > 0 ? null : abstentionReason(prepared),
@@ -157,11 +176,18 @@ function abstentionReason({
 /**
  * Renders a block that was prepared before: the same bytes, unless one of its memories was changed or deleted
  * since.
+ *
+ * @param prepared of it: `isAbsence` says that it told of no memory from the beginning
  */
 export async function rebuildContext(
   backend: Parameters<typeof reloadRecalled>[0] & { retrievals: RetrievalTrail },
   caller: Caller,
-  { ids, lines, at }: Pick<PreparedContext, 'ids' | 'lines' | 'at'>,
+  {
+    ids,
+    lines,
+    at,
+    isAbsence,
+  }: Pick<PreparedContext, 'ids' | 'lines' | 'at'> & { isAbsence: boolean },
   { session, embeddings }: Pick<PrepareRequest, 'session' | 'embeddings'>,
 ): Promise<PreparedContext> {
   const memories = await reloadRecalled(backend, caller, {
@@ -172,7 +198,7 @@ export async function rebuildContext(
   recordPrepared(backend, caller, memories, null)
   const told = asTold(memories, lines)
   return {
-    ...buildPreparedContext(told, at),
+    ...buildPreparedContext(told, at, isAbsence),
     ranking: [],
     confidence: 0,
     abstained: null,
@@ -183,9 +209,10 @@ export async function rebuildContext(
 function buildPreparedContext(
   found: readonly ContextMemory[],
   at: number,
+  isAbsence: boolean,
 ): Omit<PreparedContext, 'ranking' | 'confidence' | 'abstained' | 'leftOut'> {
   const memories = sortForBlock(found)
-  const context = renderContextBlock(memories, at)
+  const context = isAbsence ? absenceBlock : renderContextBlock(memories, at)
   return {
     context,
     memories: memories.length,
@@ -279,6 +306,8 @@ type PrepareRequest = RecallFilters & {
   density: Density | undefined
   /** Overrides the density: 1 to 500 memories, and tokens for as many short ones. */
   limit: number | undefined
+  /** Whether the model is told where nothing is found for what only memory could answer. */
+  tellsAbsence?: boolean
 }
 
 /** How many memories and tokens the block may have. */

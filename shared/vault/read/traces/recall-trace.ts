@@ -31,10 +31,10 @@ type Recalled = Omit<RecallTrace, 'embeddings' | 'revision' | 'asOf'>
 
 /** What was prepared for a prompt. */
 export const traceOfContext = (prepared: PreparedContext): Recalled => ({
-  status: prepared.context === null ? 'none' : 'ok',
+  status: prepared.memories === 0 ? 'none' : 'ok',
   confidence: prepared.confidence,
   abstained: prepared.abstained,
-  blocks: prepared.context === null ? [] : [blockOfContext(prepared, null, 0)],
+  blocks: prepared.memories === 0 ? [] : [blockOfContext(prepared, null, 0)],
   tokens: prepared.contextTokens,
   leftOutMemories: prepared.leftOut,
 })

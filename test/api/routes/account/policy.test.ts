@@ -58,6 +58,7 @@ t.test('200: nothing is looked for until the account decides', async t => {
     traces: 'texts',
     trace_days: 7,
     verbatim: false,
+    tell_absence: false,
     store_response: 'always',
     sessions: 'apart',
   })
@@ -73,6 +74,7 @@ t.test('200: nothing is looked for until the account decides', async t => {
     traces: 'texts',
     trace_days: 7,
     verbatim: false,
+    tell_absence: false,
     store_response: 'always',
     sessions: 'apart',
   })

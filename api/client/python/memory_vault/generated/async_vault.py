@@ -766,6 +766,7 @@ class AsyncVault(AsyncVaultBase):
         min_relevance: Optional[float] = None,
         metadata: Optional[types.MetadataFilter] = None,
         as_of: Optional[types.Moment] = None,
+        memory_tell_absence: Optional[bool] = None,
         memory: Optional[bool] = None,
         memory_mode: Optional[Literal["on", "off", "read", "write"]] = None,
         store: Optional[bool] = None,
@@ -797,6 +798,7 @@ class AsyncVault(AsyncVaultBase):
         :param metadata: only memories with such metadata
         :param as_of: prepares as at that moment: later memories are unknown, and ages are counted
             from it; what is deleted today stays deleted; a day counts whole
+        :param memory_tell_absence: as `X-Memory-Tell-Absence`
         :param memory: false: nothing is recalled or stored
         :param memory_mode: as `X-Memory-Mode`
         :param store: as `memory_store`: false: what users say is not stored
@@ -843,6 +845,7 @@ class AsyncVault(AsyncVaultBase):
                 "min_relevance": min_relevance,
                 "metadata": metadata,
                 "as_of": as_of,
+                "memory_tell_absence": memory_tell_absence,
                 "memory": memory,
                 "memory_mode": memory_mode,
                 "store": store,
@@ -2249,6 +2252,7 @@ class AsyncVault(AsyncVaultBase):
         store_response: Union[Union[bool, None], Unset] = UNSET,
         memory_ttl: Union[Union[int, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
+        memory_tell_absence: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2279,6 +2283,7 @@ class AsyncVault(AsyncVaultBase):
         :param store_response: another name of it
         :param memory_ttl: as `X-Memory-TTL`
         :param memory_verbatim: true: as `X-Memory-Verbatim`
+        :param memory_tell_absence: as `X-Memory-Tell-Absence`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
@@ -2329,6 +2334,7 @@ class AsyncVault(AsyncVaultBase):
                 "store_response": store_response,
                 "memory_ttl": memory_ttl,
                 "memory_verbatim": memory_verbatim,
+                "memory_tell_absence": memory_tell_absence,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2358,6 +2364,7 @@ class AsyncVault(AsyncVaultBase):
         store_response: Union[Union[bool, None], Unset] = UNSET,
         memory_ttl: Union[Union[int, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
+        memory_tell_absence: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2392,6 +2399,7 @@ class AsyncVault(AsyncVaultBase):
         :param store_response: another name of it
         :param memory_ttl: as `X-Memory-TTL`
         :param memory_verbatim: true: as `X-Memory-Verbatim`
+        :param memory_tell_absence: as `X-Memory-Tell-Absence`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
@@ -2442,6 +2450,7 @@ class AsyncVault(AsyncVaultBase):
                 "store_response": store_response,
                 "memory_ttl": memory_ttl,
                 "memory_verbatim": memory_verbatim,
+                "memory_tell_absence": memory_tell_absence,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2471,6 +2480,7 @@ class AsyncVault(AsyncVaultBase):
         store_response: Union[Union[bool, None], Unset] = UNSET,
         memory_ttl: Union[Union[int, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
+        memory_tell_absence: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2504,6 +2514,7 @@ class AsyncVault(AsyncVaultBase):
         :param store_response: another name of it
         :param memory_ttl: as `X-Memory-TTL`
         :param memory_verbatim: true: as `X-Memory-Verbatim`
+        :param memory_tell_absence: as `X-Memory-Tell-Absence`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
@@ -2558,6 +2569,7 @@ class AsyncVault(AsyncVaultBase):
                 "store_response": store_response,
                 "memory_ttl": memory_ttl,
                 "memory_verbatim": memory_verbatim,
+                "memory_tell_absence": memory_tell_absence,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2585,6 +2597,7 @@ class AsyncVault(AsyncVaultBase):
         store_response: Union[Union[bool, None], Unset] = UNSET,
         memory_ttl: Union[Union[int, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
+        memory_tell_absence: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2615,6 +2628,7 @@ class AsyncVault(AsyncVaultBase):
         :param store_response: another name of it
         :param memory_ttl: as `X-Memory-TTL`
         :param memory_verbatim: true: as `X-Memory-Verbatim`
+        :param memory_tell_absence: as `X-Memory-Tell-Absence`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
@@ -2662,6 +2676,7 @@ class AsyncVault(AsyncVaultBase):
                 "store_response": store_response,
                 "memory_ttl": memory_ttl,
                 "memory_verbatim": memory_verbatim,
+                "memory_tell_absence": memory_tell_absence,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2688,6 +2703,7 @@ class AsyncVault(AsyncVaultBase):
         store_response: Union[Union[bool, None], Unset] = UNSET,
         memory_ttl: Union[Union[int, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
+        memory_tell_absence: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2719,6 +2735,7 @@ class AsyncVault(AsyncVaultBase):
         :param store_response: another name of it
         :param memory_ttl: as `X-Memory-TTL`
         :param memory_verbatim: true: as `X-Memory-Verbatim`
+        :param memory_tell_absence: as `X-Memory-Tell-Absence`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
@@ -2766,6 +2783,7 @@ class AsyncVault(AsyncVaultBase):
                 "store_response": store_response,
                 "memory_ttl": memory_ttl,
                 "memory_verbatim": memory_verbatim,
+                "memory_tell_absence": memory_tell_absence,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2792,6 +2810,7 @@ class AsyncVault(AsyncVaultBase):
         store_response: Union[Union[bool, None], Unset] = UNSET,
         memory_ttl: Union[Union[int, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
+        memory_tell_absence: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2822,6 +2841,7 @@ class AsyncVault(AsyncVaultBase):
         :param store_response: another name of it
         :param memory_ttl: as `X-Memory-TTL`
         :param memory_verbatim: true: as `X-Memory-Verbatim`
+        :param memory_tell_absence: as `X-Memory-Tell-Absence`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
@@ -2869,6 +2889,7 @@ class AsyncVault(AsyncVaultBase):
                 "store_response": store_response,
                 "memory_ttl": memory_ttl,
                 "memory_verbatim": memory_verbatim,
+                "memory_tell_absence": memory_tell_absence,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -2895,6 +2916,7 @@ class AsyncVault(AsyncVaultBase):
         store_response: Union[Union[bool, None], Unset] = UNSET,
         memory_ttl: Union[Union[int, None], Unset] = UNSET,
         memory_verbatim: Union[Union[bool, None], Unset] = UNSET,
+        memory_tell_absence: Union[Union[bool, None], Unset] = UNSET,
         memory_share: Union[Union[bool, None], Unset] = UNSET,
         memory_user: Optional[types.ExternalId] = None,
         context_limit: Union[Union[int, None], Unset] = UNSET,
@@ -2926,6 +2948,7 @@ class AsyncVault(AsyncVaultBase):
         :param store_response: another name of it
         :param memory_ttl: as `X-Memory-TTL`
         :param memory_verbatim: true: as `X-Memory-Verbatim`
+        :param memory_tell_absence: as `X-Memory-Tell-Absence`
         :param memory_share: false: of a member's key, the exchange is stored for the member alone:
             nothing of it becomes shared memory
         :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
@@ -2973,6 +2996,7 @@ class AsyncVault(AsyncVaultBase):
                 "store_response": store_response,
                 "memory_ttl": memory_ttl,
                 "memory_verbatim": memory_verbatim,
+                "memory_tell_absence": memory_tell_absence,
                 "memory_share": memory_share,
                 "memory_user": memory_user,
                 "context_limit": context_limit,
@@ -3003,6 +3027,7 @@ class AsyncVault(AsyncVaultBase):
         traces: Optional[types.TraceMode] = None,
         trace_days: Optional[int] = None,
         verbatim: Optional[bool] = None,
+        tell_absence: Optional[bool] = None,
         store_response: Optional[types.StoreResponse] = None,
         sessions: Optional[types.SessionsPolicy] = None,
     ) -> types.AccountPolicy:
@@ -3025,6 +3050,7 @@ class AsyncVault(AsyncVaultBase):
         :param traces: `texts` until it is changed; left as it is when missing
         :param trace_days: left as it is when missing; fewer days end traces that are there, too
         :param verbatim: false until it is changed; left as it is when missing
+        :param tell_absence: false until it is changed; left as it is when missing
         :param store_response: left as it is when missing
         :param sessions: left as it is when missing; what is in sessions already stays there
         """
@@ -3039,6 +3065,7 @@ class AsyncVault(AsyncVaultBase):
                 "traces": traces,
                 "trace_days": trace_days,
                 "verbatim": verbatim,
+                "tell_absence": tell_absence,
                 "store_response": store_response,
                 "sessions": sessions,
             },

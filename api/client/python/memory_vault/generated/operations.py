@@ -328,7 +328,7 @@ OPERATIONS: Dict[str, Operation] = {
         body="json",
         takes_key=True,
         writes=True,
-        nullable=frozenset({"stream", "temperature", "max_tokens", "top_p", "frequency_penalty", "presence_penalty", "stop", "memory", "memory_mode", "memory_store", "memory_store_response", "store_response", "memory_ttl", "memory_verbatim", "memory_share", "context_limit", "density", "session_id"}),
+        nullable=frozenset({"stream", "temperature", "max_tokens", "top_p", "frequency_penalty", "presence_penalty", "stop", "memory", "memory_mode", "memory_store", "memory_store_response", "store_response", "memory_ttl", "memory_verbatim", "memory_tell_absence", "memory_share", "context_limit", "density", "session_id"}),
     ),
     "responses": Operation(
         "responses",
@@ -337,7 +337,7 @@ OPERATIONS: Dict[str, Operation] = {
         body="json",
         takes_key=True,
         writes=True,
-        nullable=frozenset({"input", "instructions", "previous_response_id", "background", "stream", "temperature", "top_p", "max_output_tokens", "memory", "memory_mode", "memory_store", "memory_store_response", "store_response", "memory_ttl", "memory_verbatim", "memory_share", "context_limit", "density", "session_id"}),
+        nullable=frozenset({"input", "instructions", "previous_response_id", "background", "stream", "temperature", "top_p", "max_output_tokens", "memory", "memory_mode", "memory_store", "memory_store_response", "store_response", "memory_ttl", "memory_verbatim", "memory_tell_absence", "memory_share", "context_limit", "density", "session_id"}),
     ),
     "anthropic_messages": Operation(
         "anthropic_messages",
@@ -346,7 +346,7 @@ OPERATIONS: Dict[str, Operation] = {
         body="json",
         takes_key=True,
         writes=True,
-        nullable=frozenset({"system", "temperature", "top_p", "top_k", "stop_sequences", "stream", "memory", "memory_mode", "memory_store", "memory_store_response", "store_response", "memory_ttl", "memory_verbatim", "memory_share", "context_limit", "density", "session_id", "store", "ttl"}),
+        nullable=frozenset({"system", "temperature", "top_p", "top_k", "stop_sequences", "stream", "memory", "memory_mode", "memory_store", "memory_store_response", "store_response", "memory_ttl", "memory_verbatim", "memory_tell_absence", "memory_share", "context_limit", "density", "session_id", "store", "ttl"}),
     ),
     "generate_content": Operation(
         "generate_content",
@@ -355,7 +355,7 @@ OPERATIONS: Dict[str, Operation] = {
         body="json",
         takes_key=True,
         writes=True,
-        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "store_response", "memory_ttl", "memory_verbatim", "memory_share", "context_limit", "density", "session_id", "ttl"}),
+        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "store_response", "memory_ttl", "memory_verbatim", "memory_tell_absence", "memory_share", "context_limit", "density", "session_id", "ttl"}),
     ),
     "stream_generate_content": Operation(
         "stream_generate_content",
@@ -364,7 +364,7 @@ OPERATIONS: Dict[str, Operation] = {
         body="json",
         takes_key=True,
         writes=True,
-        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "store_response", "memory_ttl", "memory_verbatim", "memory_share", "context_limit", "density", "session_id", "ttl"}),
+        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "store_response", "memory_ttl", "memory_verbatim", "memory_tell_absence", "memory_share", "context_limit", "density", "session_id", "ttl"}),
     ),
     "generate_content_beta": Operation(
         "generate_content_beta",
@@ -373,7 +373,7 @@ OPERATIONS: Dict[str, Operation] = {
         body="json",
         takes_key=True,
         writes=True,
-        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "store_response", "memory_ttl", "memory_verbatim", "memory_share", "context_limit", "density", "session_id", "ttl"}),
+        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "store_response", "memory_ttl", "memory_verbatim", "memory_tell_absence", "memory_share", "context_limit", "density", "session_id", "ttl"}),
     ),
     "stream_generate_content_beta": Operation(
         "stream_generate_content_beta",
@@ -382,7 +382,7 @@ OPERATIONS: Dict[str, Operation] = {
         body="json",
         takes_key=True,
         writes=True,
-        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "store_response", "memory_ttl", "memory_verbatim", "memory_share", "context_limit", "density", "session_id", "ttl"}),
+        nullable=frozenset({"systemInstruction", "generationConfig", "safetySettings", "memory", "memory_mode", "memory_store", "memory_store_response", "store_response", "memory_ttl", "memory_verbatim", "memory_tell_absence", "memory_share", "context_limit", "density", "session_id", "ttl"}),
     ),
     "account_policy": Operation("account_policy", "GET", "/v1/account/policy"),
     "put_account_policy": Operation(

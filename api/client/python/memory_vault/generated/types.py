@@ -1176,6 +1176,8 @@ class PrepareBody(_PrepareBodyRequired, total=False):
     # prepares as at that moment: later memories are unknown, and ages are counted from it; what is
     # deleted today stays deleted; a day counts whole
     as_of: Moment
+    # as `X-Memory-Tell-Absence`
+    memory_tell_absence: bool
     # false: nothing is recalled or stored
     memory: bool
     # as `X-Memory-Mode`
@@ -1200,7 +1202,8 @@ class PrepareAnswerMetrics(TypedDict):
 # POST /v1/memory/prepare
 class PrepareAnswer(TypedDict):
     # a `<memory_context>` element with a line per memory, oldest first, and a sentence that calls
-    # it background; null when nothing is relevant
+    # it background; null when nothing is relevant, or the line that `X-Memory-Tell-Absence` asks
+    # for
     context: Union[str, None]
     memories_found: int
     # the memories of the block, in its order
@@ -2724,6 +2727,8 @@ class MemorySwitches(TypedDict, total=False):
     memory_ttl: Union[int, None]
     # true: as `X-Memory-Verbatim`
     memory_verbatim: Union[bool, None]
+    # as `X-Memory-Tell-Absence`
+    memory_tell_absence: Union[bool, None]
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     memory_share: Union[bool, None]
@@ -2801,6 +2806,8 @@ class ChatBody(_ChatBodyRequired, total=False):
     memory_ttl: Union[int, None]
     # true: as `X-Memory-Verbatim`
     memory_verbatim: Union[bool, None]
+    # as `X-Memory-Tell-Absence`
+    memory_tell_absence: Union[bool, None]
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     memory_share: Union[bool, None]
@@ -2860,6 +2867,8 @@ class ResponsesBody(_ResponsesBodyRequired, total=False):
     memory_ttl: Union[int, None]
     # true: as `X-Memory-Verbatim`
     memory_verbatim: Union[bool, None]
+    # as `X-Memory-Tell-Absence`
+    memory_tell_absence: Union[bool, None]
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     memory_share: Union[bool, None]
@@ -2927,6 +2936,8 @@ class AnthropicMessagesBody(_AnthropicMessagesBodyRequired, total=False):
     memory_ttl: Union[int, None]
     # true: as `X-Memory-Verbatim`
     memory_verbatim: Union[bool, None]
+    # as `X-Memory-Tell-Absence`
+    memory_tell_absence: Union[bool, None]
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     memory_share: Union[bool, None]
@@ -2981,6 +2992,8 @@ class GeminiBody(_GeminiBodyRequired, total=False):
     memory_ttl: Union[int, None]
     # true: as `X-Memory-Verbatim`
     memory_verbatim: Union[bool, None]
+    # as `X-Memory-Tell-Absence`
+    memory_tell_absence: Union[bool, None]
     # false: of a member's key, the exchange is stored for the member alone: nothing of it becomes
     # shared memory
     memory_share: Union[bool, None]
@@ -3231,6 +3244,8 @@ class _AccountPolicyRequired(TypedDict):
     # whether model calls are stored as they were sent, with what programs have written into them,
     # as with `X-Memory-Verbatim: true`
     verbatim: bool
+    # whether models are told that nothing is remembered, as with `X-Memory-Tell-Absence: true`
+    tell_absence: bool
     # `always` until it is changed
     store_response: StoreResponse
     # `apart` until it is changed
@@ -3260,6 +3275,8 @@ class PutAccountPolicyBody(TypedDict, total=False):
     trace_days: int
     # false until it is changed; left as it is when missing
     verbatim: bool
+    # false until it is changed; left as it is when missing
+    tell_absence: bool
     # left as it is when missing
     store_response: StoreResponse
     # left as it is when missing; what is in sessions already stays there
