@@ -62,21 +62,24 @@ function logRequests(log: Log): Middleware {
         ...(pattern !== null && { 'http.route': pattern }),
         ...(span.isRecording() && memoryAttributes(ctx)),
       })
+      // Within the span, so that an exported line names its trace.
+      countAnswer(log, ctx, pattern, performance.now() - startedAt)
     })
-    const elapsed = performance.now() - startedAt
-    const route = routePattern(ctx)
-    requestSeconds.observe(
-      { method: ctx.method, route: route ?? 'none', status: ctx.status },
-      elapsed / 1_000,
-    )
-    if (route?.startsWith('/v1/')) countRecentRequest(elapsed / 1_000)
-    if (!log.isLevelEnabled('info')) return
-    const ms = Math.round(elapsed * 10) / 10
-    log.info(
-      { request: ctx.state.requestId, method: ctx.method, route, status: ctx.status, ms },
-      'request.answered',
-    )
   }
+}
+
+function countAnswer(log: Log, ctx: Context, route: string | null, elapsed: number): void {
+  requestSeconds.observe(
+    { method: ctx.method, route: route ?? 'none', status: ctx.status },
+    elapsed / 1_000,
+  )
+  if (route?.startsWith('/v1/')) countRecentRequest(elapsed / 1_000)
+  if (!log.isLevelEnabled('info')) return
+  const ms = Math.round(elapsed * 10) / 10
+  log.info(
+    { request: ctx.state.requestId, method: ctx.method, route, status: ctx.status, ms },
+    'request.answered',
+  )
 }
 
 /** Headers of an answer that are attributes of its span: words and numbers, never texts of users. */

@@ -7,6 +7,9 @@ import { readConfig } from '#shared/core/config.ts'
 import { runInSlices } from '#shared/core/event-loop.ts'
 import { runMain, runUntilStopped } from '#shared/core/process-lifecycle.ts'
 import { createLog } from '#shared/core/log.ts'
+import { startTelemetry } from '#shared/core/telemetry/start.ts'
+import { createGaugeSampler } from '#shared/operations/collect-metrics.ts'
+import { countFaultyPipelines } from '#shared/org/base/pipeline-state.postgres.ts'
 import { buildRelatedTerms } from '#shared/search/words/related-terms.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 
@@ -15,8 +18,10 @@ const drainMs = 20_000
 
 await runMain(async () => {
   const config = readConfig(process.env)
-  const log = createLog(config.logLevel, 'web')
+  const telemetry = await startTelemetry(config.telemetry, 'web')
+  const log = createLog(config.logLevel, 'web', telemetry?.logStream)
   const backend = await openBackend(config, log, 'web')
+  telemetry?.attach(log, createGaugeSampler(backend, countFaultyPipelines))
   const server = createHttpServer(createApp(backend), {
     pendingPerAddress: config.pendingPerAddress,
   })
@@ -36,6 +41,7 @@ await runMain(async () => {
     async () => {
       await server.drain(drainMs)
       await backend.close()
+      await telemetry?.stop()
     },
     { port, isServing: () => server.serving },
   )

@@ -2,6 +2,9 @@ import { openBackend, type Backend } from '#shared/backend.ts'
 import { readConfig } from '#shared/core/config.ts'
 import { runMain, runUntilStopped } from '#shared/core/process-lifecycle.ts'
 import { createLog } from '#shared/core/log.ts'
+import { startTelemetry } from '#shared/core/telemetry/start.ts'
+import { createGaugeSampler } from '#shared/operations/collect-metrics.ts'
+import { countFaultyPipelines } from '#shared/org/base/pipeline-state.postgres.ts'
 import { jobNames, type JobName } from '#shared/domain/jobs.ts'
 import { jobHandlers } from '#workers/handlers.ts'
 import { serveHealth } from '#workers/health-server.ts'
@@ -22,8 +25,10 @@ const jobsToTake = requestedNames.length > 0 ? (requestedNames as JobName[]) : j
 
 await runMain(async () => {
   const config = readConfig(process.env)
-  const log = createLog(config.logLevel, 'worker')
+  const telemetry = await startTelemetry(config.telemetry, 'worker')
+  const log = createLog(config.logLevel, 'worker', telemetry?.logStream)
   const backend = await openBackend(config, log, 'worker')
+  telemetry?.attach(log, createGaugeSampler(backend, countFaultyPipelines))
   const { metricsPort } = config
   // Before any job: a port that is in use ends this process.
   const healthServer = metricsPort === null ? null : await serveHealth(backend, metricsPort)
@@ -34,6 +39,7 @@ await runMain(async () => {
     healthServer?.drain()
     await backend.close()
     await healthServer?.close()
+    await telemetry?.stop()
   })
 }, process.env)
 

@@ -129,6 +129,8 @@ export function readConfig(env: Environment) {
     /** The operator's changes to the price table. */
     ownPrices: readOwnPrices(read, faults),
     reranker: readReranker(read, faults),
+    /** What is exported over OTLP; null for nothing. */
+    telemetry: readTelemetry(read),
   }
   if (config.adminSecret !== null && config.adminEmail === null) {
     faults.push('ADMIN_EMAIL is missing: ADMIN_SECRET needs the email it acts for')
@@ -157,6 +159,53 @@ function readReranker(read: ReadVariable, faults: string[]): RerankerSettings | 
   if (isMeant && read('RERANK_URL', () => false, true))
     faults.push('RERANK_URL is missing: RERANK_MODEL and RERANK_API_KEY are for it')
   return null
+}
+
+export type TelemetrySignals = {
+  traces: boolean
+  logs: boolean
+  /** Null: none. The SDK makes the exporters of the others from their variables itself. */
+  metrics: { protocol: OtlpProtocol; intervalMs: number; timeoutMs: number } | null
+}
+
+type OtlpProtocol = 'grpc' | 'http/json' | 'http/protobuf'
+
+/**
+ * The variables of https://opentelemetry.io/docs/specs/otel/protocol/exporter/ that say which signals go out. Without
+ * the endpoint for all of them, those with one of their own do.
+ */
+function readTelemetry(read: ReadVariable): TelemetrySignals | null {
+  const protocolOf = (variable: string, fallback: OtlpProtocol): OtlpProtocol =>
+    read(variable, choiceParser('grpc', 'http/json', 'http/protobuf'), fallback)
+  const usual = protocolOf('OTEL_EXPORTER_OTLP_PROTOCOL', 'http/protobuf')
+  // A client of gRPC takes other forms of addresses, too.
+  const isGiven = (signal: string, protocol: OtlpProtocol): boolean =>
+    read(
+      `OTEL_EXPORTER_OTLP_${signal}ENDPOINT`,
+      text => protocol === 'grpc' || Boolean(parseHttpUrl(text)),
+      false,
+    )
+  const isForAll = isGiven('', usual)
+  const signal = (name: string) => {
+    const protocol = protocolOf(`OTEL_EXPORTER_OTLP_${name}_PROTOCOL`, usual)
+    const isNone = read(
+      `OTEL_${name}_EXPORTER`,
+      text => text.split(/[\s,]+/).includes('none'),
+      false,
+    )
+    return { protocol, isExported: (isGiven(`${name}_`, protocol) || isForAll) && !isNone }
+  }
+  const [traces, logs, metrics] = [signal('TRACES'), signal('LOGS'), signal('METRICS')]
+  const isDisabled = read('OTEL_SDK_DISABLED', text => text.toLowerCase() === 'true', false)
+  const milliseconds = wholeNumberParser(1, 86_400_000)
+  const intervalMs = read('OTEL_METRIC_EXPORT_INTERVAL', milliseconds, 60_000)
+  const timeoutMs = read('OTEL_METRIC_EXPORT_TIMEOUT', milliseconds, 30_000)
+  if (isDisabled || ![traces, logs, metrics].some(({ isExported }) => isExported)) return null
+  return {
+    traces: traces.isExported,
+    logs: logs.isExported,
+    metrics: metrics.isExported ? { protocol: metrics.protocol, intervalMs, timeoutMs } : null,
+  }
 }
 
 function readOidc(read: ReadVariable, faults: string[]): OidcSettings | null {

@@ -5,9 +5,15 @@ export type Log = Logger
 /**
  * One JSON line per event: `log.info({ ids and counts }, 'noun.verb')`. Texts, keys and vectors are never fields;
  * redaction is the second line of defence.
+ *
+ * @param stream takes each line, beside the standard output
  */
-export function createLog(level: string, name: string): Log {
-  return pino({
+export function createLog(
+  level: string,
+  name: string,
+  stream?: { write(line: string): void },
+): Log {
+  const options = {
     name,
     level,
     base: { name },
@@ -25,7 +31,13 @@ export function createLog(level: string, name: string): Log {
       censor: '[redacted]',
     },
     serializers: { err: describeError },
-  })
+  }
+  if (!stream) return pino(options)
+  const streams = [pino.destination(1), stream].map(one => ({
+    level: 'trace' as const,
+    stream: one,
+  }))
+  return pino(options, pino.multistream(streams))
 }
 
 /** Kind, code, message and stack of an error. Databases put values into messages and details: neither is logged. */

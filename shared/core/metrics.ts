@@ -1,17 +1,42 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { RecentCounts } from '#shared/core/recent-counts.ts'
 
+/** A value of a metric; of a histogram it has the name of the metric and `_bucket`, `_sum` or `_count`. */
+export type MetricSample = {
+  value: number
+  labels: Record<string, string | number>
+  metricName?: string
+}
+
+export type MetricSamples = {
+  name: string
+  help: string
+  type: 'counter' | 'gauge' | 'histogram' | 'summary'
+  values: MetricSample[]
+}
+
 /**
- * Adds prom-client's own metrics at the first scrape: their monitor of the event loop, 100 timers a second, is 0.4 %
- * of a core of an idle process without a scraper.
+ * Adds prom-client's own metrics at the first reading: their monitor of the event loop, 100 timers a second, is 0.4 %
+ * of a core of an idle process that nothing reads.
  */
 export class ProcessRegistry extends Registry {
-  #isScraped = false
+  #isRead = false
 
   override metrics(): Promise<string> {
-    if (!this.#isScraped) collectDefaultMetrics({ register: this })
-    this.#isScraped = true
+    this.#addProcessMetrics()
     return super.metrics()
+  }
+
+  /** The values behind a scrape. */
+  async samples(): Promise<MetricSamples[]> {
+    this.#addProcessMetrics()
+    // The library's type has numbers where it returns the words.
+    return (await this.getMetricsAsJSON()) as unknown as MetricSamples[]
+  }
+
+  #addProcessMetrics(): void {
+    if (!this.#isRead) collectDefaultMetrics({ register: this })
+    this.#isRead = true
   }
 }
 

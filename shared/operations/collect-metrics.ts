@@ -10,16 +10,32 @@ type Observed = { vaultIndexes: VaultIndexes; postgres: Postgres; log: Log }
 /** The databases are queried at most this often, however many scrapes arrive. */
 const databaseIntervalMs = 5_000
 
+type CountFaulty = (query: Query) => Promise<number>
+
 /**
- * The text of a scrape: counters since the start, and current values. When a database is out of
- * reach its gauges are missing; the process's own metrics are always there.
+ * The text of a scrape: counters since the start, and current values.
  *
  * @param countFaulty counts the organizations whose pipeline is faulty
  */
 export function createMetricsCollector(
   backend: Observed,
-  countFaulty: (query: Query) => Promise<number>,
+  countFaulty: CountFaulty,
 ): () => Promise<{ type: string; text: string }> {
+  const sample = createGaugeSampler(backend, countFaulty)
+  return async () => {
+    await sample()
+    return { type: registry.contentType, text: await registry.metrics() }
+  }
+}
+
+/**
+ * Measures the gauges. When a database is out of reach its gauges are missing; the process's own metrics are always
+ * there.
+ */
+export function createGaugeSampler(
+  backend: Observed,
+  countFaulty: CountFaulty,
+): () => Promise<void> {
   let sampledAt = 0
   return async () => {
     sampleProcess(backend)
@@ -31,7 +47,6 @@ export function createMetricsCollector(
         backend.log.warn({ err: error }, 'metrics.database-unseen')
       })
     }
-    return { type: registry.contentType, text: await registry.metrics() }
   }
 }
 
@@ -59,10 +74,7 @@ function sampleProcess({ vaultIndexes, postgres }: Observed): void {
   }
 }
 
-async function sampleDatabase(
-  { postgres }: Observed,
-  countFaulty: (query: Query) => Promise<number>,
-): Promise<void> {
+async function sampleDatabase({ postgres }: Observed, countFaulty: CountFaulty): Promise<void> {
   const [queues, operations, faulty] = await Promise.all([
     readQueueStats(postgres.query),
     countUnfinishedOperations(postgres.query),

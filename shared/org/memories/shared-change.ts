@@ -4,6 +4,7 @@ import { emptyText, memoryContended, noSuchMemory } from '#shared/core/refusals.
 import { mapInSlices } from '#shared/core/event-loop.ts'
 import { copyIdOf, isUuid } from '#shared/core/ids.ts'
 import { countTokensInSlices } from '#shared/core/tokens.ts'
+import { withMemorySpan } from '#shared/core/trace.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import { sortUniqueTags, tagSetKey } from '#shared/domain/tags.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
@@ -236,7 +237,28 @@ async function embedTexts(
  *
  * @returns whether all were applied: false when a write is done already or its document has changed.
  */
-export async function carryOutWrites(
+export const carryOutWrites = (
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  writes: readonly PreparedWrite[],
+): Promise<boolean> =>
+  withMemorySpan(
+    toSpanOperation(writes),
+    { vault: orgVault.vault, ids: () => writes.map(({ intent }) => intent.memory) },
+    () => applyWrites(backend, orgVault, writes),
+  )
+
+/** Writes of one call are of one kind; of a mixture the conventions have a word of its own. */
+function toSpanOperation(writes: readonly PreparedWrite[]) {
+  const kinds = new Set(
+    writes.map(({ current, intent }) =>
+      !intent.after ? 'delete_memory' : current ? 'update_memory' : 'create_memory',
+    ),
+  )
+  return kinds.size === 1 ? [...kinds][0]! : 'upsert_memory'
+}
+
+async function applyWrites(
   backend: SharedMemoryBackend,
   orgVault: OrgVault,
   writes: readonly PreparedWrite[],

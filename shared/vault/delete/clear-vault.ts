@@ -35,6 +35,7 @@ import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Refusal } from '#shared/core/errors.ts'
+import { withMemorySpan } from '#shared/core/trace.ts'
 import { dropClearedExchanges } from '#shared/vault/ingest/open-exchanges.postgres.ts'
 import { dropClearedTraces } from '#shared/vault/read/traces/trace-retention.postgres.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
@@ -54,7 +55,15 @@ type ClearRequest = {
  * operation and job are written in one transaction. `finishClearing` removes the memories from the stores.
  * Accepting the same operation again clears nothing more.
  */
-export async function acceptClearing(
+export const acceptClearing = (...parameters: Parameters<typeof hideCleared>): Promise<void> => {
+  const [, { scope }, { session }] = parameters
+  const range = session === null ? 'vault' : 'session'
+  return withMemorySpan('delete_memory', { vault: scope.vault, range }, () =>
+    hideCleared(...parameters),
+  )
+}
+
+async function hideCleared(
   {
     postgres,
     queue,

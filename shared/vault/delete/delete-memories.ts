@@ -32,6 +32,7 @@ import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Log } from '#shared/core/log.ts'
+import { withMemorySpan } from '#shared/core/trace.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { forgetQuestions } from '#shared/vault/base/trace-questions.postgres.ts'
 import { addDebt, debtOf } from '#shared/vault/base/debt-of-memories.ts'
@@ -46,7 +47,16 @@ const jobDelaySeconds = 2
  *
  * @returns false when the job is to finish it; until then the memories can be seen
  */
-export async function acceptAndDelete(
+export const acceptAndDelete = (
+  ...parameters: Parameters<typeof acceptAndTry>
+): Promise<boolean> => {
+  const [, { scope }, { ids }] = parameters
+  return withMemorySpan('delete_memory', { vault: scope.vault, ids: () => ids }, () =>
+    acceptAndTry(...parameters),
+  )
+}
+
+async function acceptAndTry(
   backend: Stores & { queue: Queue; log: Log },
   caller: Caller,
   { operation, ids }: { operation: string; ids: readonly string[] },

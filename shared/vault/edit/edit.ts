@@ -30,6 +30,7 @@ import {
 } from '#shared/vault/base/vaults.postgres.ts'
 import { applyRedaction } from '#shared/privacy/apply-redaction.ts'
 import { countTokensInSlices } from '#shared/core/tokens.ts'
+import { withMemorySpan } from '#shared/core/trace.ts'
 import type { EditJob } from '#shared/domain/job-payloads.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
@@ -67,7 +68,16 @@ const triesMax = 5
  *   has no such memory; `conflict` when another memory of the vault has this text; `upstream` when an embedding
  *   model does not answer; `unavailable` when a store is out of reach.
  */
-export async function editMemory(
+export const editMemory = (
+  backend: EditBackend,
+  caller: Caller,
+  edit: Edit,
+): Promise<EditedMemory> =>
+  withMemorySpan('update_memory', { vault: caller.scope.vault, ids: () => [edit.id] }, () =>
+    redactAndEdit(backend, caller, edit),
+  )
+
+async function redactAndEdit(
   backend: EditBackend,
   caller: Caller,
   edit: Edit,

@@ -3,6 +3,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { createSlices, runInSlices } from '#shared/core/event-loop.ts'
 import { toLargeJson } from '#shared/core/canonical-json.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
+import { withMemorySpan } from '#shared/core/trace.ts'
 import type { Message } from '#shared/domain/message-content.ts'
 import {
   bothHalves,
@@ -144,7 +145,7 @@ async function accept(
   const textLength = memories.reduce((sum, { text }) => sum + text.length, 0)
   const userTokens = sumTokens(memories, 'user')
   const assistantTokens = sumTokens(memories, 'assistant')
-  const closing = await ingest.accept({
+  const accepted: MemberExchangeWork = {
     operation: {
       id: operation,
       account,
@@ -176,7 +177,12 @@ async function accept(
           inheritedTags: call?.result.inheritedTags ?? [],
         })
       : undefined,
-  })
+  }
+  const closing = await withMemorySpan(
+    'create_memory',
+    { vault: scope.vault, ids: () => memories.map(({ id }) => id) },
+    () => ingest.accept(accepted),
+  )
   return { userTokens, assistantTokens, memories: memories.length, closing }
 }
 

@@ -1,9 +1,5 @@
 import { trace } from '@opentelemetry/api'
-import {
-  BasicTracerProvider,
-  InMemorySpanExporter,
-  SimpleSpanProcessor,
-} from '@opentelemetry/sdk-trace-base'
+import { TracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace'
 import t from 'tap'
 import { withRequestSpan, withSpan } from '#shared/core/trace.ts'
 
@@ -25,7 +21,7 @@ t.test('an SDK that is registered after this module was loaded gets all spans', 
   const exporter = new InMemorySpanExporter()
   t.teardown(() => trace.disable())
   trace.setGlobalTracerProvider(
-    new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }),
+    new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }),
   )
   t.equal(await withSpan('stage', {}, async span => span.isRecording()), true)
   t.equal(await withRequestSpan(headers, {}, async span => span.isRecording()), true)

@@ -1,11 +1,11 @@
 import { propagation, trace, context } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import {
-  BasicTracerProvider,
+  TracerProvider,
   InMemorySpanExporter,
   SimpleSpanProcessor,
   type ReadableSpan,
-} from '@opentelemetry/sdk-trace-base'
+} from '@opentelemetry/sdk-trace'
 import t from 'tap'
 import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
@@ -16,7 +16,7 @@ import { waitUntil } from '#test/support/wait-until.ts'
 const exporter = new InMemorySpanExporter()
 t.teardown(() => [trace, context, propagation].forEach(api => api.disable()))
 trace.setGlobalTracerProvider(
-  new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }),
+  new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }),
 )
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
 propagation.setGlobalPropagator({

@@ -20,6 +20,7 @@ import {
 import { selectQuestions, type Question } from '#shared/search/query/select-questions.ts'
 import { isContext } from '#shared/search/ranking/signals.ts'
 import { recallSeconds } from '#shared/core/metrics.ts'
+import { withMemorySpan } from '#shared/core/trace.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import { embeddingTimeoutMs, withEmbeddingTimeout } from '#shared/models/model-refusal.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
@@ -212,7 +213,19 @@ const candidatesMax = 60
  * dropped, one of the very text that was asked stays first, and scores stay sorted, since the memories take over
  * each other's. Without its answer everything is as without a reranker.
  */
-export async function recallReranked(
+export const recallReranked = (
+  ...parameters: Parameters<typeof recallInOrder>
+): Promise<RecalledMemory[]> =>
+  withMemorySpan(
+    'search_memory',
+    {
+      vault: parameters[1].scope.vault,
+      ids: (rows: RecalledMemory[]) => rows.map(({ memory }) => memory.id),
+    },
+    () => recallInOrder(...parameters),
+  )
+
+async function recallInOrder(
   backend: Parameters<typeof recall>[0] & { config: Pick<Config, 'reranker'> },
   caller: Parameters<typeof recall>[1] & Pick<Caller, 'scope'>,
   question: RecallQuestion,
