@@ -176,6 +176,19 @@ t.test('helm lint has nothing against it', { skip }, async t => {
   t.match(stdout, '0 chart(s) failed')
 })
 
+t.test('labels reach what the Prometheus operator looks for', { skip }, async t => {
+  const monitoring = { enabled: true, labels: { release: 'prometheus' } }
+  const objects = await renderChart(helm!, chart, values(t, { monitoring }))
+  for (const kind of ['PodMonitor', 'PrometheusRule']) {
+    const found = objects.filter(one => one.kind === kind) as Any[]
+    t.same(
+      found.map(({ metadata }) => metadata.labels),
+      [{ release: 'prometheus' }],
+      kind,
+    )
+  }
+})
+
 t.test('the Terraform example is well formed and names values that the chart has', async t => {
   const folder = 'scripts/deploy/terraform'
   const text = globSync(`${folder}/*.tf`)

@@ -93,6 +93,10 @@
   {{- range .object.spec.podMetricsEndpoints -}}
     {{- $_ := set .authorization.credentials "name" $.root.Values.monitoring.secret -}}
   {{- end -}}
+  {{- include "memory-vault.PrometheusRule" . -}}
+{{- end -}}
+
+{{- define "memory-vault.PrometheusRule" -}}
   {{- if .root.Values.monitoring.labels -}}
     {{- $_ := set .object.metadata "labels" .root.Values.monitoring.labels -}}
   {{- end -}}

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { parse as parseYaml } from 'tap-yaml'
 
 type Panel = {
   id: number
@@ -52,4 +53,10 @@ t.test('a number is red from where its alert begins', async t => {
     compared++
   }
   t.equal(compared, 4)
+})
+
+t.test('the Prometheus operator gets the same alerts', async t => {
+  const rule = new URL('../deploy/kubernetes/components/monitoring/prometheus-rule.yaml', folder)
+  const { spec } = parseYaml(readFileSync(rule, 'utf8')) as { spec: object }
+  t.same(spec, parseYaml(read('alerts.yml')))
 })
