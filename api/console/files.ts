@@ -9,6 +9,7 @@ const root = new URL('../../', import.meta.url)
 
 /** Sources outside the console's folder that the browser loads, too. */
 const sharedSources = [
+  'api/client/adapters/long-texts.ts',
   'api/client/client.ts',
   'shared/core/dates.ts',
   'shared/core/errors.ts',

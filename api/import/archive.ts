@@ -9,6 +9,8 @@ export type ArchivedFile = {
   /** As its archive says; one that has more or less is refused while it is read. */
   bytes: number
   packedBytes: number
+  /** Milliseconds since 1970. The archive has the time of a clock and not its zone: it is taken for UTC. */
+  modified: number
   open(): AsyncIterable<Uint8Array>
 }
 
@@ -45,11 +47,28 @@ export async function readZip(archive: Blob): Promise<ArchivedFile[]> {
     const entry = readEntry(view, at, { from: extraAt, to: extraAt + extraBytes })
     const { bytes, packedBytes } = entry
     if (!name.endsWith('/'))
-      files.push({ name, bytes, packedBytes, open: () => openEntry(archive, entry) })
+      files.push({
+        name,
+        bytes,
+        packedBytes,
+        modified: readTime(view.getUint16(at + 14, true), view.getUint16(at + 12, true)),
+        open: () => openEntry(archive, entry),
+      })
     at = end
   }
   return files
 }
+
+/** A time of MS-DOS: years since 1980, months, days; hours, minutes, pairs of seconds. */
+const readTime = (date: number, time: number): number =>
+  Date.UTC(
+    1980 + (date >> 9),
+    ((date >> 5) & 15) - 1,
+    date & 31,
+    time >> 11,
+    (time >> 5) & 63,
+    (time & 31) * 2,
+  )
 
 /** Finds the list of files by the record at the end, which may have a wide one before it. */
 async function findDirectory(archive: Blob): Promise<{ offset: number; bytes: number }> {

@@ -9,6 +9,8 @@ export type ExportFile = {
   blob?(): Promise<Blob>
   /** How many bytes it has, and how many of its archive; missing for a file that is in none. */
   size?: { bytes: number; packedBytes: number }
+  /** When it was changed last, in milliseconds since 1970, where that is known. */
+  modified?: number
   open(): AsyncIterable<Uint8Array>
 }
 
@@ -28,9 +30,10 @@ const growthMax = { times: 50, fromBytes: 16 * 1024 * 1024 }
 const isOfMacOs = ({ name }: ExportFile): boolean => /(?:^|\/)(?:__MACOSX\/|\._)/.test(name)
 
 /** A file of a disk or of a browser. */
-export const fileOf = (name: string, blob: () => Promise<Blob>): ExportFile => ({
+export const fileOf = (name: string, blob: () => Promise<Blob>, modified?: number): ExportFile => ({
   name,
   blob,
+  ...(modified !== undefined && { modified }),
   async *open() {
     yield* chunksOf((await blob()).stream())
   },
@@ -96,9 +99,10 @@ async function readArchive(archive: Blob, path: string): Promise<ExportFile[]> {
     )
   try {
     const files = await readZip(archive)
-    return files.map(({ name, open, ...size }) => ({
+    return files.map(({ name, open, modified, ...size }) => ({
       name,
       size,
+      modified,
       async *open() {
         try {
           yield* open()

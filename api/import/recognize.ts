@@ -36,6 +36,11 @@ export async function recognize(files: readonly ExportFile[]): Promise<string | 
       if (guessFormat(await firstOf(file), { [name]: format })) return name
     }
   }
+  for (const [name, { recognizesText }] of Object.entries(formats)) {
+    for (const file of recognizesText ? files.slice(0, filesLookedInto) : []) {
+      if (recognizesText!(file.name, await beginning(file))) return name
+    }
+  }
   return undefined
 }
 
@@ -55,10 +60,14 @@ async function firstValue(file: ExportFile): Promise<unknown> {
   return undefined
 }
 
-async function beginsList(file: ExportFile): Promise<boolean> {
+const beginsList = async (file: ExportFile): Promise<boolean> =>
+  (await beginning(file)).startsWith('[')
+
+/** The first characters of a file that are no blanks. */
+async function beginning(file: ExportFile): Promise<string> {
   for await (const chunk of file.open()) {
     const text = new TextDecoder().decode(chunk).trimStart()
-    if (text !== '') return text.startsWith('[')
+    if (text !== '') return text
   }
-  return false
+  return ''
 }

@@ -9,13 +9,22 @@ export type Line = {
   metadata?: Record<string, unknown>
 }
 
+type Given = { name: string; text: string | Uint8Array; modified?: number }
+
 /** Reads whole texts, each a file of its own, by a format. */
-export async function readFromWhole(name: string, ...texts: string[]) {
+export const readFromWhole = (name: string, ...texts: string[]) =>
+  readFromFiles(
+    name,
+    texts.map((text, index) => ({ name: `${index}.json`, text })),
+  )
+
+/** Reads files by a format. */
+export async function readFromFiles(name: string, given: readonly Given[]) {
   const losses = new Losses()
   const lines: Line[] = []
   const strangers: unknown[] = []
-  const files = texts.map((text, index) => ({
-    name: `${index}.json`,
+  const files = given.map(({ text, ...file }) => ({
+    ...file,
     async *open() {
       yield Buffer.from(text)
     },

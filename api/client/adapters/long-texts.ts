@@ -63,11 +63,16 @@ export async function putTexts(
 
 export type Line = { content: string; role: string; timestamp: number; metadata: Fields }
 
-/** A text as lines to upload, a millisecond apart: so equal pieces are no repetition, and in order. */
-function toLines(
+/**
+ * A text as lines to upload, a millisecond apart: so equal pieces are no repetition, and in order.
+ *
+ * @param written when it was written, with a fraction: another process may write this text in the same millisecond
+ */
+export function toLines(
   prefix: string,
   { metadata, text, createdAt, data }: LongText,
   at: number,
+  written = at + Math.random(),
 ): Line[] {
   let pieces = splitText(text, pieceBytesMax)
   let beside = data ?? ''
@@ -77,8 +82,6 @@ function toLines(
     pieces = splitText(text.trim().replace(/\s+/g, ' ') || '(empty)', pieceBytesMax)
   }
   const chunks = toChunks(beside, fieldsMax - Object.keys(metadata).length - 1)
-  // With a fraction: another process may write this text in the same millisecond.
-  const written = at + Math.random()
   const count = Math.max(pieces.length, chunks.length)
   return Array.from({ length: count }, (_, part) => ({
     content: pieces[part] ?? '(data)',

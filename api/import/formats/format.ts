@@ -16,6 +16,8 @@ export type Format = {
   missing: string
   /** Whether a JSON value is of this format, to suggest it for a file that was taken for another. */
   recognizes(value: Fields): boolean
+  /** Whether a file that is no JSON is of this format, by its path and its beginning. */
+  recognizesText?(name: string, text: string): boolean
   /** @param onStranger is called with each value that is not of this format */
   read(
     files: readonly ExportFile[],

@@ -1,4 +1,4 @@
-import { mkdtempSync, openAsBlob, rmSync } from 'node:fs'
+import { mkdtempSync, openAsBlob, rmSync, statSync } from 'node:fs'
 import { readdir, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join, relative, sep } from 'node:path'
@@ -39,7 +39,8 @@ async function* decompress(file: ExportFile): AsyncGenerator<Uint8Array> {
   }
 }
 
-const fileAt = (path: string, name: string): ExportFile => fileOf(name, () => openAsBlob(path))
+const fileAt = (path: string, name: string): ExportFile =>
+  fileOf(name, () => openAsBlob(path), statSync(path).mtimeMs)
 
 async function listFolder(path: string): Promise<ExportFile[]> {
   const entries = await readdir(path, { recursive: true, withFileTypes: true })

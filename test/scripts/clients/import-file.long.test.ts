@@ -268,3 +268,52 @@ t.test('3: when the service refuses, the same command goes on from there', async
   t.match(rest.out, /complete: 52 memories · 52 stored\n$/)
   t.equal(new Set((await exportLines(client)).map(({ content }) => content)).size, 52)
 })
+
+t.test('notes and other memories move in and are recalled', async t => {
+  const { client, at } = await newVault()
+  const notes = written(
+    'notes.zip',
+    zipOf({
+      'Daily/2026-01-02.md': 'Rowed to the heron island.',
+      'Garden.md': '---\ncreated: 2025-05-01\ntags: [peas]\n---\nThe peas stand behind the shed.',
+      'map.png': '',
+    }),
+  )
+  const message = {
+    content: 'My lamp is called Otto.',
+    peer_id: 'ada',
+    created_at: '2026-02-01T10:00:00Z',
+  }
+  const honcho = written('honcho.json', JSON.stringify({ items: [message] }))
+  const memory = {
+    id: 'm',
+    memory: 'Ada cycles to work.',
+    isLatest: true,
+    system: { createdAt: '2026-03-01' },
+  }
+  const supermemory = written('sm.jsonl', JSON.stringify({ documents: [], memories: [memory] }))
+  for (const [from, file, said] of [
+    [
+      'markdown',
+      notes,
+      /2 memories from 2025-05-01 to 2026-01-02[^]*left out: files that are not read: \.png: 1/,
+    ],
+    ['honcho', honcho, /1 memory from 2026-02-01/],
+    ['supermemory', supermemory, /1 memory from 2026-03-01/],
+  ] as const) {
+    for (const stored of [/ stored/, / 0 stored · \d already there/]) {
+      const { code, out, err } = await run(['--from', from, file, ...at])
+      t.equal(code, 0, err)
+      t.match(out, said)
+      t.match(out, stored)
+    }
+  }
+  for (const [query, words] of [
+    ['Where do the peas stand?', /behind the shed/],
+    ['What is my lamp called?', /Otto/],
+    ['How does Ada get to work?', /cycles to work/],
+  ] as const) {
+    const { body } = await client.post('/v1/memory/search', { query, limit: 1 })
+    t.match(JSON.stringify(body), words)
+  }
+})

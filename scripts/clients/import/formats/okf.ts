@@ -3,9 +3,7 @@ import type { Draft, ImportLine, Losses } from '#api/import/draft.ts'
 import type { ExportFile } from '#api/import/export-files.ts'
 import { asObject, asText, asTime, isObject, type Fields } from '#api/import/formats/fields.ts'
 import { toLines, type Format } from '#api/import/formats/format.ts'
-
-/** The largest document that is read. */
-const documentBytesMax = 8 * 1024 * 1024
+import { isHidden, readText } from '#api/import/formats/text-files.ts'
 
 /** The field of the front matter for what the format has no word for. */
 export const vaultField = 'memory_vault'
@@ -20,7 +18,7 @@ export const okf: Format = {
   missing: 'links between documents as links, and images',
   // index.md and log.md are reserved; hidden folders belong to programs.
   isExportFile: name =>
-    /\.md$/i.test(name) && !/(?:^|\/)(?:index|log)\.md$/i.test(name) && !/(?:^|\/)\./.test(name),
+    /\.md$/i.test(name) && !/(?:^|\/)(?:index|log)\.md$/i.test(name) && !isHidden(name),
   recognizes: () => false,
   async *read(files, losses, onStranger) {
     for (const file of files.toSorted((one, other) => tierOf(one) - tierOf(other))) {
@@ -36,17 +34,6 @@ export const okf: Format = {
 function tierOf({ name }: ExportFile): number {
   if (/(?:^|\/)high-level-reflections\//.test(name)) return 3
   return /(?:^|\/)reflections\//.test(name) ? 2 : 1
-}
-
-async function readText(file: ExportFile): Promise<string | undefined> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of file.open()) {
-    bytes += chunk.length
-    if (bytes > documentBytesMax) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 function* documentLines(text: string, name: string, losses: Losses): Generator<ImportLine> {

@@ -52,7 +52,7 @@ export async function readFiles(
 ): Promise<FoundLines> {
   const name = given.length === 1 ? given[0]!.name : `these ${given.length} files`
   const files = await listExportFiles(
-    given.map(file => fileOf(file.name, () => Promise.resolve(file))),
+    given.map(file => fileOf(file.name, () => Promise.resolve(file), file.lastModified)),
     keepUnpacked,
   )
   const found = reading ?? (await recognize(files))
