@@ -12,7 +12,7 @@ import {
 } from '#shared/search/columns/column.ts'
 import type { MessagePiece } from '#shared/search/index/memory-columns.ts'
 import { SlotStore, type TextTest } from '#shared/search/index/slot-store.ts'
-import { VectorMatrix, type NearestRows } from '#shared/search/vectors/vector-matrix.ts'
+import { VectorMatrix } from '#shared/search/vectors/vector-matrix.ts'
 import type { ReadonlyWordIndex } from '#shared/search/words/word-index.ts'
 
 /** The part of a tier index that a search uses. */
@@ -78,21 +78,8 @@ export class TierIndex {
   }
 
   /**
-   * The best `k` rows of [first, end), all rows by default, by cosine with a unit vector; best
-   * first, of equals the later row first; of rows with one text its home alone.
-   */
-  nearest(vector: Float32Array, k: number, first = 0, end = this.#vectors.count): NearestRows {
-    const [from, to] = [Math.max(0, first), Math.min(end, this.#vectors.count)]
-    if (!this.hasCopies) return this.#vectors.nearest(vector, k, from, to)
-    const { rows, cosines } = this.#vectors.nearest(vector, to - from, from, to)
-    const homes = Array.from(rows.keys()).filter(i => this.homeRow(rows[i]!) === rows[i])
-    const best = Uint32Array.from(homes.slice(0, k))
-    return { rows: best.map(i => rows[i]!), cosines: Float32Array.from(best, i => cosines[i]!) }
-  }
-
-  /**
-   * As `nearest` by approximate cosine, for several vectors in one pass of short steps; nothing may change before the last.
-   * Of rows with one text its home alone.
+   * Finds for each vector the best `k` rows of [first, end) by approximate cosine, best first, in one pass of short steps;
+   * nothing may change before the last. Of rows with one text its home alone.
    */
   *approximateNearest(
     vectors: readonly Float32Array[],
@@ -100,7 +87,7 @@ export class TierIndex {
     first: number,
     end: number,
   ): Steps<Uint32Array[]> {
-    const found = yield* this.#vectors.approximateNearestSteps(vectors, k, first, end)
+    const found = yield* this.#vectors.approximateNearest(vectors, k, first, end)
     if (!this.hasCopies) return found
     const { copies } = this.#slotStore
     return found.map(rows => rows.filter(row => !copies.isCopy(this.#slotByRow[row]!)))
@@ -115,7 +102,7 @@ export class TierIndex {
     return this.#vectors.approximateCosines(vector, this.#homeRows(rows))
   }
 
-  /** Returns the cosines of some rows, in their order; those of `nearest` differ by about 0.001 at most. */
+  /** Returns the cosines of some rows, in their order; approximate ones differ by about 0.001 at most. */
   cosines(vector: Float32Array, rows: ArrayLike<number>): Float32Array {
     return this.#vectors.cosines(vector, this.#homeRows(rows))
   }

@@ -1,4 +1,4 @@
-import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
+import type { Steps } from '#shared/core/event-loop.ts'
 import type { Codec, EncodedQuery } from '#shared/search/vectors/codec.ts'
 import { emptyResult, scan, scanForAll, type ScanResult } from '#shared/search/vectors/scan.ts'
 import { isPrefilterUseful } from '#shared/search/vectors/quantized-prefilter.ts'
@@ -21,14 +21,6 @@ export type ChunkRange = {
 /** Rows of a chunk beyond its fair share: `k` rows of each would cost 0.1 ms. */
 const overfetchFactor = 1.25
 const overfetchMin = 16
-
-/** Finds the `k` rows of all ranges with the largest approximate dot product with the query, best first. */
-export const bestRows = (
-  codec: Codec,
-  ranges: readonly ChunkRange[],
-  query: EncodedQuery,
-  k: number,
-): ScanResult => runAtOnce(bestRowsForAll(codec, ranges, [query], k))[0]!
 
 /**
  * Finds the best rows for several queries in one pass: a chunk is compared with all of them while it is in the CPU cache. A

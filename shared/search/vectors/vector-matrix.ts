@@ -1,4 +1,4 @@
-import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
+import type { Steps } from '#shared/core/event-loop.ts'
 import {
   chunkBytes,
   copyRow,
@@ -14,12 +14,7 @@ import {
   insertAndSplit,
   mergeSmallChunks,
 } from '#shared/search/vectors/vector-chunk.ts'
-import {
-  bestRows,
-  bestRowsForAll,
-  dotProducts,
-  type ChunkRange,
-} from '#shared/search/vectors/best-rows.ts'
+import { bestRowsForAll, dotProducts, type ChunkRange } from '#shared/search/vectors/best-rows.ts'
 import {
   clampCosine,
   queriesMax,
@@ -27,18 +22,6 @@ import {
   type Codec,
   type EncodedQuery,
 } from '#shared/search/vectors/codec.ts'
-
-/** Rows and their cosines, best first. */
-export type NearestRows = { rows: Uint32Array; cosines: Float32Array }
-
-/**
- * Rows found beyond the `k` asked for: approximate cosines have a mean error of 0.0003, and the prefilter may miss rows
- * near the cut.
- */
-const overfetch = 40
-
-/** Best rows whose cosines are rescored, at 0.6 µs each. */
-const rescoreCount = 64
 
 /**
  * A matrix of unit vectors with exact scans over any range of rows. Rows are stored in chunks: growing, inserting and
@@ -110,34 +93,11 @@ export class VectorMatrix {
     this.#replaceChunks(mergeSmallChunks(codec, this.#chunks))
   }
 
-  /** Finds the best `k` rows of [first, end), best first; of equals the later one first. */
-  nearest(vector: Float32Array, k: number, first: number, end: number): NearestRows {
-    const searchCount = Math.min(end - first, k + overfetch)
-    if (k <= 0 || searchCount <= 0)
-      return { rows: new Uint32Array(0), cosines: new Float32Array(0) }
-    const ranges = this.#chunkRangesIn(first, end)
-    const query = this.#codec.encodeQuery(vector)
-    const { rows, dots } = bestRows(this.#codec, ranges, query, searchCount)
-    const cosines = this.#toCosines(rows, dots, query.unit)
-    cosines.set(this.cosines(vector, rows.subarray(0, rescoreCount)))
-    return sortByCosine(rows, cosines, k)
-  }
-
   /**
    * Finds for each vector the best `k` rows of [first, end) by approximate cosine, best first. Up to `queriesMax` vectors
-   * are compared in one pass.
+   * are compared in one pass, in steps of a chunk; nothing may change before the last.
    */
-  approximateNearest(
-    vectors: readonly Float32Array[],
-    k: number,
-    first: number,
-    end: number,
-  ): Uint32Array[] {
-    return runAtOnce(this.approximateNearestSteps(vectors, k, first, end))
-  }
-
-  /** Does the same in steps of a chunk; nothing may change before the last. */
-  *approximateNearestSteps(
+  *approximateNearest(
     vectors: readonly Float32Array[],
     k: number,
     first: number,
@@ -257,11 +217,3 @@ const copyQuery = ({ values, unit }: EncodedQuery): EncodedQuery => ({
   values: values.slice(),
   unit,
 })
-
-/** Returns the best `k`, best first; of equals the later row first. */
-function sortByCosine(rows: Uint32Array, cosines: Float32Array, k: number): NearestRows {
-  const order = Array.from(rows.keys())
-  order.sort((a, b) => cosines[b]! - cosines[a]! || rows[b]! - rows[a]!)
-  const best = Uint32Array.from(order.slice(0, k))
-  return { rows: best.map(i => rows[i]!), cosines: Float32Array.from(best, i => cosines[i]!) }
-}

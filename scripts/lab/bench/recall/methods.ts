@@ -1,3 +1,4 @@
+import { nearestRows } from '#scripts/lab/bench/nearest-rows.ts'
 import type { Calibration } from '#shared/domain/embedder.ts'
 import { defaultWeights, type RankingWeights } from '#shared/search/ranking/signals.ts'
 import { rank } from '#shared/search/ranking/rank.ts'
@@ -42,7 +43,10 @@ export const methods: Readonly<Record<string, RecallMethod>> = {
   },
   'vectors alone': ({ index }, { vector }) => {
     const tierIndex = index.byTier[1]
-    return Array.from(tierIndex.nearest(vector, resultLimit).rows, row => tierIndex.memory(row).id)
+    return Array.from(
+      nearestRows(tierIndex, vector, resultLimit).rows,
+      row => tierIndex.memory(row).id,
+    )
   },
   'both fused': rankWithWeights(fusionOnlyWeights),
   'with related words': rankWithWeights({

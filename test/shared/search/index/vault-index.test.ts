@@ -1,3 +1,4 @@
+import { nearestRows } from '#scripts/lab/bench/nearest-rows.ts'
 import { createHash, randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
@@ -129,7 +130,7 @@ function differenceInFinding(
   })
   if (newest >= 0) return `newest of ${newest}: ${tierIndex.newestRow(newest)}`
   const best = [...rowOfText.values()].sort((a, b) => cosines[b]! - cosines[a]!).slice(0, 7)
-  const nearest = tierIndex.nearest(query, 7)
+  const nearest = nearestRows(tierIndex, query, 7)
   if ([...nearest.rows].some((row, i) => Math.abs(cosines[row]! - cosines[best[i]!]!) > 1e-5)) {
     return `nearest ${[...nearest.rows].join()} not ${best.join()}`
   }
@@ -254,7 +255,7 @@ t.test('an edit keeps its row and has its new text, words and vector', async t =
   const tierIndex = index.byTier[1]
   t.equal(tierIndex.count, 3)
   t.equal(tierIndex.memory(1).text, 'the dog is called Grace')
-  t.equal(tierIndex.nearest(vector, 1).rows[0], 1)
+  t.equal(nearestRows(tierIndex, vector, 1).rows[0], 1)
   const frequencies = ['cat', 'dog', 'called'].map(term =>
     tierIndex.wordIndex.documentFrequency(term),
   )
@@ -327,7 +328,7 @@ t.test('vectors that are views into a larger buffer are read where they are', as
     two.set(createVectorGenerator('dense', dimension, 5)(), dimension)
     const vector = two.subarray(dimension)
     index.put([built({ vector, at: 2 }), built({ text: 'a dog', at: 1 })])
-    const { rows, cosines } = index.byTier[1].nearest(vector, 1)
+    const { rows, cosines } = nearestRows(index.byTier[1], vector, 1)
     t.equal(rows[0], 1)
     t.ok(Math.abs(cosines[0]! - 1) < 0.001)
   }

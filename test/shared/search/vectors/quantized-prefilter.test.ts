@@ -1,3 +1,5 @@
+import { nearestRows } from '#scripts/lab/bench/nearest-rows.ts'
+import { runAtOnce } from '#shared/core/event-loop.ts'
 import fc from 'fast-check'
 import t from 'tap'
 import {
@@ -39,8 +41,8 @@ for (const kind of vectorKinds) {
     let [recall, error] = [0, 0]
     const queries = Array.from({ length: 15 }, next)
     for (const query of queries) {
-      const found = prefiltered!.nearest(query, 200, 0, count)
-      const all = plain!.nearest(query, 200, 0, count)
+      const found = nearestRows(prefiltered!, query, 200, 0, count)
+      const all = nearestRows(plain!, query, 200, 0, count)
       const cosineOf = new Map(Array.from(found.rows, (row, i) => [row, found.cosines[i]!]))
       recall += [...all.rows.subarray(0, 10)].filter(row => cosineOf.has(row)).length / 10
       for (const [i, row] of all.rows.entries())
@@ -65,8 +67,8 @@ t.test('part of the rows: found within it, wherever it begins and ends', async t
   ]) {
     t.ok(isPrefilterUseful(end - first, dimension))
     const query = next()
-    const best = plain!.approximateNearest([query], 5, first, end)[0]!
-    const found = prefiltered!.approximateNearest([query], 50, first, end)[0]!
+    const best = runAtOnce(plain!.approximateNearest([query], 5, first, end))[0]!
+    const found = runAtOnce(prefiltered!.approximateNearest([query], 50, first, end))[0]!
     t.ok(found.every(row => row >= first && row < end))
     t.ok(best.filter(row => found.includes(row)).length >= 4, `${first} to ${end}`)
   }
@@ -109,7 +111,9 @@ t.test('whatever is put, replaced and removed, each row is nearest to itself', a
         }
         const probed = [0, model.length - 1, ...rows.slice(0, 8)].filter(row => row < model.length)
         for (const row of probed) {
-          if (vectors!.approximateNearest([model[row]!], 1, 0, model.length)[0]![0] !== row)
+          if (
+            runAtOnce(vectors!.approximateNearest([model[row]!], 1, 0, model.length))[0]![0] !== row
+          )
             return false
         }
       }
@@ -202,6 +206,6 @@ t.test('without address space every row is compared', async t => {
   const query = next()
   const dots = rows.map(row => row.reduce((sum, number, i) => sum + number * query[i]!, 0))
   const best = [...dots.keys()].sort((a, b) => dots[b]! - dots[a]!)[0]
-  t.equal(vectors!.nearest(query, 1, 0, rows.length).rows[0], best)
+  t.equal(nearestRows(vectors!, query, 1, 0, rows.length).rows[0], best)
   t.equal(createQuantizedPrefilter(dimension, 100), null)
 })

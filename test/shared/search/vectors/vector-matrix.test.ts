@@ -1,3 +1,5 @@
+import { nearestRows } from '#scripts/lab/bench/nearest-rows.ts'
+import { runAtOnce } from '#shared/core/event-loop.ts'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import {
@@ -62,7 +64,7 @@ t.test('any range of rows is searched exactly, over chunk borders too', async t 
     const query = next()
     const best = bestOf(model, query, first, end)
     for (const k of [1, 10, 200]) {
-      const found = vectors.nearest(query, k, first, end)
+      const found = nearestRows(vectors, query, k, first, end)
       const expected = best.slice(0, k).map(({ row }) => row)
       t.same([...found.rows], expected, `${k} of ${first} to ${end}`)
     }
@@ -77,7 +79,7 @@ t.test('the best rows may all lie together', async t => {
     vectors.replace(row, model[row]!)
   }
   const best = bestOf(model, query, 0, 9_000).slice(0, 300)
-  const found = vectors.nearest(query, 300, 0, 9_000)
+  const found = nearestRows(vectors, query, 300, 0, 9_000)
   t.same([...found.rows].sort(), best.map(({ row }) => row).sort())
 })
 
@@ -85,16 +87,16 @@ t.test('of equals the later row comes first', async t => {
   const vectors = new VectorMatrix(codecOf(dimension))
   const vector = createVectorGenerator('dense', dimension, 4)()
   vectors.insert([0, 0, 0, 0], [vector, vector, vector, vector])
-  t.same([...vectors.nearest(vector, 4, 0, 4).rows], [3, 2, 1, 0])
+  t.same([...nearestRows(vectors, vector, 4, 0, 4).rows], [3, 2, 1, 0])
 })
 
 t.test('nothing to find: no rows, no range, k of 0', async t => {
   const empty = new VectorMatrix(codecOf(dimension))
   const vector = createVectorGenerator('dense', dimension, 4)()
-  t.equal(empty.nearest(vector, 5, 0, 0).rows.length, 0)
+  t.equal(nearestRows(empty, vector, 5, 0, 0).rows.length, 0)
   const { vectors } = matrixOf(3, 1)
-  t.equal(vectors.nearest(vector, 5, 2, 2).rows.length, 0)
-  t.equal(vectors.nearest(vector, 0, 0, 3).rows.length, 0)
+  t.equal(nearestRows(vectors, vector, 5, 2, 2).rows.length, 0)
+  t.equal(nearestRows(vectors, vector, 0, 0, 3).rows.length, 0)
   t.equal(vectors.cosines(vector, []).length, 0)
 })
 
@@ -177,10 +179,10 @@ t.test('several vectors in one pass: each finds what it finds alone', async t =>
       [100, count - 7],
       [5, 5],
     ] as const) {
-      const together = vectors.approximateNearest(queries, 20, first, end)
+      const together = runAtOnce(vectors.approximateNearest(queries, 20, first, end))
       t.equal(together.length, queries.length)
       for (const [i, query] of queries.entries()) {
-        const [alone] = vectors.approximateNearest([query], 20, first, end)
+        const [alone] = runAtOnce(vectors.approximateNearest([query], 20, first, end))
         t.same([...together[i]!], [...alone!], `${name} ${width}: query ${i} of ${first}`)
       }
     }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { nearestRows } from '#scripts/lab/bench/nearest-rows.ts'
 import { createVaultIndex } from '#shared/search/index/vault-index.ts'
 import { VaultIndexes, type IndexRef } from '#shared/search/index/vault-indexes.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
@@ -64,7 +65,7 @@ t.test('another process reads what is saved, and what was stored since', async t
   t.same(second.texts, ['a stork came', ...first.texts])
   const vector = (await (await backend.embedders.get()).embedTexts(['heron number 7 nests']))[0]!
   for (const { index } of [first, second]) {
-    const { rows, cosines } = index.byTier[1].nearest(vector, 1)
+    const { rows, cosines } = nearestRows(index.byTier[1], vector, 1)
     t.equal(index.byTier[1].text(rows[0]!), 'heron number 7 nests')
     t.ok(cosines[0]! > 0.999)
     t.equal(index.byTier[1].wordIndex.documentFrequency('heron'), 120)
