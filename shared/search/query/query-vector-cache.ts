@@ -11,8 +11,8 @@ export type QueryVectorCache = {
 
 /** About 12 MB at 1,536 dimensions. */
 const entriesMax = 2_000
-/** Characters beyond which queries hardly repeat. */
-const cachedLengthMax = 2_000
+/** Characters beyond which queries hardly repeat; the turns before a question have fewer. */
+const cachedLengthMax = 2_048
 
 /** Creates an LRU cache of query vectors. Concurrent callers share one call of the embedder. */
 export function createQueryVectorCache(): QueryVectorCache {

@@ -252,7 +252,7 @@ async function recallForConversation(
   const recallText = (
     text: string,
     max: number,
-    way: Pick<RecallQuestion, 'undivided' | 'parts' | 'onAbstain'>,
+    way: Pick<RecallQuestion, 'undivided' | 'parts' | 'followedBy' | 'onAbstain'>,
   ): Promise<RecalledMemory[]> =>
     text === '' || max === 0
       ? Promise.resolve([])
@@ -269,6 +269,7 @@ async function recallForConversation(
   let abstention: Abstention | undefined
   const direct = await recallText(question, limit, {
     parts,
+    followedBy: background,
     onAbstain: reason => (abstention = reason),
   })
   if (abstention && direct.length === 0) onAbstain(abstention)

@@ -39,6 +39,8 @@ export type RecallQuestion = MemoryFilter & {
   undivided?: boolean | undefined
   /** The parts of the text to rank for, where they were selected before. */
   parts?: readonly Question[] | undefined
+  /** What will be recalled for next: it is embedded with this text, so that it costs no call of its own. */
+  followedBy?: string | undefined
   limit: number
   /** Sessions to search; null is the core vault. */
   sessions: (string | null)[]
@@ -165,16 +167,14 @@ async function rankIn(
 async function embedQuestions(
   { queryVectors }: RecallBackend,
   embedder: Embedder,
-  { text, undivided, parts, relevantOnly }: RecallQuestion,
+  { text, undivided, parts, relevantOnly, followedBy }: RecallQuestion,
 ): Promise<EmbeddedQuestion[]> {
   const selected = undivided ? [{ text, kind: 'whole' } as const] : (parts ?? selectQuestions(text))
   const questions: readonly Question[] =
     selected.length > 0 || relevantOnly ? selected : [{ text, kind: 'whole' }]
   const embedded = questions.filter(({ kind }) => kind !== 'name')
-  const vectors = await queryVectors.embedAll(
-    embedder,
-    embedded.map(question => question.text),
-  )
+  const texts = embedded.map(question => question.text)
+  const vectors = await queryVectors.embedAll(embedder, followedBy ? [...texts, followedBy] : texts)
   return questions.map(question => ({
     ...question,
     vector: vectors[embedded.indexOf(question)] ?? null,

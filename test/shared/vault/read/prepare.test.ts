@@ -1,6 +1,7 @@
 import t from 'tap'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { chatCompletion } from '#test/support/chat-stream.ts'
 import { respondJson } from '#test/support/model-provider/answers.ts'
 import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
@@ -11,7 +12,10 @@ import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 /** What the request says itself, the block does not say again. */
 
 const provider = await startModelProvider(t)
-const backend = await createTestBackend(t, { env: provider.env })
+const embeddings = await startEmbeddingProvider(t)
+const backend = await createTestBackend(t, {
+  env: { ...provider.env, OLLAMA_BASE_URL: embeddings.baseUrl },
+})
 await startJobWorkers(backend)
 const { base, post } = await startTestApi(t, backend)
 
@@ -127,4 +131,18 @@ t.test('a chat with a model never recalls what it has said so far', async t => {
   await waitUntil('all is stored, one answer in pieces', async () => {
     return (await readDocuments(backend, key)).length > 2 * answers.length + 1
   })
+})
+
+t.test('a question and the turns before it are embedded by one call', async t => {
+  const key = await buildKey(backend)
+  const model = 'ollama/one'
+  await insertMemories(backend, key, [{ text: bicycle(1) }], { embeddings: model })
+  const turns = ['We talked of the shed. ', 'It is full. ', 'Of wheels. ', 'And of tyres. '].map(
+    text => user(text.repeat(60)),
+  )
+  embeddings.bodies.length = 0
+  const asked = [...turns, user('Which colour has my bicycle?')]
+  t.same(await linesFor(key, asked, { embeddings: model }), [bicycle(1)])
+  t.equal(embeddings.bodies.length, 1)
+  t.ok(embeddings.bodies[0]!.input.some(text => text.includes('Of wheels.')))
 })
