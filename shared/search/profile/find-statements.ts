@@ -7,6 +7,7 @@ import {
   type Language,
   type StatementFrame,
 } from '#shared/search/languages/languages.ts'
+import { notedAttributes } from '#shared/search/query/attributes.ts'
 import { monthOf } from '#shared/search/query/calendar.ts'
 import { isAsking } from '#shared/search/query/sentence-kinds.ts'
 import { splitSentences } from '#shared/search/query/split-sentences.ts'
@@ -78,6 +79,20 @@ export const statementCues = (subjects: Iterable<string>): string[] =>
  */
 export const findStatements = (text: string): Statement[] =>
   quotableSentences(text).flatMap(statementsOf)
+
+/** What notes and sentences say alike: kinds of a profile by the attribute of a note. */
+const kindsByAttribute: Partial<Record<string, ProfileKind>> = { home: 'place', employer: 'role' }
+
+/** Finds also the statements of a note about home and employer ("Location: Berlin"). */
+export const statementsAndNotes = (text: string): Statement[] => [
+  ...findStatements(text),
+  ...notedAttributes(text).flatMap(subject => {
+    const kind = kindsByAttribute[subject]
+    if (!kind) return []
+    const value = foldText(text.slice(text.search(/[:：=]/) + 1)).trim()
+    return [{ kind, quote: text, facts: [{ kind, subject, value }], ends: [] }]
+  }),
+]
 
 function statementsOf(sentence: string): Statement[] {
   const lower = lowerCase(sentence)

@@ -4,7 +4,11 @@ import type { Memory } from '#shared/domain/memory.ts'
 import type { VaultIndex } from '#shared/search/index/vault-index.ts'
 import { buildConcepts } from '#shared/search/query/concepts.ts'
 import { asksOfNames, namedSubjects } from '#shared/search/query/named-subjects.ts'
-import { parseSearchQuery, parseStatement } from '#shared/search/query/parse-query.ts'
+import {
+  parseSearchQuery,
+  parseStatement,
+  type ParsedQuery,
+} from '#shared/search/query/parse-query.ts'
 import { isAsking, questionKind } from '#shared/search/query/sentence-kinds.ts'
 import type { Question } from '#shared/search/query/select-questions.ts'
 import { splitSentences } from '#shared/search/query/split-sentences.ts'
@@ -212,10 +216,12 @@ function* rankRanges(
     emptyTimes++
     return keepClearMatches(found, query, ranges)
   }
+  const parsedOf = new Map<EmbeddedQuestion, ParsedQuery>()
   const rankQuestion = function* (question: EmbeddedQuestion): Steps<QuestionRanking | undefined> {
     const { text, vector, kind } = question
     const isScanned = scanned.includes(question)
     const parsedQuery = isScanned ? parseSearchQuery(text, now) : parseStatement(text)
+    parsedOf.set(question, parsedQuery)
     if (kind === 'name' && !isRareName(parsedQuery, wordIndexes)) return
     const concepts = buildConcepts(parsedQuery.terms, wordIndexes, weights, { few: !isScanned })
     const nearestRows = isScanned ? nearestOfAll : null
@@ -279,7 +285,7 @@ function* rankRanges(
   const [asked] = questions
   const ordered =
     asked && !search.everyRow
-      ? markSuperseded(eligible, { text: asked.text, now, floor: search.floor })
+      ? markSuperseded(eligible, asked.text, parsedOf.get(asked)!, search)
       : eligible
   const chosen = (search.tiers ? ordered.slice(0, limit) : blendTiers(ordered, limit)).map(
     ({ ranking, scored, relevance, ownShare, twins, newest }): RankedRow => ({

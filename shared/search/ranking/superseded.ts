@@ -1,10 +1,9 @@
+import { createLruCache } from '#shared/core/lru-cache.ts'
 import { buildProfile, type SourcedStatement } from '#shared/search/profile/build-profile.ts'
-import { findStatements, type Statement } from '#shared/search/profile/find-statements.ts'
+import { statementsAndNotes, type Statement } from '#shared/search/profile/find-statements.ts'
 import { alternativesOf, patternOf, wordsOf } from '#shared/search/languages/languages.ts'
 import { isPersonal } from '#shared/search/query/sentence-kinds.ts'
-import { parseSearchQuery, type ParsedQuery } from '#shared/search/query/parse-query.ts'
-import { notedAttributes } from '#shared/search/query/attributes.ts'
-import type { ProfileKind } from '#shared/domain/profile-kinds.ts'
+import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
 import { isFunctionTerm } from '#shared/search/words/stop-words.ts'
 import type { FusedRow } from '#shared/search/ranking/fusion.ts'
 import { isContext, scoreOf } from '#shared/search/ranking/signals.ts'
@@ -14,8 +13,6 @@ import { foldText } from '#shared/search/words/writing-systems.ts'
 
 /** Best rows that are compared. */
 const comparedMax = 16
-/** What notes and sentences say alike: kinds of a profile by the attribute of a note. */
-const kindsByAttribute: Partial<Record<string, ProfileKind>> = { home: 'place', employer: 'role' }
 /** Longer texts say more than one thing. */
 const tokensMax = 80
 /** Words in which two statements about the same may differ, in one run; and words before these. */
@@ -23,7 +20,6 @@ const runMax = 8
 const wordsBeforeMin = 2
 const subjectPronouns: ReadonlySet<string> = new Set(wordsOf('subjectPronouns').map(foldText))
 const article = new RegExp(`^(?:${alternativesOf('articles')})$`, 'u')
-const endsStatement = patternOf('endsStatement')
 /** Words of such a part that are no words of what ended. */
 const endingTerms: ReadonlySet<string> = new Set(wordsOf('endingWords').flatMap(termsOf))
 
@@ -37,11 +33,18 @@ type Compared = {
   position: number
   at: number
   text: string
+  /** The first word of the text, folded. */
+  opening: string | undefined
+  /** All of them, once they were read. */
+  words?: readonly string[]
   /** Whose words they are; only the same person's replace what is said of that person. */
   speaker: string
   /** What a model or a program wrote supersedes nothing that a person said. */
   isProgram: boolean
-} & ReadText
+  statements: readonly Statement[]
+  /** Whether it says that something holds no longer. */
+  isEnding: boolean
+}
 
 /**
  * Finds, among the best rows of a question, statements about one thing of which a later one has another value: by the
@@ -51,7 +54,7 @@ type Compared = {
 function findSuperseded(rows: readonly FusedRow[], isAsked: IsAsked): Superseded {
   const compared = rows
     .slice(0, comparedMax)
-    .flatMap((row, position) => readRow(row, position) ?? [])
+    .flatMap((row, position) => (isComparable(row) ? readRow(row, position) : []))
   const superseded = new Map<number, number>()
   if (compared.length < 2) return superseded
   compared.sort((one, other) => other.at - one.at)
@@ -71,15 +74,25 @@ function findSuperseded(rows: readonly FusedRow[], isAsked: IsAsked): Superseded
   return superseded
 }
 
-function readRow({ range, row, at, scored }: FusedRow, position: number): Compared | undefined {
-  const { tierIndex } = range
-  if (isContext(scored.signals) || tierIndex.tokens(row) > tokensMax) return undefined
-  if (tierIndex.role(row) !== 'user' && !tierIndex.isFact(row)) return undefined
-  if (tierIndex.passes(row, textTests.isAsking)) return undefined
+/** Whether a row says something by itself, shortly, and of a person or as a fact. */
+function isComparable({ range: { tierIndex }, row, scored }: FusedRow): boolean {
+  if (isContext(scored.signals) || tierIndex.tokens(row) > tokensMax) return false
+  if (tierIndex.role(row) !== 'user' && !tierIndex.isFact(row)) return false
+  return !tierIndex.passes(row, textTests.isAsking)
+}
+
+function readRow({ range: { tierIndex }, row, at }: FusedRow, position: number): Compared {
   const text = tierIndex.text(row)
-  const speaker = tierIndex.speaker(row) ?? tierIndex.author(row) ?? ''
-  const isProgram = tierIndex.isSaidByProgram(row)
-  return { position, at, text, ...readText(text), speaker, isProgram }
+  return {
+    position,
+    at,
+    text,
+    opening: firstWordOf(text),
+    speaker: tierIndex.speaker(row) ?? tierIndex.author(row) ?? '',
+    isProgram: tierIndex.isSaidByProgram(row),
+    statements: tierIndex.passes(row, textTests.statesLasting) ? statementsOf(text) : [],
+    isEnding: tierIndex.passes(row, textTests.endsStatement),
+  }
 }
 
 /** Words, and characters of scripts without spaces. */
@@ -87,27 +100,41 @@ const wordPattern =
   /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}]|[^\P{L}\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}][\p{L}\p{M}\p{N}'’-]*|\p{N}+/gu
 const wordsIn = (text: string): string[] => foldText(text).match(wordPattern) ?? []
 
+/** Characters that are read for the first word. */
+const openingLength = 48
+
+/** The first of `wordsIn`: most texts begin differently, and are then not read to their end. */
+function firstWordOf(text: string): string | undefined {
+  const folded = foldText(text.slice(0, openingLength))
+  const [word] = folded.match(wordPattern) ?? []
+  // A word that ends with what was read may go on.
+  return word === undefined || folded.endsWith(word) ? wordsIn(text)[0] : word
+}
+
 /** Whether two texts differ in one run and have the same words of the question. */
 function haveOneShape(newer: Compared, older: Compared, isAsked: IsAsked): boolean {
-  const [one, other] = [newer.words, older.words]
+  const { opening } = newer
+  if (opening === undefined || opening !== older.opening || subjectPronouns.has(opening))
+    return false
+  const one = (newer.words ??= wordsIn(newer.text))
+  const other = (older.words ??= wordsIn(older.text))
   const shorter = Math.min(one.length, other.length)
   let before = 0
   while (before < shorter && one[before] === other[before]) before++
-  if (before === 0) return false
   const isNote = /^[^:：]{1,30}[:：]/.test(newer.text)
-  if (before < (isNote ? 1 : wordsBeforeMin) || subjectPronouns.has(one[0]!)) return false
+  if (before < (isNote ? 1 : wordsBeforeMin)) return false
   let after = 0
   while (after < shorter - before && one.at(-1 - after) === other.at(-1 - after)) after++
   const [mine, theirs] = [one.length - before - after, other.length - before - after]
   if (Math.min(mine, theirs) < 1 || Math.max(mine, theirs) > runMax || after > before) return false
   const askedIn = (words: readonly string[]): string[] => termsOf(words.join(' ')).filter(isAsked)
-  const runOf = ({ words }: Compared): string[] => words.slice(before, words.length - after)
+  const runOf = (words: readonly string[]): string[] => words.slice(before, words.length - after)
   // Words that both runs have divide two differences: "staging is 5544", "production is 5545".
-  const theirRun = runOf(older)
-  if (runOf(newer).some(word => theirRun.includes(word) && !article.test(word))) return false
+  const [myRun, theirRun] = [runOf(one), runOf(other)]
+  if (myRun.some(word => theirRun.includes(word) && !article.test(word))) return false
   const common = askedIn([...one.slice(0, before), ...one.slice(one.length - after)])
   if (common.length === 0) return false
-  if (askedIn([...runOf(newer), ...runOf(older)]).some(term => !common.includes(term))) return false
+  if (askedIn([...myRun, ...theirRun]).some(term => !common.includes(term))) return false
   return newer.speaker === older.speaker || !isPersonal(newer.text)
 }
 
@@ -137,39 +164,13 @@ function replacedByProfile(rows: readonly Compared[]): Map<number, number> {
   return replaced
 }
 
-/** Statements of a note about home and employer, as those of a sentence ("Location: Berlin"). */
-function notesIn(text: string): Statement[] {
-  return notedAttributes(text).flatMap(subject => {
-    const kind = kindsByAttribute[subject]
-    if (!kind) return []
-    const value = foldText(text.slice(text.search(/[:：=]/) + 1)).trim()
-    return [{ kind, quote: text, facts: [{ kind, subject, value }], ends: [] }]
-  })
-}
+/** Of texts that state something: searches compare the same ones again and again. Some 10 MB when full. */
+const statementsByText = createLruCache<readonly Statement[]>(5_000)
 
-/** What is compared of a text. */
-type ReadText = {
-  words: readonly string[]
-  statements: readonly Statement[]
-  /** Whether it says that something holds no longer. */
-  isEnding: boolean
-}
-
-/** Texts that were read: searches compare the same ones again and again. Some 10 MB when full. */
-const readTexts = new Map<string, ReadText>()
-const readTextsMax = 5_000
-
-function readText(text: string): ReadText {
-  const known = readTexts.get(text)
-  if (known) return known
-  const read = {
-    words: wordsIn(text),
-    statements: [...findStatements(text), ...notesIn(text)],
-    isEnding: endsStatement.test(foldText(text)),
-  }
-  if (readTexts.size >= readTextsMax) readTexts.clear()
-  readTexts.set(text, read)
-  return read
+function statementsOf(text: string): readonly Statement[] {
+  const statements = statementsByText.get(text) ?? statementsAndNotes(text)
+  statementsByText.set(text, statements)
+  return statements
 }
 
 const asksPast = patternOf('asksPast')
@@ -179,27 +180,33 @@ const asksPast = patternOf('asksPast')
  * has its words of the question too, the two exchange places and scores. The answers of models are claims where the
  * question is about the person and not about what the model said.
  */
-function putOwnAbove(rows: readonly FusedRow[], text: string, asked: () => ParsedQuery) {
+function putOwnAbove(rows: readonly FusedRow[], text: string, asked: ParsedQuery) {
   const isAboutPerson = isPersonal(text)
   const isClaim = ({ range: { tierIndex }, row }: FusedRow): boolean =>
     tierIndex.isSaidByProgram(row) ||
     (isAboutPerson &&
       tierIndex.role(row) === 'assistant' &&
       tierIndex.speaker(row) === undefined &&
-      asked().role !== 'assistant')
+      asked.role !== 'assistant')
   const isOwn = (row: FusedRow): boolean =>
-    !isClaim(row) && readRow(row, 0) !== undefined && row.relevance !== Infinity
-  const wordsIn = ({ range, row }: FusedRow): Set<string> => {
+    !isClaim(row) && isComparable(row) && row.relevance !== Infinity
+  const known = new Map<FusedRow['scored'], Set<string>>()
+  const askedWordsOf = ({ range, row, scored }: FusedRow): Set<string> => {
+    const words = known.get(scored)
+    if (words) return words
     const terms = new Set(termsOf(range.tierIndex.text(row)))
-    return new Set(asked().terms.flatMap(({ term }) => (terms.has(term) ? [term] : [])))
+    const found = new Set(asked.terms.flatMap(({ term }) => (terms.has(term) ? [term] : [])))
+    known.set(scored, found)
+    return found
   }
   const sorted = [...rows]
   for (let place = 0; place < Math.min(comparedMax, rows.length); place++) {
     const claim = sorted[place]!
     if (!isClaim(claim) || isContext(claim.scored.signals) || claim.relevance === Infinity) continue
-    const words = wordsIn(claim)
+    const words = askedWordsOf(claim)
     const below = sorted.findIndex(
-      (row, at) => at > place && at < comparedMax && isOwn(row) && words.isSubsetOf(wordsIn(row)),
+      (row, at) =>
+        at > place && at < comparedMax && isOwn(row) && words.isSubsetOf(askedWordsOf(row)),
     )
     if (words.size === 0 || below < 0) continue
     const own = sorted[below]!
@@ -217,15 +224,14 @@ function putOwnAbove(rows: readonly FusedRow[], text: string, asked: () => Parse
  */
 export function markSuperseded(
   found: readonly FusedRow[],
-  { text, now, floor }: { text: string; now: number; floor: boolean },
+  text: string,
+  asked: ParsedQuery,
+  { floor }: { floor: boolean },
 ): readonly FusedRow[] {
-  // Read again where two texts are of one shape alone: it costs a tenth of a ranking.
-  let parsed: ParsedQuery | undefined
-  const asked = (): ParsedQuery => (parsed ??= parseSearchQuery(text, now))
   const rows = putOwnAbove(found, text, asked)
-  const superseded = findSuperseded(rows, term => asked().terms.some(one => one.term === term))
+  const superseded = findSuperseded(rows, term => asked.terms.some(one => one.term === term))
   if (superseded.size === 0) return rows
-  const { times, order } = asked()
+  const { times, order } = asked
   const marked = rows.map((row, position) => {
     const newest = rows[superseded.get(position)!]
     return newest ? { ...row, newest } : row
