@@ -42,22 +42,43 @@ const chat = Array.from({ length: 7 }, (_, index) => ({
   content: randomSentence(40, next),
 }))
 
-const modelCall = (client: ServiceClient, mode: Mode): Call => {
+const modelCall = (client: ServiceClient, mode: Mode, question: () => string): Call => {
   const head = { model: 'gpt-5', memory_mode: mode }
   return () => {
-    const messages = [...chat, { role: 'user', content: newQuestion() }]
+    const messages = [...chat, { role: 'user', content: question() }]
     return client.post('/v1/chat/completions', JSON.stringify({ ...head, messages }))
   }
 }
 
 type Mode = 'off' | 'read' | 'on'
 
-const proxyCase = (mode: Mode, clients: number, calls: number, memories = 2_000): BenchCase => ({
+/** The first words of a memory: what is found is told by any state. */
+const ofStored = ({ stored }: ServiceClient): string => {
+  const text = stored[Math.floor(next() * stored.length)]!
+  return `${text.split(' ').slice(0, 20).join(' ')} ${++asked}`
+}
+
+const proxyCase = (
+  mode: Mode,
+  clients: number,
+  calls: number,
+  memories = 2_000,
+  question: (client: ServiceClient) => string = () => newQuestion(),
+): BenchCase => ({
   title: `model call, memory ${mode}, ${memories.toLocaleString('en')} memories, ${clients} at once`,
   clients,
   memories,
   calls,
-  start: async (_, client) => ({ call: modelCall(client, mode) }),
+  async start(_, client) {
+    const toldBefore = client.toldTokens
+    return {
+      call: modelCall(client, mode, () => question(client)),
+      async end(): Promise<Record<string, number>> {
+        if (mode === 'off') return {}
+        return { 'tokens told a call': (client.toldTokens - toldBefore) / calls }
+      },
+    }
+  },
 })
 
 const searchCase = (memories: number): BenchCase => ({
@@ -142,6 +163,10 @@ export const benchCases: Record<string, BenchCase> = {
   'off-1': proxyCase('off', 1, 600, 0),
   read: proxyCase('read', 16, 160),
   'read-1': proxyCase('read', 1, 80),
+  told: {
+    ...proxyCase('read', 16, 160, 2_000, ofStored),
+    title: 'model call, memory read, with the words of one of 2,000 memories, 16 at once',
+  },
   'read-20000': proxyCase('read', 16, 160, 20_000),
   store: proxyCase('on', 16, 160),
   'store-1': proxyCase('on', 1, 60),

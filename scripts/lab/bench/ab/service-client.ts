@@ -7,6 +7,10 @@ const minuteMs = 60_000
 /** Sends requests with one Memory Key to one web process; the client costs as little as possible. */
 export class ServiceClient {
   readonly key: string
+  /** Texts that were stored last. */
+  stored: readonly string[] = []
+  /** Tokens of the blocks that model calls were given. */
+  toldTokens = 0
   readonly #pool: Pool
   readonly #next = seededRandom(22)
 
@@ -27,8 +31,9 @@ export class ServiceClient {
       'x-provider-key': 'sk-of-the-benchmark',
     }
     const options = { path, method: 'POST', headers, body } as const
-    const { statusCode, body: answer } = await this.#pool.request(options)
+    const { statusCode, headers: answered, body: answer } = await this.#pool.request(options)
     const text = await answer.text()
+    this.toldTokens += Number(answered['x-memory-tokens-injected'] ?? 0)
     if (statusCode !== 200 && statusCode !== 202) throw new Error(`${path}: ${statusCode} ${text}`)
     return text
   }
@@ -47,11 +52,12 @@ export class ServiceClient {
   /** Uploads a file of so many texts of 30 words and waits until it is stored. The last one is now. */
   async fill(memories: number): Promise<void> {
     const from = Date.now() - memories * minuteMs
-    const lines = Array.from({ length: memories }, (_, index) =>
-      JSON.stringify({
-        content: `${randomSentence(30, this.#next)} ${index}`,
-        timestamp: from + index * minuteMs,
-      }),
+    this.stored = Array.from(
+      { length: memories },
+      (_, index) => `${randomSentence(30, this.#next)} ${index}`,
+    )
+    const lines = this.stored.map((content, index) =>
+      JSON.stringify({ content, timestamp: from + index * minuteMs }),
     )
     await this.post('/v1/memory/upload', lines.join('\n'), 'application/x-ndjson')
   }
