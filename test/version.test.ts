@@ -21,6 +21,8 @@ t.test('the service, the packages and the pages have one version', t => {
     ['scripts/deploy/kubernetes/kustomization.yaml', /newTag: '(.+)'/],
     ['scripts/deploy/kubernetes/Chart.yaml', /^version: (.+)$/m],
     ['scripts/deploy/kubernetes/Chart.yaml', /^appVersion: (.+)$/m],
+    ['api/client/open-webui/memory_vault.py', /^version: (.+)$/m],
+    ['api/client/dify/manifest.yaml', /^version: (.+)$/m],
     ['api/client/README.md', /memory-vault-client-(.+)\.tgz/],
     ['api/console/app/vault/connect/framework-snippets.ts', /memory-vault-client-(.+?)\.tgz/],
     ['scripts/deploy/README.md', /memory-vault:(\S+) \./],

@@ -6,10 +6,9 @@ import {
   connectProgram,
   keepApart,
   startChatWorld,
-  startServer,
   type Person,
 } from '#test/programs/chat-world.ts'
-import { installPython } from '#test/programs/install.ts'
+import { installOpenWebui, startOpenWebui, type Account } from '#test/programs/open-webui.ts'
 import { noteSeen, openWebui } from '#test/programs/seen.ts'
 import { readFromWhole } from '#test/support/import-lines.ts'
 import { defaultReply } from '#test/support/model-provider/fixtures.ts'
@@ -22,21 +21,8 @@ import { waitUntil } from '#test/support/wait-until.ts'
  */
 
 t.setTimeout(1_200_000)
-/** Libraries for models of its own, which it loads when they are used: gigabytes. */
-const models = [
-  'torch',
-  'accelerate',
-  'transformers',
-  'sentence-transformers',
-  'faster-whisper',
-  'rapidocr',
-  'opencv-python-headless',
-]
-const installed = await installPython([openWebui], models)
+const installed = await installOpenWebui()
 const skip = 'missing' in installed && installed.missing
-
-type Message = { role: string; content: string; done?: boolean; error?: { content: string } }
-type Chat = { id: string; chat: { history: { messages: Record<string, Message> } } }
 
 t.test('Open WebUI', { skip, timeout: 900_000 }, async t => {
   const world = await startChatWorld(t)
@@ -44,76 +30,12 @@ t.test('Open WebUI', { skip, timeout: 900_000 }, async t => {
   const folder = t.testdir({})
   t.comment(await connectProgram('open-webui', folder, world))
   const { folder: environment } = installed as { folder: string }
-  const origin = await startServer(t, join(environment, 'bin/open-webui'), {
-    args: port => ['serve', '--host', '127.0.0.1', '--port', port],
-    live: '/health',
-    cwd: folder,
-    env: {
-      ...parseEnv(readFileSync(join(folder, '.env'), 'utf8')),
-      DATA_DIR: folder,
-      WEBUI_SECRET_KEY: '0123456789abcdef',
-      OFFLINE_MODE: 'true',
-      ENABLE_OLLAMA_API: 'false',
-      BYPASS_MODEL_ACCESS_CONTROL: 'true',
-      RAG_EMBEDDING_ENGINE: 'openai',
-    },
+  const { origin, request, ada, ben, ask } = await startOpenWebui(t, environment, {
+    folder,
+    model: 'openai/gpt-4o',
+    env: parseEnv(readFileSync(join(folder, '.env'), 'utf8')),
   })
 
-  const request = async (path: string, token?: string, body?: object): Promise<unknown> => {
-    const response = await fetch(origin + path, {
-      method: body ? 'POST' : 'GET',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
-    return await response.json()
-  }
-  type Account = { id: string; token: string }
-  const newPerson = (name: string) => ({
-    name,
-    email: `${name}@example.com`,
-    password: 'Correct-horse-9',
-    role: 'user',
-  })
-  const ada = (await request('/api/v1/auths/signup', undefined, newPerson('ada'))) as Account
-  const ben = (await request('/api/v1/auths/add', ada.token, newPerson('ben'))) as Account
-
-  /** A new chat as its page begins one, and the answer once it is whole. */
-  const ask = async ({ token }: Account, content: string, more: object = {}): Promise<Message> => {
-    const [id, own] = [crypto.randomUUID(), crypto.randomUUID()]
-    const model = 'openai/gpt-4o'
-    const { chat_id: chat } = (await request('/api/chat/completions', token, {
-      model,
-      stream: true,
-      messages: [{ role: 'user', content }],
-      parent_id: null,
-      id,
-      session_id: 'page',
-      user_message: {
-        id: own,
-        parentId: null,
-        childrenIds: [],
-        role: 'user',
-        content,
-        models: [model],
-      },
-      background_tasks: {
-        title_generation: true,
-        tags_generation: true,
-        follow_up_generation: true,
-      },
-      params: {},
-      features: {},
-      ...more,
-    })) as { chat_id: string }
-    let answer: Message | undefined
-    await waitUntil('the answer is whole', async () => {
-      const found = (await request(`/api/v1/chats/${chat}`, token)) as Chat
-      answer = found.chat.history.messages[id]
-      return answer?.done === true || answer?.error !== undefined
-    })
-    return answer!
-  }
   const posts = () => provider.requests.filter(({ method }) => method === 'POST')
   const asPerson = (account: Account): Person => ({
     id: account.id,

@@ -9,6 +9,8 @@ const page = fileURLToPath(new URL('../../api/guides/programs.md', import.meta.u
 export const liteLlm = 'litellm[proxy]==1.106.12'
 export const gradio = 'gradio==6.31.0'
 export const libreChat = '@librechat/agents@3.9.2'
+/** The newest that takes Python 3.11. */
+export const difyPlugin = 'dify-plugin==0.7.4'
 export const openWebui = 'open-webui==0.12.4'
 
 /** Each program that is run, with one of its versions. */
@@ -23,6 +25,7 @@ const runs: { program: string; pin: string }[] = [
   { program: 'Open WebUI', pin: openWebui },
   { program: 'LibreChat, its packages', pin: libreChat },
   { program: 'Gradio', pin: gradio },
+  { program: "Dify's package for plug-ins", pin: difyPlugin },
 ]
 
 /** `pydantic-ai-slim[openai]==2.68.0` and `ai@7.0.173` as the page has them. */
