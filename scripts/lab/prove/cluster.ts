@@ -63,6 +63,15 @@ export class Cluster {
     return this.#members.flatMap(({ running }, index) => (running ? [index] : []))
   }
 
+  isWeb(index: number): boolean {
+    return this.#members[index]!.program === 'api/index.ts'
+  }
+
+  /** @throws where the process does not run */
+  portOf(index: number): number {
+    return this.#members[index]!.running!.port
+  }
+
   /** Ports of the web processes that run. */
   get ports(): number[] {
     return this.#members.flatMap(({ program, running }) =>

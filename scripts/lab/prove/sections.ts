@@ -5,6 +5,7 @@ import { proveFullDisk } from '#scripts/lab/prove/disk.ts'
 import { proveKills } from '#scripts/lab/prove/kills.ts'
 import { proveLoad } from '#scripts/lab/prove/load.ts'
 import { proveMalformed } from '#scripts/lab/prove/malformed.ts'
+import { proveRecovery } from '#scripts/lab/prove/recovery.ts'
 import { proveRestarts } from '#scripts/lab/prove/restarts.ts'
 import type { SectionContext, SectionResult } from '#scripts/lab/prove/section.ts'
 import { proveTenants } from '#scripts/lab/prove/tenants.ts'
@@ -30,6 +31,12 @@ export const sections: Record<string, Section> = {
       'Each database is stopped and killed at random moments under load, and started again',
     share: 2,
     run: proveRestarts,
+  },
+  recovery: {
+    description:
+      'One part at a time is killed; the slowest of all rounds until requests are answered again',
+    share: 1,
+    run: proveRecovery,
   },
   disk: {
     description: 'The disk of each database is full for a while under load',
