@@ -82,7 +82,8 @@ function stripTypes(files: string[]): Promise<string[]> {
       workerData: files,
       execArgv: ['--disable-warning=ExperimentalWarning'],
     })
-    worker.once('message', resolve)
+    // With `node --watch` messages of Node itself come, too.
+    worker.on('message', (message: string[] | object) => Array.isArray(message) && resolve(message))
     worker.once('error', reject)
   })
 }

@@ -85,7 +85,7 @@ test('connect: a call that the provider refuses is told, and no tick is set', as
   await page.getByText('openai answered 401.').waitFor()
   await look(t, page, 'call-refused')
   await visit(page, 'traces')
-  await page.getByLabel('Status').selectOption('failed')
+  await press(page, 'Failed')
   await page.locator('.rows .chip-bad').getByText('401 from openai').waitFor()
   await page.getByText(words).waitFor()
   await look(t, page, 'calls-failed')
@@ -119,7 +119,7 @@ test('connect: without https the key is readable once, and copied all the same',
 test('keys: a provider key is tried before it is stored, and says whether it works', async (t, {
   open,
 }) => {
-  const page = await open(key, 'keys')
+  const page = await open(key, 'providers')
   await press(page, 'Add a provider key')
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Key', { exact: true }).fill('sk-bad-000')

@@ -17,7 +17,8 @@ await fillVault(backend, api, key)
 
 const pages = [
   ...'overview search traces timeline reflections profile sessions'.split(' '),
-  ...'connect copy usage files operations keys applications policy webhooks account'.split(' '),
+  ...'connect copy usage files operations keys providers applications policy'.split(' '),
+  ...'webhooks history account'.split(' '),
 ]
 
 test('pages of a vault have no barrier, and fit, from a phone to 2560 px', async (t, {

@@ -5,6 +5,7 @@ import { look, picture, press, settled, visit } from '#test/console/browser.ts'
 import { consoleTests } from '#test/console/console.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
+import { alterDatabase } from '#test/support/alter-database.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
@@ -93,4 +94,27 @@ test('an operator: each part of the service with its state', async (t, { open })
   await page.getByText(/^All 4 parts answer\. Version \d/).waitFor()
   t.match(await page.locator('main').innerText(), /95 % within[\s\S]+Without memory/)
   await look(t, page, 'health')
+})
+
+test('an operator: an outage of Postgres stands on Health and on every page, and goes by itself', async (t, {
+  open,
+}) => {
+  const { key } = await buildAdmin(backend, operatorEmail(backend.config))
+  const page = await open(key, 'service')
+  await page.getByText(/^All 4 parts answer/).waitFor()
+  const { databaseUrl } = backend.config
+  await alterDatabase(databaseUrl, { default_transaction_read_only: 'on' })
+  const line = page.getByText(/^1 of 4 parts is not well: Postgres, since \d/)
+  await waitUntil('it is told', async () => {
+    await press(page, 'Refresh')
+    await settled(page)
+    return line.isVisible()
+  })
+  t.match(await page.getByRole('row', { name: /^Postgres/ }).innerText(), /down[^]+takes no writes/)
+  await picture(page, 'health-down')
+  await page.evaluate(() => (location.hash = '#/orgs'))
+  await page.getByRole('alert').locator(line).waitFor()
+  await picture(page, 'health-banner')
+  await alterDatabase(databaseUrl, { default_transaction_read_only: 'off' })
+  await line.waitFor({ state: 'detached' })
 })

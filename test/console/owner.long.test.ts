@@ -45,7 +45,7 @@ test('an owner: from the users of a product to what one of them asked, and what 
   await page.keyboard.press('Control+k')
   const menu = page.getByRole('dialog')
   await menu.getByLabel('Page, user or trace of a call').fill('user-17')
-  await menu.getByRole('link', { name: 'user-17 People' }).waitFor()
+  await menu.getByRole('link', { name: 'user-17 Users' }).waitFor()
   await look(t, page, 'command-menu')
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'user-17' }).waitFor()
@@ -79,7 +79,7 @@ test('an owner: from the users of a product to what one of them asked, and what 
 
   await page.getByRole('link', { name: 'user-17' }).click()
   await page.locator('main').getByRole('link', { name: 'Calls', exact: true }).click()
-  const call = page.locator('.rows li', { hasText: /Which colour has my bicycle[^]+Model call/ })
+  const call = page.locator('.rows li', { hasText: /Which colour has my bicycle[^]+openai\/gpt-5/ })
   await call.getByRole('link').first().click()
   await page.getByRole('heading', { name: /^Where .+ went$/ }).waitFor()
   t.match(await main(), /Answer\s+It is orange\./)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { picture, settled } from '#test/console/browser.ts'
+import { picture, press, settled } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
 import { insertPastCall, rewindUsageRollUp } from '#test/support/alter-jobs.ts'
 import { createTestClient } from '#test/support/api.ts'
@@ -29,14 +29,14 @@ await backend.usage.flush()
 
 test('an owner sees the account: money, a chart, and who used it', async (t, { open }) => {
   const page = await open(key, 'usage')
-  await page.locator('canvas').waitFor()
+  await page.getByRole('img', { name: /^Cost: / }).waitFor()
   await settled(page)
   await picture(page, 'usage-account')
   const { total, items } = (await api.get('/v1/account/usage/report?group=user')).body
   const cost = `$${total.cost_usd.toFixed(2)}`
   t.match(await page.locator('.figure', { hasText: 'Cost' }).innerText(), cost)
   const label = await page.getByRole('img').getAttribute('aria-label')
-  t.ok(label?.startsWith(`Cost: ${cost} in all`), label ?? '')
+  t.equal(label, `Cost: ${cost} in 30 days, by model`)
   await page.getByText('Not in the cost: 4,500 tokens of models without a price').waitFor()
   const rowOf = (text: string) => page.locator('section:last-of-type .table tr', { hasText: text })
   t.match(await rowOf('lab/own').innerText(), /\t4,000\t0\t500\t40\tno price/)
@@ -44,7 +44,18 @@ test('an owner sees the account: money, a chart, and who used it', async (t, { o
   await page.getByLabel('By').selectOption('User')
   await rowOf('ada').waitFor()
   t.match(page.url(), /by=user/)
-  t.match(await rowOf('ada').innerText(), new RegExp(`\\${cost}\t1 of 500 requests`))
+  t.match(await rowOf('ada').innerText(), /1 of 500 requests/)
+  t.match(await rowOf('ada').innerText(), cost)
+  await press(page, 'User', { exact: true })
+  t.equal(
+    await page.getByRole('columnheader', { name: 'User' }).getAttribute('aria-sort'),
+    'ascending',
+  )
+  await press(page, 'Cost', { exact: true })
+  t.equal(
+    await page.getByRole('columnheader', { name: 'Cost' }).getAttribute('aria-sort'),
+    'descending',
+  )
   t.equal(items[0].external_id, 'ada')
   await picture(page, 'usage-users')
   await rowOf('ada').getByRole('link').click()

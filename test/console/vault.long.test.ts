@@ -101,11 +101,12 @@ story('calls: what was asked and recalled, and why', async (t, { page }) => {
   await page.getByRole('heading', { name: 'Call', exact: true }).waitFor()
   await page.getByText('The bicycle is orange.').waitFor()
   await picture(page, 'trace')
-  t.match(page.url(), new RegExp(`traces/${trace}$`))
+  t.match(page.url(), new RegExp(`traces\\?open=${trace}$`))
   t.match(await page.locator('main').innerText(), /Found by\s+the same words/)
   t.same(await barriersOf(page), [])
   await api.post('/v1/memory/delete-ids', { ids: [id] })
-  await page.getByRole('link', { name: 'All calls' }).click()
+  await press(page, 'Close')
+  await press(page, 'Filter', { exact: true })
   await page.getByText('Open a call by its trace').click()
   await page.getByLabel('Trace of a call').fill(trace)
   await press(page, 'Open', { exact: true })
@@ -267,12 +268,12 @@ story(
     await press(page, 'I have copied it')
     const phone = page.getByRole('listitem').filter({ hasText: minted.slice(-4) })
     await phone.filter({ hasText: 'Phone' }).waitFor()
-    await visit(page, 'overview')
-    await visit(page, 'keys')
+    await visit(page, 'history')
     t.match(
       await page.locator('ol li').first().innerText(),
-      new RegExp(`Key created\\s+mk_.*…${minted.slice(-4)}`),
+      new RegExp(`made\\s+a key\\s+mk_.*…${minted.slice(-4)}`),
     )
+    await visit(page, 'keys')
 
     await press(page, 'Rotate this key')
     await press(page, 'Rotate', { exact: true })
@@ -330,7 +331,7 @@ test('the key of a user shows its vault, and nothing of the account', async (t, 
   await picture(page, 'keys-of-a-user')
   const text = await page.locator('main').innerText()
   t.match(text, /It opens this vault alone/)
-  t.notMatch(text, /Provider keys|What was done to the account/)
+  t.notMatch(text, /Model providers|History/)
   t.equal(await page.getByRole('button', { name: 'Rotate this key' }).count(), 1)
   t.equal(await page.getByRole('alert').count(), 0)
   t.equal(await page.getByRole('link', { name: 'Policy' }).count(), 0)

@@ -24,9 +24,14 @@ for (const [credential, first] of [
     const { page: index } = await openTab(t, base)
     await signIn(index, credential, `/console#/${first}`)
     await settled(index)
-    const links = await index.locator('#places a').all()
-    const addresses = await Promise.all(links.map(link => link.getAttribute('href')))
-    t.ok(addresses.length > 10, `${addresses.length} pages`)
+    const addresses = new Set<string>()
+    for (const entry of await index.locator('#places a').all()) {
+      await entry.click()
+      await settled(index)
+      for (const link of await index.locator('#places a, .page-tabs a').all())
+        addresses.add((await link.getAttribute('href'))!)
+    }
+    t.ok(addresses.size > 10, `${addresses.size} pages`)
     for (const address of addresses) {
       const { page, bytes } = await openTab(t, base)
       let calls = 0

@@ -16,7 +16,7 @@ const shownMax = 10
 export const commandMenu = (groups: readonly NavGroup[]): View =>
   renderComponent(CommandMenu, { groups })
 
-function CommandMenu({ groups }: { groups: readonly NavGroup[] }): View | false {
+function CommandMenu({ groups }: { groups: readonly NavGroup[] }): View {
   const [isOpen, setOpen] = useState(false)
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
@@ -27,7 +27,10 @@ function CommandMenu({ groups }: { groups: readonly NavGroup[] }): View | false 
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)
   }, [])
-  return isOpen && renderComponent(Places, { groups, onClose: () => setOpen(false) })
+  return html`<button type="button" class="button bar-find" onClick=${() => setOpen(true)}>
+      <span>Go to …</span><kbd>Ctrl K</kbd>
+    </button>
+    ${isOpen && renderComponent(Places, { groups, onClose: () => setOpen(false) })}`
 }
 
 function Places({ groups, onClose }: { groups: readonly NavGroup[]; onClose: () => void }): View {
@@ -40,15 +43,20 @@ function Places({ groups, onClose }: { groups: readonly NavGroup[]; onClose: () 
       : undefined,
     [asked],
   )
-  const pages = groups.flatMap(({ name: group, items }): Place[] =>
-    items.map(({ name, path }) => ({ name, group, href: hrefTo(...path) })),
+  const pages = groups.flatMap(({ entries, name: team }) =>
+    entries.flatMap(({ name: entry, items }) =>
+      items.map(({ name, path }): Place => {
+        const above = [team, ...(items.length > 1 ? [entry] : [])].filter(Boolean).join(', ')
+        return { name, group: above, href: hrefTo(...path) }
+      }),
+    ),
   )
   const wanted = words.trim().toLowerCase()
   const found = pages.filter(({ name, group }) => `${name} ${group}`.toLowerCase().includes(wanted))
   const people = (findsUsers ? (users.answer?.items ?? []) : []).map(
     ({ external_id: name }): Place => ({
       name,
-      group: 'People',
+      group: 'Users',
       href: hrefTo('people', encodeURIComponent(name)),
     }),
   )

@@ -21,9 +21,11 @@ import { Traces } from '#api/console/app/vault/traces.ts'
 import { Usage } from '#api/console/app/vault/usage.ts'
 
 export type NavItem = { name: string; path: readonly string[] }
+/** An entry of the navigation: one page, or several, which are tabs above the page. */
+export type NavEntry = { name: string; items: readonly NavItem[] }
 export type NavGroup = {
   name: string
-  items: readonly NavItem[]
+  entries: readonly NavEntry[]
   /** The pages are of one of the admin's organizations. */
   isTeam?: boolean
 }
@@ -85,35 +87,43 @@ const Applications = lazyPage(
   () => import('#api/console/app/vault/applications.ts'),
 )
 const Home = lazyPage('Home', () => import('#api/console/app/vault/home.ts'))
+const Providers = lazyPage('Providers', () => import('#api/console/app/vault/providers.ts'))
+const History = lazyPage<'History', object>(
+  'History',
+  () => import('#api/console/app/vault/account-events.ts'),
+)
 const Account = lazyPage('Account', () => import('#api/console/app/vault/account.ts'))
 
+/** Pages by the entry of the navigation that has them. */
 const vaultPages: Record<string, readonly Page[]> = {
+  Home: [['home', 'Home', Home]],
   Memory: [
-    ['home', 'Home', Home],
     ['overview', 'Overview', Overview],
     ['search', 'Search', Search],
-    ['playground', 'Playground', Playground],
-    ['traces', 'Calls', Traces, 'takes an id and a part'],
-    ['profile', 'Profile', Profile],
     ['timeline', 'Timeline', Timeline],
-    ['reflections', 'Reflections', Reflections],
     ['sessions', 'Sessions', Sessions],
+    ['profile', 'Profile', Profile],
+    ['reflections', 'Reflections', Reflections],
     ['team', 'Team', Team],
     ['shared', 'Shared by you', Shared],
-  ],
-  'In and out': [
-    ['connect', 'Connect', Connect],
     ['files', 'Upload and export', Files],
     ['copy', 'Copy', Copy],
-    ['webhooks', 'Webhooks', Webhooks, 'takes an id'],
   ],
-  Account: [
-    ['people', 'People', People, 'takes an id and a part'],
-    ['usage', 'Usage', Usage],
+  Users: [['people', 'Users', People, 'takes an id and a part']],
+  Calls: [
+    ['traces', 'Calls', Traces, 'takes an id and a part'],
     ['operations', 'Failed work', Operations],
+  ],
+  Usage: [['usage', 'Usage', Usage]],
+  Playground: [['playground', 'Playground', Playground]],
+  Connect: [['connect', 'Connect', Connect]],
+  Settings: [
     ['keys', 'Keys', Keys],
-    ['applications', 'Applications', Applications],
+    ['providers', 'Model providers', Providers],
+    ['webhooks', 'Webhooks', Webhooks, 'takes an id'],
     ['policy', 'Policy', Policy],
+    ['applications', 'Applications', Applications],
+    ['history', 'History', History],
     ['account', 'Account', Account],
   ],
 }
@@ -122,7 +132,7 @@ const vaultPages: Record<string, readonly Page[]> = {
 const memberOnly = new Set(['team', 'shared'])
 
 /** Pages of the whole account, hidden from keys that may not govern it. */
-const ownerOnly = new Set(['home', 'policy', 'webhooks', 'account', 'people'])
+const ownerOnly = new Set('home policy webhooks account people providers history'.split(' '))
 
 const visibleVaultPages = (
   { owner, member }: Credential,
@@ -130,37 +140,60 @@ const visibleVaultPages = (
 ): readonly Page[] =>
   pages.filter(([path]) => (owner || !ownerOnly.has(path)) && (member || !memberOnly.has(path)))
 
-const orgPages: readonly Page<{ org: string }>[] = [
-  ['home', 'Home', lazyPage('Home', () => import('#api/console/app/org/home.ts'))],
-  ['review', 'Review queue', lazyPage('Review', () => import('#api/console/app/org/review.ts'))],
-  [
-    'memories',
-    'Shared memories',
-    lazyPage('SharedMemories', () => import('#api/console/app/org/shared-memories.ts')),
+const orgPages: Record<string, readonly Page<{ org: string }>[]> = {
+  Home: [['home', 'Home', lazyPage('Home', () => import('#api/console/app/org/home.ts'))]],
+  'Review queue': [
+    ['review', 'Review queue', lazyPage('Review', () => import('#api/console/app/org/review.ts'))],
   ],
-  ['see-as', 'See as a member', lazyPage('SeeAs', () => import('#api/console/app/org/see-as.ts'))],
-  ['members', 'Members', lazyPage('Members', () => import('#api/console/app/org/members.ts'))],
-  ['roles', 'Roles', lazyPage('Roles', () => import('#api/console/app/org/roles.ts'))],
-  ['tags', 'Tags', lazyPage('Tags', () => import('#api/console/app/org/tags.ts'))],
-  [
-    'instructions',
-    'Instructions',
-    lazyPage('Instructions', () => import('#api/console/app/org/instructions.ts')),
+  Memories: [
+    [
+      'memories',
+      'Shared memories',
+      lazyPage('SharedMemories', () => import('#api/console/app/org/shared-memories.ts')),
+    ],
+    [
+      'see-as',
+      'See as a member',
+      lazyPage('SeeAs', () => import('#api/console/app/org/see-as.ts')),
+    ],
   ],
-  ['trial', 'Try a text', lazyPage('Trial', () => import('#api/console/app/org/trial.ts'))],
-  ['audit', 'Audit', lazyPage('Audit', () => import('#api/console/app/org/audit.ts'))],
-  [
-    'events',
-    'Events',
-    lazyPage('Events', () => import('#api/console/app/vault/account-events.ts')),
+  Members: [
+    ['members', 'Members', lazyPage('Members', () => import('#api/console/app/org/members.ts'))],
+    ['roles', 'Roles', lazyPage('Roles', () => import('#api/console/app/org/roles.ts'))],
   ],
-  ['passes', 'Passes', lazyPage('Passes', () => import('#api/console/app/org/passes.ts'))],
-  ['settings', 'Settings', lazyPage('Settings', () => import('#api/console/app/org/settings.ts'))],
-]
+  'What is shared': [
+    ['tags', 'Tags', lazyPage('Tags', () => import('#api/console/app/org/tags.ts'))],
+    [
+      'instructions',
+      'Instructions',
+      lazyPage('Instructions', () => import('#api/console/app/org/instructions.ts')),
+    ],
+    ['trial', 'Try a text', lazyPage('Trial', () => import('#api/console/app/org/trial.ts'))],
+    ['passes', 'Passes', lazyPage('Passes', () => import('#api/console/app/org/passes.ts'))],
+  ],
+  Audit: [
+    ['audit', 'Audit', lazyPage('Audit', () => import('#api/console/app/org/audit.ts'))],
+    [
+      'events',
+      'Events',
+      lazyPage('Events', () => import('#api/console/app/vault/account-events.ts')),
+    ],
+  ],
+  Settings: [
+    [
+      'settings',
+      'Settings',
+      lazyPage('Settings', () => import('#api/console/app/org/settings.ts')),
+    ],
+  ],
+}
 
 /** A reviewer sees the queue alone. */
-const visibleOrgPages = ({ reviewer }: Credential): typeof orgPages =>
-  reviewer ? orgPages.filter(([path]) => path === 'review') : orgPages
+const visibleOrgPages = (
+  { reviewer }: Credential,
+  pages: readonly Page<{ org: string }>[],
+): readonly Page<{ org: string }>[] =>
+  reviewer ? pages.filter(([path]) => path === 'review') : pages
 
 const servicePages: readonly Page[] = [
   ['', 'Health', lazyPage('Service', () => import('#api/console/app/service/service.ts'))],
@@ -197,6 +230,16 @@ const navItems = (
 ): NavItem[] =>
   pages.map(([path, name]) => ({ name, path: path === '' ? above : [...above, path] }))
 
+/** Entries with a page that may be opened. */
+const entriesOf = <P extends readonly [path: string, name: string, ...unknown[]]>(
+  pages: Record<string, readonly P[]>,
+  visible: (pages: readonly P[]) => readonly P[],
+  ...above: string[]
+): NavEntry[] =>
+  Object.entries(pages)
+    .map(([name, all]) => ({ name, items: navItems(visible(all), ...above) }))
+    .filter(({ items }) => items.length > 0)
+
 /** The pages that the credential may open. */
 export function navGroupsFor(
   credential: Credential,
@@ -204,45 +247,47 @@ export function navGroupsFor(
   { team, isUnknown }: Teams,
 ): NavGroup[] {
   if (credential.kind === 'vault') {
-    return Object.entries(vaultPages).map(([name, pages]) => ({
-      name,
-      items: navItems(visibleVaultPages(credential, pages)),
-    }))
+    return [
+      { name: '', entries: entriesOf(vaultPages, pages => visibleVaultPages(credential, pages)) },
+    ]
   }
   const org = orgIdIn(address)
-  const teams = {
-    name: 'Teams',
-    items: [
-      { name: 'Organizations', path: ['orgs'] },
-      ...(credential.reviewer ? [] : [{ name: 'Admins', path: ['admins'] }]),
-    ],
-  }
+  const items = [
+    { name: 'Organizations', path: ['orgs'] },
+    ...(credential.reviewer ? [] : [{ name: 'Admins', path: ['admins'] }]),
+  ]
   const service = { name: 'Service', items: navItems(servicePages, 'service') }
   return [
-    teams,
+    {
+      name: '',
+      entries: [{ name: 'Organizations', items }, ...(credential.operator ? [service] : [])],
+    },
     ...(org && !isUnknown
       ? [
           {
             name: team?.name ?? 'Organization',
             isTeam: true,
-            items: navItems(visibleOrgPages(credential), 'orgs', org),
+            entries: entriesOf(orgPages, pages => visibleOrgPages(credential, pages), 'orgs', org),
           },
         ]
       : []),
-    ...(credential.operator ? [service] : []),
   ]
 }
 
-/** The navigation entry of a route, or of a route above it; the first one for no route at all. */
-export function currentNavItem(
+/** The entry and the page of a route, or of a route above it; the first ones for no route at all. */
+export function currentPlace(
   groups: readonly NavGroup[],
   address: readonly string[],
-): NavItem | undefined {
-  const items = groups.flatMap(group => group.items)
-  const matching = items.filter(({ path }) => path.every((part, index) => part === address[index]))
+): { entry: NavEntry; item: NavItem } | undefined {
+  const places = groups.flatMap(({ entries }) =>
+    entries.flatMap(entry => entry.items.map(item => ({ entry, item }))),
+  )
+  const matching = places.filter(({ item }) =>
+    item.path.every((part, index) => part === address[index]),
+  )
   return (
-    matching.sort((one, other) => other.path.length - one.path.length)[0] ??
-    (address.length === 0 ? items[0] : undefined)
+    matching.sort((one, other) => other.item.path.length - one.item.path.length)[0] ??
+    (address.length === 0 ? places[0] : undefined)
   )
 }
 
@@ -267,7 +312,7 @@ export function pageFor(
   if (isUnknown) return unknownOrg()
   return org === undefined
     ? renderComponent(Orgs, {})
-    : pageView(visibleOrgPages(credential), rest, { org })
+    : pageView(visibleOrgPages(credential, Object.values(orgPages).flat()), rest, { org })
 }
 
 /** @param address below the pages: the path of one, and the id that it takes. */

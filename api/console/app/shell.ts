@@ -5,8 +5,15 @@ import { maskKey, type Credential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
 import { signOut } from '#api/console/app/login.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
+import { tabList } from '#api/console/app/parts/frame.ts'
 import { icon, mark } from '#api/console/app/parts/icon.ts'
-import { pageFor, currentNavItem, navGroupsFor, type NavItem } from '#api/console/app/navigation.ts'
+import {
+  currentPlace,
+  navGroupsFor,
+  pageFor,
+  type NavEntry,
+  type NavItem,
+} from '#api/console/app/navigation.ts'
 import { healthBanner } from '#api/console/app/service/health.ts'
 import { TeamsContext, useTeamList, type Teams } from '#api/console/app/teams.ts'
 import { ThemeSwitch } from '#api/console/app/theme.ts'
@@ -18,9 +25,8 @@ export function Shell({ credential }: { credential: Credential }): View {
   useEffect(() => setOpen(false), [address])
   const teams = useTeamList(credential, address)
   const navGroups = navGroupsFor(credential, address, teams)
-  const current = currentNavItem(navGroups, address)
+  const place = currentPlace(navGroups, address)
   return html`<div class="shell">
-    ${commandMenu(navGroups)}
     <a
       class="skip"
       href="#main"
@@ -41,7 +47,7 @@ export function Shell({ credential }: { credential: Credential }): View {
         Menu
       </button>
       <a class="brand" href=${hrefTo()}>${mark()} Memory Vault</a>
-      <span class="quiet bar-hint"><kbd>Ctrl K</kbd> goes to a page</span>
+      ${commandMenu(navGroups)}
       <span
         class="bar-key"
         title=${credential.kind === 'admin' ? 'Admin credential' : 'Memory Key'}
@@ -53,8 +59,8 @@ export function Shell({ credential }: { credential: Credential }): View {
     <div class="columns">
       <div class=${open ? 'side side-open' : 'side'}>
         <nav id="places" class="places" aria-label="Pages">
-          ${navGroups.map(({ name, items, isTeam }, index) =>
-            navList(index, isTeam ? teamName(name, teams) : name, items, current),
+          ${navGroups.map(({ name, entries, isTeam }, index) =>
+            navList(index, isTeam ? teamName(name, teams) : name, entries, place?.entry),
           )}
         </nav>
         <footer class="side-foot stack">
@@ -65,6 +71,7 @@ export function Shell({ credential }: { credential: Credential }): View {
       </div>
       <main id="main" class="main">
         ${credential.operator && address[0] + (address[1] ?? '') !== 'service' && healthBanner()}
+        ${place && place.entry.items.length > 1 && entryTabs(place.entry, place.item)}
         <${TeamsContext.Provider} value=${teams}>${pageFor(credential, address, teams)}<//>
       </main>
     </div>
@@ -97,19 +104,32 @@ const teamName = (name: string, { list, team }: Teams): Children => {
 const navList = (
   key: number,
   name: Children,
-  items: readonly NavItem[],
-  current: NavItem | undefined,
+  entries: readonly NavEntry[],
+  current: NavEntry | undefined,
 ): View =>
   html`<div key=${key}>
-    <p class="places-name">${name}</p>
+    ${name && html`<p class="places-name">${name}</p>`}
     <ul>
-      ${items.map(
-        item =>
-          html`<li key=${item.path.join('/')}>
-            <a href=${hrefTo(...item.path)} aria-current=${item === current ? 'page' : undefined}>
-              ${icon(item.path.at(-1)!)} ${item.name}
-            </a>
-          </li>`,
-      )}
+      ${entries.map(entry => {
+        const { path } = entry.items[0]!
+        // Of an entry with tabs the tab is the page.
+        const state = entry.items.length > 1 ? 'true' : 'page'
+        return html`<li key=${path.join('/')}>
+          <a href=${hrefTo(...path)} aria-current=${entry === current ? state : undefined}>
+            ${icon(path.at(-1)!)} ${entry.name}
+          </a>
+        </li>`
+      })}
     </ul>
   </div>`
+
+/** The pages of an entry, above the page. */
+const entryTabs = ({ name, items }: NavEntry, current: NavItem): View =>
+  tabList(
+    `Pages of ${name}`,
+    items.map(item => ({
+      name: item.name,
+      href: hrefTo(...item.path),
+      isOpen: item === current,
+    })),
+  )

@@ -1,3 +1,4 @@
+import type { FunctionComponent } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
 import { useAddress } from '#api/console/app/address.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
@@ -76,7 +77,12 @@ function SuggestingField({ suggestions = [], ...props }: TextProps): View {
     </datalist>`
 }
 
-type TextAreaProps = FieldProps<string> & { rows?: number; required?: boolean; maxlength?: number }
+type TextAreaProps = FieldProps<string> & {
+  rows?: number
+  required?: boolean
+  maxlength?: number
+  onKeyDown?: (event: KeyboardEvent) => void
+}
 
 export const textAreaField = (props: TextAreaProps): View =>
   inputField('textarea', { rows: 4, ...props })
@@ -200,6 +206,74 @@ export function useFilters<Fields extends Record<string, string>>(defaults: Fiel
   return { fields, setFields, form, set, of: bindFields(form, set) }
 }
 
-/** Fields that filter what is displayed. */
+/** Fields that filter what is displayed, in a row. */
 export const filters = (...fields: Children[]): View =>
-  html`<div class="panel filters" role="group" aria-label="Filters">${fields}</div>`
+  html`<div class="filters" role="group" aria-label="Filters">${fields}</div>`
+
+type FilterBarProps<Fields> = {
+  fields: Fields
+  /** The same fields with nothing set. */
+  unfiltered: Fields
+  set: (changed: Partial<Fields>) => void
+  /** What is looked for most: a button each. */
+  presets: readonly (readonly [name: string, preset: Partial<Fields>])[]
+  /** Names of the fields, for the chips of those that are set. */
+  names: Partial<Record<keyof Fields, string>>
+  /** Words of a value, where it does not speak for itself. */
+  words?: (name: keyof Fields, value: string) => string | undefined
+  /** All fields; a button shows them. */
+  children: Children
+}
+
+function FilterBar<Fields extends Record<string, string>>(props: FilterBarProps<Fields>): View {
+  const { fields, unfiltered, set, presets, names, words, children } = props
+  const [isOpen, setOpen] = useState(false)
+  const id = useId()
+  const chosen = Object.keys(names).filter(name => fields[name] !== unfiltered[name])
+  const isPreset = (preset: Partial<Fields>): boolean =>
+    Object.entries({ ...unfiltered, ...preset }).every(([name, value]) => fields[name] === value)
+  return html`<div class="stack" role="group" aria-label="Filters">
+    <div class="actions">
+      ${presets.map(
+        ([name, preset]) =>
+          html`<button
+            key=${name}
+            type="button"
+            class="button button-preset"
+            aria-pressed=${isPreset(preset)}
+            onClick=${() => set({ ...unfiltered, ...preset })}
+          >
+            ${name}
+          </button>`,
+      )}
+      <button
+        type="button"
+        class="button"
+        aria-expanded=${isOpen}
+        aria-controls=${id}
+        onClick=${() => setOpen(!isOpen)}
+      >
+        Filter
+      </button>
+      ${chosen.map(
+        name =>
+          html`<button
+            key=${name}
+            type="button"
+            class="chip chip-set"
+            aria-label=${`Remove the filter: ${names[name]}`}
+            onClick=${() => set({ [name]: unfiltered[name] } as Partial<Fields>)}
+          >
+            ${names[name]}: ${words?.(name, fields[name]!) ?? fields[name]}
+            <span aria-hidden="true"> ✕</span>
+          </button>`,
+      )}
+    </div>
+    <div id=${id} class="filters panel" hidden=${!isOpen}>${children}</div>
+  </div>`
+}
+
+/** Presets, a button that shows all filters, and a chip for each that is set, in one row. */
+export const filterBar = <Fields extends Record<string, string>>(
+  props: FilterBarProps<Fields>,
+): View => renderComponent(FilterBar as FunctionComponent<FilterBarProps<Fields>>, props)

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { hrefTo } from '#api/console/app/address.ts'
+import { currentPath, hrefTo } from '#api/console/app/address.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
 import { teamNotice, useTeams } from '#api/console/app/teams.ts'
@@ -25,8 +25,8 @@ function PageFrame({ title, description, actions, children }: Props): View {
         ${
           user !== undefined &&
           html`<p class="quiet">
-            <a href=${hrefTo('people')}>People</a>${' / '}
-            <a href=${hrefTo('people', encodeURIComponent(user))}>${user}</a>
+            <a href=${hrefTo('people')}>Users</a>${title !== user && ' / '}
+            ${title !== user && html`<a href=${hrefTo('people', encodeURIComponent(user))}>${user}</a>`}
           </p>`
         }
         <h1 tabindex="-1" ref=${heading}>${title}</h1>
@@ -34,9 +34,38 @@ function PageFrame({ title, description, actions, children }: Props): View {
       </div>
       ${actions && html`<div class="actions">${actions}</div>`}
     </header>
+    ${user !== undefined && currentPath()[0] === 'people' && userTabs(user)}
     ${team && teamNotice(team)} ${children}
   </div>`
 }
+
+/** What there is to see of a user. */
+function userTabs(user: string): View {
+  const id = encodeURIComponent(user)
+  const tabs = [
+    ['Overview', hrefTo('people', id)],
+    ['Search', hrefTo('people', id, 'search')],
+    ['Sessions', hrefTo('people', id, 'sessions')],
+    ['What the model sees', hrefTo('people', id, 'prompt')],
+    ['Calls', `${hrefTo('traces')}?${new URLSearchParams({ user }).toString()}`],
+  ] as const
+  const here = hrefTo(...currentPath())
+  return tabList(
+    `Pages of ${user}`,
+    tabs.map(([name, href]) => ({ name, href, isOpen: href === here })),
+  )
+}
+
+type Tab = { name: string; href: string; isOpen: boolean }
+
+/** Pages that belong together, in a row. */
+export const tabList = (label: string, tabs: readonly Tab[]): View =>
+  html`<nav class="page-tabs" aria-label=${label}>
+    ${tabs.map(
+      ({ name, href, isOpen }) =>
+        html`<a key=${href} href=${href} aria-current=${isOpen ? 'page' : undefined}>${name}</a>`,
+    )}
+  </nav>`
 
 export const page = (props: Props): View => renderComponent(PageFrame, props)
 

@@ -99,13 +99,43 @@ export const editableList = <Item>(
       ),
   })
 
+/** Arrows, j and k go from the link of a row to the next or the one before. */
+function moveByKey(event: KeyboardEvent): void {
+  const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key]
+  const { target, currentTarget } = event
+  if (step === undefined || !(target instanceof HTMLAnchorElement)) return
+  const links = [
+    ...(currentTarget as HTMLElement).querySelectorAll<HTMLElement>(':scope > li .line-main > a'),
+  ]
+  const next = links[links.indexOf(target) + step]
+  if (!next) return
+  event.preventDefault()
+  next.focus()
+}
+
 export const rows = (
   views: readonly (readonly [key: string | number, view: View])[],
   tag: 'ol' | 'ul' = 'ul',
 ): View =>
-  html`<${tag} class="plain rows">
+  html`<${tag} class="plain rows" onKeyDown=${moveByKey}>
     ${views.map(([key, view]) => html`<li key=${key}>${view}</li>`)}
   </${tag}>`
+
+/**
+ * A row of one line: what it is about, cut where it is too long, and short notes at its end. Where there is little
+ * room the notes stand below.
+ *
+ * @param columns a class that gives each note the place of its column, empty ones too
+ */
+export const line = (main: Children, notes: readonly Children[], columns = ''): View =>
+  html`<div class=${`line ${columns}`}>
+    <p class="line-main">${main}</p>
+    <p class="line-notes quiet">
+      ${notes
+        .filter(note => note || columns !== '')
+        .map((note, index) => html`<span key=${index}>${note}</span>`)}
+    </p>
+  </div>`
 
 export const row = (main: Children, actions?: Children): View =>
   html`<article class="row">

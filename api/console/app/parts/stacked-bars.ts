@@ -14,6 +14,8 @@ type Props = {
   summary: string
   /** Beside the names of the series. */
   note?: Children
+  /** Writes a count; whole numbers, when missing. */
+  format?: (count: number) => string
 }
 
 /** The units of the drawing; the page stretches it. */
@@ -26,14 +28,15 @@ const drawnMin = 3
 const sumOf = ({ counts }: Bar): number => counts.reduce((sum, count) => sum + count, 0)
 
 /** Stacked bars over time, and the same as a table; of one or two spans the table alone. */
-export function stackedBars({ bars, series, summary, note }: Props): View {
+export function stackedBars({ bars, series, summary, note, format }: Props): View {
+  const write = format ?? formatCount
   const numbers = table(
     ['When', ...series.map(([name]) => name)],
     bars
       .filter(bar => sumOf(bar) > 0)
       .map(({ label, counts, href }) => [
         href === undefined ? label : html`<a href=${href}>${label}</a>`,
-        ...counts.map(formatCount),
+        ...counts.map(write),
       ]),
   )
   if (bars.length < drawnMin) {
@@ -42,12 +45,14 @@ export function stackedBars({ bars, series, summary, note }: Props): View {
       ${numbers}
     </div>`
   }
-  const highest = Math.max(1, ...bars.map(sumOf))
+  const highest = Math.max(format ? 1e-6 : 1, ...bars.map(sumOf))
   // A few bars are as narrow as those of a fortnight.
   const width = slot * Math.min(0.8, bars.length / barsMin)
   return html`<figure class="panel stack-tight">
     <div class="history-frame">
-      <span class="history-max quiet" aria-hidden="true">${formatCompact(highest)}</span>
+      <span class="history-max quiet" aria-hidden="true"
+        >${(format ?? formatCompact)(highest)}</span
+      >
       <svg
         class="history-bars"
         viewBox=${`0 0 ${bars.length * slot} ${height}`}
@@ -55,7 +60,7 @@ export function stackedBars({ bars, series, summary, note }: Props): View {
         role="img"
         aria-label=${summary}
       >
-        ${bars.map((bar, index) => barView(bar, index * slot, { highest, width, series }))}
+        ${bars.map((bar, index) => barView(bar, index * slot, { highest, width, series, write }))}
       </svg>
     </div>
     <figcaption class="section-head quiet">
@@ -70,11 +75,16 @@ export function stackedBars({ bars, series, summary, note }: Props): View {
   </figure>`
 }
 
-type BarScale = { highest: number; width: number; series: Props['series'] }
+type BarScale = {
+  highest: number
+  width: number
+  series: Props['series']
+  write: (count: number) => string
+}
 
-function barView(bar: Bar, x: number, { highest, width, series }: BarScale): View {
+function barView(bar: Bar, x: number, { highest, width, series, write }: BarScale): View {
   const { label, counts, href } = bar
-  const words = counts.map((count, index) => `${formatCount(count)} ${series[index]![0]}`)
+  const words = counts.map((count, index) => `${write(count)} ${series[index]![0]}`)
   let top = height
   const parts = counts.map((count, index) => {
     const size = (count / highest) * height

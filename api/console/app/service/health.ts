@@ -2,6 +2,7 @@ import { UserError } from '#api/console/app/api-call.ts'
 import { hrefTo } from '#api/console/app/address.ts'
 import { formatDateTime, formatRelativeTime, formatTime } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { chip } from '#api/console/app/parts/chips.ts'
 import { useQuery, useRefresh, type QueryState } from '#api/console/app/queries.ts'
 import type { ReadyAnswer, ServicePart } from '#api/contract/generated/types.ts'
 
@@ -31,7 +32,7 @@ const partNames: Record<ServicePart['name'], string> = {
   embeddings: 'Embedding model',
 }
 
-/** `1 of 4 parts is down: MongoDB, since 10:44`; empty where all are well. */
+/** `1 of 4 parts is not well: MongoDB, since 10:44`; empty where all are well. */
 export function healthWords({ parts, error }: Health): string {
   const faulty = parts.filter(({ state }) => state !== 'ok')
   if (faulty.length === 0) return error ?? ''
@@ -39,8 +40,8 @@ export function healthWords({ parts, error }: Health): string {
     ({ name, state, since }) =>
       `${partNames[name]}${state === 'late' ? ' (late)' : ''}, since ${formatTime(since)}`,
   )
-  const verb = faulty.length === 1 ? 'part is not well' : 'parts are not well'
-  return `${faulty.length} of ${parts.length} ${verb}: ${each.join('; ')}`
+  const verb = faulty.length === 1 ? 'is' : 'are'
+  return `${faulty.length} of ${parts.length} parts ${verb} not well: ${each.join('; ')}`
 }
 
 /** What is down, on every page of an operator; nothing where all is well. */
@@ -60,9 +61,7 @@ function HealthBanner(): View | null {
 export const partCells = ({ name, state, since, latency_ms: ms, last_fault: last }: ServicePart) =>
   [
     partNames[name],
-    html`<span class=${state === 'ok' ? '' : 'fault-words'}
-      >${state === 'ok' ? 'answers' : state}</span
-    >`,
+    chip(state === 'ok' ? 'answers' : state, state === 'ok' ? 'good' : 'bad'),
     html`<span title=${formatDateTime(since)}>${formatRelativeTime(since)}</span>`,
     ms === null ? '–' : `${ms} ms`,
     last === null ? 'none seen' : `${last.words} (${formatDateTime(last.at)})`,

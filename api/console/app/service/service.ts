@@ -57,7 +57,7 @@ function partsView(health: Health): View {
   return html`<div class="stack">
     ${
       words === ''
-        ? html`<p class="panel">
+        ? html`<p class="panel all-well">
             <b>All ${health.parts.length} parts answer.</b>
             ${version !== undefined && ` Version ${version}, running for ${formatSeconds(uptime)}.`}
           </p>`

@@ -1,78 +1,111 @@
+import { filled } from '#api/console/app/api-call.ts'
+import { formatDateTime, formatRelativeTime } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { downloadButton } from '#api/console/app/parts/buttons.ts'
 import { chip, timeView } from '#api/console/app/parts/chips.ts'
+import { filters, selectField, textField, useFilters } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { editableList } from '#api/console/app/parts/notes.ts'
+import { editableList, line } from '#api/console/app/parts/notes.ts'
 import { usePages } from '#api/console/app/queries.ts'
 import { downloadLines } from '#api/console/app/vault/export.ts'
 import { describeChange } from '#api/console/app/vault/event-change.ts'
 import type { AccountAction, AccountEvent } from '#api/contract/generated/types.ts'
 
-/** Label and chip colour of each action. */
-const actions: Record<AccountAction, [label: string, kind: string]> = {
-  'key.minted': ['Key created', 'good'],
-  'key.rotated': ['Key rotated', 'good'],
-  'key.reminted': ['Key replaced', 'good'],
-  'key.changed': ['Budget of key changed', 'busy'],
-  'key.revoked': ['Key revoked', 'bad'],
-  'key.revealed': ['Key read', 'busy'],
-  'admin_key.issued': ['Credential issued', 'good'],
-  'admin_key.revoked': ['Credential revoked', 'bad'],
-  'provider_key.stored': ['Provider key stored', 'good'],
-  'provider_key.deleted': ['Provider key forgotten', 'bad'],
-  'policy.changed': ['Policy changed', 'busy'],
-  'webhook.created': ['Webhook created', 'good'],
-  'webhook.changed': ['Webhook changed', 'busy'],
-  'webhook.deleted': ['Webhook deleted', 'bad'],
-  'organization.created': ['Organization created', 'good'],
-  'organization.changed': ['Organization changed', 'busy'],
-  'organization.deleted': ['Organization removed', 'bad'],
-  'organization.exported': ['Organization exported', 'plain'],
-  'instructions.changed': ['Instructions changed', 'busy'],
-  'role.created': ['Role created', 'good'],
-  'role.changed': ['Role changed', 'busy'],
-  'role.deleted': ['Role removed', 'bad'],
-  'role.assigned': ['Roles assigned', 'busy'],
-  'tag.created': ['Tag created', 'good'],
-  'tag.changed': ['Tag changed', 'busy'],
-  'tag.deleted': ['Tag removed', 'bad'],
-  'tag.applied': ['Tag applied', 'busy'],
-  'user.created': ['User created', 'good'],
-  'reviewer.created': ['Reviewer created', 'good'],
-  'reviewer.deleted': ['Reviewer removed', 'bad'],
-  'user.changed': ['User changed', 'busy'],
-  'user.deleted': ['User removed', 'bad'],
-  'application.connected': ['Application connected', 'good'],
-  'application.disconnected': ['Application disconnected', 'busy'],
-  'vault.cleared': ['Vault emptied', 'bad'],
-  'account.exported': ['Account exported', 'plain'],
-  'balance.changed': ['Balance changed', 'busy'],
-  'users_max.changed': ['Most users changed', 'busy'],
-  'payment_method.changed': ['Payment method changed', 'busy'],
+/** What was done, and to what; what ends access, or removes something, is red. */
+const actions: Record<AccountAction, readonly [verb: string, of: string]> = {
+  'key.minted': ['made', 'a key'],
+  'key.rotated': ['rotated', 'a key'],
+  'key.reminted': ['replaced', 'a key'],
+  'key.changed': ['changed', 'the budget of a key'],
+  'key.revoked': ['revoked', 'a key'],
+  'key.revealed': ['read', 'the key of a private memory'],
+  'admin_key.issued': ['issued', 'an admin credential'],
+  'admin_key.revoked': ['revoked', 'an admin credential'],
+  'provider_key.stored': ['stored', 'the key for'],
+  'provider_key.deleted': ['forgot', 'the key for'],
+  'policy.changed': ['changed', 'the policy of the account'],
+  'webhook.created': ['created', 'a webhook'],
+  'webhook.changed': ['changed', 'a webhook'],
+  'webhook.deleted': ['deleted', 'a webhook'],
+  'organization.created': ['created', 'the organization'],
+  'organization.changed': ['changed', 'the organization'],
+  'organization.deleted': ['removed', 'the organization'],
+  'organization.exported': ['exported', 'the organization'],
+  'instructions.changed': ['changed', 'the instructions'],
+  'role.created': ['created', 'the role'],
+  'role.changed': ['changed', 'the role'],
+  'role.deleted': ['removed', 'the role'],
+  'role.assigned': ['assigned', 'roles to'],
+  'tag.created': ['created', 'the tag'],
+  'tag.changed': ['changed', 'the tag'],
+  'tag.deleted': ['removed', 'the tag'],
+  'tag.applied': ['applied', 'the tag'],
+  'user.created': ['added', 'the member'],
+  'reviewer.created': ['made', 'a reviewer of'],
+  'reviewer.deleted': ['ended', 'the reviewer'],
+  'user.changed': ['changed', 'the member'],
+  'user.deleted': ['removed', 'the member'],
+  'application.connected': ['connected', 'an application'],
+  'application.disconnected': ['disconnected', 'an application'],
+  'vault.cleared': ['emptied', 'a vault'],
+  'account.exported': ['exported', 'the account'],
+  'balance.changed': ['changed', 'the balance'],
+  'users_max.changed': ['changed', 'the most users'],
+  'payment_method.changed': ['changed', 'the payment method'],
 }
 
-/** Who changed access and policy: the page of an admin. */
-export const Events = (): View =>
+const unfiltered = { what: '', actor: '', since: '' }
+
+const kinds: readonly (readonly [value: string, words: string])[] = [
+  ['', 'anything'],
+  ...Object.entries(actions).map(([action, [verb, of]]) => [action, `${verb} ${of}`] as const),
+]
+
+/** Who changed access and policy of one organization. */
+export const Events = ({ org }: { org: string }): View =>
   page({
     title: 'Events',
-    description:
-      'Who changed roles, tags, instructions, settings, members and keys, in all organizations of the account.',
+    description: 'Who changed roles, tags, instructions, settings, members and keys.',
+    children: renderComponent(AccountEvents, { org }),
+  })
+
+/** What was done to the account. */
+export const History = (): View =>
+  page({
+    title: 'History',
+    description: 'Who changed keys, policy, access and organizations of the account.',
+    actions: exportAccountButton(),
     children: renderComponent(AccountEvents, {}),
   })
 
-/** The events of the account, newest first, and the export of the account. */
-export function AccountEvents(): View {
-  const events = usePages('GET /v1/account/events', { query: { limit: 10 } })
-  return html`<div class="panel stack">
-    ${editableList(events, {
+/** The events of the account, or of one of its organizations, newest first. */
+function AccountEvents({ org }: { org?: string }): View {
+  const { fields, of } = useFilters(unfiltered)
+  const { what, actor, since } = fields
+  const events = usePages('GET /v1/account/events', {
+    query: filled({ limit: 100, action: what as AccountAction | '', since }),
+  })
+  const wanted = actor.trim().toLowerCase()
+  const isShown = (event: AccountEvent): boolean =>
+    (org === undefined || event.org_id === org || event.subject === org) &&
+    event.actor.toLowerCase().includes(wanted)
+  return html`${filters(
+    textField({ label: 'Who', type: 'search', ...of('actor'), maxlength: 320 }),
+    selectField({ label: 'What', ...of('what'), choices: kinds }),
+    textField({ label: 'Since', type: 'date', ...of('since') }),
+  )}
+  ${editableList(
+    { ...events, items: events.items.filter(isShown) },
+    {
       what: 'what happened',
-      empty: ['No events', 'Changes of keys, policy and access are listed here.'],
+      empty: events.loadMore
+        ? ['None among the newest', 'There are older ones to look through.']
+        : ['No events', 'Changes of keys, policy and access are listed here.'],
       ordered: true,
       key: ({ position }) => position,
       main: eventView,
-    })}
-    <div class="actions">${exportAccountButton()}</div>
-  </div>`
+    },
+  )}`
 }
 
 export const exportAccountButton = (kind?: 'main'): View =>
@@ -82,13 +115,21 @@ export const exportAccountButton = (kind?: 'main'): View =>
     download: onBytes => downloadLines('/v1/account/export', 'account', { onBytes }),
   })
 
+const endings = new Set(['revoked', 'forgot', 'deleted', 'removed', 'ended', 'emptied'])
+
+/** A masked key, an email or a provider says more than the id of a part, which stands in the title. */
+const isWords = (subject: string): boolean =>
+  subject !== 'account' && !/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(subject)
+
 function eventView(event: AccountEvent): View {
-  const { action, subject, external_id, actor, created_at, ...change } = event
-  const described = describeChange(change)
-  return html`<p>
-      ${chip(...actions[action])} ${subject !== 'account' && html`<code>${subject}</code>`}
-      ${external_id !== undefined && html` of user <code>${external_id}</code>`}
-      ${described && ` ${described}`}
-    </p>
-    <p class="quiet">${timeView(created_at)}, by ${actor}</p>`
+  const { action, subject, external_id: user, actor, created_at: at, ...change } = event
+  const [verb, what] = actions[action]
+  const { name, details } = describeChange(change)
+  return line(
+    html`<b>${actor}</b> ${endings.has(verb) ? chip(verb, 'bad') : verb} ${what}
+      ${name ? html`<b title=${subject}>${name}</b>` : isWords(subject) && html`<code>${subject}</code>`}
+      ${user !== undefined && html`of user <b>${user}</b>`}
+      ${details && html`<span class="quiet" title=${details}>${details}</span>`}`,
+    [timeView(at, formatRelativeTime(at), formatDateTime(at))],
+  )
 }

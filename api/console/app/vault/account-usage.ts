@@ -6,16 +6,19 @@ import {
   formatCount,
   formatPercent,
   formatUtcDay,
+  pluralize,
 } from '#api/console/app/format.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
-import { chart, daysField, fillMissingDays, table } from '#api/console/app/parts/chart.ts'
+import { chart, daysField, fillMissingDays, table, type Day } from '#api/console/app/parts/chart.ts'
 import { unpricedNote } from '#api/console/app/parts/cost.ts'
 import { filters, selectField, useFilters } from '#api/console/app/parts/fields.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, listView, queryView } from '#api/console/app/parts/notes.ts'
+import { sortedTable, type Column } from '#api/console/app/parts/sorted-table.ts'
+import { stackedBars } from '#api/console/app/parts/stacked-bars.ts'
 import { useCall, usePages } from '#api/console/app/queries.ts'
 import { saveFile } from '#api/console/app/vault/export.ts'
-import { usedOf } from '#api/console/app/vault/budget.ts'
+import { budgetBar, fullness } from '#api/console/app/vault/budget.ts'
 import type {
   ModelPrice,
   UsageReportAnswer,
@@ -56,8 +59,12 @@ export function AccountUsage(): View {
   const days = Math.min(Math.max(1, Math.trunc(Number(fields.days)) || 30), daysMax)
   const since = (days: number): string =>
     new Date(Date.now() - (days - 1) * dayMs).toISOString().slice(0, 10)
+  const start = since(days)
   const byDay = useCall('GET /v1/account/usage/report', {
-    query: { group: 'day', start: since(days), limit: 1000 },
+    query: { group: 'day,model', start, limit: 1000 },
+  })
+  const before = useCall('GET /v1/account/usage/report', {
+    query: { start: since(2 * days), end: since(days + 1), limit: 1 },
   })
   // Without a price there is no cost to draw.
   const drawn = byDay.answer?.total.cost_usd ? 'cost' : 'requests'
@@ -75,7 +82,7 @@ export function AccountUsage(): View {
       report.total.requests === 0
         ? emptyNote('No requests in this time', 'Requests of the account appear here.')
         : html`<div class="stack-wide">
-            ${sumsView(report.total)} ${daysView(report, metric)}
+            ${sumsView(report.total, before.answer?.total, days)} ${daysView(report, metric)}
             ${section(
               `By ${groups[by].toLowerCase()}`,
               html`${
@@ -90,64 +97,104 @@ export function AccountUsage(): View {
   })
 }
 
-const sumsView = (total: UsageSums): View =>
-  html`<div class="stack">
+/** How a sum differs from that of the time before: `+12 % on the 30 days before`. */
+function changeOf(now: number | null, before: number | null | undefined, days: number): string {
+  if (now === null || before == null || before === 0) return ''
+  const share = Math.round((now / before - 1) * 100)
+  return `${share >= 0 ? '+' : '−'}${formatCount(Math.abs(share))} % on the ${pluralize(days, 'day')} before`
+}
+
+const sumsView = (total: UsageSums, before: UsageSums | undefined, days: number): View => {
+  // What was stored and read without a model counts tokens, too.
+  const cached = total.input_tokens === 0 ? 0 : total.cached_tokens / total.input_tokens
+  return html`<div class="stack">
     <dl class="figures">
-      ${figure('Cost', formatCost(total.cost_usd), 'by list prices')}
-      ${figure('Requests', formatCount(total.requests))}
-      ${figure(
-        'Model input',
-        formatCompact(total.input_tokens),
-        total.input_tokens === 0
-          ? 'tokens'
-          : `tokens, ${formatPercent(total.cached_tokens / total.input_tokens)} from a cache`,
-      )}
+      ${figure('Cost', formatCost(total.cost_usd), changeOf(total.cost_usd, before?.cost_usd, days) || 'by list prices')}
+      ${figure('Requests', formatCount(total.requests), changeOf(total.requests, before?.requests, days) || 'of all kinds')}
+      ${figure('Model input', formatCompact(total.input_tokens), `tokens, ${formatPercent(cached)} from a cache`)}
       ${figure('Model output', formatCompact(total.output_tokens), 'tokens')}
-      ${figure('Memory tokens', formatCompact(total.memory_tokens), 'stored and retrieved')}
+      ${figure('Memory tokens', formatCompact(total.memory_tokens), changeOf(total.memory_tokens, before?.memory_tokens, days) || 'stored and retrieved')}
     </dl>
     ${unpricedNote(total.unpriced_tokens)}
   </div>`
+}
 
-type DayValues = Record<Metric, number> & { day: string }
+const valueOf: Record<Metric, (row: UsageRow) => number> = {
+  cost: row => row.cost_usd ?? 0,
+  requests: row => row.requests,
+  // Of models alone: what was stored without one has tokens of its own.
+  tokens: row => (row.model == null ? 0 : row.input_tokens + row.output_tokens),
+  memory_tokens: row => row.memory_tokens,
+}
 
-const toDayValues = ({ day, ...sums }: UsageRow): DayValues => ({
-  day: day!,
-  cost: sums.cost_usd ?? 0,
-  requests: sums.requests,
-  tokens: sums.input_tokens + sums.output_tokens,
-  memory_tokens: sums.memory_tokens,
-})
+const colours = ['data', 'reflection', 'high', 'user', 'raw'] as const
 
+/** Each day, by model where models are what is counted. */
 function daysView({ items, period }: UsageReportAnswer, metric: Metric): View {
   const name = metrics[metric]
-  const days = fillMissingDays(period, items.map(toDayValues), [metric])
-  const isDrawn = days.some(day => (day[metric] ?? 0) > 0)
+  const byDay = [...Map.groupBy(items, ({ day }) => day!)]
+  const rows = byDay.map(([day, rows]) => {
+    const sum = rows.reduce((sum, row) => sum + valueOf[metric](row), 0)
+    return { day, rows, [metric]: sum }
+  })
+  const total = rows.reduce((sum, row) => sum + Number(row[metric]), 0)
+  const days = fillMissingDays(period, rows, [metric])
+  const isOfModels = metric === 'cost' || metric === 'tokens'
   return section(
     `${name} a day`,
-    html`${
-        isDrawn
-          ? chart(days, metric, name, metric === 'cost' ? formatCost : undefined)
-          : html`<p class="quiet">Nothing to draw in this time.</p>`
-      }
-      <details>
-        <summary>Days with use</summary>
-        ${table(
-          ['Day', ...columns],
-          items.map(row => [formatUtcDay(row.day!), ...cells(row)]),
-        )}
-      </details>`,
+    total === 0
+      ? html`<p class="quiet">Nothing to draw in this time.</p>`
+      : isOfModels
+        ? modelBars(days, items, metric)
+        : chart(days, metric, name),
   )
 }
 
-const columns = ['Requests', 'Input', 'Cached', 'Output', 'Memory', 'Cost']
+/** Stacked by model: those that make most of it, and all others as one. */
+function modelBars(days: readonly Day[], items: readonly UsageRow[], metric: Metric): View {
+  const sums = new Map<string, number>()
+  for (const row of items)
+    sums.set(row.model ?? '', (sums.get(row.model ?? '') ?? 0) + valueOf[metric](row))
+  const models = [...sums].filter(([, sum]) => sum > 0).sort(([, one], [, other]) => other - one)
+  const named = models.slice(
+    0,
+    models.length > colours.length ? colours.length - 1 : colours.length,
+  )
+  const names = named.map(([model]) => model)
+  const isRest = models.length > named.length
+  const all = [...names, ...(isRest ? ['other models'] : [])]
+  const byDay = Map.groupBy(items, ({ day }) => day!)
+  const bars = days.map(({ at }) => {
+    const day = new Date(at).toISOString().slice(0, 10)
+    const rows = byDay.get(day) ?? []
+    const of = (wanted: (model: string) => boolean): number =>
+      rows
+        .filter(({ model }) => wanted(model ?? ''))
+        .reduce((sum, row) => sum + valueOf[metric](row), 0)
+    const counts = [
+      ...names.map(name => of(model => model === name)),
+      ...(isRest ? [of(model => !names.includes(model))] : []),
+    ]
+    const href = `${hrefTo('traces')}?${new URLSearchParams({ since: day, until: day }).toString()}`
+    return { label: formatUtcDay(at), counts, href }
+  })
+  const write = metric === 'cost' ? formatCost : undefined
+  const total = models.reduce((sum, [, of]) => sum + of, 0)
+  return stackedBars({
+    bars,
+    series: all.map((name, index) => [name, colours[index]!] as const),
+    summary: `${metrics[metric]}: ${(write ?? formatCount)(total)} in ${pluralize(days.length, 'day')}, by model`,
+    ...(write && { format: write }),
+  })
+}
 
-const cells = (row: UsageRow): string[] => [
-  formatCount(row.requests),
-  formatCount(row.input_tokens),
-  formatCount(row.cached_tokens),
-  formatCount(row.output_tokens),
-  formatCount(row.memory_tokens),
-  formatCost(row.cost_usd),
+const columns: readonly Column<UsageRow>[] = [
+  { name: 'Requests', value: row => row.requests, cell: row => formatCount(row.requests) },
+  { name: 'Input', value: row => row.input_tokens, cell: row => formatCount(row.input_tokens) },
+  { name: 'Cached', value: row => row.cached_tokens, cell: row => formatCount(row.cached_tokens) },
+  { name: 'Output', value: row => row.output_tokens, cell: row => formatCount(row.output_tokens) },
+  { name: 'Memory', value: row => row.memory_tokens, cell: row => formatCount(row.memory_tokens) },
+  { name: 'Cost', value: row => row.cost_usd ?? 0, cell: row => formatCost(row.cost_usd) },
 ]
 
 function UsageList({ by, start }: { by: Group; start: string }): View {
@@ -156,23 +203,44 @@ function UsageList({ by, start }: { by: Group; start: string }): View {
     what: 'usage',
     empty: ['No requests in this time', 'Requests of the account appear here.'],
     show(items) {
-      const hasBudgets = items.some(({ budget }) => budget)
-      const ofAll = weightsOf(items)
-      return html`${table(
-          [groups[by], 'Share', ...columns, ...(hasBudgets ? ['Used of the budget'] : [])],
-          items.map((row, index) => [
-            nameOf[by](row),
-            shareView(ofAll[index]!),
-            ...cells(row),
-            ...(hasBudgets ? [row.budget ? usedOf(row.budget) : '–'] : []),
-          ]),
-        )}
+      const weights = new Map(weightsOf(items).map((share, index) => [items[index]!, share]))
+      // What was stored and read without a model has no model's columns.
+      const own = by === 'model' ? items.find(({ model }) => model == null) : undefined
+      const share: Column<UsageRow> = {
+        name: 'Share',
+        value: row => weights.get(row)!,
+        cell: row => shareView(weights.get(row)!),
+      }
+      const budget: Column<UsageRow> = {
+        name: 'Budget',
+        value: row => (row.budget ? fullness(row.budget) : -1),
+        cell: row => (row.budget ? budgetBar(row.budget) : '–'),
+      }
+      return html`${sortedTable({
+          columns: [
+            { name: groups[by], value: row => wordsOf(by, row), cell: nameOf[by] },
+            share,
+            ...(items.some(row => row.budget) ? [budget] : []),
+            ...columns,
+          ],
+          rows: items.filter(row => row !== own),
+        })}
+        ${
+          own &&
+          html`<p class="quiet">
+            ${`Stored and read by you, without a model: ${pluralize(own.requests, 'request')}, ${formatCount(own.memory_tokens)} memory tokens, ${formatCount(own.input_tokens + own.output_tokens)} tokens of turns.`}
+          </p>`
+        }
         <p>
           ${downloadButton({ label: 'Download as CSV', download: async () => saveCsv(by, items) })}
         </p>`
     },
   })
 }
+
+const wordsOf = (by: Group, row: UsageRow): string =>
+  ({ model: row.model, user: row.external_id, key: row.key_name, session: row.session_id })[by] ??
+  ''
 
 /** The share of each row in what all of them cost; without prices in their tokens, without these in requests. */
 function weightsOf(items: readonly UsageRow[]): number[] {
@@ -188,7 +256,7 @@ function weightsOf(items: readonly UsageRow[]): number[] {
 }
 
 const shareView = (share: number): View =>
-  html`<span class="chips"
+  html`<span class="share"
     ><progress max="1" value=${share} aria-hidden="true"></progress> ${formatPercent(share)}</span
   >`
 
@@ -203,12 +271,9 @@ function saveCsv(by: Group, items: readonly UsageRow[]): void {
     'memory_tokens',
     'cost_usd',
   ]
-  const nameOfRow = (row: UsageRow): string =>
-    ({ model: row.model, user: row.external_id, key: row.key_name, session: row.session_id })[by] ??
-    ''
   const lines = items.map(row => [
     // A cell that begins like a formula is text.
-    `"${nameOfRow(row)
+    `"${wordsOf(by, row)
       .replace(/^[=+@-]/, "'$&")
       .replaceAll('"', '""')}"`,
     row.requests,

@@ -45,12 +45,33 @@ export const usedOf = ({ requests, tokens, used_requests, used_tokens }: Budget)
     .filter(Boolean)
     .join(', ')
 
+/** How much of a budget is used, from 0 to 1 and beyond. */
+export const fullness = ({ requests, tokens, used_requests, used_tokens }: Budget): number =>
+  Math.max(
+    requests === null ? 0 : used_requests / requests,
+    tokens === null ? 0 : used_tokens / tokens,
+  )
+
+/** A budget as a bar, with what is used of it in words. */
+export const budgetBar = (budget: Budget): View =>
+  html`<span class="share"
+    ><meter
+      max="1"
+      low="0.8"
+      high="1"
+      optimum="0"
+      value=${fullness(budget)}
+      aria-hidden="true"
+    ></meter>
+    ${usedOf(budget)}</span
+  >`
+
 /** What is used of a budget; nothing without one. */
 export function budgetView(budget: Budget | null): View | null {
   if (!budget) return null
   const { resets_at } = budget
   const until = resets_at === null ? 'in 24 hours' : `until ${formatDateTime(resets_at)}`
-  return html`<p class="quiet">${`Used: ${usedOf(budget)} ${until}`}</p>`
+  return html`<span title=${until}>${`Used: ${usedOf(budget)}`}</span>`
 }
 
 type BudgetProps = { id: string; about: string; budget: Budget | null; onChanged: () => void }

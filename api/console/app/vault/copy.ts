@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { hrefTo } from '#api/console/app/address.ts'
 import { call, pollOperation } from '#api/console/app/api-call.ts'
 import { formatDateTime, formatPercent, pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
@@ -59,7 +60,24 @@ export function Copy(): View {
   return page({
     title: 'Copy to another vault',
     description: 'Raw memories of the core vault, with their times. This vault does not change.',
-    children: html`${form({ verb: 'See what would be copied', act: look, children: formFields(fields, set) })}
+    children: html`<div class="halves copy">
+        ${form({ verb: 'See what would be copied', kind: 'main', act: look, children: formFields(fields, set) })}
+        <section class="panel stack-tight">
+          <h2>What a copy does</h2>
+          <ul class="bullets stack-close">
+            <li>First you see what would be copied, and nothing is changed.</li>
+            <li>Texts keep their times, speakers and metadata.</li>
+            <li>A text that the other vault has already is skipped: a second copy adds nothing.</li>
+            <li>
+              Reflections and sessions stay here; the other vault makes reflections of its own.
+            </li>
+            <li>What was copied is a memory of the other vault: to undo, delete it there.</li>
+          </ul>
+          <p class="quiet">
+            Everything of this vault as a file: <a href=${hrefTo('files')}>Upload and export</a>.
+          </p>
+        </section>
+      </div>
       <div aria-live="polite" class="stack-wide">
         ${share !== undefined && progressBar('Progress of the copy', { done: share, total: 1, words: `${formatPercent(share)} copied` })}
         ${preview && previewView(preview, copy)} ${done && doneView(done)}

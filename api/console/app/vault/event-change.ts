@@ -2,20 +2,38 @@ import type { AccountEvent } from '#api/contract/generated/types.ts'
 
 type Change = { [Side in 'before' | 'after']?: AccountEvent[Side] | undefined }
 
-/** What an event records of a change, as one line: `finance, allowed tags: pay → pay, hr`. Empty without one. */
-export function describeChange({ before, after }: Change): string {
-  if (before === undefined && after === undefined) return ''
-  if (!isFields(before) && !isFields(after)) return `${formatValue(before)} → ${formatValue(after)}`
+/** What an event records of a change: the name of what was changed, and the fields that differ, each as `allowed tags: pay → pay, hr`. */
+export function describeChange({ before, after }: Change): { name: string; details: string } {
+  if (before === undefined && after === undefined) return { name: '', details: '' }
+  if (!isFields(before) && !isFields(after))
+    return { name: '', details: `${formatValue(before)} → ${formatValue(after)}` }
   const [earlier, later] = [isFields(before) ? before : {}, isFields(after) ? after : {}]
   const names = [...new Set([...Object.keys(earlier), ...Object.keys(later)])]
-  return names
-    .filter(name => name !== 'sha256')
-    .map(name => describeField(name, earlier[name], later[name]))
+  const naming = names.find(
+    name => namingFields.has(name) && isOneValue(earlier[name], later[name]),
+  )
+  const name = naming === undefined ? '' : formatValue(later[naming] ?? earlier[naming])
+  const details = names
+    .filter(one => one !== 'sha256' && one !== naming)
+    // An email that is the name, and what is empty before and after, say nothing.
+    .filter(one => formatValue(later[one] ?? earlier[one]) !== name)
+    .filter(one => !isEmpty(earlier[one]) || !isEmpty(later[one]))
+    .map(one => describeField(one, earlier[one], later[one]))
     .concat(
       names.includes('sha256') && isFields(before) && isFields(after) ? ['words changed'] : [],
     )
-    .join(', ')
+  return { name, details: details.join(', ') }
 }
+
+const isOneValue = (before: unknown, after: unknown): boolean =>
+  before === undefined || after === undefined || formatValue(before) === formatValue(after)
+
+const isEmpty = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === 0 ||
+  value === '' ||
+  (Array.isArray(value) && value.length === 0)
 
 const isFields = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null
@@ -25,12 +43,8 @@ const namingFields = new Set(['name', 'label', 'team_member_id'])
 
 function describeField(name: string, before: unknown, after: unknown): string {
   const [earlier, later] = [formatValue(before), formatValue(after)]
-  const isBothSame = earlier === later
-  if (namingFields.has(name) && (isBothSame || before === undefined || after === undefined)) {
-    return after === undefined ? earlier : later
-  }
   const words = name.replaceAll('_', ' ')
-  if (before === undefined || isBothSame) return `${words}: ${later}`
+  if (before === undefined || earlier === later) return `${words}: ${later}`
   if (after === undefined) return `${words}: ${earlier}`
   return `${words}: ${earlier} → ${later}`
 }

@@ -24,7 +24,7 @@ const linesOf = (context: string, count: number): string[] =>
     .map(line => line.split('\n</memory_context>')[0]!)
 
 /** A line of a block without what the model is told of its time and speaker. */
-function partsOf(line: string): { text: string; about: string } {
+export function partsOf(line: string): { text: string; about: string } {
   const [, about = '', text = line] = /^\[([^\]]*)\] ([\s\S]*)$/.exec(line) ?? []
   return { text, about }
 }

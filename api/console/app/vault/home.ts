@@ -12,9 +12,9 @@ import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView, row, rows } from '#api/console/app/parts/notes.ts'
 import { stackedBars } from '#api/console/app/parts/stacked-bars.ts'
 import { useCall } from '#api/console/app/queries.ts'
-import { usedOf } from '#api/console/app/vault/budget.ts'
+import { fullness, usedOf } from '#api/console/app/vault/budget.ts'
 import { Overview } from '#api/console/app/vault/overview.ts'
-import type { AccountAnswer, AccountUser, Budget, CallDay } from '#api/contract/generated/types.ts'
+import type { AccountAnswer, AccountUser, CallDay } from '#api/contract/generated/types.ts'
 
 const dayMs = 24 * 3_600_000
 
@@ -108,13 +108,6 @@ function callsChart(days: readonly CallDay[]): View {
   return stackedBars({ bars, series: outcomes, summary })
 }
 
-/** How much of a budget is used, from 0 to 1 and beyond. */
-const shareOf = ({ requests, tokens, used_requests, used_tokens }: Budget): number =>
-  Math.max(
-    requests === null ? 0 : used_requests / requests,
-    tokens === null ? 0 : used_tokens / tokens,
-  )
-
 /** A budget is told of from here on. */
 const budgetWarning = 0.8
 
@@ -137,10 +130,10 @@ function Attention(): View | null {
     ...(ofAll ? [ofAll.message] : faults).map((words): [string, Children, View] => [
       words,
       words,
-      pageLink('keys', 'Keys'),
+      pageLink('providers', 'Model providers'),
     ]),
     ...(users.answer?.items ?? [])
-      .filter(({ budget }) => budget && shareOf(budget) >= budgetWarning)
+      .filter(({ budget }) => budget && fullness(budget) >= budgetWarning)
       .map(budgetItem),
     ...(failed.answer && failed.answer.items.length > 0
       ? ([
@@ -173,7 +166,7 @@ function budgetItem({
   external_id: user,
   budget,
 }: AccountUser): [string, Children, View] {
-  const isUsedUp = shareOf(budget!) >= 1
+  const isUsedUp = fullness(budget!) >= 1
   return [
     key,
     `${user} has used ${isUsedUp ? 'all' : 'most'} of their budget: ${usedOf(budget!)}`,

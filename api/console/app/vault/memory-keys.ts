@@ -9,18 +9,22 @@ import {
   dialogButton,
   useSecret,
 } from '#api/console/app/parts/dialogs.ts'
-import { checkboxField, textField } from '#api/console/app/parts/fields.ts'
-import { editableList } from '#api/console/app/parts/notes.ts'
+import { checkboxField, filters, textField } from '#api/console/app/parts/fields.ts'
+import { editableList, line } from '#api/console/app/parts/notes.ts'
 import { useDebounced, usePages } from '#api/console/app/queries.ts'
 import { budgetButton, budgetView } from '#api/console/app/vault/budget.ts'
 import type { MemoryKey } from '#api/contract/generated/types.ts'
 
-/** Lists and revokes the keys of the account. */
+/** Lists and revokes the keys of the account; those of users where one is named. */
 export function MemoryKeys(): View {
   const [showSecret, secretView] = useSecret()
   const [user, setUser] = useState('')
   const askedUser = useDebounced(user.trim())
-  const list = usePages('GET /v1/keys', { query: { ...keysOfUser(askedUser), limit: 20 } })
+  const all = usePages('GET /v1/keys', { query: { ...keysOfUser(askedUser), limit: 200 } })
+  const list = {
+    ...all,
+    items: all.items.filter(({ external_id }) => askedUser !== '' || external_id === null),
+  }
   const onReplaced = (secret: string): void =>
     showSecret({
       title: 'The new key',
@@ -29,15 +33,16 @@ export function MemoryKeys(): View {
       onClose: list.refetch,
     })
   return html`<div class="stack">
-    ${textField({
-      label: 'Keys of the user',
-      type: 'search',
-      value: user,
-      onValue: setUser,
-      maxlength: 256,
-      placeholder: 'Your id of the user',
-      hint: 'Ended keys too. Empty: every key that works.',
-    })}
+    ${filters(
+      textField({
+        label: 'Keys of the user',
+        type: 'search',
+        value: user,
+        onValue: setUser,
+        maxlength: 256,
+        placeholder: 'your id, whole',
+      }),
+    )}
     ${editableList(list, {
       what: 'keys',
       empty: ['No key', 'The account has no user of that id.'],
@@ -45,6 +50,10 @@ export function MemoryKeys(): View {
       main: keyView,
       actions: key => !key.current && keyActions(key, onReplaced, list.refetch),
     })}
+    ${
+      askedUser === '' &&
+      html`<p class="quiet">Those of your users stand here by their ids, ended ones too.</p>`
+    }
     ${secretView}
   </div>`
 }
@@ -54,16 +63,17 @@ const keysOfUser = (user: string) => (user === '' ? { active: true } : { externa
 
 const keyView = (key: MemoryKey): View => {
   const { name, masked_key, external_id, rights, expires_at: end } = key
-  return html`<p class="row-title">
-      ${name} <code>${masked_key}</code>${' '}
-      ${external_id !== null && chip(`user ${external_id}`)} ${rightsChip(rights)}
-      ${key.current && chip('this tab', 'good')}
-      ${key.rotated_at !== null && chip('rotated', 'busy')} ${!key.active && chip('ended', 'bad')}
-    </p>
-    <p class="quiet">
-      ${describeUse(key.created_at, key.last_used_at)}${end !== null && `, ends ${formatRelativeTime(end)}`}
-    </p>
-    ${budgetView(key.budget)}`
+  return line(
+    html`<b>${name}</b>
+      <code>${masked_key}</code> ${external_id !== null && chip(`user ${external_id}`)}
+      ${rightsChip(rights)} ${key.current && chip('this tab', 'accent')}
+      ${key.rotated_at !== null && chip('rotated', 'busy')} ${!key.active && chip('ended', 'bad')}`,
+    [
+      budgetView(key.budget),
+      end !== null && `ends ${formatRelativeTime(end)}`,
+      describeUse(key.created_at, key.last_used_at),
+    ],
+  )
 }
 
 const rightsChip = (rights: MemoryKey['rights']): View | false =>

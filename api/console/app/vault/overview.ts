@@ -60,7 +60,7 @@ function FirstSteps({ refetch }: { refetch: () => void }): View {
           ${
             providers.length > 0
               ? `Keys are kept for ${providers.join(', ')}.`
-              : html`A provider’s key on the page <a href=${hrefTo('keys')}>Keys</a> lets this
+              : html`A key under <a href=${hrefTo('providers')}>Model providers</a> lets this
                   service call its models. Without one, memory works around calls of your own.`
           }
         </p>

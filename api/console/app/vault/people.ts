@@ -2,15 +2,15 @@ import type { FunctionComponent } from 'preact'
 import { useState } from 'preact/hooks'
 import { decodePart, hrefTo } from '#api/console/app/address.ts'
 import { call, filled, UserError } from '#api/console/app/api-call.ts'
-import { describeUse, formatCount, pluralize } from '#api/console/app/format.ts'
+import { formatCount, formatRelativeTime, pluralize } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { canWrite } from '#api/console/app/credential.ts'
 import { buttonLink, copyButton } from '#api/console/app/parts/buttons.ts'
 import { confirmButton } from '#api/console/app/parts/dialogs.ts'
 import { avatar, chip } from '#api/console/app/parts/chips.ts'
-import { textField } from '#api/console/app/parts/fields.ts'
+import { filters, textField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
-import { editableList, emptyNote, listView, queryView } from '#api/console/app/parts/notes.ts'
+import { editableList, emptyNote, line, listView, queryView } from '#api/console/app/parts/notes.ts'
 import {
   useCall,
   useDebounced,
@@ -56,47 +56,50 @@ function AllPeople(): View {
   const count =
     counts && ` ${formatCount(counts.users)} of at most ${formatCount(counts.users_max)}.`
   return page({
-    title: 'People',
+    title: 'Users',
     description: `The users of your product, by your own ids. Each has a vault.${count ?? ''}`,
-    children: html`<div class="panel">
-        ${textField({
-          label: 'Id or name of the user',
-          type: 'search',
-          value: user,
-          onValue: setUser,
-          maxlength: 256,
-          hint: 'A part of your id, or of the name. Empty: everyone.',
-        })}
-      </div>
-      ${editableList(list, {
-        what: 'the users',
-        empty: [
-          asked === '' ? 'No users' : 'No id or name has this in it',
-          'A key made with an id of yours, or a request that names one in X-Memory-User, makes a user.',
-        ],
-        key: ({ key_id }) => key_id,
-        main: personView,
-        actions: ({ external_id: about, key_id: id, budget }) => [
-          budgetButton({ id, about, budget, onChanged: list.refetch }),
-          buttonLink('Open', hrefTo('people', encodeURIComponent(about)), { about }),
-        ],
-      })}`,
+    children: html`${filters(
+      textField({
+        label: 'Id or name of the user',
+        type: 'search',
+        value: user,
+        onValue: setUser,
+        maxlength: 256,
+        placeholder: 'any part of it',
+      }),
+    )}
+    ${editableList(list, {
+      what: 'the users',
+      empty: [
+        asked === '' ? 'No users' : 'No id or name has this in it',
+        'A key made with an id of yours, or a request that names one in X-Memory-User, makes a user.',
+      ],
+      key: ({ key_id }) => key_id,
+      main: personView,
+      actions: ({ external_id: about, key_id: id, budget }) =>
+        budgetButton({ id, about, budget, onChanged: list.refetch }),
+    })}`,
   })
 }
 
-const personView = ({ external_id, name, active, budget, ...user }: AccountUser): View =>
-  html`<p class="row-title chips">
-      ${avatar({ role: 'user', name: external_id })} ${external_id}
-      ${name !== external_id && name !== 'User' && chip(name)} ${!active && chip('ended', 'bad')}
-    </p>
-    <p class="chips">
-      <b>${pluralize(user.memories ?? 0, 'memory', 'memories')}</b>
-      ${growthChip('7 days', user.memories_7_days)} ${growthChip('30 days', user.memories_30_days)}
-    </p>
-    <p class="quiet">${describeUse(user.created_at, user.last_used_at)}</p>
-    ${budgetView(budget)}`
-
-const growthChip = (time: string, count = 0): View => chip(`+${formatCount(count)} in ${time}`)
+const personView = ({ external_id: id, name, active, budget, ...user }: AccountUser): View =>
+  line(
+    html`${avatar({ role: 'user', name: id })}
+      <a
+        class="row-title"
+        href=${hrefTo('people', encodeURIComponent(id))}
+        aria-label=${`Open: ${id}`}
+        >${id}</a
+      >
+      ${name !== id && name !== 'User' && chip(name)} ${!active && chip('ended', 'bad')}`,
+    [
+      budgetView(budget),
+      html`<b>${pluralize(user.memories ?? 0, 'memory', 'memories')}</b>`,
+      `+${formatCount(user.memories_7_days ?? 0)} in 7 days`,
+      user.last_used_at === null ? 'never used' : `used ${formatRelativeTime(user.last_used_at)}`,
+    ],
+    'line-user',
+  )
 
 /** What is remembered of one user: over time, as a profile and word for word; searched; as a model gets it. */
 function Person({ user, part }: { user: string; part: string | undefined }): View {
@@ -105,7 +108,7 @@ function Person({ user, part }: { user: string; part: string | undefined }): Vie
   if (!known.answer || !Part) {
     return page({
       title: user,
-      actions: buttonLink('All people', hrefTo('people')),
+      actions: buttonLink('All users', hrefTo('people')),
       children: known.answer
         ? emptyNote('There is no such page', 'This user has none of this name.')
         : queryView(known, 'the user', () => html``),
@@ -149,7 +152,7 @@ const erasedView = ({ id, erased, receipt, operation_id }: DeleteAccountUserAnsw
   page({
     title: 'The user is deleted',
     description: id,
-    actions: buttonLink('All people', hrefTo('people')),
+    actions: buttonLink('All users', hrefTo('people')),
     children: html`<section class="panel stack">
       <p>
         ${`${pluralize(erased.memories, 'memory', 'memories')} and ${pluralize(erased.keys, 'key')} are gone from every answer; the stores are cleared in the background (operation ${operation_id}).`}
@@ -164,18 +167,11 @@ function PersonOverview(): View {
   const [receipt, setReceipt] = useState<DeleteAccountUserAnswer>()
   const user = useVaultUser()!
   const stats = useCall('GET /v1/memory/stats', { query: { by_day: true } })
-  const linkTo = (part: string): string => hrefTo('people', encodeURIComponent(user), part)
   if (receipt) return erasedView(receipt)
   return page({
     title: user,
     description: 'A user of your product, opened with the key of the account.',
-    actions: [
-      buttonLink('Search', linkTo('search')),
-      buttonLink('Sessions', linkTo('sessions')),
-      buttonLink('What the model sees', linkTo('prompt')),
-      buttonLink('Calls', `${hrefTo('traces')}?${new URLSearchParams({ user }).toString()}`),
-      canWrite() && deleteButton(user, stats.answer, setReceipt),
-    ],
+    actions: canWrite() && deleteButton(user, stats.answer, setReceipt),
     children: queryView(stats, 'the user', answer =>
       answer.memories === 0
         ? emptyNote(

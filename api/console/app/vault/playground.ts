@@ -15,6 +15,7 @@ import {
   useFields,
 } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
+import { emptyNote } from '#api/console/app/parts/notes.ts'
 import { useCall, type QueryState } from '#api/console/app/queries.ts'
 import { traceHref } from '#api/console/app/vault/traces.ts'
 import { givenCards, givenOf, type Given } from '#api/console/app/vault/given.ts'
@@ -120,8 +121,10 @@ export function Playground(): View {
               rows: 2,
               required: true,
               maxlength: 20_000,
+              hint: 'Enter sends, Shift and Enter begin a line.',
+              onKeyDown: sendOnEnter,
             })}
-            <div class="filters">
+            <div class="filters filters-top">
               ${selectField({
                 label: 'Model',
                 ...of('model'),
@@ -158,23 +161,36 @@ export function Playground(): View {
 
 /** Three steps that show what memory is. */
 const examplesView = (isBegun: boolean, say: (message: string) => void): View =>
-  html`<ol class="steps stack-close panel">
-    <li class=${isBegun ? 'done' : ''}>
-      <p>Tell it something.</p>
+  html`<ol class="plain tries-out">
+    <li class="panel stack-tight">
+      <h2>1. Tell ${isBegun && chip('done', 'good')}</h2>
+      <p class="quiet">What is said is remembered, word for word.</p>
       ${button('Tell it where you live', () => say(examples[0]))}
     </li>
-    <li class=${isBegun ? 'done' : ''}>
-      <p>Begin a new conversation: a model remembers nothing of the old one.</p>
+    <li class="panel stack-tight">
+      <h2>2. Begin again ${isBegun && chip('done', 'good')}</h2>
+      <p class="quiet">In a new conversation a model knows nothing of the old one.</p>
     </li>
-    <li>
-      <p>Ask, and see what memory gives the model.</p>
+    <li class="panel stack-tight">
+      <h2>3. Ask</h2>
+      <p class="quiet">Memory gives the model what answers; the cards on the right show it.</p>
       ${button('Ask where you live', () => say(examples[1]))}
     </li>
   </ol>`
 
+/** As in a chat. */
+function sendOnEnter(event: KeyboardEvent): void {
+  if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+  event.preventDefault()
+  ;(event.currentTarget as HTMLTextAreaElement).form?.requestSubmit()
+}
+
 function recalledView(turn: Turn | undefined): View {
   if (!turn)
-    return html`<p class="quiet">The memories that your next message recalls appear here.</p>`
+    return emptyNote(
+      'Nothing was asked yet',
+      'The memories that your next message recalls appear here, each with why it was found.',
+    )
   const { given, confidence, trace } = turn
   if (!given) return html`<p class="quiet">Looking …</p>`
   if (given.length === 0) return html`<p>Nothing was recalled.</p>`
@@ -188,7 +204,9 @@ function modelHint({ answer, fault }: QueryState<EndpointResponse<'GET /v1/model
   if (fault) return fault.message
   const faults = answer?.providers.flatMap(one => one.fault ?? []) ?? []
   if (faults.length > 0) return faults.join('; ')
-  return answer?.models.length === 0 ? 'A provider key on the page Keys adds its models.' : ''
+  return answer?.models.length === 0
+    ? 'A key under Settings, Model providers, adds its models.'
+    : ''
 }
 
 type Watch = {

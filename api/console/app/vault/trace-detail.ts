@@ -13,20 +13,24 @@ import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView, row, rows } from '#api/console/app/parts/notes.ts'
 import { useCall, useQuery } from '#api/console/app/queries.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
+import { partsOf } from '#api/console/app/vault/given.ts'
 import { listSessions, sessionsSwitch, sumOf } from '#api/console/app/vault/session-rows.ts'
 import { Nearest } from '#api/console/app/vault/nearest.ts'
 import { formatMs, reasonWords, statusChip, wayNames } from '#api/console/app/vault/trace-words.ts'
 import type { Trace, TraceBlock, TracedMemory } from '#api/contract/generated/types.ts'
 
 /** A call: what was asked and answered, what was recalled for it and why, what was left out, and what it took. */
-export function TraceDetail({ trace }: { trace: string }): View {
-  const query = useCall('GET /v1/traces/:traceId', { params: { traceId: trace } })
-  return page({
+export const TraceDetail = ({ trace }: { trace: string }): View =>
+  page({
     title: 'Call',
     description: `Trace ${trace}`,
     actions: buttonLink('All calls', hrefTo('traces')),
-    children: queryView(query, 'the call', traceView),
+    children: renderComponent(TraceBody, { trace }),
   })
+
+export function TraceBody({ trace }: { trace: string }): View | null {
+  const query = useCall('GET /v1/traces/:traceId', { params: { traceId: trace } })
+  return queryView(query, 'the call', traceView)
 }
 
 function traceView(trace: Trace): View {
@@ -175,7 +179,12 @@ const stateWords: Record<TracedMemory['state'], string> = {
 }
 
 const tracedView = ({ memory_id, state, line, why, relevance }: TracedMemory): View =>
-  html`${state === 'same' && line && html`<p class="row-title">${line}</p>`}
+  html`${
+    state === 'same' &&
+    line &&
+    html`<p>${partsOf(line).text}</p>
+      <p class="quiet">${partsOf(line).about}</p>`
+  }
   ${state !== 'same' && html`<p class="quiet">${stateWords[state]}: ${memory_id}</p>`}
   ${
     why &&

@@ -1,5 +1,5 @@
 import { formatCost, formatCount, pluralize } from '#api/console/app/format.ts'
-import type { View } from '#api/console/app/html.ts'
+import { html, type View } from '#api/console/app/html.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
 import type { TracedMemory, TraceSummary } from '#api/contract/generated/types.ts'
 
@@ -34,6 +34,23 @@ export function statusChip({ status, abstained, error, answer_status: code }: Tr
   if (status !== 'none' || !abstained) return chip(words, colour, title)
   const [reason, why] = abstentions[abstained]
   return chip(reason, 'plain', why)
+}
+
+/** Whether a call ended otherwise than calls should: only this wears a colour in a list. */
+export const isException = ({ error, status }: TraceSummary): boolean =>
+  error !== null || status === 'degraded'
+
+/** What memory did for a call, in a word or two. */
+export function outcomeWords({ status, abstained, memories, tokens }: TraceSummary): View {
+  const words =
+    status === 'ok'
+      ? pluralize(memories, 'memory', 'memories')
+      : status === 'none' && abstained
+        ? abstentions[abstained][0]
+        : statuses[status][0]
+  return html`<span title=${status === 'ok' ? pluralize(tokens, 'token') : undefined}
+    >${words}</span
+  >`
 }
 
 export const givenWords = ({ memories, tokens }: TraceSummary): string =>

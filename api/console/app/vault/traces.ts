@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { decodePart, hrefTo, navigate } from '#api/console/app/address.ts'
 import { filled } from '#api/console/app/api-call.ts'
 import { currentCredential } from '#api/console/app/credential.ts'
@@ -7,23 +7,26 @@ import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
 import { chip, timeView } from '#api/console/app/parts/chips.ts'
 import {
-  filters,
+  filterBar,
   lineForm,
   selectField,
   textField,
   useFilters,
 } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { editableList } from '#api/console/app/parts/notes.ts'
+import { editableList, line } from '#api/console/app/parts/notes.ts'
 import { usePages } from '#api/console/app/queries.ts'
 import { UserContext } from '#api/console/app/vault-user.ts'
-import { TraceDetail } from '#api/console/app/vault/trace-detail.ts'
+import { TraceBody, TraceDetail } from '#api/console/app/vault/trace-detail.ts'
 import {
   costWords,
+  formatMs,
+  isException,
   latencyWords,
   statusChip,
   wayNames,
   givenWords,
+  outcomeWords,
 } from '#api/console/app/vault/trace-words.ts'
 import type { ListTracesQuery, TraceSummary } from '#api/contract/generated/types.ts'
 
@@ -43,7 +46,7 @@ export const Traces = ({ id, part }: { id: string | undefined; part?: string }):
 export const traceHref = (id: string, user: string | null | undefined): string =>
   hrefTo('traces', id, ...(user ? [encodeURIComponent(user)] : []))
 
-/** The filters in the address of the page. */
+/** The filters in the address of the page, and the call that is open beside the list: its trace, a slash, its user. */
 const unfiltered = {
   of: '',
   user: '',
@@ -53,72 +56,137 @@ const unfiltered = {
   model: '',
   since: '',
   until: '',
+  open: '',
 }
 
+/** A call opens beside the list where there is room for both. */
+const hasRoomFor = (): boolean => matchMedia('(min-width: 64rem)').matches
+
 function TraceList(): View {
-  const { fields, set, of } = useFilters(unfiltered)
-  const { of: whose, user, status: chosen, ...others } = fields
+  const { fields, setFields, form, set, of } = useFilters(unfiltered)
+  const { of: whose, user, status: chosen, open, ...others } = fields
   const asked = chosen === 'failed' ? { ...others, failed: true } : { ...others, status: chosen }
   const owner = currentCredential()?.owner ?? false
   const scope = user === '' ? { account: whose === '' } : { user }
   const query = { ...filled(asked), ...(owner && scope), limit: 30 } as Partial<ListTracesQuery>
   const list = usePages('GET /v1/traces', { query })
-  const isFiltered = Object.values(fields).some(value => value !== '')
+  const isFiltered = Object.entries(others).some(([, value]) => value !== '') || chosen !== ''
+  const close = (): void => setFields({ ...fields, open: '' })
+  const openBeside = (event: MouseEvent, { trace_id: id, user }: TraceSummary): void => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || !hasRoomFor()) return
+    event.preventDefault()
+    setFields({ ...fields, open: [id, ...(user ? [user] : [])].join('/') })
+  }
   return page({
     title: 'Calls',
     description:
       'Calls that read memory: what was asked, what was recalled and answered, and what it took.',
     actions: button('Refresh', list.refetch),
-    children: html`${filters(
-        owner &&
+    children: html`${filterBar({
+        fields: form,
+        unfiltered,
+        set,
+        presets: presets(),
+        names: filterNames,
+        words: (name, value) =>
+          name === 'status'
+            ? statusChoices.find(([status]) => status === value)?.[1]
+            : name === 'way'
+              ? wayNames[value as TraceSummary['way']]
+              : name === 'of'
+                ? 'the vault of this key'
+                : undefined,
+        children: [
+          owner &&
+            selectField({
+              label: 'Whose',
+              ...of('of'),
+              choices: [
+                ['', 'the whole account'],
+                ['own', 'the vault of this key'],
+              ],
+            }),
+          owner &&
+            textField({ label: 'User', ...of('user'), maxlength: 256, placeholder: 'your id' }),
+          selectField({ label: 'Status', ...of('status'), choices: statusChoices }),
           selectField({
-            label: 'Whose',
-            ...of('of'),
-            choices: [
-              ['', 'the whole account'],
-              ['own', 'the vault of this key'],
-            ],
+            label: 'Way',
+            ...of('way'),
+            choices: [['', 'any'], ...Object.entries(wayNames)],
           }),
-        owner &&
-          textField({ label: 'User', ...of('user'), maxlength: 256, placeholder: 'your id' }),
-        selectField({ label: 'Status', ...of('status'), choices: statusChoices }),
-        selectField({
-          label: 'Way',
-          ...of('way'),
-          choices: [['', 'any'], ...Object.entries(wayNames)],
-        }),
-        textField({ label: 'Session', ...of('session'), maxlength: 256 }),
-        textField({ label: 'Model', ...of('model'), maxlength: 256, placeholder: 'openai/gpt-5' }),
-        textField({ label: 'From', type: 'date', ...of('since') }),
-        textField({ label: 'To', type: 'date', ...of('until') }),
-      )}
-      <p class="chips">
-        <span class="quiet">Show</span>
-        ${presets().map(([name, preset]) => button(name, () => set({ ...unfiltered, ...preset }), { kind: 'link' }))}
-      </p>
-      ${renderComponent(OpenById, {})}
-      ${editableList(list, {
-        what: 'the calls',
-        empty: isFiltered
-          ? ['Nothing matches', 'Fewer filters show more.']
-          : [
-              'No calls',
-              'A model call, a search, a prepare or a tool of MCP is listed here for as long as the policy of the account says.',
-            ],
-        key: ({ trace_id }) => trace_id,
-        main: summaryView,
-      })}`,
+          textField({ label: 'Session', ...of('session'), maxlength: 256 }),
+          textField({
+            label: 'Model',
+            ...of('model'),
+            maxlength: 256,
+            placeholder: 'openai/gpt-5',
+          }),
+          textField({ label: 'From', type: 'date', ...of('since') }),
+          textField({ label: 'To', type: 'date', ...of('until') }),
+          renderComponent(OpenById, {}),
+        ],
+      })}
+      <div class=${open === '' ? '' : 'with-pane'}>
+        <div class="stack">
+          ${editableList(list, {
+            what: 'the calls',
+            empty: isFiltered
+              ? ['Nothing matches', 'Fewer filters show more.']
+              : [
+                  'No calls',
+                  'A model call, a search, a prepare or a tool of MCP is listed here for as long as the policy of the account says.',
+                ],
+            key: ({ trace_id }) => trace_id,
+            main: item => summaryView(item, open.startsWith(item.trace_id), openBeside),
+          })}
+        </div>
+        ${open !== '' && renderComponent(CallPane, { open, onClose: close, key: open })}
+      </div>`,
   })
+}
+
+/** A call beside the list. */
+function CallPane({ open, onClose }: { open: string; onClose: () => void }): View {
+  const [id = '', ...rest] = open.split('/')
+  const user = rest.length > 0 ? rest.join('/') : undefined
+  useEffect(() => {
+    const onKey = ({ key }: KeyboardEvent): void => {
+      if (key === 'Escape' && !document.querySelector('dialog[open]')) onClose()
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+  return html`<aside class="pane stack" aria-label="The call">
+    <header class="section-head">
+      <h2>Call</h2>
+      <div class="actions">
+        <a href=${traceHref(id, user)}>Whole page</a>
+        ${button('Close', onClose, { kind: 'plain' })}
+      </div>
+    </header>
+    <${UserContext.Provider} value=${user}>${renderComponent(TraceBody, { trace: id })}<//>
+  </aside>`
 }
 
 /** What is looked for most. */
 const presets = (): (readonly [string, Partial<typeof unfiltered>])[] => [
-  ['all', {}],
-  ['today', { since: new Date().toISOString().slice(0, 10) }],
-  ['failed', { status: 'failed' }],
-  ['nothing relevant', { status: 'none' }],
-  ['without memory', { status: 'degraded' }],
+  ['All', {}],
+  ['Today', { since: new Date().toISOString().slice(0, 10) }],
+  ['Failed', { status: 'failed' }],
+  ['Nothing relevant', { status: 'none' }],
+  ['Without memory', { status: 'degraded' }],
 ]
+
+const filterNames = {
+  of: 'Whose',
+  user: 'User',
+  status: 'Status',
+  way: 'Way',
+  session: 'Session',
+  model: 'Model',
+  since: 'From',
+  until: 'To',
+}
 
 const statusChoices = [
   ['', 'any'],
@@ -149,42 +217,43 @@ function OpenById(): View {
   </details>`
 }
 
-/** A call: what was asked first. */
-function summaryView(item: TraceSummary): View {
-  const {
-    trace_id: id,
-    created_at: at,
-    way,
-    model,
-    user,
-    session_id: session,
-    question,
-    answer,
-    readable,
-    error,
-  } = item
+/** A call in a line: what was asked, the answer or what went wrong, and what it took. */
+function summaryView(
+  item: TraceSummary,
+  isOpen: boolean,
+  openBeside: (event: MouseEvent, item: TraceSummary) => void,
+): View {
+  const { trace_id: id, created_at: at, way, model, user, session_id: session } = item
+  const { question, answer, readable, error, latency } = item
   const about = [wayNames[way], model].filter(Boolean).join(', ')
-  const title = question ?? `${about}, ${givenWords(item)}`
-  return html`<p class="row-title latest-text">
-      ${
-        readable
-          ? html`<a
-              href=${traceHref(id, user)}
-              aria-label=${`${title}: ${about}, ${formatDateTime(at)}`}
-              >${title}</a
-            >`
-          : title
-      }
-    </p>
-    ${!readable && html`<p class="quiet">Its words are of a vault that this key does not open.</p>`}
-    ${answer && html`<p class="latest-text">${answer}</p>`}
-    ${error && error.words !== '' && html`<p class="latest-text">${error.words}</p>`}
-    <p class="chips">
-      ${statusChip(item)} ${chip(wayNames[way])} ${model && chip(model)}
-      ${user && chip(user, 'user', 'User')} ${session && chip(session, 'accent', 'Session')}
-    </p>
-    <p class="quiet">
-      ${[givenWords(item), latencyWords(item.latency), costWords(item)].filter(Boolean).join(', ')}${' · '}
-      ${timeView(at, formatRelativeTime(at), formatDateTime(at))}
-    </p>`
+  const refusal = error?.words || undefined
+  const title = question ?? refusal ?? `${about}, ${givenWords(item)}`
+  const rest = question === null ? undefined : (refusal ?? answer)
+  return line(
+    html`${isException(item) && statusChip(item)}
+    ${
+      readable
+        ? html`<a
+            class="row-title"
+            href=${traceHref(id, user)}
+            aria-current=${isOpen ? 'true' : undefined}
+            aria-label=${`${title}: ${about}, ${formatDateTime(at)}`}
+            onClick=${(event: MouseEvent) => openBeside(event, item)}
+            >${title}</a
+          >`
+        : html`<b title="Its words are of a vault that this key does not open.">${title}</b>`
+    }
+    ${rest && html`<span class="quiet">${rest}</span>`}`,
+    [
+      html`${user && chip(user, 'user', 'User')} ${session && chip(session, 'accent', 'Session')}`,
+      model ?? wayNames[way],
+      !isException(item) && outcomeWords(item),
+      html`<span title=${latencyWords(latency)}
+        >${latency.total === null ? '' : formatMs(latency.total)}</span
+      >`,
+      costWords(item),
+      timeView(at, formatRelativeTime(at), formatDateTime(at)),
+    ],
+    'line-call',
+  )
 }

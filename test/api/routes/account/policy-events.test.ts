@@ -82,8 +82,8 @@ t.test('roles: created, changed, assigned and removed, with before and after', a
       after: null,
     },
   ])
-  t.equal(describeChange(events[1]!), 'finance, allowed tags: pay → pay + hr')
-  t.equal(describeChange(events[3]!), 'ben, roles: none → finance')
+  t.same(describeChange(events[1]!), { name: 'finance', details: 'allowed tags: pay → pay + hr' })
+  t.same(describeChange(events[3]!), { name: 'ben', details: 'roles: none → finance' })
 })
 
 t.test('tags and instructions: labels and counts, never their examples and words', async t => {
@@ -121,7 +121,7 @@ t.test('tags and instructions: labels and counts, never their examples and words
   t.equal(events.length, 6)
   const stored = JSON.stringify(events)
   for (const word of ['earns', 'Hooli', 'deadlines', 'about pay']) t.notOk(stored.includes(word))
-  t.equal(describeChange(events[2]!), 'wages, words changed')
+  t.same(describeChange(events[2]!), { name: 'wages', details: 'words changed' })
 })
 
 t.test('settings of the organization, its pipeline and its budget', async t => {
@@ -146,10 +146,10 @@ t.test('settings of the organization, its pipeline and its budget', async t => {
     ].map(after => ({ action, subject: org, before: null, after })),
   )
   t.same(events[1]!.before, { name, pipeline_paused: false, daily_token_budget: null })
-  t.equal(
-    describeChange(events[1]!),
-    'Acme, pipeline paused: off → on, daily token budget: none → 1000',
-  )
+  t.same(describeChange(events[1]!), {
+    name: 'Acme',
+    details: 'pipeline paused: off → on, daily token budget: none → 1000',
+  })
 })
 
 t.test('keys that an admin reads, mints and rotates, and users that come and go', async t => {
