@@ -25,7 +25,6 @@ const owners: Record<string, (string | RegExp)[]> = {
   '@hono/node-server': ['api/routes/mcp.ts'],
   'openid-client': ['api/login/'],
   'oidc-provider': ['api/oauth/', 'api/routes/oauth.ts'],
-  'swagger-ui-dist': ['api/reference/'],
   'eventsource-parser': ['api/proxy/dialects/'],
   preact: ['api/console/'],
   htm: ['api/console/'],

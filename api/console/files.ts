@@ -35,7 +35,7 @@ const script = 'text/javascript; charset=utf-8'
 const style = 'text/css; charset=utf-8'
 
 /**
- * The files of the console by path: its page, its modules without types, its style sheets and its
+ * The files of the console by path: its page, that of the API reference, its modules without types, its style sheets and its
  * libraries. There is no build step and no external file. Takes 250 ms, once.
  */
 export async function consoleFiles(login: string | null = null): Promise<Record<string, Asset>> {
@@ -56,9 +56,14 @@ export async function consoleFiles(login: string | null = null): Promise<Record<
     ),
   )
   // Without preloading, a browser would load the modules one level of imports after the other.
-  const preloadPaths = [...importedBy('/console/app/main.ts', texts)]
+  const pageOf = (title: string, module: string, login: string | null): Asset => {
+    const preloadPaths = [...importedBy(module, texts)]
+    const page = consolePage({ title, module, preloadPaths, login })
+    return createAsset('text/html; charset=utf-8', page)
+  }
   return {
-    '/console': createAsset('text/html; charset=utf-8', consolePage(preloadPaths, login)),
+    '/console': pageOf('Memory Vault', '/console/app/main.ts', login),
+    '/docs': pageOf('API reference · Memory Vault', '/console/app/reference/reference.ts', null),
     '/console/style.css': createAsset(style, sheets.join('\n')),
     ...Object.fromEntries([...texts].map(([path, text]) => [path, createAsset(script, text)])),
   }

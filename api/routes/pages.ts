@@ -1,7 +1,6 @@
 import type { Router } from '@koa/router'
 import { createAsset, sendAsset, type Asset } from '#api/edge/assets.ts'
 import { buildOpenApi } from '#api/reference/openapi.ts'
-import { docsSecurityPolicy, referencePageFiles } from '#api/reference/page.ts'
 import { findInGuides, guideFiles, guidesSecurityPolicy } from '#api/reference/guides.ts'
 import { version } from '#api/edge/version.ts'
 import { consoleFiles } from '#api/console/files.ts'
@@ -13,7 +12,7 @@ import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
 
 /** Pages for people, and what the operator scrapes; they are not in the contract. */
 export function pages(router: Router, backend: ApiBackend): void {
-  // The OpenAPI document of the served endpoints, and a page to read and try it; open.
+  // The OpenAPI document of the served endpoints; open.
   let document: Asset | undefined
   router.get('/openapi.json', async ctx => {
     document ??= createAsset(
@@ -21,15 +20,6 @@ export function pages(router: Router, backend: ApiBackend): void {
       JSON.stringify(buildServedDocument(router)),
     )
     await sendAsset(ctx, document)
-  })
-
-  let docs: Record<string, Asset> | undefined
-  router.get(['/docs', '/docs/:file'], async ctx => {
-    docs ??= referencePageFiles()
-    const asset = docs[ctx.path.replace(/\/$/, '')]
-    if (!asset) return
-    ctx.set('Content-Security-Policy', docsSecurityPolicy)
-    await sendAsset(ctx, asset)
   })
 
   // The pages of the project for people, and for language models.
@@ -46,9 +36,9 @@ export function pages(router: Router, backend: ApiBackend): void {
     await sendAsset(ctx, asset)
   })
 
-  // The web console. Its files are open; the data that they show needs a credential.
+  // The web console, and the API reference. Their files are open; the data that they show needs a credential.
   let files: Promise<Record<string, Asset>> | undefined
-  router.get(/^\/console(?:\/.*)?$/, async ctx => {
+  router.get(/^\/(?:console(?:\/.*)?|docs\/?)$/, async ctx => {
     files ??= consoleFiles(backend.config.oidc?.name).catch((error: unknown) => {
       files = undefined
       throw error

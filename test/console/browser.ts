@@ -152,7 +152,7 @@ export const overflowOf = (page: Page): Promise<number> =>
 const cutOff = (page: Page): Promise<string[]> =>
   page.evaluate(() =>
     [...document.querySelectorAll('main :is(a, button, input, select, textarea)')]
-      .filter(element => element.checkVisibility() && !element.closest('.table, pre'))
+      .filter(element => element.checkVisibility() && !element.closest('.table, pre, .page-tabs'))
       .filter(element => {
         const { left, right } = element.getBoundingClientRect()
         return left < -1 || right > document.documentElement.clientWidth + 1

@@ -14,8 +14,8 @@ test('an integrator: from the reference to a call and what was recalled in it', 
 }) => {
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
   await page.goto('/docs')
-  await page.locator('.opblock').first().waitFor()
-  t.match(await page.locator('.opblock').allInnerTexts(), [
+  await page.locator('.operation:visible').first().waitFor()
+  t.match(await page.locator('.operation:visible').allInnerTexts(), [
     /chat.completions|ingest|search|prepare/,
   ])
   await page.goto('/guides?q=prepare')

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { look, settled } from '#test/console/browser.ts'
+import { look, press, settled } from '#test/console/browser.ts'
 import { consoleTests } from '#test/console/console.ts'
-import { startTestApi } from '#test/support/api.ts'
+import { buildKey, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 
 // The limits of a service in use: looking at the console must fit into them.
@@ -33,7 +33,8 @@ test('the reference is as dark as the browser', async (t, { page }) => {
     await page.goto('/docs')
     await page.getByText('/v1/memory/search').first().waitFor()
     const color = await page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
-    t.equal(color === 'rgb(28, 32, 34)', colorScheme === 'dark', `${colorScheme}: ${String(color)}`)
+    const lightness = Number(/oklch\(([\d.]+)/.exec(String(color))![1])
+    t.equal(lightness < 0.5, colorScheme === 'dark', `${colorScheme}: ${String(color)}`)
     await settled(page)
   }
 })
@@ -42,22 +43,38 @@ test('the reference begins with five calls, finds by words, and keeps the key fo
   page,
 }) => {
   await page.goto('/docs')
-  const operations = page.locator('.opblock')
+  const operations = page.locator('.operation:visible')
   await operations.first().waitFor()
   t.equal(await operations.count(), 5, 'the other groups are folded')
+  await look(t, page, 'docs')
   await page.getByPlaceholder('Find by word or path').fill('consolidate commit')
-  await page.waitForFunction(() => document.querySelectorAll('.opblock').length !== 5)
-  const paths = await page.locator('.opblock-summary-path').allTextContents()
-  t.match(paths.join(' ').replaceAll('\u200B', ''), '/v1/memory/consolidate/commit')
-  t.notMatch(paths.join(' '), '/v1/keys')
-  await page.locator('.authorize').first().click()
-  await page.locator('.auth-container input').first().fill('mk_of_this_tab')
-  await page.locator('.auth-container button[type=submit]').first().click()
+  await page.waitForFunction(() => document.querySelectorAll('.operation').length < 5)
+  const paths = (await operations.locator('summary > code').allTextContents()).join(' ')
+  t.match(paths, '/v1/memory/consolidate/commit')
+  t.notMatch(paths, '/v1/keys')
+  await page.getByLabel(/^Key, until/).fill('mk_of_this_tab')
   await page.reload()
-  await page
-    .locator('.authorize.locked, .authorize .locked, .btn.authorize.locked')
-    .first()
-    .waitFor()
+  t.equal(await page.getByLabel(/^Key, until/).inputValue(), 'mk_of_this_tab')
+})
+
+test('the reference tries a call, and is drawn without holding the page', async (t, {
+  page,
+  bytes,
+}) => {
+  const key = await buildKey(backend)
+  await page.goto('/docs')
+  await page.getByLabel(/^Key, until/).fill(key)
+  const row = page.locator('.operation', { hasText: '/v1/memory/search' }).first()
+  await row.locator('summary').first().click()
+  await press(row, 'Send')
+  await row.getByRole('status').getByText('200', { exact: true }).waitFor()
+  t.match(await row.getByRole('status').innerText(), /"memories": \[\]/)
+  await look(t, page, 'docs-call')
+  t.match(page.url(), /#\/Start%20here\/search$/)
+  t.ok((await bytes()) < 200_000, `${await bytes()} bytes`)
+  await page.getByPlaceholder('Find by word or path').fill('erase')
+  await page.getByText(/^\d+ calls\. Each|, \d+ calls\. Each/).waitFor()
+  await page.getByText('/v1/account/users/{externalId}').waitFor()
 })
 
 test('guides are read in both themes and on a phone', async (t, { page }) => {

@@ -19,7 +19,8 @@ test('keys: of a user, found by the id, and replaced', async (t, { open }) => {
 
   await page.getByLabel('Keys of the user').fill('ada@example.com')
   const rows = page.locator('ul.rows li')
-  await waitUntil('one row is left', async () => (await rows.count()) === 1)
+  await rows.filter({ hasText: 'user ada@example.com' }).waitFor()
+  t.equal(await rows.count(), 1)
   t.match(await rows.first().innerText(), /user ada@example\.com/)
   await picture(page, 'keys-by-user')
   await press(page, /^Replace: key/)

@@ -269,7 +269,6 @@ t.test('200: health and the pages are never limited, whatever their address has 
     '/console/',
     '/console/style.css',
     '/docs',
-    '/docs/swagger-ui.css',
     '/openapi.json',
     '/guides',
     '/guides/start',

@@ -261,11 +261,10 @@ function FilterBar<Fields extends Record<string, string>>(props: FilterBarProps<
             key=${name}
             type="button"
             class="chip chip-set"
-            aria-label=${`Remove the filter: ${names[name]}`}
             onClick=${() => set({ [name]: unfiltered[name] } as Partial<Fields>)}
           >
             ${names[name]}: ${words?.(name, fields[name]!) ?? fields[name]}
-            <span aria-hidden="true"> ✕</span>
+            <span aria-hidden="true"> ✕</span><span class="unseen">, remove this filter</span>
           </button>`,
       )}
     </div>
