@@ -83,7 +83,8 @@ export class HeldJobs {
            select id from ${pgBossSchema}.job j
            where j.name = asked.name and state = 'created' and not blocked
              and start_after > now() + make_interval(secs => ${soonSeconds})
-             and output->>'waitsFor' <> all($2::text[])
+             -- A job without it waits for a time: all() of no dependency is true of null, too.
+             and output->>'waitsFor' is not null and output->>'waitsFor' <> all($2::text[])
            order by priority desc, created_on limit ${waveMax} for update skip locked
          ) found
        ), woken as (

@@ -139,6 +139,9 @@ t.test('a held job waits with all its tries until what it needs is not away', as
   )
   const stats = async () => (await readQueueStats(query)).find(({ name }) => name === 'webhook')
   await waitUntil('they are held', async () => (await stats())?.held === 3)
+  const later = mintId()
+  const job = { id: later, data: { delivery: later }, priority: 0, afterSeconds: 3_600 }
+  await queue.send(postgres, 'webhook', [job])
   const [row] = await rowsOf(held[0]!.id)
   t.match(row, { state: 'created', triesLeft: 11, error: 'ollama/x: 404 not found' })
   t.ok(row!.inSeconds > 300, 'it comes by itself, later')
@@ -151,6 +154,7 @@ t.test('a held job waits with all its tries until what it needs is not away', as
   t.match(await stats(), { held: 2 })
   away.clear()
   await waitUntil('a worker looks now and then', () => held[1]!.tries.length === 2)
+  t.ok((await rowsOf(later))[0]!.inSeconds > 3_000, 'one that waits for a time alone is not woken')
 })
 
 t.test('a job that was taken once cannot be cancelled while it waits again', async t => {
@@ -237,7 +241,7 @@ t.test('what is due is as old as the time since it could have begun', async t =>
        where id = $1`,
       [id, createdOn, startAfter],
     )
-  // Of hours, and a little for the time until it is read.
+  // Counted in hours, with a little for the time until it is read.
   const oldest = async () => Math.floor((await now('edit-settle'))!.oldestSeconds! / 3_600)
   await move('9 hours', '2 hours')
   t.equal(await oldest(), 2, 'it was for later')
