@@ -18,7 +18,7 @@ import {
   type SharedMemoryChange,
 } from '#shared/org/memories/write-shared-memories.ts'
 import { currentTags } from '#shared/org/pipeline/batch-facts.ts'
-import type { Said } from '#shared/org/pipeline/cached-completion.ts'
+import type { TurnAuthor } from '#shared/org/pipeline/cached-completion.ts'
 import { isBlockedByRedaction, redactOrSkipText } from '#shared/privacy/apply-redaction.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
@@ -117,7 +117,7 @@ const toAdditions = ({ turn, policy, facts, decisions }: DecidedTurn): NewShared
 
 /** The memory that a decision about a fact adds; undefined where it adds none. */
 export function toAddedMemory(
-  { turn, policy, fact }: { turn: Said; policy: OrgPolicy; fact: TaggedFact },
+  { turn, policy, fact }: { turn: TurnAuthor; policy: OrgPolicy; fact: TaggedFact },
   decision: Decision,
 ): NewSharedMemory | undefined {
   const addition = additionOf(decision)

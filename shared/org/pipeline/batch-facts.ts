@@ -1,12 +1,12 @@
 import type { NearMemory } from '#shared/org/pipeline/nearest-shared.ts'
 import { shareStem, stemsOf } from '#shared/org/pipeline/text-words.ts'
-import type { Said } from '#shared/org/pipeline/cached-completion.ts'
+import type { TurnAuthor } from '#shared/org/pipeline/cached-completion.ts'
 import type { TaggedFact, TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 
 /** A fact of a batch. */
 export type BatchFact = TaggedFact & {
-  turn: Said
+  turn: TurnAuthor
   /** A rule of the organization shortened it to a note. */
   isNote: boolean
   /** An anti-rule matches it now. */

@@ -40,11 +40,11 @@ type PassQuestion<Answer, Kept> = CompletionRequest & {
 export class AnswerMissing extends Error {}
 
 /** What was said by whom and when. */
-export type Said = Pick<TurnRow, 'id' | 'author' | 'saidAt'>
+export type TurnAuthor = Pick<TurnRow, 'id' | 'author' | 'saidAt'>
 
 /** Asks a model of the organization about what was said. @returns what `extractResult` makes of the answer */
 export type AskModel = <Answer, Kept>(
-  about: { turn: Said; policy: OrgPolicy },
+  about: { turn: TurnAuthor; policy: OrgPolicy },
   question: PassQuestion<Answer, Kept>,
   signal: AbortSignal,
 ) => Promise<Kept>
@@ -65,7 +65,7 @@ export const cachedCompletions =
  */
 async function cachedCompletion<Answer, Kept>(
   backend: CompletionBackend,
-  { turn, policy }: { turn: Said; policy: OrgPolicy },
+  { turn, policy }: { turn: TurnAuthor; policy: OrgPolicy },
   {
     pass,
     model: modelName,

@@ -1,4 +1,8 @@
-import { unusableAnswer, type AskModel, type Said } from '#shared/org/pipeline/cached-completion.ts'
+import {
+  unusableAnswer,
+  type AskModel,
+  type TurnAuthor,
+} from '#shared/org/pipeline/cached-completion.ts'
 import type { BatchFact } from '#shared/org/pipeline/batch-facts.ts'
 import type { NearMemory } from '#shared/org/pipeline/nearest-shared.ts'
 import { dayOf, reconcileInstructions } from '#shared/org/pipeline/prompts.ts'
@@ -9,13 +13,17 @@ import { sharedStems, stemsOf } from '#shared/org/pipeline/text-words.ts'
 
 const textMax = 4_000
 
-export type ComparisonInput = {
+/** A fact and the memories near it, nearest first. */
+export type NearbyFact = { fact: BatchFact; near: readonly NearMemory[] }
+
+/** What a model answered about it: nothing where no memory is near. */
+export type FactAnswers = NearbyFact & { answers: readonly ComparisonAnswer[] }
+
+/** How facts are compared, whichever they are. */
+export type Comparison = {
   /** The turn that the answer is stored under. */
-  leader: Said
+  leader: TurnAuthor
   policy: OrgPolicy
-  facts: readonly BatchFact[]
-  /** The memories near each fact, nearest first. */
-  near: readonly (readonly NearMemory[])[]
   /** The organization's large model, when missing. */
   model?: string
   /** Throws `AnswerMissing` in place of asking. */
@@ -30,36 +38,38 @@ export type ComparisonInput = {
  * Asks a model about facts and the memories near them; it can name only those memories. A fact that a memory says
  * in the same words is not asked about.
  *
- * @returns the answers about each fact, in order: none where no memory is near it, several where it changes several
- *   memories.
+ * @returns the facts in order, each with its answers: none where no memory is near it, several where it changes
+ *   several memories.
  *
  * @throws Refusal as the asked model.
  */
 export async function compareFacts(
   ask: AskModel,
-  input: ComparisonInput,
+  comparison: Comparison,
+  facts: readonly NearbyFact[],
   signal: AbortSignal,
-): Promise<ComparisonAnswer[][]> {
-  const { facts, near, judged, usesJudged } = input
-  const answers = facts.map((fact, index): ComparisonAnswer[] => {
-    const { text, tags } = fact
-    const same = near[index]!.filter(memory => isSameText(memory.text, text)).toSorted(
-      (a, b) => outside(a.tags, tags) - outside(b.tags, tags),
-    )[0]
-    if (same) return [{ action: 'NONE', mem_id: same.id, text: '' }]
-    return (usesJudged && judged?.find(fact, near[index]!)) || []
-  })
-  const asked = facts.flatMap((_, index) =>
-    answers[index]!.length === 0 && near[index]!.length > 0 ? [index] : [],
-  )
-  if (asked.length === 0) return answers
-  const pick = <Item>(list: readonly Item[]): Item[] => asked.map(index => list[index]!)
-  const found = await askAbout(ask, { ...input, facts: pick(facts), near: pick(near) }, signal)
-  for (const [at, index] of asked.entries()) {
-    answers[index] = found[at]!
-    judged?.record(facts[index]!, { near: near[index]!, answers: found[at]! })
-  }
-  return answers
+): Promise<FactAnswers[]> {
+  const { judged } = comparison
+  const known = facts.map(item => ({ ...item, answers: answersWithoutModel(comparison, item) }))
+  const open = known.filter(({ near, answers }) => answers.length === 0 && near.length > 0)
+  if (open.length === 0) return known
+  const answered = await askAbout(ask, comparison, open, signal)
+  for (const { fact, near, answers } of answered) judged?.record(fact, { near, answers })
+  const byModel = new Map(open.map((item, at) => [item, answered[at]!]))
+  return known.map(item => byModel.get(item) ?? item)
+}
+
+/** The answer that a memory in the same words or an answer of before gives; empty: a model is to be asked. */
+function answersWithoutModel(
+  { judged, usesJudged }: Comparison,
+  { fact, near }: NearbyFact,
+): ComparisonAnswer[] {
+  const { text, tags } = fact
+  const same = near
+    .filter(memory => isSameText(memory.text, text))
+    .toSorted((a, b) => outside(a.tags, tags) - outside(b.tags, tags))[0]
+  if (same) return [{ action: 'NONE', mem_id: same.id, text: '' }]
+  return (usesJudged && judged?.find(fact, near)) || []
 }
 
 /** Counts the tags of a memory that a fact has not. */
@@ -71,18 +81,19 @@ const isSameText = (one: string, other: string): boolean =>
 
 async function askAbout(
   ask: AskModel,
-  { leader, policy, facts, near, model, storedOnly }: ComparisonInput,
+  { leader, policy, model, storedOnly }: Comparison,
+  facts: readonly NearbyFact[],
   signal: AbortSignal,
-): Promise<ComparisonAnswer[][]> {
-  const memories = [...new Set(near.flat())]
-  const nearby = (fact: number) => near[fact]!.map(memory => memoryLabel(memories.indexOf(memory)))
+): Promise<FactAnswers[]> {
+  const memories = [...new Set(facts.flatMap(({ near }) => near))]
   const lastDay = dayOf(leader.saidAt.getTime())
   const material = {
     member: leader.author,
     said_on: lastDay,
-    facts: facts.map(({ text, turn }, fact) => {
+    facts: facts.map(({ fact: { text, turn }, near }, fact) => {
       const day = dayOf(turn.saidAt.getTime())
-      return { fact, ...(day !== lastDay && { said_on: day }), text, near: nearby(fact) }
+      const labels = near.map(memory => memoryLabel(memories.indexOf(memory)))
+      return { fact, ...(day !== lastDay && { said_on: day }), text, near: labels }
     }),
     memories: memories.map(({ text, author, acquiredAt }, index) => ({
       memory: memoryLabel(index),
@@ -91,7 +102,7 @@ async function askAbout(
       said_on: dayOf(acquiredAt),
     })),
   }
-  return ask(
+  const answers = await ask(
     { turn: leader, policy },
     {
       pass: 'reconcile',
@@ -105,6 +116,7 @@ async function askAbout(
     },
     signal,
   )
+  return facts.map((item, index) => ({ ...item, answers: answers[index]! }))
 }
 
 /** @throws Refusal `upstream` unless every fact is decided about once, or by updates of several memories. */

@@ -1,5 +1,6 @@
 import type { MemberScope } from '#shared/domain/member-scope.ts'
 import { isPermitted, visibilityOf } from '#shared/domain/visibility.ts'
+import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 import type { Decision } from '#shared/org/base/org-turns.postgres.ts'
 import { fallbackNote, findExecRule, matchesAntiRule } from '#shared/org/base/rule-matching.ts'
 import { findPending } from '#shared/org/memories/shared-lists.mongo.ts'
@@ -9,11 +10,13 @@ import {
   isUnstored,
   type BatchFact,
 } from '#shared/org/pipeline/batch-facts.ts'
-import type { AskModel, Said } from '#shared/org/pipeline/cached-completion.ts'
+import type { AskModel, TurnAuthor } from '#shared/org/pipeline/cached-completion.ts'
 import {
   compareFacts,
+  type Comparison,
   type ComparisonAnswer,
-  type ComparisonInput,
+  type FactAnswers,
+  type NearbyFact,
 } from '#shared/org/pipeline/compare-facts.ts'
 import {
   decideByRules,
@@ -35,10 +38,14 @@ import { wordsIn } from '#shared/org/pipeline/text-words.ts'
 type DecideBackend = NearestBackend & { ask: AskModel }
 
 /** Facts of one turn, or of several turns of one member in the order they were said. */
-type DecisionInput = Omit<ComparisonInput, 'near' | 'model'> & {
+type DecisionInput = Omit<Comparison, 'model'> & {
+  facts: readonly BatchFact[]
   /** What their author may see now; undefined once the turn is gone. */
   findAuthor: () => Promise<MemberScope | undefined>
 }
+
+/** A fact with all that is known of it once the rules have decided. */
+type DecidedFact = FactAnswers & { decision: Decision }
 
 /**
  * Decides what to do about each fact, in order. A model is asked where memories are near a fact, and can name no
@@ -54,66 +61,62 @@ type DecisionInput = Omit<ComparisonInput, 'near' | 'model'> & {
  */
 export async function decideFacts(
   backend: DecideBackend,
-  { judged, usesJudged, findAuthor, ...input }: DecisionInput,
+  { facts, findAuthor, ...comparison }: DecisionInput,
   signal: AbortSignal,
 ): Promise<Decision[]> {
   const { ask } = backend
-  const facts = applyCurrentRules(input)
+  const { policy } = comparison
+  const current = facts.map(fact => applyCurrentRules(policy, fact))
   const author = await findAuthor()
   // The turn is gone, and nothing will be written about it.
-  if (!author) return facts.map(toNoAction)
-  const texts = facts.map(({ text }) => text)
-  const visible = withEarlierFacts(facts, await findNearbyVisible(backend, author, texts))
-  const question = { ...input, facts, near: visible, judged, usesJudged }
-  const first = await compareFacts(ask, question, signal)
-  const count = countSettled(facts, first)
-  const about = { ...input, facts: facts.slice(0, count), near: visible.slice(0, count) }
-  const answers = await recheckUpdates(
-    ask,
-    about,
-    { answers: first, memories: visible.flat() },
-    signal,
-  )
-  const decided = { ...about, author, decisions: toDecisions(about, answers) }
-  const decisions = await skipHiddenDuplicates(backend, decided, signal)
-  return markDoubtfulAdditions(backend, { ...decided, decisions })
+  if (!author) return current.map(toNoAction)
+  const nearby = await findNearby(backend, author, current)
+  const answered = await compareFacts(ask, comparison, nearby, signal)
+  const settled = answered.slice(0, countSettled(answered))
+  // Answers of before serve the first question alone: the second is about fewer memories.
+  const question = { ...comparison, judged: undefined }
+  const shown = nearby.flatMap(({ near }) => near)
+  const rechecked = await recheckUpdates(ask, question, settled, shown, signal)
+  const decided = applyDecisionRules(policy, rechecked)
+  const withoutHidden = await skipHiddenDuplicates(backend, question, { author, decided }, signal)
+  return markDoubtfulAdditions(backend, policy, { author, decided: withoutHidden })
 }
 
-/** Applies the rules that were added since the facts were extracted. */
-const applyCurrentRules = ({
-  policy,
-  facts,
-}: Pick<DecisionInput, 'policy' | 'facts'>): BatchFact[] =>
-  facts.map(fact => {
-    const rule = fact.isNote ? undefined : findExecRule(policy, fact.text)
-    // An anti-rule is looked for in the words of the fact, not in those of the note.
-    const isWithheld = matchesAntiRule(policy, fact.text)
-    return { ...fact, ...(rule && { text: fallbackNote(rule) }), ...(isWithheld && { isWithheld }) }
-  })
+/** Applies the rules that were added since the fact was extracted. */
+function applyCurrentRules(policy: OrgPolicy, fact: BatchFact): BatchFact {
+  const rule = fact.isNote ? undefined : findExecRule(policy, fact.text)
+  // An anti-rule is looked for in the words of the fact, not in those of the note.
+  const isWithheld = matchesAntiRule(policy, fact.text)
+  return { ...fact, ...(rule && { text: fallbackNote(rule) }), ...(isWithheld && { isWithheld }) }
+}
 
-/** Adds the facts of earlier turns to the memories near each fact. */
-function withEarlierFacts(facts: readonly BatchFact[], near: NearMemory[][]): NearMemory[][] {
+/** Finds the memories near each fact that its author may see; the facts of earlier turns count as such. */
+async function findNearby(
+  backend: DecideBackend,
+  author: MemberScope,
+  facts: readonly BatchFact[],
+): Promise<NearbyFact[]> {
+  const texts = facts.map(({ text }) => text)
+  const visible = await findNearbyVisible(backend, author, texts)
   const earlier = earlierFacts(facts)
-  return near.map((memories, index) => [...memories, ...earlier[index]!])
+  return facts.map((fact, index) => ({ fact, near: [...visible[index]!, ...earlier[index]!] }))
 }
 
 /** Counts the facts before the first turn that goes on from an earlier one. */
-function countSettled(
-  facts: readonly BatchFact[],
-  answers: readonly (readonly ComparisonAnswer[])[],
-): number {
-  const changedBy = new Map<string, Said>()
-  for (const [index, { turn }] of facts.entries()) {
-    for (const { action, mem_id: id } of answers[index]!) {
+function countSettled(answered: readonly FactAnswers[]): number {
+  const changedBy = new Map<string, TurnAuthor>()
+  for (const { fact, answers } of answered) {
+    for (const { action, mem_id: id } of answers) {
       if (action === 'ADD' || id === null) continue
       const earlier = changedBy.get(id)
-      if (isUnstored(id) || (action === 'UPDATE' && earlier !== undefined && earlier !== turn)) {
-        return facts.findIndex(fact => fact.turn === turn)
+      const goesOn = action === 'UPDATE' && earlier !== undefined && earlier !== fact.turn
+      if (isUnstored(id) || goesOn) {
+        return answered.findIndex(item => item.fact.turn === fact.turn)
       }
-      if (action === 'UPDATE') changedBy.set(id, turn)
+      if (action === 'UPDATE') changedBy.set(id, fact.turn)
     }
   }
-  return facts.length
+  return answered.length
 }
 
 /**
@@ -121,39 +124,55 @@ function countSettled(
  * memory may not see: such a text could get into the new wording, for example as an instruction to the
  * model. These facts are asked about again without those texts, those with the same readers in one call. A
  * wording that has all of its words from the fact and the memory is taken as it is.
+ *
+ * @param memories all that the question showed
  */
 async function recheckUpdates(
   ask: AskModel,
-  { facts, near, ...about }: ComparisonInput,
-  { answers, memories }: { answers: readonly ComparisonAnswer[][]; memories: NearMemory[] },
+  comparison: Comparison,
+  facts: readonly FactAnswers[],
+  memories: readonly NearMemory[],
   signal: AbortSignal,
-): Promise<ComparisonAnswer[][]> {
-  const shown = [...memories, ...facts.map(fact => ({ tags: currentTags(about.policy, fact) }))]
-  const revised = facts.map((_, index) => [...answers[index]!])
-  const doubted = revised.flatMap((list, index) =>
-    list.flatMap((answer, at) => {
-      const changed = near[index]!.find(isNamedBy(answer))
-      if (answer.action !== 'UPDATE' || !changed || isDecidedByPerson(changed)) return []
-      const known = new Set([facts[index]!.text, changed.text].flatMap(wordsIn))
-      const isPlain = wordsIn(answer.text).every(word => known.has(word))
-      return isPlain || shown.every(isReadableBy(changed)) ? [] : [{ index, at, changed }]
+): Promise<FactAnswers[]> {
+  const { policy } = comparison
+  const shown = [...memories, ...facts.map(({ fact }) => ({ tags: currentTags(policy, fact) }))]
+  const doubted = facts.flatMap(item =>
+    item.answers.flatMap(answer => {
+      const changed = findDoubted(item, answer, shown)
+      return changed ? [{ item, answer, changed }] : []
     }),
   )
+  const replacements = new Map<ComparisonAnswer, ComparisonAnswer>()
   const byReaders = Map.groupBy(doubted, ({ changed }) => JSON.stringify(changed.tags.toSorted()))
   for (const group of byReaders.values()) {
     const isReadable = isReadableBy(group[0]!.changed)
-    const indexes = [...new Set(group.map(({ index }) => index))]
-    const open = indexes.map(index => near[index]!.filter(isReadable))
-    const question = { ...about, facts: indexes.map(index => facts[index]!), near: open }
-    const retried = await compareFacts(ask, question, signal)
-    for (const { index, at, changed } of group) {
-      const again = retried[indexes.indexOf(index)]!
-      const confirmed = again.find(answer => answer.mem_id === changed.id)
-      const other = again.find(({ action }) => action !== 'UPDATE')
-      revised[index]![at] = confirmed ?? other ?? { action: 'ADD', mem_id: null, text: '' }
+    const items = [...new Set(group.map(({ item }) => item))]
+    const open = items.map(({ fact, near }) => ({ fact, near: near.filter(isReadable) }))
+    const retried = await compareFacts(ask, comparison, open, signal)
+    for (const { item, answer, changed } of group) {
+      const { answers } = retried[items.indexOf(item)]!
+      const confirmed = answers.find(again => again.mem_id === changed.id)
+      const other = answers.find(({ action }) => action !== 'UPDATE')
+      replacements.set(answer, confirmed ?? other ?? { action: 'ADD', mem_id: null, text: '' })
     }
   }
-  return revised
+  return facts.map(item => ({
+    ...item,
+    answers: item.answers.map(answer => replacements.get(answer) ?? answer),
+  }))
+}
+
+/** The memory that an answer changes, if its wording may hold words of a text that its readers may not see. */
+function findDoubted(
+  { fact, near }: FactAnswers,
+  answer: ComparisonAnswer,
+  shown: readonly { tags: readonly string[] }[],
+): NearMemory | undefined {
+  const changed = near.find(isNamedBy(answer))
+  if (answer.action !== 'UPDATE' || !changed || isDecidedByPerson(changed)) return undefined
+  const known = new Set([fact.text, changed.text].flatMap(wordsIn))
+  const isPlain = wordsIn(answer.text).every(word => known.has(word))
+  return isPlain || shown.every(isReadableBy(changed)) ? undefined : changed
 }
 
 /** Whether those who may read a memory may read another text. */
@@ -163,76 +182,91 @@ const isReadableBy = ({ tags }: NearMemory) => {
 }
 
 /** Applies the rules to every answer; each memory is changed once, as every answer was given about it as it was. */
-function toDecisions(
-  { policy, facts, near }: ComparisonInput,
-  answers: readonly (readonly ComparisonAnswer[])[],
-): Decision[] {
+function applyDecisionRules(policy: OrgPolicy, facts: readonly FactAnswers[]): DecidedFact[] {
+  const texts = new Set<string>()
   const updated = new Set<string | null>()
-  return facts.map((fact, index) => {
-    const isRepeated = facts.findIndex(({ text }) => text === fact.text) < index
-    if (isRepeated || fact.isWithheld) return toNoAction(fact)
-    const [answer, ...others] = answers[index]!
-    const decision = decideByRules(policy, fact, near[index]!, answer)
-    if (decision.action !== 'UPDATE') return decision
-    if (updated.has(decision.mem_id)) return toAddition(fact)
-    updated.add(decision.mem_id)
-    const also = others.flatMap(other => {
-      const { action, text, mem_id, version } = decideByRules(policy, fact, near[index]!, other)
-      if (action !== 'UPDATE' || updated.has(mem_id)) return []
-      updated.add(mem_id)
-      return [{ text, mem_id: mem_id!, version: version! }]
-    })
-    const ids = new Set([decision, ...also].map(({ mem_id: id }) => id))
-    const changed = near[index]!.filter(({ id }) => ids.has(id))
-    // Those who see the fact and none of the changed memories would not learn of it.
-    const tags = currentTags(policy, fact)
-    const isHeldBack = changed.every(memory => isNarrower(memory, tags))
-    return {
-      ...decision,
-      ...(also.length > 0 && { also }),
-      ...(isHeldBack && { copy: { text: fact.text, mem_id: null } }),
-    }
+  return facts.map(item => {
+    const isRepeated = texts.has(item.fact.text)
+    texts.add(item.fact.text)
+    const isSkipped = isRepeated || item.fact.isWithheld
+    const decision = isSkipped ? toNoAction(item.fact) : decideAnswers(policy, item, updated)
+    return { ...item, decision }
   })
 }
 
-type DecidedFacts = Omit<DecisionInput, 'findAuthor'> & {
-  author: MemberScope
-  decisions: readonly Decision[]
+/**
+ * Joins what the rules make of the answers about one fact.
+ *
+ * @param updated the memories that facts before it change; those that this one changes are added
+ */
+function decideAnswers(
+  policy: OrgPolicy,
+  { fact, near, answers }: FactAnswers,
+  updated: Set<string | null>,
+): Decision {
+  const [answer, ...others] = answers
+  const decision = decideByRules(policy, fact, near, answer)
+  if (decision.action !== 'UPDATE') return decision
+  if (updated.has(decision.mem_id)) return toAddition(fact)
+  updated.add(decision.mem_id)
+  const also = others.flatMap(other => {
+    const { action, text, mem_id, version } = decideByRules(policy, fact, near, other)
+    if (action !== 'UPDATE' || updated.has(mem_id)) return []
+    updated.add(mem_id)
+    return [{ text, mem_id: mem_id!, version: version! }]
+  })
+  const ids = new Set([decision, ...also].map(({ mem_id: id }) => id))
+  const changed = near.filter(({ id }) => ids.has(id))
+  // Those who see the fact and none of the changed memories would not learn of it.
+  const tags = currentTags(policy, fact)
+  const isHeldBack = changed.every(memory => isNarrower(memory, tags))
+  return {
+    ...decision,
+    ...(also.length > 0 && { also }),
+    ...(isHeldBack && { copy: { text: fact.text, mem_id: null } }),
+  }
 }
+
+/** Facts with their decisions, and what their author may see. */
+type AuthoredFacts = { author: MemberScope; decided: readonly DecidedFact[] }
 
 /** Adds no fact that its author may not see and that a memory hidden from them says. */
 async function skipHiddenDuplicates(
   backend: DecideBackend,
-  { author, decisions, leader, policy, facts, storedOnly }: DecidedFacts,
+  { policy, ...comparison }: Comparison,
+  { author, decided }: AuthoredFacts,
   signal: AbortSignal,
-): Promise<Decision[]> {
+): Promise<DecidedFact[]> {
   const visibility = visibilityOf(author)
-  const unseen = facts.flatMap((fact, index) => {
-    const tags = currentTags(policy, fact)
-    const isAdded = decisions[index]!.action === 'ADD'
-    return isAdded && !isPermitted(visibility, tags) ? [{ fact: { ...fact, tags }, index }] : []
-  })
-  const unseenFacts = unseen.map(({ fact }) => fact)
-  const hidden = await findNearbyHidden(backend, author, unseenFacts)
-  // Whether two texts say the same is a question for the small model.
-  const asked = { leader, policy, storedOnly, model: policy.classifyModel }
-  const answers = await compareFacts(
+  const unseen = decided
+    .filter(({ decision }) => decision.action === 'ADD')
+    .map(item => ({ item, fact: { ...item.fact, tags: currentTags(policy, item.fact) } }))
+    .filter(({ fact }) => !isPermitted(visibility, fact.tags))
+  const facts = unseen.map(({ fact }) => fact)
+  const hidden = await findNearbyHidden(backend, author, facts)
+  const answered = await compareFacts(
     backend.ask,
-    { ...asked, facts: unseenFacts, near: hidden },
+    // Whether two texts say the same is a question for the small model.
+    { ...comparison, policy, model: policy.classifyModel },
+    facts.map((fact, index) => ({ fact, near: hidden[index]! })),
     signal,
   )
-  const known = new Map(
-    unseen.flatMap(({ index }, at) => {
-      const [answer] = answers[at]!
+  const sayers = new Map(
+    unseen.flatMap(({ item }, index) => {
+      const { near, answers } = answered[index]!
+      const [answer] = answers
       // The wording of such an answer goes nowhere.
-      const isDuplicate = answer?.action === 'NONE' && hidden[at]!.some(isNamedBy(answer))
-      return isDuplicate ? [[index, answer.mem_id]] : []
+      const isDuplicate = answer?.action === 'NONE' && near.some(isNamedBy(answer))
+      return isDuplicate ? [[item, answer.mem_id] as const] : []
     }),
   )
-  return decisions.map((decision, index) =>
-    known.has(index)
-      ? { ...toNoAction(decision), mem_id: known.get(index)!, hidden: true }
-      : decision,
+  return decided.map(item =>
+    sayers.has(item)
+      ? {
+          ...item,
+          decision: { ...toNoAction(item.decision), mem_id: sayers.get(item)!, hidden: true },
+        }
+      : item,
   )
 }
 
@@ -244,18 +278,18 @@ async function skipHiddenDuplicates(
  */
 async function markDoubtfulAdditions(
   { mongo }: Pick<DecideBackend, 'mongo'>,
-  { policy, facts, author, decisions }: DecidedFacts,
+  policy: OrgPolicy,
+  { author, decided }: AuthoredFacts,
 ): Promise<Decision[]> {
   const visibility = visibilityOf(author)
   const marked: Decision[] = []
-  for (const [index, decision] of decisions.entries()) {
+  for (const { fact, decision } of decided) {
     const { copy, ...withoutCopy } = decision
     if (decision.action !== 'ADD') {
       const isKnown = copy && (await findPending(mongo, policy, copy.text)) !== undefined
       marked.push(isKnown ? withoutCopy : decision)
       continue
     }
-    const fact = facts[index]!
     const pending = decision.pending || isDoubtfullyOpen(policy, fact, decision.text)
     const unseen = !isPermitted(visibility, currentTags(policy, fact))
     const waiting = pending ? await findPending(mongo, policy, decision.text) : undefined

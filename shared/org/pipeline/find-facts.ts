@@ -9,7 +9,11 @@ import {
   joinTexts,
   truncateNote,
 } from '#shared/org/base/rule-matching.ts'
-import { unusableAnswer, type AskModel, type Said } from '#shared/org/pipeline/cached-completion.ts'
+import {
+  unusableAnswer,
+  type AskModel,
+  type TurnAuthor,
+} from '#shared/org/pipeline/cached-completion.ts'
 import { dayOf, extractInstructions, factsMax } from '#shared/org/pipeline/prompts.ts'
 import { wordsIn } from '#shared/org/pipeline/text-words.ts'
 import { isGeneralQuestion, isPhatic } from '#shared/org/pipeline/worth-asking.ts'
@@ -70,7 +74,7 @@ type ExchangeWords = {
 
 type BatchWords = {
   /** The turn that the answer is stored under. */
-  leader: Said
+  leader: TurnAuthor
   policy: OrgPolicy
   /** In the order they were said, of one member and one session. */
   exchanges: readonly ExchangeWords[]

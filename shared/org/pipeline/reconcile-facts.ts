@@ -58,7 +58,8 @@ export async function reconcileFacts(
 /** Turns of one member, in the order they were said. */
 type TurnsInput = { policy: OrgPolicy; turns: readonly TurnRow[] }
 
-type Asking = { storedOnly?: boolean; judged: JudgedFacts; usesJudged: boolean }
+/** How the model is asked. */
+type QuestionMode = { storedOnly?: boolean; judged: JudgedFacts; usesJudged: boolean }
 
 /** Rounds in which a question is asked outside of the lane; from then on it is asked inside. */
 const roundsOutside = 4
@@ -80,10 +81,10 @@ async function settleTurns(
     if (!input.turns[0]!.pass3) {
       await decide(backend, input, { judged, usesJudged: round > 2 }, signal)
     }
-    const asking = { storedOnly: round < roundsOutside, judged, usesJudged: round > 1 }
+    const mode = { storedOnly: round < roundsOutside, judged, usesJudged: round > 1 }
     try {
       return await inOrgLane(backend.postgres, input.policy.org, signal, () =>
-        decideAndApply(backend, input, asking, signal),
+        decideAndApply(backend, input, mode, signal),
       )
     } catch (error) {
       if (!(error instanceof AnswerMissing)) throw error
@@ -94,24 +95,24 @@ async function settleTurns(
 const decide = (
   backend: ReconcileBackend,
   { policy, turns }: TurnsInput,
-  asking: Asking,
+  mode: QuestionMode,
   signal: AbortSignal,
 ): Promise<Decision[]> => {
   const leader = turns[0]!
   const findAuthor = () => findAuthorScope(backend.postgres.query, leader.id)
-  const question = { policy, leader, facts: factsOfTurns(turns), findAuthor, ...asking }
+  const question = { policy, leader, facts: factsOfTurns(turns), findAuthor, ...mode }
   return decideFacts({ ...backend, ask: cachedCompletions(backend) }, question, signal)
 }
 
 async function decideAndApply(
   backend: ReconcileBackend,
   input: TurnsInput,
-  asking: Asking,
+  mode: QuestionMode,
   signal: AbortSignal,
 ): Promise<void> {
   const { postgres } = backend
   const { policy, turns } = input
-  for (const { turn, decisions } of await loadOrMakeDecisions(backend, input, asking, signal)) {
+  for (const { turn, decisions } of await loadOrMakeDecisions(backend, input, mode, signal)) {
     // The tags of now: one of before the question may have given its label to another.
     const current = await findOrgPolicy(postgres.query, policy.org)
     if (!current) return
@@ -143,7 +144,7 @@ type DecidedRow = { turn: TurnRow; decisions: Decision[] }
 async function loadOrMakeDecisions(
   backend: ReconcileBackend,
   input: TurnsInput,
-  asking: Asking,
+  mode: QuestionMode,
   signal: AbortSignal,
 ): Promise<DecidedRow[]> {
   const { turns } = input
@@ -152,11 +153,11 @@ async function loadOrMakeDecisions(
     const known = undecided < 0 ? turns : turns.slice(0, undecided)
     return known.map(turn => ({ turn, decisions: turn.pass3! }))
   }
-  const outcomes = await decide(backend, input, asking, signal)
+  const decided = await decide(backend, input, mode, signal)
   let end = 0
   const made = turns.flatMap((turn): DecidedRow[] => {
     const count = turn.pass2!.length
-    const own = outcomes.slice(end, (end += count))
+    const own = decided.slice(end, (end += count))
     return own.length < count ? [] : [{ turn, decisions: withIds(turn, own) }]
   })
   return backend.postgres.transaction(async tx => {
@@ -172,10 +173,10 @@ async function loadOrMakeDecisions(
 }
 
 /** Gives the memories that decisions add their ids. */
-function withIds(turn: TurnRow, outcomes: readonly Decision[]): Decision[] {
-  const seed = deriveIdSeed(turn, outcomes)
+function withIds(turn: TurnRow, decisions: readonly Decision[]): Decision[] {
+  const seed = deriveIdSeed(turn, decisions)
   let added = 0
-  return outcomes.map(decision => {
+  return decisions.map(decision => {
     const { action, copy } = decision
     if (action === 'ADD') return { ...decision, mem_id: memoryIdOf(seed, added++) }
     return copy ? { ...decision, copy: { ...copy, mem_id: memoryIdOf(seed, added++) } } : decision

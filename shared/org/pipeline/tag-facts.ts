@@ -3,7 +3,7 @@ import {
   cachedCompletions,
   type AskModel,
   type CompletionBackend,
-  type Said,
+  type TurnAuthor,
 } from '#shared/org/pipeline/cached-completion.ts'
 import {
   findOrgPolicy,
@@ -119,7 +119,7 @@ export type TagLikelihoods = Record<string, number>
 /** Asks a model how likely each tag applies to each fact, in order. */
 export async function rateTags(
   ask: AskModel,
-  input: { turn: Said; policy: OrgPolicy; facts: readonly TurnFact[] },
+  input: { turn: TurnAuthor; policy: OrgPolicy; facts: readonly TurnFact[] },
   signal: AbortSignal,
 ): Promise<TagLikelihoods[]> {
   const likelihoods: TagLikelihoods[] = input.facts.map(() => ({}))
@@ -137,7 +137,7 @@ export async function rateTags(
 
 async function askQuestions(
   ask: AskModel,
-  { turn, policy, facts }: { turn: Said; policy: OrgPolicy; facts: readonly TurnFact[] },
+  { turn, policy, facts }: { turn: TurnAuthor; policy: OrgPolicy; facts: readonly TurnFact[] },
   questions: readonly TagQuestion[],
   signal: AbortSignal,
 ): Promise<TagLikelihoods[]> {

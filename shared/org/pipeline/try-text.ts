@@ -26,7 +26,7 @@ import {
   UnusableAnswer,
   type AskModel,
   type CompletionBackend,
-  type Said,
+  type TurnAuthor,
 } from '#shared/org/pipeline/cached-completion.ts'
 import { decideFacts } from '#shared/org/pipeline/decide-facts.ts'
 import { isDecidedByPerson, isDoubtfullyOpen } from '#shared/org/pipeline/decision-rules.ts'
@@ -206,7 +206,7 @@ async function withDeadline<Result>(
   }
 }
 
-type TrialInput = { policy: OrgPolicy; viewer: MemberScope; said: Said; text: string }
+type TrialInput = { policy: OrgPolicy; viewer: MemberScope; said: TurnAuthor; text: string }
 
 async function runPasses(
   backend: TrialBackend,
@@ -257,9 +257,15 @@ async function runPasses(
   return { readAs, rule: null, notAsked: null, facts: [...described, ...leftOut.map(toLeftOut)] }
 }
 
-type LeftOut = { text: string; reason: TriedFact['leftOutBy']; rule?: string }
-
-const toLeftOut = ({ text, reason, rule }: LeftOut): TriedFact => ({
+const toLeftOut = ({
+  text,
+  reason,
+  rule,
+}: {
+  text: string
+  reason: TriedFact['leftOutBy']
+  rule?: string
+}): TriedFact => ({
   text,
   note: false,
   outcome: 'left_out',
@@ -289,7 +295,7 @@ async function findNamed(
 
 type DescribedFact = {
   policy: OrgPolicy
-  said: Said
+  said: TurnAuthor
   fact: BatchFact
   named: ReadonlyMap<string, SharedMemory>
 }
