@@ -52,35 +52,40 @@ export async function finalizeStored(
   // In one round trip, but two statements: the second sees what the holders of the locks have written.
   const locked = lockVaults(tx, vaults)
   const finalized = tx.query<FinalizeResult>(
-    `with item as (
-       select * from jsonb_to_recordset($1::jsonb) as item(
+    // What the caller stored, a row per operation.
+    `with input as (
+       select * from jsonb_to_recordset($1::jsonb) as input(
          id uuid, session text, session_epoch int, ids uuid[], raw_units int, raw_tokens bigint,
          retention_days int, claim int)
-     ), held as (
+     -- The vaults, as the holders of their locks left them.
+     ), vault as (
        select id, epoch from vaults where id = any($2::uuid[])
-     ), finished as (
+     -- The operations that end now; one whose vault or session was cleared ends with nothing stored.
+     ), finished_operation as (
        update operations o set state = 'done', finished_at = now(), progress_done = progress_total,
          status = 200,
          outcome = jsonb_build_object('kind', 'ingest', 'stored', case
-           when o.epoch = h.epoch and i.session_epoch = coalesce(
+           when o.epoch = v.epoch and i.session_epoch = coalesce(
              (select s.epoch from sessions s where s.vault = o.vault and s.session = i.session), 0)
            then cardinality(i.ids) else 0 end)
-       from item i, held h
-       where o.id = any($3::uuid[]) and o.id = i.id and h.id = o.vault
+       from input i, vault v
+       where o.id = any($3::uuid[]) and o.id = i.id and v.id = o.vault
          -- As a case, since the planner expects few rows of these states, and joins by nested loops.
          and case when o.state in ('accepted', 'running', 'failed') then true else false end
          -- By a subquery: as a join the planner looks up each operation once for every account there is.
          and (select a.retention_days is not distinct from i.retention_days
               from accounts a where a.id = o.account)
-       returning ${finishedColumns}, o.epoch = h.epoch as current
-     ), finished_deliveries as (
-       ${finishedDeliveriesSql('finished')}
-     ), standing as (
+       returning ${finishedColumns}, o.epoch = v.epoch as current
+     ), finished_delivery as (
+       ${finishedDeliveriesSql('finished_operation')}
+     -- What each operation stored, and whether it can be seen: nothing was cleared since it was accepted.
+     ), outcome as (
        select f.id, f.vault, i.session, i.ids, i.raw_units, i.raw_tokens, i.claim,
               f.current and coalesce(s.epoch, 0) = i.session_epoch as seen
-       from finished f join item i on i.id = f.id
+       from finished_operation f join input i on i.id = f.id
        left join sessions s on s.vault = f.vault and s.session = i.session
-     ), raised as (
+     -- The counts of each vault, and the next revision.
+     ), vault_revision as (
        update vaults v
        -- Without memories to see the log gets no row, and a revision that it lacks means a full read.
        set revision = revision + tally.shown::int, pending = greatest(0, pending - tally.n),
@@ -88,35 +93,39 @@ export async function finalizeStored(
        from (select vault, count(*)::int n, bool_or(seen and ids <> '{}') as shown,
                     coalesce(sum(raw_units) filter (where seen), 0)::int units,
                     coalesce(sum(raw_tokens) filter (where seen), 0)::bigint tokens
-             from standing group by vault) tally
+             from outcome group by vault) tally
        where v.id = tally.vault
        returning ${suggestionColumns}, v.revision, v.raw_tokens - tally.tokens as former_tokens,
                  v.tier2_importance as former_importance
-     ), suggestion_deliveries as (
-       ${suggestionDeliveriesSql('raised')}
+     ), suggestion_delivery as (
+       ${suggestionDeliveriesSql('vault_revision')}
      ), deliveries as (
-       select * from finished_deliveries union all select * from suggestion_deliveries
-     ), logged as (
+       select * from finished_delivery union all select * from suggestion_delivery
+     -- The ids under that revision, by which the processes bring their indexes up to date.
+     ), change_log_row as (
        insert into vault_changes (vault, revision, session, stored)
        select vault, revision, session, array_agg(id)
-       from (select s.vault, r.revision, coalesce(s.session, '') as session, unnest(s.ids) as id
-             from standing s join raised r on r.id = s.vault where s.seen) memory
+       from (select o.vault, r.revision, coalesce(o.session, '') as session, unnest(o.ids) as id
+             from outcome o join vault_revision r on r.id = o.vault where o.seen) memory
        group by vault, revision, session
-     ), noted as (
+     -- The time of each session's last memory.
+     ), session_row as (
        insert into sessions (vault, session, stored_at)
-       select s.vault, s.session, clock_timestamp() from standing s
-       where s.seen and s.session <> '' group by s.vault, s.session
+       select o.vault, o.session, clock_timestamp() from outcome o
+       where o.seen and o.session <> '' group by o.vault, o.session
        on conflict (vault, session) do update set stored_at = excluded.stored_at
-     ), ended as (
-       ${endedJobsSql('ingest', '(select id, claim from standing where seen)')}
-     ), told as (
-       select pg_notify('${settledChannel}', id::text) from finished where awaited
+     -- The jobs of operations that stored something; those of the others wait for the caller.
+     ), ended_job as (
+       ${endedJobsSql('ingest', '(select id, claim from outcome where seen)')}
+     -- A notice to requests that wait for their operation.
+     ), notification as (
+       select pg_notify('${settledChannel}', id::text) from finished_operation where awaited
      )
      -- A select in a with-clause runs only when it is read: this count sends the notifications.
      select coalesce(array_agg(id) filter (where not seen), '{}') as "clearedOperations",
-            coalesce((select array_agg(id) from ended), '{}') as "endedJobs",
-            (select count(*) from told) as told, count(*)::int as finalized, ${deliveriesColumn}
-     from standing`,
+            coalesce((select array_agg(id) from ended_job), '{}') as "endedJobs",
+            (select count(*) from notification) as told, count(*)::int as finalized, ${deliveriesColumn}
+     from outcome`,
     [items, vaults, operations],
     'operations.settle',
   )
