@@ -316,6 +316,20 @@ t.test('names say something', async t => {
   )
 })
 
+/** Types that a participle names: they say what was done with a thing, and not what it is. */
+const participles =
+  /^(?:export )?(?:type|interface) ((?:Said|Asking|Asked|Looked|Kept|Holding|Arriving|Defaulted|Minted|Counted|Observed|Noted|Told|Held|Waiting|Recalled)) /gm
+
+t.test('comments say the subject first, types have nouns', async t => {
+  const comments = /(?:\/\*\*|\/\/|^\s*\*|[.;:])\s+Of [a-z`]/gm
+  const tests = globSync('test/**/*.ts').filter(file => file !== 'test/architecture.test.ts')
+  const found = (list: readonly string[], pattern: RegExp): string[] =>
+    list.flatMap(file => [...text(file).matchAll(pattern)].map(([words]) => `${file}: ${words}`))
+  const written = files.filter(file => !file.includes('generated'))
+  t.same(found([...written, ...tests], comments), [])
+  t.same(found(written, participles), [])
+})
+
 t.test('no file of tests is longer than 400 lines', async t => {
   const long = globSync('test/**/*.ts').filter(file => text(file).split('\n').length > 401)
   t.same(long, [])

@@ -51,7 +51,7 @@ export class VaultError extends Error {
   /** What the service says is wrong; `message` has the route, the status and the hint too. */
   readonly detail: string
   readonly hint: string | undefined
-  /** Of a file of which no line can be stored: the first faulty lines. */
+  /** The first faulty lines of a file, where no line of it can be stored. */
   readonly errors: ErrorBody['errors']
   /** `X-Request-Id`: the logs of the service name the request by it. */
   readonly requestId: string | undefined

@@ -6,10 +6,8 @@ export type ErrorFamily = 'openai' | 'anthropic' | 'google'
 /** `internal` is a fault of this service. */
 export type ErrorReason = RefusalReason | 'internal'
 
-type PathFamily = [pattern: RegExp, family: ErrorFamily | 'shared']
-
 /** Paths of providers; every other path is one of this service. */
-const pathFamilies: PathFamily[] = [
+const pathFamilies: [pattern: RegExp, family: ErrorFamily | 'shared'][] = [
   [/^\/v1\/(?:messages|complete)(?:\/|$)/, 'anthropic'],
   [/^\/(?:v1|v1beta)\/models\/.+:[A-Za-z]+$/, 'google'],
   [/^\/(?:upload\/)?v1beta\//, 'google'],

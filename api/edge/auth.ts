@@ -236,10 +236,8 @@ export const owner =
 export const admin: Authenticate<AdminIdentity> = async (ctx, backend) =>
   toAdminIdentity(ctx, await requireAdmin(ctx, backend))
 
-type ReviewerIdentity = Identity & { reviewer: Reviewer }
-
 /** An admin, or a reviewer of one organization. */
-export const reviewer: Authenticate<ReviewerIdentity> = async (ctx, backend) => {
+export const reviewer: Authenticate<Identity & { reviewer: Reviewer }> = async (ctx, backend) => {
   const found = await requireReviewer(ctx, backend)
   if (namesUser(ctx)) throw namedUserRefusal()
   const { account, email: actor, keyHash } = found

@@ -25,9 +25,7 @@ export type BodyShare = {
 }
 
 /** A body of which not all has arrived, or not all is on its way to a provider. */
-type Arriving = { bytes: number; drop: (refusal: Refusal) => void }
-
-type Waiting = { bytes: number; start: () => void }
+type IncomingBody = { bytes: number; drop: (refusal: Refusal) => void }
 
 /**
  * Admits bodies by their bytes. Those that arrive and those that wait share one bound: where it is reached, the tenant
@@ -38,8 +36,8 @@ export class BodyBudget {
   readonly #bytesMax: number
   readonly #bytesHeldMax: number
   /** By tenant; the body that has grown last is last. */
-  readonly #arriving = new Map<string, Set<Arriving>>()
-  readonly #queue: Waiting[] = []
+  readonly #arriving = new Map<string, Set<IncomingBody>>()
+  readonly #queue: { bytes: number; start: () => void }[] = []
   #bytesHeld = 0
   #bytesInUse = 0
 
@@ -54,7 +52,7 @@ export class BodyBudget {
     dropped.catch(() => {})
     let state: 'arriving' | 'dropped' | 'waiting' | 'in use' | 'over' = 'arriving'
     let weight = 0
-    const body: Arriving = {
+    const body: IncomingBody = {
       bytes: 0,
       drop(refusal) {
         state = 'dropped'
@@ -88,7 +86,7 @@ export class BodyBudget {
     }
   }
 
-  #grow(tenant: string, body: Arriving, bytes: number): void {
+  #grow(tenant: string, body: IncomingBody, bytes: number): void {
     this.#remove(tenant, body)
     this.#arriving.set(tenant, (this.#arriving.get(tenant) ?? new Set()).add(body))
     this.#bytesHeld += bytes - body.bytes
@@ -97,7 +95,7 @@ export class BodyBudget {
   }
 
   #dropOne(): void {
-    const bytesOf = (bodies: Iterable<Arriving>): number =>
+    const bytesOf = (bodies: Iterable<IncomingBody>): number =>
       Iterator.from(bodies).reduce((sum, { bytes }) => sum + bytes, 0)
     const [tenant, bodies] = [...this.#arriving].reduce((most, one) =>
       bytesOf(one[1]) > bytesOf(most[1]) ? one : most,
@@ -115,7 +113,7 @@ export class BodyBudget {
   }
 
   /** @returns whether the body was among those that arrive */
-  #remove(tenant: string, body: Arriving): boolean {
+  #remove(tenant: string, body: IncomingBody): boolean {
     const bodies = this.#arriving.get(tenant)
     const wasThere = bodies?.delete(body) ?? false
     if (bodies?.size === 0) this.#arriving.delete(tenant)

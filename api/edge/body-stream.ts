@@ -34,7 +34,7 @@ async function* readUntil(
       yield value
     }
   } finally {
-    // Of a silent client this would wait for its next bytes.
+    // With a silent client this would wait for its next bytes.
     void chunks.return(undefined).catch(() => {})
   }
 }
@@ -130,5 +130,5 @@ async function* readDecompressed(
   }
 }
 
-/** Of a client that left before its body was read. */
+/** A client left before its body was read. */
 export const bodyEndedEarly = (): Refusal => new Refusal('invalid', 'The body ended early')

@@ -41,7 +41,7 @@ async function* countLine(ctx: Context, encoding: 'identity' | 'gzip'): AsyncGen
   for await (const chunk of streamBody(ctx, encoding, share.dropped)) {
     const lineEnd = chunk.lastIndexOf(newline)
     held = lineEnd < 0 ? held + chunk.length : chunk.length - lineEnd
-    // Of a line that is too long nothing is kept.
+    // Nothing is kept of a line that is too long.
     share.hold(Math.min(held, ndjsonLimits.import.lineBytesMax))
     yield chunk
   }

@@ -106,7 +106,7 @@ function createParser(bytes: Buffer): (at: number) => Steps<Parsed> {
     return { value: elements, end: element + 1 }
   }
 
-  /** Of members with the same name the last one counts. */
+  /** The last of several members with the same name counts. */
   function* parseObject(at: number): Steps<Parsed<object>> {
     const object = {}
     let name = firstElement(bytes, at)

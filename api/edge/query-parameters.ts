@@ -72,7 +72,7 @@ function isShort(name: string, long: string): boolean {
   )
 }
 
-/** Of the paging of Stripe, GitHub, Google (AIP-158) and MongoDB, where no parameter of ours has the name. */
+/** Names of paging at Stripe, GitHub, Google (AIP-158) and MongoDB that no parameter of ours has. */
 const pagingNames =
   'offset skip page per_page next_cursor starting_after ending_before before filter where'.split(
     ' ',

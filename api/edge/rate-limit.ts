@@ -20,11 +20,11 @@ import type { Log } from '#shared/core/log.ts'
 import { createPointStore } from '#shared/access/rate-limit/rate-limit-store.postgres.ts'
 
 export type Quotas = {
-  /** Of a Memory Key or an admin credential; at least one. */
+  /** Quotas of a Memory Key or an admin credential; at least one. */
   key: readonly Quota[]
-  /** Of an address, for requests without a valid key; at least one. */
+  /** Quotas of an address, for requests without a valid key; at least one. */
   address: readonly Quota[]
-  /** Of an address where people and applications log in. */
+  /** Quotas of an address where people and applications log in. */
   login?: readonly Quota[]
   /** Requests of one key that a process serves at the same time; 64, when missing. */
   maxConcurrent?: number
@@ -53,8 +53,6 @@ const defaultMaxConcurrent = 64
 
 /** Refusals of a subject are logged at the 1st, 10th, 100th …: a flood of requests writes few lines. */
 const isLoggedRefusal = (count: number): boolean => Number.isInteger(Math.log10(count))
-
-type LimitEvent = 'key.limited' | 'address.limited'
 
 /** The rate limits of a process: of keys, and of addresses whose requests have no valid key. */
 export class RateLimiter {
@@ -272,7 +270,7 @@ export class RateLimiter {
   }
 
   /** Sets the headers of a limit. @throws Refusal `limited` when it is used up. */
-  #apply(ctx: Context, result: RateLimitResult, event: LimitEvent): void {
+  #apply(ctx: Context, result: RateLimitResult, event: 'key.limited' | 'address.limited'): void {
     const { allowed, quota, remaining, resetInMs, refusedCount, owner } = result
     const seconds = Math.max(1, Math.ceil(resetInMs / 1000))
     ctx.set('RateLimit-Limit', String(quota.points))
@@ -313,7 +311,7 @@ const isExempt = ({ method, path }: Context): boolean =>
 /** Where people and applications log in. */
 const loginPaths = /^\/(?:oauth|console\/login|token)(?:\/|$)/
 
-/** Of these, where a request shows a secret that it was given: a token, a code, a link, the cookie of a sign-in. */
+/** Those paths where a request shows a secret that it was given: a token, a code, a link, the cookie of a sign-in. */
 const secretPaths =
   /^\/(?:token|oauth\/(?:token|revoke|(?:sign-in|authorize)\/.+)|console\/login\/.+)$/
 

@@ -70,7 +70,7 @@ const [quote, backslash, comma, openBracket, closeBracket, openBrace, closeBrace
 
 /** Splits a text into JSON values by their brackets and quotes; chunks may end anywhere. */
 async function* splitValues(chunks: AsyncIterable<string>, name: string): AsyncGenerator<Value> {
-  // Of the value that is being read: what earlier chunks have, and how many characters are before it.
+  // What earlier chunks have of the value that is being read, and how many characters are before it.
   let [read, before] = ['', 0]
   let [depth, inString, escaped, inArray] = [0, false, false, false]
   for await (const chunk of chunks) {

@@ -29,23 +29,23 @@ import { readMemberKey } from '#shared/org/admin/member-keys.ts'
 
 type LoginBackend = Pick<Backend, 'postgres' | 'seal' | 'config' | 'now'>
 
-/** Of a credential that a login has made; after it a person signs in again. */
+/** How long a credential of a login lives; after it a person signs in again. */
 const credentialMs = 12 * 3_600_000
 
 /** From the first page of the provider to the choice. */
 const loginSeconds = 600
 
-type Kept = {
+type LoginRecords = {
   Login: LoginState | { email: string }
   LoginCredential: { email: string; admin: string | null; account: string | null }
   LoginLink: { key: string }
 }
 
 /** Keeps something under a secret, which is returned; the table has its HMAC alone. */
-async function keep<Model extends keyof Kept>(
+async function keep<Model extends keyof LoginRecords>(
   { postgres, seal, config }: LoginBackend,
   model: Model,
-  { value, seconds }: { value: Kept[Model]; seconds: number },
+  { value, seconds }: { value: LoginRecords[Model]; seconds: number },
   secret = randomBytes(32).toString('base64url'),
 ): Promise<string> {
   const id = oauthRecordId(config, model, secret)
@@ -56,18 +56,20 @@ async function keep<Model extends keyof Kept>(
 }
 
 /** What is kept under a secret; it is deleted unless it is only looked at. */
-async function take<Model extends keyof Kept>(
+async function take<Model extends keyof LoginRecords>(
   { postgres, seal, config }: LoginBackend,
   model: Model,
   secret: string,
   { looking = false } = {},
-): Promise<Kept[Model] | undefined> {
+): Promise<LoginRecords[Model] | undefined> {
   const id = oauthRecordId(config, model, secret)
   const record = await findOAuthRecord(postgres.query, { model, id })
   if (!record) return undefined
   const isTaken = looking || (await deleteOAuthRecord(postgres.query, { model, id }))
   if (!isTaken) return undefined
-  return JSON.parse(seal.open(record.payload, `${model} ${id.toString('hex')}`)) as Kept[Model]
+  return JSON.parse(
+    seal.open(record.payload, `${model} ${id.toString('hex')}`),
+  ) as LoginRecords[Model]
 }
 
 /** @returns the secret of the browser's cookie. */

@@ -254,6 +254,6 @@ export const mayUse = (tool: Tool, { permissions, scopes }: ToolRights): boolean
 
 export type ToolRights = {
   permissions: Permissions
-  /** Of a login; undefined for a key, which has no scopes. */
+  /** The scopes of a login; undefined for a key, which has none. */
   scopes?: readonly ApplicationScope[] | undefined
 }

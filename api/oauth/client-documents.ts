@@ -7,13 +7,13 @@ import {
 
 const timeoutMs = 2_500
 
-type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
-
 /**
  * Fetches metadata documents of clients (draft-ietf-oauth-client-id-metadata-document): from public addresses only,
  * whatever a name resolves to, without redirects. The provider bounds them to 5 KiB and 2.5 s.
  */
-export function createDocumentFetch(policy: AddressPolicy): Fetch {
+export function createDocumentFetch(
+  policy: AddressPolicy,
+): (url: string | URL, init?: RequestInit) => Promise<Response> {
   let dispatcher: Promise<Agent> | undefined
   const open = async () => {
     const { Agent } = await import('undici')

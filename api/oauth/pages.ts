@@ -57,7 +57,7 @@ const scopeTexts: Record<ApplicationScope, [title: string, text: string]> = {
 
 export type SignInView = {
   clientName: string
-  /** Of the client's metadata document; null for one that has registered itself under a name that it chose. */
+  /** The host of the client's metadata document; null for one that has registered itself under a name that it chose. */
   clientHost: string | null
   redirectHost: string
   /** What the client asks for. */
@@ -65,7 +65,7 @@ export type SignInView = {
   /** As the person has chosen them before; all that is asked for, when undefined. */
   chosen?: readonly ApplicationScope[]
   user?: string
-  /** Of the sign-in, and the name of the login provider, where there is one. */
+  /** The id of the sign-in, and the name of the login provider, where there is one. */
   login?: { uid: string; name: string } | undefined
   /** Who has logged in, and the vaults that they may open. */
   person?: { email: string; choices: readonly PresentedChoice[] } | undefined

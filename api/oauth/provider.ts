@@ -7,8 +7,6 @@ import { createOAuthStore, type StoreBackend } from '#api/oauth/store.ts'
 import { applicationScopes, isApplicationActive } from '#shared/access/applications.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
-type ProviderBackend = StoreBackend & Pick<ApiBackend, 'log' | 'rateLimiter'>
-
 /** Paths below the issuer, which is the origin of the service. */
 export const oauthPaths = {
   authorization: '/oauth/authorize',
@@ -46,7 +44,7 @@ const lifetimes = {
  * for `/mcp` alone, opaque and rotated, registration and metadata documents of clients, revocation.
  */
 export async function createOAuthProvider(
-  backend: ProviderBackend,
+  backend: StoreBackend & Pick<ApiBackend, 'log' | 'rateLimiter'>,
   publicUrl: string,
 ): Promise<Provider> {
   const { Provider, errors, interactionPolicy } = await import('oidc-provider')

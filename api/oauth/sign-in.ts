@@ -20,11 +20,11 @@ import { mintId } from '#shared/core/ids.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 
 /** A client that asks a person to let it in. */
-export type Asking = {
+export type ConsentRequest = {
   uid: string
   clientId: string
   clientName: string
-  /** Of the metadata document that its id names; null for one that has registered itself. */
+  /** The host of the metadata document that its id names; null for one that has registered itself. */
   clientHost: string | null
   redirectUri: string
   redirectHost: string
@@ -36,7 +36,10 @@ export type Asking = {
  *
  * @throws Refusal `missing` for another browser, and once it has ended.
  */
-export async function readAsking(ctx: Context, provider: Provider): Promise<Asking> {
+export async function readConsentRequest(
+  ctx: Context,
+  provider: Provider,
+): Promise<ConsentRequest> {
   const interaction = await provider.interactionDetails(ctx.req, ctx.res).catch(() => undefined)
   const { client_id: clientId, redirect_uri: redirectUri, scope } = interaction?.params ?? {}
   const client =
@@ -84,7 +87,12 @@ export type Consent = {
 export async function connectApplication(
   ctx: Context,
   backend: ApiBackend,
-  { provider, publicUrl, asking, consent }: SignIn & { asking: Asking; consent: Consent },
+  {
+    provider,
+    publicUrl,
+    asking,
+    consent,
+  }: { provider: Provider; publicUrl: string } & { asking: ConsentRequest; consent: Consent },
 ): Promise<{ application: string; grantId: string }> {
   const caller = await signIn(ctx, backend, consent)
   const scopes = asking.scopes.filter(name => consent.scopes.includes(name))
@@ -118,8 +126,6 @@ export async function connectApplication(
   })
   return { application, grantId: await grant.save() }
 }
-
-type SignIn = { provider: Provider; publicUrl: string }
 
 /** The caller of the key, or of the user that it names; `owner` is that of the key itself. */
 async function signIn(

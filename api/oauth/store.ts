@@ -80,7 +80,7 @@ export function createOAuthStore(
     },
     revokeByGrantId: grantId =>
       deleteOAuthRecordsOfGrant(query, model, oauthRecordId(backend.config, 'Grant', grantId)),
-    // Of device codes and sessions, which there are none of.
+    // There are no device codes and no sessions.
     findByUserCode: async () => undefined,
     findByUid: async () => undefined,
   }

@@ -21,10 +21,12 @@ export const presentExpiry = ({ expiresAt }: Pick<Memory, 'expiresAt'>) =>
 export const roundShare = (share: number): number =>
   share > 0 ? Math.max(0.0001, Math.round(share * 10_000) / 10_000) : 0
 
-type Match = Pick<RecalledMemory, 'score' | 'similarity' | 'signals'>
-
 /** How a row fits what was asked. `relevance` is another name of the score. */
-const presentMatch = ({ score, similarity, signals }: Match) => ({
+const presentMatch = ({
+  score,
+  similarity,
+  signals,
+}: Pick<RecalledMemory, 'score' | 'similarity' | 'signals'>) => ({
   score: roundShare(score),
   relevance: roundShare(score),
   ...(similarity !== undefined && { similarity: Math.round(similarity * 10_000) / 10_000 }),

@@ -148,11 +148,9 @@ const presentRetention = ({ days, looked, changed }: Outcome<'retention'>, id: O
   message: `${changed} of ${looked} memories have another end`,
 })
 
-type UploadOutcome = Extract<OperationOutcome, { kind: 'upload' }>
-
 /** The answer to an upload. */
 function presentUpload(
-  { key, inSession, memories, cancelled, ...tally }: UploadOutcome,
+  { key, inSession, memories, cancelled, ...tally }: Extract<OperationOutcome, { kind: 'upload' }>,
   id: { operation_id: string },
 ) {
   const { lines, failed, stored, skipped, errors } = tally

@@ -177,7 +177,7 @@ async function postToProvider(run: CallRun, memory: CallMemory): Promise<Upstrea
   const { request, unread, model, target, memoryUse } = call
   const name = request.model === undefined || request.model === model.name ? undefined : model.name
   const change = { model: name, context: context ?? undefined, blockIndex, earlier }
-  // Of a call that may not read memory nothing is looked up: what the request before it had is not known.
+  // A call that may not read memory looks nothing up, so the blocks of the request before it are unknown.
   if (!unread && (memoryUse.retrieves || request.isFirst || memoryUse.aside === 'apart')) {
     answer.facts.cache = { isSafe: lost === undefined, bytes: request.reusableBytes(change, lost) }
   }

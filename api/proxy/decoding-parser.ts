@@ -24,8 +24,8 @@ type DecodingParser = Pick<ReplyParser, 'feed'> & { end(): Promise<Reply> }
 
 /**
  * Decompresses a response for its parser, in bounded memory. Requests ask for no compression, but some
- * providers compress all the same; the client gets their bytes unchanged. Of a response that cannot be
- * decompressed, or not fast enough, the parser gets the beginning.
+ * providers compress all the same; the client gets their bytes unchanged. The parser gets the beginning
+ * of a response that cannot be decompressed, or not fast enough.
  *
  * @param encoding the provider's `content-encoding`, empty when it sent none
  */

@@ -12,9 +12,9 @@ export type HeaderSettings = {
  */
 const keptNames = new Set(
   [
-    // Of the connection (RFC 9110, 7.6.1), with those that `Connection` names.
+    // Headers of the connection (RFC 9110, 7.6.1), with those that `Connection` names.
     'connection keep-alive te trailer transfer-encoding upgrade expect http2-settings host',
-    // Of the body and its coding, which this service sets itself; a digest or signature is of the client's bytes.
+    // Headers of the body and its coding, which this service sets itself; a digest or signature is of the client's bytes.
     'content-length content-encoding accept-encoding content-md5 digest content-digest repr-digest signature',
     'signature-input',
     // Credentials: of the service, or set by the service for the one provider that they are meant for.
@@ -23,7 +23,7 @@ const keptNames = new Set(
     'idempotency-key x-session-id x-embedding-model x-provider x-request-id',
     // They would make another request of an allowed one: Google reads the first.
     'x-http-method-override x-http-method x-method-override',
-    // Of a page in a browser that calls this service.
+    // Headers of a page in a browser that calls this service.
     'origin referer',
     // Where the call came from, and whom a proxy or load balancer in front has signed in.
     'forwarded x-forwarded via cdn-loop client-cert client-cert-chain x-client-cert x-amzn-trace-id',

@@ -11,7 +11,7 @@ const headMax = 16 * 1024
 type FormOptions = {
   /** Whether the form may do without the field. */
   isOptional?: boolean
-  /** Of the memory for bodies; it counts what is buffered. */
+  /** A share of the memory for bodies; it counts what is buffered. */
   share?: Pick<BodyShare, 'hold' | 'release'>
   /** The length of the form, where it is known. */
   byteLength?: number | undefined

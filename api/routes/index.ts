@@ -37,10 +37,8 @@ import { rolesAndTags } from '#api/routes/orgs/roles-and-tags.ts'
 import { trial } from '#api/routes/orgs/trial.ts'
 import type { Backend } from '#shared/backend.ts'
 
-type AddRoutes = (router: Router, backend: ApiBackend) => void
-
 /** All routes; of two that match a path the first serves it. */
-const routes: readonly AddRoutes[] = [
+const routes: readonly ((router: Router, backend: ApiBackend) => void)[] = [
   operationRoutes,
   login,
   pages,

@@ -332,15 +332,13 @@ function parseFutureDate(moment: Moment | undefined, now: number): Date | null {
   throw expiryPassed()
 }
 
-type NewKeyFields = { id: string; key: string; name: string; createdAt: Date }
-
 /**
  * A key that was just made, whole.
  *
  * @param externalId of the user whose vault it opens
  */
 const presentMintedKey = (
-  { id, key, name, createdAt }: NewKeyFields,
+  { id, key, name, createdAt }: { id: string; key: string; name: string; createdAt: Date },
   expiresAt: Date | null,
   externalId?: string | null,
 ) => ({

@@ -24,7 +24,7 @@ import { Refusal } from '#shared/core/errors.ts'
 
 const path = '/console/login'
 
-/** Of a browser that signs in, below the address of what it signs in to. */
+/** The cookie of a browser that signs in, below the address of what it signs in to. */
 export const loginCookie = 'vault_login'
 
 /**

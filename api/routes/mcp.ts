@@ -185,7 +185,7 @@ async function openMcpListener({ log }: Pick<ApiBackend, 'log'>) {
     import('#api/mcp/server.ts'),
   ])
   const openServer = ({ authInfo }: McpRequestContext) => {
-    const { target, view } = authInfo!.extra as RequestContext
+    const { target, view } = authInfo!.extra as { target: LoopbackTarget; view: McpView }
     return vaultServer(createToolCaller(...target), view)
   }
   const handler = sdk.createMcpHandler(openServer, {
@@ -230,8 +230,6 @@ function rejectForeignOrigin(ctx: Context, { publicUrl }: ApiBackend['config']):
   if (origin === '' || isOwnOrigin(ctx, origin, publicUrl)) return
   throw new Refusal('forbidden', 'This Origin may not use the MCP endpoint')
 }
-
-type RequestContext = { target: LoopbackTarget; view: McpView }
 
 /** How a tool reaches the service, and with which credential. */
 type LoopbackTarget = [base: string, headers: Record<string, string>]

@@ -7,7 +7,12 @@ import { statusOfRefusal } from '#api/edge/errors.ts'
 import { createOAuthProvider, oauthPaths, readResource } from '#api/oauth/provider.ts'
 import { errorPage, pagePolicy, signInPage } from '#api/oauth/pages.ts'
 import { findKeyOfChoice, forgetPerson, readVaultChoices } from '#api/login/console-login.ts'
-import { connectApplication, readAsking, type Asking, type Consent } from '#api/oauth/sign-in.ts'
+import {
+  connectApplication,
+  readConsentRequest,
+  type ConsentRequest,
+  type Consent,
+} from '#api/oauth/sign-in.ts'
 import { loginCookie } from '#api/routes/login.ts'
 import { applicationScopes } from '#shared/access/applications.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -47,7 +52,7 @@ export function oauth(router: Router, backend: ApiBackend): void {
   })
 
   /** Who has logged in for this sign-in, where people can. */
-  const personOf = async (ctx: Context, { uid }: Asking) => {
+  const personOf = async (ctx: Context, { uid }: ConsentRequest) => {
     const { oidc } = backend.config
     if (oidc === null) return {}
     const person = await readVaultChoices(backend, ctx.cookies.get(loginCookie) ?? '')
@@ -58,7 +63,7 @@ export function oauth(router: Router, backend: ApiBackend): void {
     showPage(ctx, async () => {
       asReachedPublicly(ctx.req, publicUrl)
       const { provider } = await open()
-      const asking = await readAsking(ctx, provider)
+      const asking = await readConsentRequest(ctx, provider)
       await backend.rateLimiter.consumeLoginQuota(ctx, asking.uid)
       ctx.body = signInPage({ ...asking, ...(await personOf(ctx, asking)) })
       return asking
@@ -71,7 +76,7 @@ export function oauth(router: Router, backend: ApiBackend): void {
       requireSmallBody(ctx)
       asReachedPublicly(ctx.req, publicUrl)
       const { provider } = await open()
-      const asking = await readAsking(ctx, provider)
+      const asking = await readConsentRequest(ctx, provider)
       await backend.rateLimiter.consumeLoginQuota(ctx, asking.uid)
       const form = await readForm(ctx)
       const finish = (result: Parameters<Provider['interactionResult']>[2]) =>
@@ -113,7 +118,7 @@ export function oauth(router: Router, backend: ApiBackend): void {
 /** Sends what `respond` has set as a page: a refusal, too. */
 async function showPage(
   ctx: RouterContext,
-  respond: () => Promise<Pick<Asking, 'redirectUri'>>,
+  respond: () => Promise<Pick<ConsentRequest, 'redirectUri'>>,
 ): Promise<void> {
   ctx.set('Content-Security-Policy', pagePolicy())
   ctx.set('X-Frame-Options', 'DENY')
@@ -144,7 +149,7 @@ function redirect(ctx: Context, url: string): void {
   ctx.status = 303
 }
 
-/** @throws Refusal `too-large`. Of a body of unknown length the provider reads 56 KiB at most. */
+/** @throws Refusal `too-large`. The provider reads 56 KiB at most of a body of unknown length. */
 function requireSmallBody(ctx: Context): void {
   if (ctx.method !== 'POST' || (ctx.request.length ?? 0) <= bodyBytesMax) return
   ctx.req.resume()

@@ -57,9 +57,8 @@ const versions = ['v1', 'v1beta']
 const actions = ['generateContent', 'streamGenerateContent']
 
 /** With or without its provider. */
-const modelParam = (ctx: Context): string => (ctx as unknown as ModelParams).params.model
-
-type ModelParams = { params: { model: string } }
+const modelParam = (ctx: Context): string =>
+  (ctx as unknown as { params: { model: string } }).params.model
 
 /** The model becomes part of a path at the provider. */
 function requireModelSlug(model: string): string {

@@ -138,7 +138,7 @@ async function main(): Promise<number> {
 }
 
 type Run = {
-  /** Of the client, as the command takes it. */
+  /** The client's, as the command takes it. */
   name: string
   client: Client
   /** The key has no suffix. */

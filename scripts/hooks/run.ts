@@ -10,7 +10,7 @@ import { keep, listWaiting } from './spool.ts'
 import { beginTurn, endTurn, leaveTurn, noteAnswer } from './turn-state.ts'
 
 /** What a hook says: a block for the model, and a question for the person. */
-type Said = { context?: string | undefined; question?: string | undefined }
+type HookAnswer = { context?: string | undefined; question?: string | undefined }
 
 /**
  * Answers a hook: a block at the begin of a session and at a prompt, nothing else. It never fails, since an agent
@@ -30,7 +30,7 @@ export async function runHook(client: string, text: string): Promise<string> {
   }
 }
 
-async function handle(client: string, event: HookEvent): Promise<Said> {
+async function handle(client: string, event: HookEvent): Promise<HookAnswer> {
   const { kind, session, prompt } = event
   if (kind === 'other' || session === '') return {}
   const connection = readConnection(client)
@@ -56,7 +56,11 @@ async function handle(client: string, event: HookEvent): Promise<Said> {
   return { context, question: isFirst ? question : undefined }
 }
 
-async function begin(client: string, connection: Connection, event: HookEvent): Promise<Said> {
+async function begin(
+  client: string,
+  connection: Connection,
+  event: HookEvent,
+): Promise<HookAnswer> {
   // What a session left, whose program was ended before it was sent.
   if (listWaiting().length > 0) sendInBackground()
   const { name: repository } = claimRepository(event.folder)

@@ -7,7 +7,7 @@ import { callService, describeFailure, describeRefusal, type ServiceAnswer } fro
 import { readAnswer, waitUntilWritten } from './transcript.ts'
 
 /** An exchange that is to be stored, as it waits in a file of its own. */
-export type Waiting = {
+export type UnsentTurn = {
   client: string
   /** The service sees a repeat by it. */
   key: string
@@ -28,14 +28,14 @@ export const spoolFolder = (): string => join(stateFolder(), 'waiting')
 const pathOf = (key: string): string => join(spoolFolder(), `${key}.json`)
 
 /** Keeps an exchange until it is sent; the same one again is the same file. */
-export const keep = (waiting: Waiting): void => writeJson(pathOf(waiting.key), waiting)
+export const keep = (waiting: UnsentTurn): void => writeJson(pathOf(waiting.key), waiting)
 
 /** What waits: what was never tried first, then what was tried longest ago, so that nothing stands before the rest. */
-export function listWaiting(): Waiting[] {
-  const rank = ({ tried, body }: Waiting): string =>
+export function listWaiting(): UnsentTurn[] {
+  const rank = ({ tried, body }: UnsentTurn): string =>
     tried?.at ?? `0${String(body.messages[0]?.timestamp ?? 0).padStart(16, '0')}`
   return listFiles()
-    .flatMap(name => (readJson(join(spoolFolder(), name)) as Waiting | undefined) ?? [])
+    .flatMap(name => (readJson(join(spoolFolder(), name)) as UnsentTurn | undefined) ?? [])
     .sort((one, other) => (rank(one) < rank(other) ? -1 : 1))
 }
 
@@ -48,7 +48,7 @@ const listFiles = (): string[] => {
 }
 
 /** Reads the answer of a turn that ended without it, once its transcript is written. */
-async function withAnswer(waiting: Waiting): Promise<Waiting> {
+async function withAnswer(waiting: UnsentTurn): Promise<UnsentTurn> {
   const { answerIn, ...whole } = waiting
   if (!answerIn) return waiting
   await waitUntilWritten(answerIn.transcript)
@@ -73,7 +73,7 @@ const sendMs = 15_000
  * @param only the one program whose turns are sent; all, when missing
  */
 export async function sendWaiting(only?: string): Promise<void> {
-  const byClient = new Map<string, Waiting[]>()
+  const byClient = new Map<string, UnsentTurn[]>()
   for (const waiting of listWaiting()) {
     const { client } = waiting
     if (only === undefined || client === only)
@@ -82,7 +82,10 @@ export async function sendWaiting(only?: string): Promise<void> {
   await Promise.all([...byClient].map(([client, all]) => sendAll(readConnection(client), all)))
 }
 
-async function sendAll(connection: Connection | undefined, all: readonly Waiting[]): Promise<void> {
+async function sendAll(
+  connection: Connection | undefined,
+  all: readonly UnsentTurn[],
+): Promise<void> {
   // A program that is not connected now: status says so.
   if (!connection) return
   for (const waiting of all) {
@@ -98,7 +101,7 @@ async function sendAll(connection: Connection | undefined, all: readonly Waiting
   }
 }
 
-async function send(connection: Connection, waiting: Waiting): Promise<ServiceAnswer> {
+async function send(connection: Connection, waiting: UnsentTurn): Promise<ServiceAnswer> {
   const { key, body, replaces } = waiting
   if (replaces !== undefined) await removeEarlier(connection, waiting, replaces)
   const path = '/v1/memory/ingest'
@@ -109,7 +112,7 @@ async function send(connection: Connection, waiting: Waiting): Promise<ServiceAn
 /** Removes what an earlier end of the turn has left: the file, or what was stored of it. */
 async function removeEarlier(
   connection: Connection,
-  { client, body: { metadata } }: Waiting,
+  { client, body: { metadata } }: UnsentTurn,
   key: string,
 ): Promise<void> {
   if (existsSync(pathOf(key))) return rmSync(pathOf(key), { force: true })
@@ -128,7 +131,7 @@ async function removeEarlier(
 }
 
 /** Notes what became of an exchange. @returns false where the next ones of its program would fare no better */
-function settle(waiting: Waiting, answer: ServiceAnswer): boolean {
+function settle(waiting: UnsentTurn, answer: ServiceAnswer): boolean {
   const { client, key, repository, session, body } = waiting
   const about = { client, repository, session }
   const { status } = answer
@@ -149,7 +152,7 @@ function settle(waiting: Waiting, answer: ServiceAnswer): boolean {
 }
 
 /** Keeps an exchange with the reason why it was not sent. */
-function wait(waiting: Waiting, error: string): void {
+function wait(waiting: UnsentTurn, error: string): void {
   const { client, key, repository, session } = waiting
   record({ client, repository, session, what: 'not sent', error })
   // Else another process has sent it meanwhile.

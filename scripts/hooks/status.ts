@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { connectionsFolder, readConnection } from './files.ts'
 import { readJournal, type JournalEntry } from './journal.ts'
 import { callService, describeFailure, describeRefusal } from './service.ts'
-import { listWaiting, spoolFolder, type Waiting } from './spool.ts'
+import { listWaiting, spoolFolder, type UnsentTurn } from './spool.ts'
 
 type Row = { date?: string; role?: string; text?: string; metadata?: { repository?: string } }
 
@@ -25,7 +25,7 @@ export async function describeStatus(): Promise<string> {
 }
 
 /** How many wait, since when, and the last reason. */
-function describeWaiting(waiting: readonly Waiting[]): string {
+function describeWaiting(waiting: readonly UnsentTurn[]): string {
   const times = waiting.flatMap(({ body }) => body.messages[0]?.timestamp ?? [])
   const tried = waiting.flatMap(one => one.tried ?? []).toSorted((a, b) => (a.at < b.at ? 1 : -1))
   const since = times.length === 0 ? '' : `, since ${new Date(Math.min(...times)).toISOString()}`
@@ -45,7 +45,7 @@ const listClients = (): string[] => {
 async function describeClient(
   client: string,
   journal: readonly JournalEntry[],
-  all: readonly Waiting[],
+  all: readonly UnsentTurn[],
 ): Promise<string> {
   const own = journal.filter(entry => entry.client === client)
   const times = (...whats: JournalEntry['what'][]): string => {

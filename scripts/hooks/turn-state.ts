@@ -10,7 +10,7 @@ type TurnState = {
   /** Where the turn began. */
   repository?: string
   turn: string
-  /** Of a program that gives each text of the assistant as it comes: the last one. */
+  /** For a program that gives each text of the assistant as it comes: the last one. */
   answer?: string
   turns: number
   /** The exchange before, so that a question such as "and why?" is asked with what it is about. */
@@ -71,7 +71,7 @@ export function noteAnswer({ session, answer }: HookEvent): void {
 }
 
 /**
- * Ends the turn under way. Of several hooks of one event the first gets it. Where another hook prolongs the turn, its
+ * Ends the turn under way. The first of several hooks of one event gets it. Where another hook prolongs the turn, its
  * end is told again, and the last answer counts.
  *
  * @returns null where no prompt is noted, or nothing was answered: the prompt then goes with the next answer.

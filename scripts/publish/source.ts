@@ -15,7 +15,7 @@ export type Source = {
   tree: string
   version: string
   commit: string
-  /** Of the commit, in seconds: the time of everything that is built. */
+  /** The commit's time in seconds, which everything that is built has. */
   epoch: number
   /** SHA-256 of package-lock.json, in hex. */
   lockDigest: string

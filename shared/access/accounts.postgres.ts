@@ -4,7 +4,7 @@ import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 export type AccountBilling = { paymentMethod: string | null; balance: number | null }
 
-/** Of an account that comes to be by itself: it may upload, and nothing is counted down. */
+/** The billing of an account that comes to be by itself: it may upload, and nothing is counted down. */
 export const newAccountBilling: AccountBilling = { paymentMethod: 'self-hosted', balance: null }
 
 /** What the operator sets of an account; users: null for the number of the service. */

@@ -64,7 +64,7 @@ export async function isApplicationActive(query: Query, id: string): Promise<boo
 /** The application of an access token, with the key by which it acts. */
 export type TokenApplication = {
   id: string
-  /** Of the token's record, sealed. */
+  /** The token's record, sealed. */
   payload: string
   vault: string
   keyHash: Buffer

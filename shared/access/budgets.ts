@@ -40,7 +40,7 @@ const names = ['requests', 'tokens'] as const
 
 /**
  * Counts requests and tokens against the budgets of keys, with the leases of the rate limits: a request rarely waits for
- * Postgres. Of requests each further process may pass a fiftieth of a budget too many. Tokens are known once a call has
+ * Postgres. Each further process may pass requests of a fiftieth of a budget too many. Tokens are known once a call has
  * ended: calls that run by then pass, and another process learns of them with the next call that it ends.
  */
 export class Budgets {

@@ -31,7 +31,7 @@ export type Caller = {
   memberScope: MemberScope | null
   /** The owner key, masked, that opened the vault of one of its users by X-Memory-User; else null. */
   ownerKey: string | null
-  /** Of the key; and with X-Memory-User of the key that names the user, then of the user. */
+  /** The budgets of the key; with X-Memory-User those of the key that names the user, then of the user. */
   budgets: readonly Budget[]
   /** An owner looks, which is no use: nothing is billed, counted against a budget, or logged as a call. */
   inspects?: boolean

@@ -29,7 +29,7 @@ export type KeyRow = {
   /** Requests, and tokens of model calls, that it may use in 24 hours; null: no limit. */
   dailyRequests: number | null
   dailyTokens: number | null
-  /** Of a member key: what it may see of the shared memory. */
+  /** For a member key: what it may see of the shared memory. */
   memberScope: MemberScope | null
   /** Another key replaced it: it works until the end of its grace period. */
   isRotated: boolean
@@ -155,7 +155,7 @@ export type UserKeyRow = KeyRow & {
   isActive: boolean
 }
 
-/** Of the vault `v`, the user's own key in use: an active one before others, then the newest. */
+/** The user's own key in use of the vault `v`: an active one before others, then the newest. */
 export const keyInUseSql = `select k.*, ${activeSql} as "isActive" from memory_keys k
   where k.vault = v.id and k.kind = 'vault' and k.rights = 'all'
   order by ${activeSql} desc, rotated_at is null desc, created_at desc, id desc limit 1`

@@ -6,17 +6,17 @@ export type LoginChoice = {
   /** `admin`: the teams of the account; `owner`: its vault; `member`: that of a member of an organization. */
   kind: 'admin' | 'owner' | 'member'
   account: string | null
-  /** Of a member: the id of the key. */
+  /** For a member: the id of the key. */
   key: string | null
-  /** Of a member: the organization. */
+  /** For a member: the organization. */
   org: string | null
-  /** Of the organization, or of the newest key of the vault; null of an admin. */
+  /** The name of the organization, or of the newest key of the vault; null for an admin. */
   name: string | null
-  /** Of an owner: the vault. */
+  /** For an owner: the vault. */
   vault: string | null
-  /** Of a member: the email of the account whose organization it is. */
+  /** For a member: the email of the account whose organization it is. */
   ownedBy: string | null
-  /** Of a member: the person has not opened it yet. */
+  /** For a member: the person has not opened it yet. */
   isNew: boolean
 }
 

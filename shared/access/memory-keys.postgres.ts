@@ -102,7 +102,7 @@ export async function listAccountKeys(
   account: string,
   filter: {
     active: boolean | undefined
-    /** Of one user only. */
+    /** Keys of this user only. */
     externalId: string | undefined
     /** One key only. */
     id?: string

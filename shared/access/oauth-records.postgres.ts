@@ -135,8 +135,8 @@ const batchMax = 10_000
 const unusedClientsMax = 20_000
 
 /**
- * Deletes what has ended: records, the oldest of too many unused clients, and applications that have no token any more or whose key has ended. Of a
- * registered client that no application uses any more it sets the end, in 30 days. @returns how many rows.
+ * Deletes what has ended: records, the oldest of too many unused clients, and applications that have no token any more
+ * or whose key has ended. A registered client that no application uses any more ends in 30 days. @returns how many rows.
  */
 export async function dropEndedOAuth(query: Query): Promise<number> {
   const ended = await query(

@@ -16,7 +16,7 @@ export type RevokedKey = {
   externalId: string | null
 }
 
-/** Of `RevokedKey`, in a row of `memory_keys`. */
+/** The columns of `RevokedKey` in a row of `memory_keys`. */
 export const revokedKeyColumns = `account, masked, name, kind, id, org,
   (select v.external_id from vaults v where v.id = vault) as "externalId"`
 

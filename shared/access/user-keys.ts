@@ -91,8 +91,8 @@ export type UserKey = {
 }
 
 /**
- * The key of a user, created with an empty vault when the account has no user of that id. Of requests that
- * run at once one creates it and the others get the same key. The name and the expiry of an existing key stay.
+ * The key of a user, created with an empty vault when the account has no user of that id. One of
+ * several requests at once creates it and the others get the same key. The name and the expiry of an existing key stay.
  *
  * @throws Refusal `conflict` when the key was revoked, has expired, or cannot be shown any more; `forbidden` when the
  *   account has as many users as it may.

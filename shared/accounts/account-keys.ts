@@ -35,7 +35,7 @@ export type ClientKey = {
   account: string
   /** As the account's events name who makes it. */
   actor: string
-  /** Of the key that makes it. */
+  /** The vault of the key that makes it. */
   vault: string
   name: string
   rights: 'memory' | 'users'
@@ -82,7 +82,7 @@ type Replacement = {
 }
 
 export type KeyRotation = Replacement & {
-  /** Of the old key. */
+  /** The old key's. */
   keyHash: Buffer
   vault: string
   graceSeconds: number
@@ -217,7 +217,7 @@ const toFields = ({ requests, tokens }: { requests: number | null; tokens: numbe
 })
 
 export type Revocation = {
-  /** Of the key. */
+  /** The key's. */
   id: string
   /** Erases the vault of the key too. */
   erase: boolean

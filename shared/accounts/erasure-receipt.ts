@@ -30,13 +30,15 @@ export type Receipt = {
 /** A public key that verifies receipts: JSON Web Key, Ed25519. */
 export type ReceiptKey = JsonWebKey & { kid: string }
 
-type Signer = { kid: string; privateKey: KeyObject; publicKey: ReceiptKey }
-
 /** How an Ed25519 seed is wrapped in PKCS #8. */
 const pkcs8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 /** The same master key always gives the same signer. */
-function deriveSigner({ key }: MasterKey): Signer {
+function deriveSigner({ key }: MasterKey): {
+  kid: string
+  privateKey: KeyObject
+  publicKey: ReceiptKey
+} {
   const seed = Buffer.from(hkdfSync('sha256', key, '', 'memory-vault erasure receipts v1', 32))
   const privateKey = createPrivateKey({
     key: Buffer.concat([pkcs8, seed]),

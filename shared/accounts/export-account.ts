@@ -41,8 +41,8 @@ export type AccountExportItem =
 /**
  * Everything stored of an account, one item at a time: its settings, its vaults with their memories and
  * the traces of their model calls, its organizations with their shared memories, its events. Private vaults of
- * members are left out; secrets are masked. Of a vault that is cleared or an organization that is removed during it,
- * some items may be there; the rest of the account follows.
+ * members are left out; secrets are masked. Some items may be there
+ * of a vault that is cleared or an organization that is removed during it; the rest of the account follows.
  *
  * @throws Refusal `unavailable` when a store is out of reach.
  */

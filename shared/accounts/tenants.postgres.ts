@@ -22,7 +22,7 @@ export type Tenant = {
   pending: number
   /** Raw memories that no reflection covers. */
   unconsolidated: number
-  /** Of the last 30 days, today included. */
+  /** Usage of the last 30 days, today included. */
   used: UsageTotals
   /** The day, in UTC, of its last request in 30 days, or of its last operation; null without either. */
   lastActive: string | null

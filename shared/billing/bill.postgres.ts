@@ -11,7 +11,7 @@ export type UsageEvent = {
   model?: string | null
   session?: string | null
   inputTokens?: number
-  /** Of the input tokens, those that a cache of the provider held. */
+  /** Those of the input tokens that a cache of the provider held. */
   cachedTokens?: number | undefined
   outputTokens?: number
   memoryTokens: number

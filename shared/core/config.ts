@@ -57,7 +57,7 @@ export function readConfig(env: Environment) {
   const config = {
     port: read('PORT', wholeNumberParser(0, 65_535), 3000),
     host: read('HOST', text => text, '127.0.0.1'),
-    /** Of a worker's health and metrics; null for none. */
+    /** The port of a worker's health and metrics; null for none. */
     metricsPort: read<number | null>('METRICS_PORT', wholeNumberParser(0, 65_535), null),
     databaseUrl: required('DATABASE_URL', parsePostgresUrl, ''),
     mongodbUri: required('MONGODB_URI', parseMongoUri, ''),

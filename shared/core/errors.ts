@@ -28,7 +28,7 @@ export class Refusal extends Error {
 
 /** The refusal of a file without a line that can be stored. */
 export class FileRefusal extends Refusal {
-  /** Of its first lines. */
+  /** The errors of its first lines. */
   readonly errors: readonly { line: number; error: string }[]
 
   constructor(errors: FileRefusal['errors']) {

@@ -18,7 +18,7 @@ export function runAtOnce<Result>(steps: Steps<Result>): Result {
 }
 
 /**
- * Does all steps: 4 ms in the first turn of the event loop, then 2 ms in each. Of all works that run at once one gets
+ * Does all steps: 4 ms in the first turn of the event loop, then 2 ms in each. One of all works that run at once gets
  * a turn, in rotation, so that requests that need no such work wait for one slice and not for one of each.
  *
  * @param options.firstMs in the first turn, in place of 4 ms, for work that is lost when it is paused

@@ -40,7 +40,7 @@ export function createJsonCounter(bounds: JsonBounds): (bytes: Uint8Array) => vo
   let depth = 0
   let containers = 0
   let values = 1
-  /** Of the open objects, by depth. */
+  /** The counts of the open objects, by depth. */
   const fields = new Uint32Array(depthMax + 2)
   let isText = false
   /** How many bytes of the next chunk have been read. */

@@ -1,6 +1,6 @@
 /**
  * The walker over the bytes of JSON: where texts and values end, and which members and elements there are. The grammar
- * was checked before (`validateJson`). Of other bytes, and of JSON that breaks off, it finds what it can, in linear
+ * was checked before (`validateJson`). In other bytes, and in JSON that breaks off, it finds what it can, in linear
  * time; offsets beyond the last byte mean that a value breaks off.
  */
 

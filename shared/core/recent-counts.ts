@@ -3,7 +3,7 @@ const minutes = 15
 /** Counts of the last 15 minutes, to the minute. */
 export class RecentCounts {
   readonly #size: number
-  /** Of each of the last minutes: its number since 1970, and its counts. */
+  /** Each of the last minutes: its number since 1970, and its counts. */
   readonly #slots: { minute: number; counts: number[] }[]
 
   /** @param size how many things are counted */

@@ -39,7 +39,7 @@ export function toRefusal(
   return new Refusal('invalid', errorMessage(error, name), hint)
 }
 
-/** The field that the schema does not know. Of a misspelt required field Ajv first reports that it is missing. */
+/** The field that the schema does not know. Ajv first reports a misspelt required field as missing. */
 function unknownField({ keyword, params, data, parentSchema }: ErrorObject): string | undefined {
   if (keyword === 'additionalProperties') return String(params.additionalProperty)
   if (keyword !== 'required' || parentSchema?.additionalProperties !== false) return undefined

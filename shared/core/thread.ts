@@ -16,9 +16,11 @@ type ThreadTask = { id: number; task: unknown } | { id: number; ends: Ended }
 /** Why a task has to end. */
 type Ended = NonNullable<ThreadAnswer['refusal']>
 
-type Pending = { resolve(result: never): void; reject(error: unknown): void }
-
-type Thread = { worker: Worker; pending: Map<number, Pending>; idle?: NodeJS.Timeout }
+type Thread = {
+  worker: Worker
+  pending: Map<number, { resolve(result: never): void; reject(error: unknown): void }>
+  idle?: NodeJS.Timeout
+}
 
 /**
  * Does work in a thread of its own, one task after the other, so that the event loop serves others meanwhile. The
@@ -105,7 +107,7 @@ export function serveThread<Task, Result>(
 ): void {
   const port = parentPort!
   let last: Promise<void> = Promise.resolve()
-  /** Of tasks that have not been answered. */
+  /** Tasks that have not been answered. */
   const endings = new Map<number, AbortController>()
   const answer = async (id: number, task: Task): Promise<ThreadAnswer> => {
     const { signal } = endings.get(id)!

@@ -46,7 +46,7 @@ type MemorySpan<Result> = {
   ids?: (result: Result) => readonly string[]
 }
 
-/** Of a search of a thousand rows; the number of all is an attribute of its own. */
+/** The most ids of a span, for a search of a thousand rows; the number of all is an attribute of its own. */
 const tracedIdsMax = 64
 
 /**

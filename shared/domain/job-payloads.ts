@@ -37,7 +37,7 @@ export type ClearJob = ClearedRange & {
 export type DeleteIdsJob = {
   operation: string
   vault: string
-  /** Of the vault at the request: ids of other epochs are not found. */
+  /** The vault's at the request: ids of other epochs are not found. */
   epoch: number
   /** Different ids, in lower case. */
   ids: string[]
@@ -74,7 +74,7 @@ export type CommitJob = {
   epoch: number
   /** Vault space the vectors belong to. */
   space: string
-  /** Of the reflections. */
+  /** The tier of the reflections. */
   tier: TargetTier
   covers: Span
   /** The account's retention in days, if any, and the expiry that follows. */
@@ -100,7 +100,7 @@ export type OrgExtractJob = {
   epoch: number
   session: string | null
   sessionEpoch: number
-  /** Of the last message, epoch milliseconds. */
+  /** The time of the last message, epoch milliseconds. */
   saidAt: number
   messages: TurnMessage[]
 }

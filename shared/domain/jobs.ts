@@ -146,7 +146,7 @@ export const uncancellableJobs = [
 ] as const satisfies JobName[]
 
 /**
- * Of every queue (measured with pg-boss 12.35):
+ * The options of every queue (measured with pg-boss 12.35):
  * - a dead worker is noticed by its missing heartbeat, 5 to 12 s later (10 is the minimum); its job is tried again after
  *   the first delay, which is short for this reason;
  * - eleven tries over about 16 minutes, then the dead-letter queue;

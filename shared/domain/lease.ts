@@ -27,7 +27,7 @@ export type Lease = {
 
 export type LeaseWithState = Lease & {
   state: 'leased' | 'committing' | 'committed'
-  /** Of a `leased` one: its 15 minutes have passed. */
+  /** For a `leased` one: its 15 minutes have passed. */
   expired: boolean
   /** The reflections its commit created, in the order of the entries; empty before. */
   created: CreatedReflection[]

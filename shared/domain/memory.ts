@@ -24,12 +24,12 @@ export type Memory = {
   /** When it expires, and the requested moment, if any; epoch milliseconds. */
   expiresAt?: number
   expiresAsked?: number
-  /** Of a message in several pieces: the id of the first one, and the number of this one, from 0. */
+  /** For a message in several pieces: the id of the first one, and the number of this one, from 0. */
   piece?: { message: string; number: number }
-  /** Of an answer that broke off: the text is the part that arrived. */
+  /** For an answer that broke off: the text is the part that arrived. */
   interrupted?: boolean
   metadata?: Metadata
-  /** Of a shared memory of an organization: its tags in order, and its author. */
+  /** For a shared memory of an organization: its tags in order, and its author. */
   tags?: readonly string[]
   author?: string
 }

@@ -86,7 +86,7 @@ const kindOf = (part: object): string =>
 
 /** Placeholders of parts without text, by the first pattern that matches the kind. */
 const placeholders: [RegExp, string][] = [
-  // Of the Vercel AI SDK: where an answer comes from, what a program shows, where a step begins.
+  // Parts of the Vercel AI SDK: where an answer comes from, what a program shows, where a step begins.
   [/^(?:source|data|step)-/, ''],
   [/tool|function/i, ''],
   [/thinking|reasoning/i, ''],

@@ -21,7 +21,7 @@ type CopyCounts = {
   copied: number
   skipped: number
   failed: number
-  /** Of the copied memories. */
+  /** Tokens of the copied memories. */
   tokens: number
   /** Epoch milliseconds. */
   requestedAt: number
@@ -45,7 +45,7 @@ export type FailureReason = 'invalid' | 'conflict' | 'upstream' | 'unavailable' 
  * `session` (vault/delete/erase-texts.postgres.ts); the erasure of an account adds up `deleted`.
  */
 export type OperationOutcome =
-  /** Of an exchange or a model call; the statement that finalizes it writes it. */
+  /** An exchange or a model call; the statement that finalizes it writes it. */
   | { kind: 'ingest'; stored: number }
   | ({ kind: 'upload'; key: string; inSession: boolean; memories: number } & FileOutcome)
   | ({ kind: 'import'; replaced: number } & FileOutcome)
@@ -77,7 +77,7 @@ const isFailureReason = (reason: string): reason is FailureReason => reason in s
 export const failureReasonOf = (error: unknown): FailureReason =>
   error instanceof Refusal && isFailureReason(error.reason) ? error.reason : 'unexpected'
 
-/** Of an operation that was refused on its last try. */
+/** The outcome of an operation that was refused on its last try. */
 export const failedOutcome = (refusal: Refusal): OperationOutcome => ({
   kind: 'failed',
   reason: failureReasonOf(refusal),

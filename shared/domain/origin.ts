@@ -9,7 +9,7 @@ export const saidOrigins: readonly string[] = ['model', 'program', 'import', 'se
   origin => `origin="${origin}"`,
 )
 
-/** Of a shared memory of which nothing else is said: a model wrote it, from what a member said. */
+/** Tells who wrote a memory; a shared one of which nothing else is said is a model's, from what a member said. */
 export function originOf({
   tier,
   role,

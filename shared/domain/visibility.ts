@@ -4,7 +4,7 @@ import { sortUniqueTags, type TagSet } from '#shared/domain/tags.ts'
 /** What a reader may see of the shared memory: everything, or memories that have no tags but these. */
 export type Visibility = { wildcard: true } | { wildcard: false; tags: readonly string[] }
 
-/** Of an admin of the organization. */
+/** What an admin of the organization sees. */
 export const unrestricted: Visibility = { wildcard: true }
 
 export const visibilityOf = ({

@@ -10,7 +10,7 @@ export type CompletionRequest = {
   /** Characters at the start of `userPrompt` that further calls repeat: providers may cache them. */
   prefixLength?: number
   /**
-   * Of the answer, with only what every provider can enforce: objects whose fields are all required, lists, `enum`,
+   * The answer's schema, with only what every provider can enforce: objects whose fields are all required, lists, `enum`,
    * and descriptions; the caller checks bounds.
    */
   schema: Schema

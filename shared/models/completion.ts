@@ -1,14 +1,12 @@
 import type { CompletionModel, CompletionModelSettings } from '#shared/models/completion-model.ts'
 
-type OpenModel = (settings: CompletionModelSettings) => CompletionModel
-
 /** Loaded at the first question: the SDKs of OpenAI and Anthropic take 0.25 s of CPU and 30 MB each. */
 const openers = {
   anthropic: async () => (await import('#shared/models/anthropic-model.ts')).openAnthropicModel,
   google: async () => (await import('#shared/models/gemini-model.ts')).openGeminiModel,
   compatible: async () =>
     (await import('#shared/models/openai-compatible-model.ts')).openOpenAiCompatibleModel,
-} satisfies Record<string, () => Promise<OpenModel>>
+} satisfies Record<string, () => Promise<(settings: CompletionModelSettings) => CompletionModel>>
 
 /** Opens a model with its provider's SDK. */
 export function openCompletionModel(settings: CompletionModelSettings): CompletionModel {

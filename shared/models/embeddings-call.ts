@@ -17,7 +17,7 @@ export type EmbeddingsEndpoint = {
 }
 
 export type CallPolicy = {
-  /** Of one try. */
+  /** The time of one try. */
   timeoutMs: number
   /** Further tries after a rate limit, an overload, or no answer. */
   retries: number
@@ -57,7 +57,7 @@ const hints: Record<number, string> = {
 const isAboutInputs = (status: number): boolean =>
   status <= 500 && ![401, 402, 403, 404, 405, 407, 408, 409, 425, 429].includes(status)
 
-/** Of gateways that waited too long for a batch. */
+/** Statuses of gateways that waited too long for a batch. */
 const isLate = (status: number): boolean => status === 504 || status === 524
 
 const bodyBytesMax = 64_000

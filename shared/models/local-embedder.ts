@@ -48,7 +48,7 @@ export const embed = (text: string): Float32Array => runAtOnce(textSteps(text))
 
 const textSteps = (text: string): Steps<Float32Array> => embedTerms(text, () => 1)
 
-/** Of a question: most texts of a language share its function words. */
+/** The weight of function words in a question: most texts of a language share them. */
 const functionTermWeight = 0.3
 
 /** As `textSteps`, with less weight of function words, for the part of a query that the ranking reads. */

@@ -17,7 +17,7 @@ export type ProviderAccess = { provider: Provider; apiKey: string }
 /** @property fault why the last list could not be read */
 type ModelList = { provider: string; models: readonly string[]; fault?: string }
 
-/** Of one provider with one key; times in epoch milliseconds. */
+/** The models of one provider with one key; times in epoch milliseconds. */
 type CachedModelList = {
   models: readonly string[] | undefined
   fetchedAt: number

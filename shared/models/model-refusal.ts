@@ -41,7 +41,7 @@ export const plainText = 'dimension'
 
 /** A model answers with vectors of another length than before, which cannot be compared with the stored ones. */
 export class DimensionRefusal extends Refusal {
-  /** Of the new vectors. */
+  /** The space of the new vectors. */
   readonly space: string
 
   constructor(model: string, known: number, answered: number, space: string) {

@@ -97,12 +97,10 @@ const isFormRejected = (error: unknown): boolean =>
   [400, 404, 415, 422].includes(error.status as number) &&
   /response_?format|json_?(schema|object|mode)|structured/i.test(error.message)
 
-type CallOptions = { maxRetries: number; timeout: number; fetch?: typeof fetch }
-
 /** The SDK's client for the OpenAI-compatible API of a provider. */
 export function openOpenAiClient(
   { provider, apiKey }: ProviderAccess,
-  options: CallOptions,
+  options: { maxRetries: number; timeout: number; fetch?: typeof fetch },
 ): OpenAI {
   // The SDK asks for a key also where none is needed.
   const key = apiKey || 'none'

@@ -5,7 +5,7 @@ import { countUnfinishedOperations } from '#shared/operations/operation-rows.pos
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
 import { gauges, indexEvents, registry } from '#shared/core/metrics.ts'
 
-type Observed = { vaultIndexes: VaultIndexes; postgres: Postgres; log: Log }
+type MetricsSource = { vaultIndexes: VaultIndexes; postgres: Postgres; log: Log }
 
 /** The databases are queried at most this often, however many scrapes arrive. */
 const databaseIntervalMs = 5_000
@@ -18,7 +18,7 @@ type CountFaulty = (query: Query) => Promise<number>
  * @param countFaulty counts the organizations whose pipeline is faulty
  */
 export function createMetricsCollector(
-  backend: Observed,
+  backend: MetricsSource,
   countFaulty: CountFaulty,
 ): () => Promise<{ type: string; text: string }> {
   const sample = createGaugeSampler(backend, countFaulty)
@@ -33,7 +33,7 @@ export function createMetricsCollector(
  * there.
  */
 export function createGaugeSampler(
-  backend: Observed,
+  backend: MetricsSource,
   countFaulty: CountFaulty,
 ): () => Promise<void> {
   let sampledAt = 0
@@ -58,7 +58,7 @@ const databaseGauges = [
   'faultyOrganizations',
 ] as const
 
-function sampleProcess({ vaultIndexes, postgres }: Observed): void {
+function sampleProcess({ vaultIndexes, postgres }: MetricsSource): void {
   gauges.indexBytes.set(vaultIndexes.bytes)
   gauges.indexBudget.set(vaultIndexes.budget)
   gauges.indexes.set(vaultIndexes.count)
@@ -74,7 +74,10 @@ function sampleProcess({ vaultIndexes, postgres }: Observed): void {
   }
 }
 
-async function sampleDatabase({ postgres }: Observed, countFaulty: CountFaulty): Promise<void> {
+async function sampleDatabase(
+  { postgres }: MetricsSource,
+  countFaulty: CountFaulty,
+): Promise<void> {
   const [queues, operations, faulty] = await Promise.all([
     readQueueStats(postgres.query),
     countUnfinishedOperations(postgres.query),

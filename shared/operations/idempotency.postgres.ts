@@ -38,7 +38,7 @@ export type ClaimResult =
 const defaultLockSeconds = 60
 
 /**
- * Claims an Idempotency-Key for a day. Of concurrent claims exactly one succeeds. A claim that
+ * Claims an Idempotency-Key for a day. Exactly one of concurrent claims succeeds. A claim that
  * failed, or whose process died, is taken over with its operation id, so that its work is not
  * accepted twice.
  */

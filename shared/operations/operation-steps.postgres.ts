@@ -37,7 +37,7 @@ export type NewStep = {
 /** A step of an operation that has not ended, with the fields of its request and of its input. */
 export type OperationStep<Request = object, Input = object, Plan = unknown> = Request &
   Input & {
-    /** Of the long operation. */
+    /** The id of the long operation. */
     id: string
     operation: string
     kind: LongOperationKind

@@ -37,7 +37,7 @@ type OperationUsage = {
   /** Provider-prefixed; null where no model was called. */
   model: string | null
   inputTokens: number
-  /** Of the input tokens, those that a cache of the provider held. */
+  /** Those of the input tokens that a cache of the provider held. */
   cachedTokens?: number
   outputTokens: number
   memoryTokens: number

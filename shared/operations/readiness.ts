@@ -9,7 +9,7 @@ import type { Embedders } from '#shared/models/embedders.ts'
 type ServicePart = {
   name: 'postgres' | 'mongodb' | 'queue' | 'embeddings'
   state: 'ok' | 'late' | 'down'
-  /** Of the state: its first probe, in epoch milliseconds. */
+  /** The first probe of the state, in epoch milliseconds. */
   since: number
   /** Milliseconds of the probe; null where none was made for it. */
   latencyMs: number | null
@@ -29,13 +29,13 @@ type Readiness = {
   parts: ServicePart[]
 }
 
-type Observed = Stores & { embedders: Embedders }
+type ReadinessBackend = Stores & { embedders: Embedders }
 
 /** A check queries both stores, and probes are not rate limited: concurrent probes share one. */
 const readinessCacheMs = 250
 
 /** Checks whether both stores answer and have this version's release step; never rejects. */
-export function createReadinessCheck(backend: Observed): () => Promise<Readiness> {
+export function createReadinessCheck(backend: ReadinessBackend): () => Promise<Readiness> {
   let last: { look: Promise<Readiness>; until: number } | undefined
   const known = new Map<string, ServicePart>()
   return () => {
@@ -57,7 +57,7 @@ const lagMaxSeconds = 60
  * @param known the parts as the probe before found them
  */
 async function probeStores(
-  { postgres, mongo, embedders }: Observed,
+  { postgres, mongo, embedders }: ReadinessBackend,
   known: Map<string, ServicePart>,
 ): Promise<Readiness> {
   let lagSeconds = 0

@@ -25,7 +25,7 @@ type Call = { headers: Record<string, string>; apiKey: string }
 const own = { 'X-Memory-Key': key }
 const unknownKey = `mk_${'a'.repeat(32)}`
 
-/** Of each error: how it is caused, and the words that must be seen. */
+/** For each error: how it is caused, and the words that must be seen. */
 const errors: Record<string, { call: Partial<Call>; says: RegExp[] }> = {
   'no provider key': {
     call: { apiKey: key },

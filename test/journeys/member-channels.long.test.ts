@@ -19,7 +19,7 @@ const secret = 'pay of eve: 90 #people'
  */
 const saidAt = Date.now() - 90 * 60_000
 
-/** Of the hidden memory, when it was seeded. */
+/** The metadata of the hidden memory when it was seeded. */
 const metadata = { source: 'payroll' }
 
 /** Everything a member can ask, or is told unasked, by name. */

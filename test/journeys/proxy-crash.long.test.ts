@@ -29,7 +29,7 @@ t.setTimeout(0)
 const provider = await startModelProvider(t)
 const config = await createTestConfig(t, provider.env)
 const backend = await createTestBackend(t, { config })
-// Of this file, not of the test that starts it: the next one goes on with it.
+// The process belongs to this file, not to the test that starts it: the next one goes on with it.
 const start = () => startWeb(t, config, provider.env)
 let web = await start()
 /** Another process, which is not killed. */

@@ -26,7 +26,7 @@ const dateSearchTurnMaxMs = 300
 const triesMax = 6
 /** Larger bodies have more texts, and heavy-texts.long.test.ts. */
 const bytesMax = 2 * 1024 * 1024
-/** Of a text that may have any length. */
+/** The longest of a text that may have any length. */
 const longTextMax = 64 * 1024
 
 const outside = {

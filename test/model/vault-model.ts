@@ -13,11 +13,11 @@ export type Row = {
   session: string | null
   importance: number | null
   consolidated: boolean
-  /** Of a reflection: its batch, what that was made of, and the time of it. */
+  /** For a reflection: its batch, what that was made of, and the time of it. */
   batch: string | null
   sources: string[]
   covers: { from: number; to: number } | null
-  /** Of an uploaded line: what it was when it was uploaded, whatever it was edited to. */
+  /** What an uploaded line was when it was uploaded, whatever it was edited to. */
   line: string | null
 }
 
@@ -36,7 +36,7 @@ export type Batch = {
 export type VaultModel = {
   rows: Row[]
   batches: Batch[]
-  /** Of the vault before it was cleared: they lead nowhere. */
+  /** Batches of the vault before it was cleared: they lead nowhere. */
   voidBatches: string[]
   /** Ids that led to something once. */
   gone: string[]

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Of `/proc/<pid>/stat`: the parent, and clock ticks of a hundredth of a second, also those of children that have ended. */
+/** From `/proc/<pid>/stat`: the parent, and clock ticks of a hundredth of a second, also those of children that have ended. */
 type ProcessStat = { parent: number; ticks: number }
 
 function readStat(pid: number | string): ProcessStat {

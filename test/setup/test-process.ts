@@ -11,7 +11,7 @@ import { takeScopeViolations } from '#test/support/watch-scopes.ts'
 /** A whole file; it only tells a hang. */
 const FILE_TIMEOUT_MS = 600_000
 
-/** Of random input in the quick run, which depends on nothing but the code; long files have a fresh one. */
+/** The seed of random input in the quick run, which depends on nothing but the code; long files have a fresh one. */
 const QUICK_SEED = 20_261_125
 
 /**

@@ -155,7 +155,7 @@ async function buildOnBase({ work, packages, store, plain, buildah }: Tools): Pr
   const lines = ['offline=true', `registry=${registry}`, 'omit-lockfile-registry-resolved=true']
   writeFileSync(settings, lines.join('\n'))
   const mounts = ['-v', `${settings}:/root/.npmrc:ro`, '-v', `${cache}:/root/.npm:O`]
-  // Of the tree as it is, and not of a commit.
+  // The tree as it is, and not a commit.
   const source = {
     root,
     tree: root,

@@ -66,7 +66,7 @@ export class Fuzz {
     checkForm(endpoint, path, answer, what)
     if (status < 300) tenant.addNamed(plan, text)
     const fault = isPlain && hasJson(endpoint) ? bodyFault(endpoint, options) : null
-    // Of a path or credential that does not fit the body is not looked at.
+    // The body is not looked at where the path or the credential does not fit.
     if (fault && ![400, 403, 404, 405].includes(status)) throw new Error(`${what}, but ${fault}`)
   }
 
@@ -78,7 +78,7 @@ export class Fuzz {
   }
 }
 
-/** Of lines and forms only some are faulty, and what is passed on need not be as the contract says. */
+/** Only some lines and forms are faulty, and what is passed on need not be as the contract says. */
 const hasJson = (endpoint: Endpoint): boolean =>
   endpoint.body !== undefined && !planOf(endpoint).type && !isPassedOn(endpoint)
 

@@ -20,7 +20,7 @@ const shortLengths = [16, 20, 24]
 
 const longestLength = 128 * 1024
 
-/** Of what the shortest of these texts costs, for its share of the length; quadratic work soon takes more. */
+/** How many times what the shortest text costs for its share of the length; quadratic work soon takes more. */
 const dearerMax = 4
 
 /**

@@ -4,7 +4,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import type { Test } from 'tap'
 import { listen } from '#test/support/listen.ts'
 
-/** Of `localhost` until 2126, signed by itself; it proves nothing and protects nothing. */
+/** The key of `localhost` until 2126, signed by itself; it proves nothing and protects nothing. */
 const key = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg6EUp3UOqXz0/od6b
 BORHuG9es/L8Bh8ng46o2DYKy+OhRANCAAT6hCAO9kp8cTq3el7NTmc1TvyyPr9D

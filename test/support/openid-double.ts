@@ -11,11 +11,11 @@ export type OpenIdShape = {
   source: string
   /** Path of the issuer. */
   path?: string
-  /** Of `token_endpoint_auth_methods_supported`; null: not named. */
+  /** The values of `token_endpoint_auth_methods_supported`; null: not named. */
   methods: readonly string[] | null
   /** The one that the client was made with; every named one, when missing. */
   takes?: string
-  /** Of the id token, beside those that each has. */
+  /** Claims of the id token, beside those that each has. */
   claims: Claims
   /** What userinfo answers; null: there is none. */
   userinfo: Claims | null

@@ -28,7 +28,7 @@ export function fillers(part: string, length: number): string[] {
 
 const separators = [' ', '-', '\n', '\u0001']
 
-/** Of a longer list of alternatives, such as a table of words, some are tried. */
+/** Some of a longer list of alternatives, such as a table of words, are tried. */
 const alternativesMax = 8
 
 export const commonParts = [

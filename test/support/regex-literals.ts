@@ -101,7 +101,7 @@ function readPunctuation(source: string, place: Place): void {
   }
   if (open >= 0 && character === '{') place.templates[open]!++
   if (open >= 0 && character === '}') place.templates[open]!--
-  // Of a non-null assertion the value before it remains the last token.
+  // The value before a non-null assertion remains the last token.
   const isPostfix = character === '!' && /[\w)\]]/.test(source[place.at - 1] ?? '')
   if (!isPostfix) place.last = source.startsWith('++', place.at) ? '++' : character
   place.at += place.last === '++' ? 2 : 1

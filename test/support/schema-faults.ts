@@ -119,7 +119,7 @@ function listFaults(schema: Schema, fault: MakeFault, depth: number): SchemaFaul
     .filter(({ field, kind }) => kind !== 'type' || field !== '')
     .map(inner => within('[0]', inner, value => [value, ...rest]))
   if (Number(minItems) > 0) faults.push(fault('bound', rest, minItems))
-  // Of a set what is repeated is one item.
+  // What is repeated in a set is one item.
   if (!uniqueItems && Number(maxItems) < boundMax)
     faults.push(fault('bound', many(Number(maxItems) + 1), maxItems))
   return faults

@@ -20,7 +20,7 @@ import { waitUntil } from '#test/support/wait-until.ts'
 
 /** An organization whose pipeline runs: it has a provider key, tags, and a member with every role. */
 export type WorkingTeam = Team & {
-  /** Of the member `ada@example.com`, who may see everything. */
+  /** The key of the member `ada@example.com`, who may see everything. */
   key: string
   admin: ReturnType<typeof createTestClient>
   /** Ingests one exchange. @returns its turn. */

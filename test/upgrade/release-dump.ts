@@ -17,7 +17,7 @@ export type ReleasedRequest = {
   headers: Record<string, string>
   body?: unknown
   status: number
-  /** Of a search, a list and an export: the texts, sorted. */
+  /** The texts of a search, a list and an export, sorted. */
   texts?: string[]
 }
 

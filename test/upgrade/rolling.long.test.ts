@@ -148,7 +148,7 @@ function readAlong(base: () => string, key: string) {
     statuses,
     /** What was said of the last search that was not answered. */
     refusal: () => refusal,
-    /** Of a search, in milliseconds, since the last `reset`. */
+    /** The slowest search in milliseconds since the last `reset`. */
     slowestMs: () => Math.round(slowest),
     reset: () => void (slowest = 0),
     async stop() {

@@ -32,7 +32,7 @@ const linesMax = 999_999
  * The files of Anthropic's memory tool (`memory_20250818`) in a vault: `betaMemoryTool(vaultMemory(vault))`.
  * A file is memories of the core with its path as metadata (`file_path`), so that searches and blocks find what
  * it says. Directories are what the paths of files say: one without a file does not exist, but `/memories`.
- * Of two writers of a file the last one counts. Storing needs a card on file, as uploads do.
+ * The last of two writers of a file counts. Storing needs a card on file, as uploads do.
  *
  * Each handler answers in the words of the tool's documentation. A fault of the model is thrown as `CommandFault`, of
  * which the SDK makes a result with `is_error`; what the service refuses is a `VaultError`.

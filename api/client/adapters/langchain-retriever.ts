@@ -3,7 +3,7 @@ import { BaseRetriever, type BaseRetrieverInput } from '@langchain/core/retrieve
 import type { EndpointRequest, EndpointResponse, VaultClient } from '../client.ts'
 
 type SearchBody = Exclude<EndpointRequest<'POST /v1/memory/search'>['body'], string | undefined>
-type Recalled = EndpointResponse<'POST /v1/memory/search'>['memories'][number]
+type FoundMemory = EndpointResponse<'POST /v1/memory/search'>['memories'][number]
 
 /** What of the vault is searched, and how much is returned. */
 export type VaultRetrieverOptions = BaseRetrieverInput & {
@@ -22,7 +22,7 @@ export type VaultRetrieverOptions = BaseRetrieverInput & {
 const limitDefault = 8
 
 /** A retriever of LangChain over a vault: one search for each query, the best memory first. */
-export class VaultRetriever extends BaseRetriever<Omit<Recalled, 'content'>> {
+export class VaultRetriever extends BaseRetriever<Omit<FoundMemory, 'content'>> {
   static override lc_name(): string {
     return 'VaultRetriever'
   }
@@ -54,7 +54,7 @@ export class VaultRetriever extends BaseRetriever<Omit<Recalled, 'content'>> {
   /** @throws VaultError when the service refuses the query. */
   override async _getRelevantDocuments(
     query: string,
-  ): Promise<Document<Omit<Recalled, 'content'>>[]> {
+  ): Promise<Document<Omit<FoundMemory, 'content'>>[]> {
     const { memories } = await this.#vault.call('POST /v1/memory/search', {
       body: { query, ...this.#search },
     })

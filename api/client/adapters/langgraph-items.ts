@@ -12,7 +12,7 @@ export type Item = {
 /** The most labels of a namespace: metadata has 16 fields. */
 export const depthMax = 10
 
-/** Of a field of metadata. */
+/** The longest key of a field of metadata. */
 const keyCharactersMax = 256
 
 /** A key as a field of metadata: the hash of one that is too long. */

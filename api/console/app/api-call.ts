@@ -34,7 +34,7 @@ export const clientWith = ({
   user,
 }: {
   key?: string
-  /** Of the account, whose owner's key is the credential. */
+  /** A user of the account; its owner's key is the credential. */
   user?: string | undefined
 }): VaultClient =>
   vaultClient(location.origin, key, { fetch: fetchToInspect, ...(user !== undefined && { user }) })

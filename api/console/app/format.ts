@@ -29,7 +29,7 @@ export type DateLike = string | number | Date
 
 export const formatDay = (moment: DateLike): string => day.format(new Date(moment))
 export const formatShortDay = (moment: DateLike): string => shortDay.format(new Date(moment))
-/** Of a day that is counted in UTC, as `2026-05-03` or its first moment: the same everywhere. */
+/** Formats a day that is counted in UTC, as `2026-05-03` or its first moment: the same everywhere. */
 export const formatUtcDay = (day: DateLike): string => utcDay.format(new Date(day))
 export const formatTime = (moment: DateLike): string => time.format(new Date(moment))
 export const formatDateTime = (moment: DateLike): string =>

@@ -19,7 +19,7 @@ type Choice = {
   id: string
   kind: 'admin' | 'owner' | 'member'
   name: string | null
-  /** Of a member: whose organization it is. */
+  /** For a member: whose organization it is. */
   ownedBy: string | null
   /** Whether the person has not opened it yet. */
   isNew: boolean

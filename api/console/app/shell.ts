@@ -112,7 +112,7 @@ const navList = (
     <ul>
       ${entries.map(entry => {
         const { path } = entry.items[0]!
-        // Of an entry with tabs the tab is the page.
+        // The tab of an entry with tabs is the page.
         const state = entry.items.length > 1 ? 'true' : 'page'
         return html`<li key=${path.join('/')}>
           <a href=${hrefTo(...path)} aria-current=${entry === current ? state : undefined}>

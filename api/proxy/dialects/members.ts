@@ -43,7 +43,7 @@ export type ByteSpan = { at: number; end: number }
 
 /** The members of a request body that are read, without its switches. */
 export type RequestMembers = {
-  /** Of members with the same name the last one counts, as in every provider's parser. */
+  /** The last of several members with the same name counts, as in every provider's parser. */
   spans: ReadonlyMap<string, ByteSpan>
   messages: readonly RequestMessage[]
   switches: BodySwitches

@@ -193,7 +193,7 @@ const abridge = (words: string): string =>
     ? words
     : `${words.slice(0, abridgedCharacters)}\n${words.slice(-abridgedCharacters)}`
 
-/** As in `POST /v1/memory/ingest`. Of a longer conversation memory reads the newest messages. */
+/** As in `POST /v1/memory/ingest`. Memory reads the newest messages of a longer conversation. */
 const messagesMax = 10_000
 
 /** Bytes, and messages, of one step: about a millisecond. */

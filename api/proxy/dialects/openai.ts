@@ -49,7 +49,7 @@ function parseEvent(event: JsonObject, reply: ReplyAccumulator): void {
       output: toTokenCount(usage.completion_tokens),
     })
   }
-  // Of several choices the first is stored: clients most likely continue with it.
+  // The first of several choices is stored: clients most likely continue with it.
   const choice = objectsIn(choices).find(({ index = 0 }) => index === 0)
   if (!choice) return
   const message = isObject(choice.delta) ? choice.delta : choice.message

@@ -24,9 +24,9 @@ export type Change = {
   path: string
   before: string | null
   after: string | null
-  /** Of a file that is connected afterwards: what stands in it without the connection. */
+  /** For a file that is connected afterwards: what stands in it without the connection. */
   original?: string | null
-  /** Of a file that is no longer connected: settings that the person has changed since, which stay. */
+  /** For a file that is no longer connected: settings that the person has changed since, which stay. */
   kept?: string[]
 }
 
@@ -117,7 +117,7 @@ function disconnect({ format, settings }: ConfigFile, path: string, text: string
   const kept: string[] = []
   for (const { at, without: ownPart } of settings.toReversed()) {
     const [present, ours, original] = [text, written, before ?? ''].map(one => format.get(one, at))
-    // Of another way of memory, or taken out by the person.
+    // It belongs to another way of memory, or the person took it out.
     if (present === undefined || isDeepStrictEqual(ours, original)) continue
     const own = isDeepStrictEqual(present, ours) ? undefined : ownPart?.(present)
     if (own !== undefined) rest = format.set(rest, at, own)

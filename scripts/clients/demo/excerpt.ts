@@ -9,7 +9,7 @@ const indexedWords = (text: string): string[] =>
 
 /**
  * Returns the words of a text that have an index term in common with the question, in the spelling of the text.
- * Of several words with the same term, the first.
+ * The first of several words with the same term stands for them.
  */
 export function sharedWords(question: string, text: string): string[] {
   const questionWords = new Set(indexedWords(question))

@@ -154,7 +154,7 @@ function percent(part: number): string {
   return (part * 100).toFixed(1)
 }
 
-/** Of a process, by the kernel's accounting in ticks of 10 ms. */
+/** CPU of a process by the kernel's accounting in ticks of 10 ms. */
 function cpuMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
   return (Number(fields[11]) + Number(fields[12])) * 10

@@ -67,7 +67,7 @@ report('search over HTTP, p99', quantile(searchTimes!, 0.99), { unit: 'ms' })
 report('search / floor, p50', searchMs! / float32Ms!, { bar: { most: 0.35 } })
 report('search / int8 floor, p50', searchMs! / int8Ms!, { bar: { most: 1 } })
 const searchCpu = await cpuOf(web.child.pid!, search)
-// Of this process, which scans and holds the driver.
+// The CPU of this process, which scans and holds the driver.
 const float32Cpu = await cpuOf(process.pid, float32Floor)
 const int8Cpu = await cpuOf(process.pid, int8Floor)
 report('search / floor, CPU', searchCpu / float32Cpu, { bar: { most: 0.5 } })

@@ -6,7 +6,7 @@ import type { Config } from '#shared/core/config.ts'
 type SeedOptions = {
   /** Memories of each vault. */
   sizes: readonly number[]
-  /** Of the vectors; a double of an embedding model makes them from the texts. */
+  /** The vectors' length; a double of an embedding model makes them from the texts. */
   dimension: number
   /** Milliseconds between two memories; the last one is now. Default one minute. */
   step?: number

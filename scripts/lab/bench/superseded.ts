@@ -1,7 +1,7 @@
 /**
- * Measures which of two statements a search tells first: `npm run bench -- superseded`. Of statements that contradict each
- * other the newer should stand first and the older be marked; of two that both hold neither may be marked. Nine languages;
- * the rules were made with the first half.
+ * Measures which of two statements a search tells first: `npm run bench -- superseded`. The newer of two statements
+ * that contradict each other should stand first and the older be marked; neither of two that both hold
+ * may be marked. Nine languages; the rules were made with the first half.
  */
 import statements from '#scripts/lab/bench/superseded/statements.json' with { type: 'json' }
 import { countTokens } from '#shared/core/tokens.ts'

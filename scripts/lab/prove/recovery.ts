@@ -107,7 +107,7 @@ export async function proveRecovery(context: SectionContext): Promise<SectionRes
   }
 }
 
-/** Of several rounds the slowest counts. */
+/** The slowest of several rounds counts. */
 const slowest = (name: string, seconds: readonly number[]): Figure[] => [
   { name, value: Math.max(...seconds), unit: 's', most },
 ]

@@ -14,7 +14,7 @@ export type QuestionResult = {
   blockTokens: number
 }
 
-/** Of one question, each 0 to 1: shares of what answers among the first five and ten, at least one among five. */
+/** The figures of one question, each 0 to 1: shares of what answers among the first five and ten, at least one among five. */
 export type Ranking = { recall5: number; recall10: number; any5: number; ndcg10: number }
 
 const hitsMax = 50

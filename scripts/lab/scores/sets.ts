@@ -150,7 +150,7 @@ function* readFactConsolidation(file: string): Generator<ScoredVault> {
       const holds = lines.filter(({ content }) =>
         wanted.some(answer => content.toLowerCase().endsWith(answer)),
       )
-      // Of facts with one answer the one with most of the question and least beside it.
+      // The fact with most of the question and least beside it stands for those with one answer.
       const shared = ({ content }: ScoredLine): number => {
         const said = content.toLowerCase()
         const count = words.filter(word => said.includes(word)).length

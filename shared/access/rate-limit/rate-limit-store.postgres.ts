@@ -25,7 +25,10 @@ export function createPointStore(
     duration,
     keyPrefix: `${name}:${duration}`,
     storeType: 'client',
-    storeClient: { query: (q: Statement) => query(q.text, q.values, q.name) },
+    storeClient: {
+      query: (q: { text: string; values: unknown[]; name?: string }) =>
+        query(q.text, q.values, q.name),
+    },
     tableName: table,
     tableCreated: true,
   })
@@ -64,5 +67,3 @@ export async function readPoints(
 export const budgetKeysSql = (whose: string): string =>
   `select counted || ':86400:' || translate(encode(hash, 'base64'), '+/=', '-_')
    from memory_keys, unnest(array['requests', 'tokens']) counted where ${whose}`
-
-type Statement = { text: string; values: unknown[]; name?: string }

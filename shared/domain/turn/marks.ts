@@ -81,9 +81,7 @@ export const kebabCase = (name: string): string =>
     .replaceAll(/[_.:]/g, '-')
     .toLowerCase()
 
-type ElementRow = { isAround: boolean; row: KnownMark; follows: string }
-
-const elementsByName = new Map<string, ElementRow[]>()
+const elementsByName = new Map<string, { isAround: boolean; row: KnownMark; follows: string }[]>()
 for (const row of knownMarks) {
   for (const kind of ['elements', 'around'] as const) {
     for (const follows of row[kind] ?? []) {

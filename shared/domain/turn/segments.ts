@@ -55,12 +55,10 @@ type ElementUse =
   | { kind: 'paste' }
   | { kind: 'left-out'; mark: string }
 
-type ElementPlace = { startsLine: boolean; spansLines: boolean; endsLine: boolean }
-
 /** @returns `words` where only the tags are left out; undefined for an element that is part of the words around it. */
 export type ElementClassifier = (
   element: TextElement,
-  place: ElementPlace,
+  place: { startsLine: boolean; spansLines: boolean; endsLine: boolean },
 ) => ElementUse | undefined
 
 /**

@@ -8,7 +8,7 @@ import {
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import sentences from '#shared/models/calibration/sentences.json' with { type: 'json' }
 
-/** Of no model in particular, until a model is measured; the texts of a vault correct it. */
+/** The calibration of a model that is not measured yet; the texts of a vault correct it. */
 export const unmeasuredCalibration: Calibration = {
   unrelated: 0.2,
   same: 0.9,
@@ -130,7 +130,7 @@ export async function measureCalibration(
 }
 
 type Pairs = {
-  /** Of questions and statements about something else. */
+  /** Similarities of questions and statements about something else. */
   unrelated: number[]
   answers: number[]
   same: number[]
@@ -153,7 +153,7 @@ function comparePairs(
   return pairs
 }
 
-/** Of unit vectors. */
+/** The cosine of unit vectors. */
 function cosine(one: Float32Array, other: Float32Array): number {
   let sum = 0
   for (let i = 0; i < one.length; i++) sum += one[i]! * other[i]!

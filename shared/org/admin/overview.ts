@@ -93,12 +93,12 @@ export async function readOrgOverview(
   }
 }
 
-type Counted = Pick<TagSetDay, 'tagSet' | 'memories'>
+type TagSetCount = Pick<TagSetDay, 'tagSet' | 'memories'>
 
-const tagsOf = ({ tagSet }: Counted): string[] => JSON.parse(tagSet) as string[]
+const tagsOf = ({ tagSet }: TagSetCount): string[] => JSON.parse(tagSet) as string[]
 
 /** The tags that most memories have, most first; of equals in the order of the alphabet. */
-function mostUsedTags(rows: readonly Counted[], max: number): string[] {
+function mostUsedTags(rows: readonly TagSetCount[], max: number): string[] {
   const counts = new Map<string, number>()
   for (const row of rows)
     for (const tag of tagsOf(row)) counts.set(tag, (counts.get(tag) ?? 0) + row.memories)
@@ -109,7 +109,7 @@ function mostUsedTags(rows: readonly Counted[], max: number): string[] {
     .map(([tag]) => tag)
 }
 
-function countTags(rows: readonly Counted[], named: readonly string[]): TagCounts {
+function countTags(rows: readonly TagSetCount[], named: readonly string[]): TagCounts {
   const counts = { memories: 0, untagged: 0, other: 0 }
   const byTag = new Map(named.map(tag => [tag, 0]))
   for (const row of rows) {

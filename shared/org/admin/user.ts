@@ -41,8 +41,6 @@ const users = policyResource({
 
 export const { require: requireUser } = users
 
-type NewUser = UserChange & { email: string; roleIds?: string[] | undefined }
-
 /**
  * Creates a user with a private vault.
  *
@@ -53,7 +51,12 @@ export const createUser = (
   backend: { postgres: Postgres },
   { admin, org }: OrgAdmin,
   id: string,
-  { email: givenEmail, firstName, lastName, roleIds }: NewUser,
+  {
+    email: givenEmail,
+    firstName,
+    lastName,
+    roleIds,
+  }: UserChange & { email: string; roleIds?: string[] | undefined },
 ): Promise<UserRow> =>
   users.create(backend, { admin, org }, id, async tx => {
     const email = normalizeMemberId(givenEmail)

@@ -27,26 +27,26 @@ export type Decision = {
   action: 'ADD' | 'UPDATE' | 'NONE'
   /** The memory that was added, changed or confirmed. */
   mem_id: string | null
-  /** Of an update: the version that the decision was made on. */
+  /** For an update: the version that the decision was made on. */
   version?: number
-  /** Of an update: further memories that the fact changes. */
+  /** For an update: further memories that the fact changes. */
   also?: { text: string; mem_id: string; version: number }[]
-  /** Of an update of a narrower memory: the fact itself, added once a person agrees. */
+  /** For an update of a narrower memory: the fact itself, added once a person agrees. */
   copy?: { text: string; mem_id: string | null }
-  /** Of an addition: the reviewed memory that it would replace. */
+  /** For an addition: the reviewed memory that it would replace. */
   replaces?: string
-  /** Of an addition: unseen until a person has decided. */
+  /** For an addition: unseen until a person has decided. */
   pending?: true
-  /** Of an addition: its author does not see it, so a person decides. */
+  /** For an addition: its author does not see it, so a person decides. */
   unseen?: true
-  /** Of no action: the memory has newer words. */
+  /** For no action: the memory has newer words. */
   outdated?: true
-  /** Of no action: the author does not see the memory. */
+  /** For no action: the author does not see the memory. */
   hidden?: true
 }
 
 export type TurnRow = {
-  /** Of the first turn of an exchange: the operation that stores it in the private vault. */
+  /** For the first turn of an exchange: the operation that stores it in the private vault. */
   id: string
   org: string
   keyHash: Buffer

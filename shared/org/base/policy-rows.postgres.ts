@@ -1,8 +1,6 @@
 import { isUuid } from '#shared/core/ids.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-type PolicyTable = 'org_roles' | 'org_tags' | 'org_users' | 'org_reviewers'
-
 /** The statements that roles, tags, users and reviewers have in common. */
 export type PolicyRows<Row> = {
   /** Lists the rows of an organization, oldest first. */
@@ -14,7 +12,10 @@ export type PolicyRows<Row> = {
 }
 
 /** @param columns a select list that gives the fields of `Row`; the table is `p` */
-export function policyRows<Row>(table: PolicyTable, columns: string): PolicyRows<Row> {
+export function policyRows<Row>(
+  table: 'org_roles' | 'org_tags' | 'org_users' | 'org_reviewers',
+  columns: string,
+): PolicyRows<Row> {
   const select = `select ${columns} from ${table} p where p.org = $1`
   const read = async (query: Query, rest: string, values: unknown[], name: string) =>
     (await query<Row & object>(`${select} ${rest}`, values, `${table}.${name}`)).rows

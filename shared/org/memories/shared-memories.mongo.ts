@@ -23,7 +23,7 @@ export type SharedMemory = {
   pending?: boolean
   /** When its text was said, epoch milliseconds. */
   acquiredAt: number
-  /** Of one that was updated: its first author and time, and the authors of all its texts in order. */
+  /** For one that was updated: its first author and time, and the authors of all its texts in order. */
   origin?: MemoryOrigin
   /** When a member last repeated it, epoch milliseconds. */
   confirmedAt?: number

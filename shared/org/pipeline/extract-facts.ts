@@ -237,7 +237,7 @@ async function findEarlierWords(
     messages: shown
       .slice(-messagesMax)
       .map(message => ({ ...message, text: truncateText(message.text, messageMax) })),
-    // Of all exchanges: an answer may go on from an earlier one.
+    // The tags of all exchanges: an answer may go on from an earlier one.
     inheritedTags: [...new Set(turns.flatMap(({ inheritedTags }) => inheritedTags))],
   }
 }

@@ -56,13 +56,11 @@ export function findNearbyHidden(
   })
 }
 
-type NearbyFilter = { accepts(memory: SharedMemory, fact: number): boolean }
-
 async function findNearby(
   backend: NearestBackend,
   viewer: MemberScope,
   texts: readonly string[],
-  { accepts }: NearbyFilter,
+  { accepts }: { accepts(memory: SharedMemory, fact: number): boolean },
 ): Promise<NearMemory[][]> {
   const scope = toSharedVaultScope(viewer)
   const idLists: string[][] = []

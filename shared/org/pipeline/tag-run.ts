@@ -24,7 +24,7 @@ type OrgTagRequest = { admin: Admin; org: string; tag: string }
 export const factsPerCall = 20
 const callTokensMax = 8_000
 
-/** Of memories those that one call asks about: the first at least. */
+/** The first memories, as many as one call asks about: one at least. */
 export function callOf<Memory extends { tokens: number }>(memories: readonly Memory[]): Memory[] {
   let sum = 0
   const over = memories.findIndex(({ tokens }) => (sum += tokens) > callTokensMax)

@@ -9,7 +9,7 @@ const restSeconds = 300
 
 type BatchBounds = {
   turnsMax: number
-  /** Of the messages, as JSON. */
+  /** Characters of the messages as JSON. */
   charactersMax: number
 }
 

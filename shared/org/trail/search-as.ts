@@ -17,7 +17,7 @@ type SearchBackend = Parameters<typeof rankByQuery>[0] & { config: Pick<Config, 
 export type SharedQuestion = {
   /** Undefined: the newest memories. */
   text: string | undefined
-  /** Of what is seen, and of what is kept back. */
+  /** How many of what is seen, and of what is kept back. */
   limit: number
 }
 
@@ -31,7 +31,7 @@ export type SharedView = {
     /** The roles that would allow these, each beside those that the viewer has. */
     openedBy: { role_id: string; name: string }[]
   }[]
-  /** Of all shared memories, whatever is asked. */
+  /** How many of all shared memories, whatever is asked. */
   permitted: number
   dropped: number
 }

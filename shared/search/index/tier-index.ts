@@ -79,7 +79,7 @@ export class TierIndex {
 
   /**
    * Finds for each vector the best `k` rows of [first, end) by approximate cosine, best first, in one pass of short steps;
-   * nothing may change before the last. Of rows with one text its home alone.
+   * nothing may change before the last. Rows with one text give its home alone.
    */
   *approximateNearest(
     vectors: readonly Float32Array[],

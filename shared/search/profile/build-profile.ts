@@ -30,7 +30,7 @@ export type ProfileEntry = Pick<
 }
 
 /**
- * Builds a profile of statements: by kind, then newest first. Of equal statements the first one stays, so that repeating it
+ * Builds a profile of statements: by kind, then newest first. The first of equal statements stays, so that repeating it
  * changes nothing. Equal statements give equal entries: there is no clock in it.
  */
 export const buildProfile = (statements: readonly SourcedStatement[]): readonly ProfileEntry[] =>
@@ -41,7 +41,7 @@ export function* buildProfileInSteps(
   statements: readonly SourcedStatement[],
 ): Steps<readonly ProfileEntry[]> {
   const entries: ProfileEntry[] = []
-  const holding = new Map<string, Holding>()
+  const holding = new Map<string, CurrentFact>()
   const said = new Set<string>()
   for (const statement of yield* sortInSteps(statements, inOrder)) {
     yield
@@ -66,7 +66,7 @@ const inKindOrder = (one: ProfileEntry, other: ProfileEntry): number =>
 /** An entry with the number of its facts that hold. */
 type OpenEntry = { entry: ProfileEntry; open: number }
 
-type Holding = { value: string; source: OpenEntry }
+type CurrentFact = { value: string; source: OpenEntry }
 
 const toEntry = ({
   kind,
@@ -87,7 +87,7 @@ const toEntry = ({
 })
 
 function replaceFact(
-  holding: Map<string, Holding>,
+  holding: Map<string, CurrentFact>,
   statement: SourcedStatement,
   fact: Fact,
   source: OpenEntry,
@@ -99,7 +99,7 @@ function replaceFact(
   if (before && before.source !== source) closeFact(before.source, statement)
 }
 
-function endFact(holding: Map<string, Holding>, statement: SourcedStatement, fact: Fact): void {
+function endFact(holding: Map<string, CurrentFact>, statement: SourcedStatement, fact: Fact): void {
   const key = keyOf(statement, fact)
   const before = holding.get(key)
   if (!before || (fact.value !== '' && before.value !== fact.value)) return

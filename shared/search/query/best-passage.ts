@@ -32,7 +32,7 @@ export function bestPassage(text: string, question: string): Passage | undefined
       const { to } = sentences[last]!
       if (last > first && to - from > lengthMax) break
       score += scores[last]!
-      // Of the same beginning the longer passage wins.
+      // The longer passage with the same beginning wins.
       if (score > bestScore || (score === bestScore && best.from === from)) {
         bestScore = score
         best = { from, to }

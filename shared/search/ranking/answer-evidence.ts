@@ -15,13 +15,13 @@ import { isMarkerTerm, speakerMarker, termsOf } from '#shared/search/words/index
 const weights = {
   bias: -1.95,
   relevance: 1.8,
-  /** Of the share of the words that the row and the turns around it have. */
+  /** For the share of the words that the row and the turns around it have. */
   words: 1.9,
-  /** Of each unit of idf in common. */
+  /** For each unit of idf in common. */
   shared: 0.38,
   /** The row is of a time that the question names. */
   time: 1.5,
-  /** Of a similarity above `meaningScoreMin` that unrelated texts do not reach: other words or another language. */
+  /** For a similarity above `meaningScoreMin` that unrelated texts do not reach: other words or another language. */
   meaning: 6,
   /** The question names a person or thing that no row names. */
   unknownName: -3.1,
@@ -54,7 +54,7 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
   const isUnknown = (term: string) => scoreByTerm.get(term) === 0
   const hasUnknownName =
     innerNames(text).some(name => termsOf(name).some(isUnknown)) ||
-    // Of a text of many capitals, such as a short or a German one, names of several words.
+    // In a text of many capitals, such as a short or a German one, names of several words.
     namedSubjects(text).some(name => name.length > 1 && name.some(isUnknown))
   const asksOfPerson = parsedQuery.role === 'user' && isPersonal(text)
   const sharedWeightMax = weights.shared * Math.min(sharedMax, concepts.maxTotal)

@@ -149,7 +149,7 @@ export type NearestRows = (
 
 /** So many allowed rows are compared one by one. */
 const comparedMax = 4_096
-/** Of more, so many times the wanted number of rows is fetched and filtered. */
+/** So many times the wanted number of rows is fetched and filtered, where there are more. */
 const filteredFactor = 8
 /** Rows of one step of a filter. */
 const filterStepRows = 8_192
@@ -177,7 +177,7 @@ export function nearestRowsOf(vectors: readonly Float32Array[], sharedCount: num
   }
 }
 
-/** Of each text the newest row. */
+/** The newest row of each text. */
 function* searchRange(
   range: SearchRange,
   vectors: readonly Float32Array[],

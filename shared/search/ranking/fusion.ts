@@ -9,7 +9,7 @@ import type { Tier } from '#shared/domain/memory.ts'
 /** The rows of a part of a message, best first; `toRanked` completes those that are chosen. */
 export type QuestionRanking = {
   rows: readonly ScoredRow[]
-  /** Of its relevances among those of other parts. */
+  /** The weight of its relevances among those of other parts. */
   weight: number
   toRanked: (row: ScoredRow) => RankedRow
 }
@@ -19,7 +19,7 @@ export type RankedRow = ScoredRow & {
   /** Returns its evidence, where that is known; costs the terms of its text. */
   weigh?: () => number | undefined
   newest?: FusedRow | undefined
-  /** Of the part of the message that it fits best. */
+  /** The vector of the part of the message that it fits best. */
   vector: Float32Array | null
 }
 

@@ -236,7 +236,7 @@ function* rankRanges(
       const others = search.floor ? [] : yield* rankRows(ranges, query, search)
       return yield* personRows(ranges, search, query, others.filter(isRelated))
     }
-    // Of several sentences as one, some only introduce the subject.
+    // Some of several sentences in one question only introduce the subject.
     const isWeighed =
       search.floor && (kind === 'asking' || (isAlone && splitSentences(text).length === 1))
     const evidenceOf = isWeighed ? createEvidence(query) : undefined

@@ -17,7 +17,7 @@ export type Signals = {
   context: number
   /** 1 within a time that the query names. */
   time: number
-  /** Of a speaker that the query names, or of the role it asks for. */
+  /** 1 for a speaker that the query names, or the role it asks for. */
   speakerMatch: number
   /** Contains the type of answer asked for: a number, a date. */
   answerType: number

@@ -164,7 +164,7 @@ function replacedByProfile(rows: readonly Compared[]): Map<number, number> {
   return replaced
 }
 
-/** Of texts that state something: searches compare the same ones again and again. Some 10 MB when full. */
+/** Facts of texts that state something: searches compare the same ones again and again. Some 10 MB when full. */
 const statementsByText = createLruCache<readonly Statement[]>(5_000)
 
 function statementsOf(text: string): readonly Statement[] {

@@ -38,7 +38,7 @@ const scratchHash = new Uint32Array(2)
 let matchingOffsets = new Uint32Array(0)
 let matchingCount = 0
 
-/** An inverted index with BM25 over the texts of a tier, one per slot. Of terms it stores 64-bit hashes, no strings. */
+/** An inverted index with BM25 over the texts of a tier, one per slot. It stores 64-bit hashes of terms, no strings. */
 export class WordIndex {
   readonly #termsOf: (text: string) => string[]
   readonly #rowBySlot: () => Uint32Array

@@ -28,7 +28,7 @@ export type MemoryDocument = {
   speaker?: string
   /** Terms of the fields that the client gave it: see `metadataTerms`. */
   metadata?: string[]
-  /** Of a message that was stored in several pieces: the id of its first one, and which this is, from 0. */
+  /** For a message that was stored in several pieces: the id of its first one, and which this is, from 0. */
   piece?: { message: string; number: number }
   /** The answer broke off; only for readers of the store. */
   interrupted?: boolean
@@ -38,7 +38,7 @@ export type MemoryDocument = {
   vectors: Record<string, Binary>
   /** Whether a reflection covers it. */
   consolidated: boolean
-  /** Of a reflection: its batch, the number of memories in it, and the span of time they cover. */
+  /** For a reflection: its batch, the number of memories in it, and the span of time they cover. */
   batch?: string
   sources?: string[]
   covers?: { from: Date; to: Date }
@@ -46,20 +46,20 @@ export type MemoryDocument = {
   consolidated_by?: string[]
   /** The deletion that made it unconsolidated again, until that is finalized. */
   released_by?: string
-  /** Of a copied memory: its source. */
+  /** For a copied memory: its source. */
   provenance?: { origin_key: string; transferred_at: Date; source_id: string }
   /** Raised by every change of the text or the vectors. */
   version: number
-  /** Of an edited memory: who changed it last, when, and its share of the debt before. */
+  /** For an edited memory: who changed it last, when, and its share of the debt before. */
   edited?: { operation: string; at: Date; before: number }
-  /** Of a shared memory of an organization. `tag_set` is the sorted tags as a JSON array. */
+  /** The tags of a shared memory of an organization. `tag_set` is the sorted tags as a JSON array. */
   tags?: string[]
   tag_set?: string
   confidence?: number
   author?: string
   reviewed?: boolean
   by_hand?: boolean
-  /** Of an updated shared memory: its first author and time, and the authors of later texts. */
+  /** For an updated shared memory: its first author and time, and the authors of later texts. */
   first_said?: { author: string; at: Date }
   contributors?: string[]
   /** When a member last repeated it. */
@@ -67,7 +67,7 @@ export type MemoryDocument = {
   updated_at?: Date
   /** The last few writes of a shared memory. */
   marks?: string[]
-  /** Of a tombstone: when it was set, and the vault's epoch then. */
+  /** For a tombstone: when it was set, and the vault's epoch then. */
   tomb_at?: Date
   tomb_epoch?: number
   /** The operation that set it, until that has ended. */

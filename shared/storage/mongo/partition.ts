@@ -8,7 +8,7 @@ import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 export type Partition = {
   session: string | null
   sessionEpoch: number
-  /** Of a shared vault: only memories with one of these tag sets. */
+  /** For a shared vault: only memories with one of these tag sets. */
   tagSets?: readonly string[]
 }
 

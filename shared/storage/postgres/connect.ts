@@ -189,7 +189,7 @@ async function runTransaction<Result>(
     if (command === 'ROLLBACK') throw firstError
     return result
   } catch (thrown) {
-    // Of statements that travel together, the one that failed may be awaited after those that were not run for it.
+    // The one that failed of statements that travel together may be awaited after those that were not run for it.
     const error = isAborted(thrown) ? firstError : thrown
     await client.query('rollback').catch((failure: Error) => void (broken = failure))
     if (isReadOnly(error)) broken = error as Error

@@ -18,7 +18,7 @@ export const toBossDatabase = ({ query }: Transaction) => ({
 export function prepareFetches(boss: PgBoss): void {
   const db = boss.getDb()
   const executeSql = db.executeSql.bind(db)
-  /** Of queues whose last batch was full. */
+  /** Names of queues whose last batch was full. */
   const full = new Set<string>()
   let isNamed = true
   db.executeSql = async (text, values) => {

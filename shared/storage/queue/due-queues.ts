@@ -56,7 +56,7 @@ export class DueQueues {
   }
 
   /**
-   * For new jobs: wakes a fetcher. Of a queue whose jobs linger it does so once in that time, and at once when the last
+   * For new jobs: wakes a fetcher. It wakes a queue whose jobs linger once in that time, and at once when the last
    * time is over: a batch of 50 costs not much more than one job.
    */
   #onNotify(payload: string): void {

@@ -4,13 +4,11 @@ import { isUuid } from '#shared/core/ids.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { createIdleBoss, pgBossSchema } from '#shared/storage/queue/boss.ts'
 
-type JobState = 'created' | 'retry' | 'active' | 'completed' | 'cancelled' | 'failed'
-
 export type JobRow = {
   id: string
   /** A queue of the board, or its dead-letter queue. */
   queue: string
-  state: JobState
+  state: 'created' | 'retry' | 'active' | 'completed' | 'cancelled' | 'failed'
   priority: number
   tries: number
   createdAt: Date
@@ -138,11 +136,9 @@ export const sendJob = (
 const notInState = (what: string, hint?: string): Refusal =>
   new Refusal('conflict', `This job ${what}`, hint)
 
-type Boss = ReturnType<typeof createIdleBoss>
-
 async function withBoss<Result>(
   databaseUrl: string,
-  work: (boss: Boss) => Promise<Result>,
+  work: (boss: ReturnType<typeof createIdleBoss>) => Promise<Result>,
 ): Promise<Result> {
   const boss = createIdleBoss(databaseUrl)
   boss.on('error', () => {})

@@ -7,7 +7,7 @@ export type QueueStats = {
   name: JobName
   /** Due, or for later. */
   waiting: number
-  /** Of those: they wait for something that does not answer, and use up no try. */
+  /** Those of them that wait for something that does not answer, and use up no try. */
   held: number
   /** One of what they wait for: `mongodb`, or an embedding model; null where none is held. */
   waitsFor: string | null

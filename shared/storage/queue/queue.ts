@@ -44,7 +44,7 @@ type WithJsonBytes<Payload> = { [Field in keyof Payload]: Payload[Field] | JsonB
 export type Job<Name extends JobName> = {
   id: string
   data: JobPayloads[Name]
-  /** Of this try; higher when another worker has taken the job since. */
+  /** The number of this try; higher when another worker has taken the job since. */
   claim: number
   /** Aborted when another worker has the job, or when this process must stop. */
   signal: AbortSignal

@@ -25,7 +25,7 @@ export async function embedToStore(
   )
 }
 
-/** Of unit length: an index by cosine has no place for a vector of zeros. */
+/** A vector of unit length: an index by cosine has no place for a vector of zeros. */
 function similarToNone(dimension: number): Float32Array {
   const vector = new Float32Array(dimension)
   vector[0] = 1

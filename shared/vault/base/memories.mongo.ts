@@ -142,7 +142,12 @@ export class MemoryStore {
       session_epoch: { $lte: upTo },
     }))
     const $nor = cleared.length > 0 && { $nor: cleared }
-    const [row] = await aggregateDocuments<StatsRow>(
+    const [row] = await aggregateDocuments<{
+      memories: number
+      tokens: number
+      oldest: Date
+      newest: Date
+    }>(
       this.#memories,
       [{ $match: { ...epochFilter({ vault, epoch }), ...$nor } }, { $group: totals }],
       { hint: partitionIndex },
@@ -159,8 +164,6 @@ export class MemoryStore {
       .catch(refuseWhenUnreachable)
   }
 }
-
-type StatsRow = { memories: number; tokens: number; oldest: Date; newest: Date }
 
 const totals = {
   _id: null,

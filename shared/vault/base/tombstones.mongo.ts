@@ -21,7 +21,7 @@ export type TombstonedMemory = {
   tokens: number
   importance: number
   consolidated: boolean
-  /** Of its text; undefined of one that was never stored. */
+  /** The hash of its text; undefined for one that was never stored. */
   hash: Uint8Array | undefined
 }
 

@@ -182,7 +182,7 @@ export async function findEpoch(
   return rows[0]?.epoch
 }
 
-/** Of `suggestionDeliveriesSql`: what an update of `vaults v` returns, with the former debt. */
+/** What an update of `vaults v` returns for `suggestionDeliveriesSql`, with the former debt. */
 export const suggestionColumns =
   'v.id, v.account, v.raw_units, v.raw_tokens, v.tier2_count, v.tier2_importance'
 

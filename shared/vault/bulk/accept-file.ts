@@ -28,7 +28,7 @@ export type IncomingFile = {
   session: string | null
   /** Embedding model that names the vault space. */
   embeddings: string | undefined
-  /** Of an import: memories that the vault has already are replaced, not skipped. */
+  /** For an import: memories that the vault has already are replaced, not skipped. */
   replaces: boolean
   /** Whether a request waits for the outcome. */
   awaited: boolean

@@ -4,10 +4,10 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /** The request of a file, complete when its first bytes arrive. */
 export type FileRequest = {
-  /** Of an upload; each line of an import names its own. */
+  /** For an upload; each line of an import names its own. */
   session: string | null
   model: string
-  /** Of an import: whether a memory replaces the one with its id. */
+  /** For an import: whether a memory replaces the one with its id. */
   replaces: boolean
 }
 

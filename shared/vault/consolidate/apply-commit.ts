@@ -20,8 +20,6 @@ import type { VaultScope } from '#shared/domain/memory.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import type { LeaseWithState } from '#shared/domain/lease.ts'
 
-type ApplyCommitBackend = Stores & { queue: Queue; memories: MemoryStore }
-
 /**
  * Applies an accepted commit: stores the reflections, marks their sources, and in one transaction finalizes the
  * lease, moves the debt and makes the change visible. Safe to run any number of times at once: ids are fixed,
@@ -31,7 +29,7 @@ type ApplyCommitBackend = Stores & { queue: Queue; memories: MemoryStore }
  * @throws Refusal `unavailable` when a store is out of reach; the next run goes on.
  */
 export async function applyCommit(
-  { postgres, mongo, queue, memories }: ApplyCommitBackend,
+  { postgres, mongo, queue, memories }: Stores & { queue: Queue; memories: MemoryStore },
   job: CommitJob,
 ): Promise<number | null> {
   const lease = await findLease(postgres.query, job, job.batch)

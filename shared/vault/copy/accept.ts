@@ -19,7 +19,7 @@ type NewCopy = {
   model: string
   /** The memories to copy, oldest first. */
   ids: string[]
-  /** Of a graft. */
+  /** For a graft. */
   graftQuery: { queries: string[]; threshold: number } | null
   /** Whether a request waits for the outcome. */
   awaited: boolean

@@ -43,7 +43,7 @@ export type CopyChunk = OperationStep<CopyRequest, CopyInput, null>
 export type CopyResult = {
   copied?: number
   failed?: number
-  /** Of the copied memories. */
+  /** Tokens of the copied memories. */
   tokens?: number
   errors?: readonly StepError[]
 }

@@ -101,7 +101,7 @@ async function hideCleared(
       },
     })
     if (!accepted) return
-    // Of the account's own vaults only: a member's private vault is none of the account's business.
+    // Only the account's own vaults: a member's private vault is none of the account's business.
     if (session === null && caller.kind === 'vault') {
       const event = { account, actor: actorOf(caller), subject: maskedKey } as const
       await recordAccountEvent(tx, { ...event, action: 'vault.cleared' })

@@ -36,8 +36,8 @@ export async function eraseTextsOutsideMemories(
 /**
  * Erases the names of sessions from the bills of a vault; the amounts stay.
  *
- * @param keys of a vault that is erased: hashes, in hex, of the keys it had. Of a vault that is only cleared the
- *   bills up to the operation lose the names
+ * @param keys of a vault that is erased: hashes, in hex, of the keys it had. The bills
+ *   of a vault that is only cleared lose the names up to the operation
  */
 export async function eraseSessionNames(
   query: Query,

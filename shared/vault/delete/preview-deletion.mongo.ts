@@ -71,7 +71,7 @@ type DeletableMemory = {
   session: string | null
   sessionEpoch: number
   tokens: number
-  /** Of a reflection: its batch, and the ids of all memories of that batch. */
+  /** For a reflection: its batch, and the ids of all memories of that batch. */
   batch: string | null
   sources: string[]
   /** The batches that included this memory. */

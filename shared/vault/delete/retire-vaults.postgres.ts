@@ -13,7 +13,7 @@ type Retirement = {
   operation: string
   /** The owner of the vaults; their erasures are among its operations. */
   account: string
-  /** Of the key of the request. */
+  /** The hash of the key of the request. */
   keyHash: Buffer
   vaults: readonly string[]
 }

@@ -95,14 +95,12 @@ async function redactAndEdit(
   throw memoryContended()
 }
 
-type NewContent = Pick<TextReplacement, 'text' | 'hash' | 'tokens'>
-
 /** @returns null when the memory has changed between its read and its write. */
 async function tryEdit(
   backend: EditBackend,
   caller: Caller,
   edit: Edit,
-  { job, content }: { job: EditJob; content: NewContent },
+  { job, content }: { job: EditJob; content: Pick<TextReplacement, 'text' | 'hash' | 'tokens'> },
 ): Promise<EditedMemory | null> {
   const { postgres, mongo, queue } = backend
   const memory = await findEditableMemory(mongo, caller.scope, job.id)

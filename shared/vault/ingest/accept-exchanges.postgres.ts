@@ -31,7 +31,7 @@ export type ExchangeWork = {
 export type CloseOutcome = 'open' | 'void' | 'swept' | 'kept'
 
 type AcceptedExchange = Pick<AcceptedOperation, 'epoch' | 'sessionEpoch' | 'fresh'> & {
-  /** Of one that was to be closed: it was accepted if it is `open`. */
+  /** The state of the exchange that was to be closed: it was accepted if it is `open`. */
   closing: CloseOutcome | null
 }
 

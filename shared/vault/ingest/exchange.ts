@@ -58,7 +58,7 @@ export type ExchangeResult = {
   isStep?: boolean
   /** As counted by the provider; 0 where it reports none. */
   inputTokens: number
-  /** Of these, tokens that a cache of the provider held. */
+  /** Those of them that a cache of the provider held. */
   cachedTokens?: number
   outputTokens: number
   /** Tokens of the memories recalled for the call, billed with it as one request. */

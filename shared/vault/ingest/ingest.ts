@@ -247,7 +247,7 @@ type MemberExchangeWork = ExchangeWork & {
 export class IngestWriter {
   readonly #queue: Queue
   readonly #gatherSeconds: number
-  /** @returns of one that closes an open exchange the state of that; only an `open` one was accepted. */
+  /** @returns the state of the open exchange that it closes (accepted only if that is `open`); null: it closes none. */
   readonly accept: (exchange: MemberExchangeWork) => Promise<CloseOutcome | null>
 
   /** @param gatherSeconds how long a member's exchange waits for others before it is extracted */

@@ -39,7 +39,7 @@ const repeatedMax = 10_000
 
 /** A model call about to be made. */
 type ExchangeToOpen = Omit<OpenExchange, 'userTurns' | 'storesReply' | 'repeated'> & {
-  /** Of a call that continues a turn those of the turn, in case no call before it brought them. */
+  /** The user's messages of the turn that a call continues, in case no call before it brought them. */
   userMessages: readonly Message[]
   /** 32-byte hash of what the user says in the turn, of whatever history. */
   words?: Buffer | undefined
@@ -57,7 +57,7 @@ export class OpenExchanges {
   readonly #backend: ExchangeBackend
   /** Ids of operations. */
   readonly #open = new Set<string>()
-  /** Of these, the answered ones: they are being stored. */
+  /** The answered ones among them: they are being stored. */
   readonly #answered = new Set<string>()
   readonly #closing = new Set<Promise<void>>()
   readonly #insert: (row: ExchangeRow) => Promise<boolean>

@@ -122,7 +122,7 @@ async function withRetention(
 const memoriesOfJobs = (jobs: readonly IngestJob[]) =>
   jobs.flatMap(job => job.memories.map(memory => ({ job, memory })))
 
-/** Of a second run: the memories that the first has not written. */
+/** The memories that a first run has not written. */
 async function findUnstored(memories: MemoryStore, jobs: readonly IngestJob[]) {
   const missing = []
   for (const job of jobs) {

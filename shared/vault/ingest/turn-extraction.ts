@@ -26,7 +26,7 @@ type ExtractionPart = Pick<OrgExtractJob, 'saidAt' | 'messages'> & {
 const messageMax = 12_000
 /** Characters per part. */
 const partMax = 96_000
-/** Of a longer exchange, the newest parts are used: about two million characters. */
+/** The newest parts of a longer exchange are used: about two million characters. */
 const partsMax = 20
 
 /**

@@ -10,7 +10,7 @@ const { provider, backend, base, newKey, owner } = await startProxyFixture(t)
 const { endpoints } = contractDocument
 const namesOf = (operation: string) => fieldsOf(endpoints[operation]!.body!.schema).names.toSorted()
 
-/** Of each model call: fields that are the service's own, and reach no provider. */
+/** For each model call: fields that are the service's own, and reach no provider. */
 const switches = {
   memory: true,
   memory_mode: 'on',

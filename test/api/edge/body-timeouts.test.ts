@@ -70,7 +70,7 @@ t.test('401: who is refused and sends no more of the body is hung up on', async 
 
 t.test('401: a body that drips after its answer is not read for long', async t => {
   const { port, connections, opened } = await serve(t, { lingerMs: 500 })
-  // Of these the last would come after four minutes.
+  // The last of these would come after four minutes.
   const drip = Array.from({ length: 12_000 }, () => ' ')
   const talking = sendRaw(port, [head('/v1/memory/search', 50_000), ...drip], {
     pauseMs: 20,

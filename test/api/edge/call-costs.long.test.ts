@@ -30,7 +30,7 @@ t.setTimeout(0)
 const wanted = { turn: 100, call: 500 }
 const margin = 3
 const triesMax = 3
-/** Of the size limit: some texts take more bytes in JSON. */
+/** The share of the size limit that is filled: some texts take more bytes in JSON. */
 const filled = 0.9
 /** Lines are read one by one: a long one, and not the 64 MiB of many. */
 const linesBytes = 2 * 1024 * 1024

@@ -36,7 +36,7 @@ t.test(
       if (endpoint.auth.length === 0) continue
       if (forwards.test(endpoint.path) || (endpoint.query && !fieldsOf(endpoint.query).isClosed))
         continue
-      // Of members of an organization alone: their own test asks.
+      // Members of an organization alone ask these: their own test does.
       if (endpoint.path.startsWith('/v1/shares')) continue
       const path = endpoint.path
         .replace(':orgId', created.org_id)

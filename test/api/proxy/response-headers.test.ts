@@ -14,7 +14,7 @@ const code = read('api/proxy/response-headers.ts')
 const set = sorted(
   [...code.matchAll(/'(X-[A-Za-z-]+)'(?::|\] =)/g)].map(([, name]) => name!),
 ).filter(
-  // Of the endpoints that count tokens alone.
+  // The header of the endpoints that count tokens alone.
   name => name !== 'x-memory-counted',
 )
 

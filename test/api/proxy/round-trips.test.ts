@@ -45,7 +45,7 @@ const used = [
   { role: 'tool', tool_call_id: 'c', content: 'Nothing found.' },
 ]
 
-/** Of calls before, of a new connection, or by the clock. */
+/** Statements of calls before, of a new connection, or by the clock. */
 const background = new Set([
   'postgres call-traces.save',
   'postgres members.note-use',

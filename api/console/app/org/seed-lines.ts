@@ -16,7 +16,7 @@ export type SeedFile = {
   ignored: string[]
 }
 
-/** Of the contract: characters of a text, tags of a memory, characters of a tag. */
+/** The contract's limits: characters of a text, tags of a memory, characters of a tag. */
 const limits = { text: 32_000, tags: 50, tag: 100 }
 const fields = new Set(['text', 'tags', 'confidence', 'metadata'])
 

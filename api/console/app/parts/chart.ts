@@ -83,7 +83,7 @@ type Props = {
 }
 
 const height = 220
-/** Of fewer days a picture says nothing. */
+/** A picture of fewer days says nothing. */
 const drawnMin = 3
 const axisDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 

@@ -22,7 +22,7 @@ type Props = {
 const height = 100
 const slot = 10
 const barsMin = 14
-/** Of fewer spans a picture says nothing. */
+/** A picture of fewer spans says nothing. */
 const drawnMin = 3
 
 const sumOf = ({ counts }: Bar): number => counts.reduce((sum, count) => sum + count, 0)

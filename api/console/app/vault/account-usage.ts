@@ -122,7 +122,7 @@ const sumsView = (total: UsageSums, before: UsageSums | undefined, days: number)
 const valueOf: Record<Metric, (row: UsageRow) => number> = {
   cost: row => row.cost_usd ?? 0,
   requests: row => row.requests,
-  // Of models alone: what was stored without one has tokens of its own.
+  // Only of models: what was stored without one has tokens of its own.
   tokens: row => (row.model == null ? 0 : row.input_tokens + row.output_tokens),
   memory_tokens: row => row.memory_tokens,
 }

@@ -7,14 +7,14 @@ import { selectField, textField, useFields } from '#api/console/app/parts/fields
 import { page } from '#api/console/app/parts/frame.ts'
 import { MemoryKeys } from '#api/console/app/vault/memory-keys.ts'
 
-type Minted = { key: string; rotated: boolean; external_id?: string }
+type NewKey = { key: string; rotated: boolean; external_id?: string }
 
 /** Lists and creates Memory Keys. */
 export function Keys(): View {
   const [showSecret, secretView] = useSecret()
   const [turn, setTurn] = useState(0)
   const { owner } = currentCredential()!
-  const onMinted = (minted: Minted): void =>
+  const onMinted = (minted: NewKey): void =>
     showSecret({
       title: 'Your new key',
       explanation: explainMinted(minted),
@@ -51,7 +51,7 @@ export function Keys(): View {
   })
 }
 
-function explainMinted({ rotated, external_id }: Minted): string {
+function explainMinted({ rotated, external_id }: NewKey): string {
   if (rotated)
     return 'It opens the vault you are in; the old key stops working. It is shown only now.'
   if (external_id === undefined)
@@ -59,7 +59,7 @@ function explainMinted({ rotated, external_id }: Minted): string {
   return `It opens the vault of user ${external_id}. POST /v1/keys with this id shows it again.`
 }
 
-type FormProps = { onClose: () => void; onMinted: (minted: Minted) => void }
+type FormProps = { onClose: () => void; onMinted: (minted: NewKey) => void }
 
 function MintForm({ onClose, onMinted }: FormProps): View {
   const { fields, of } = useFields({ name: '', until: '', user: '' })

@@ -49,10 +49,10 @@ export function Nearest({ trace }: { trace: Trace }): View | null {
   )
 }
 
-type Asked = { asked: string; session: string | null; user: string | undefined }
+type Question = { asked: string; session: string | null; user: string | undefined }
 
 async function readNearest(
-  { asked: query, session, user }: Asked,
+  { asked: query, session, user }: Question,
   signal: AbortSignal,
 ): Promise<Found[]> {
   const places = session === null ? [{}] : [{}, { session_id: session }]

@@ -63,7 +63,7 @@ type Statement = {
   text: string
   /** From the top of the file, also for a key inside a table. */
   path?: string[]
-  /** Of a key. */
+  /** The text of a key. */
   value?: string
   /** A key before all tables. */
   isTop?: boolean

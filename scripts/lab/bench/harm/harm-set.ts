@@ -1,7 +1,7 @@
 import { createFillerSessions } from '#scripts/lab/bench/recall/filler.ts'
 import list from '#scripts/lab/bench/harm/languages.json' with { type: 'json' }
 
-/** Facts and messages of one language. Of each list the first half is for tuning. */
+/** Facts and messages of one language. The first half of each list is for tuning. */
 type HarmLanguage = {
   name: string
   /** What a person tells, and two questions about it; `{}` is a name. */

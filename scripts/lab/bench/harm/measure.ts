@@ -26,7 +26,7 @@ export type Outcome = HarmCase & {
   wrapping: string
   hits: readonly SearchHit[]
   confidence: number
-  /** Of the block; 0 without one. */
+  /** Tokens of the block; 0 without one. */
   tokens: number
   /** Whether the memory that answers is in the block. */
   isAnswered: boolean

@@ -9,7 +9,7 @@ import {
 
 const noJob: RequestPlan = { body: () => ({ job_ids: ['00000000-0000-7000-8000-000000000000'] }) }
 
-/** Of an owner for the account, and of the operator. */
+/** Requests of an owner for the account, and of the operator. */
 export const accountRequests: Record<string, RequestPlan> = {
   createKey: {
     ...named,
@@ -22,7 +22,7 @@ export const accountRequests: Record<string, RequestPlan> = {
   listKeys: paged('keysCursor'),
   revokeKey: { query: ({ random }) => ({ erase: String(random() < 0.5) }) },
   account: plain,
-  // Of an id that no user has: tenants keep theirs.
+  // An id that no user has: tenants keep theirs.
   deleteAccountUser: plain,
   listAccountUsers: { query: () => ({ counts: 'true' }) },
   usageReport: paged('usageCursor', () => ({ group: 'user,session,model', limit: '50' })),
@@ -41,7 +41,7 @@ export const accountRequests: Record<string, RequestPlan> = {
   putAccountPolicy: { body: () => ({ redaction: { mode: 'off' }, trace_days: 7 }) },
   accountEvents: paged('eventsCursor', () => ({ limit: '50' })),
   exportAccount: { isRare: true },
-  // Of an email that is not the account's.
+  // An email that is not the account's.
   eraseAccount: { body: input => ({ email: email(input) }) },
   createWebhook: {
     makes: 'webhookId',
@@ -71,7 +71,7 @@ export const accountRequests: Record<string, RequestPlan> = {
   listQueues: plain,
   readQueueHistory: { query: () => ({ hours: '48' }) },
   listQueueJobs: plain,
-  // Of no job: the work of the tenants goes on.
+  // The id of no job: the work of the tenants goes on.
   readQueueJob: plain,
   sendQueueJob: { body: () => ({ data: {} }) },
   runQueueJobs: noJob,

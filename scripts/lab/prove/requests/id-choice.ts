@@ -3,9 +3,9 @@ import type { Endpoint } from '#api/contract/document.ts'
 /** Parts of a path that are no ids. */
 const fixedParams: Readonly<Record<string, string>> = {
   provider: 'openai',
-  // Of a user that is not there.
+  // A user that is not there.
   externalId: 'user-who-left',
-  // Of dead jobs: none can be sent there, and what tenants have queued stays.
+  // The queue of dead jobs: none can be sent there, and what tenants have queued stays.
   queue: 'ingest.dead',
   model: 'gemini-2.5-flash',
 }

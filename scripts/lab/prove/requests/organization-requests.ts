@@ -10,7 +10,7 @@ import {
 
 const seed = (input: RequestInput) => ({ text: note(input), confidence: 0.3, tags: [] })
 
-/** Of an admin. */
+/** Requests of an admin. */
 export const organizationRequests: Record<string, RequestPlan> = {
   createOrg: { ...named, isRare: true, makes: 'orgId', keeps: answered('orgId', 'org_id') },
   listOrgs: plain,

@@ -7,10 +7,10 @@ import type { Filter } from 'mongodb'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { aggregateDocuments, epochFilter, countDocuments } from '#shared/storage/mongo/commands.ts'
 
-type Counted = Pick<VaultScope, 'epoch' | 'revision'> & { counts: Record<Tier, number> }
+type CountsOfRevision = Pick<VaultScope, 'epoch' | 'revision'> & { counts: Record<Tier, number> }
 
 /** Counting reads the index alone and still takes 50 ms for 100,000 rows: an unchanged vault is counted once. */
-const tierCountCaches = new WeakMap<Mongo['memories'], LruCache<Counted>>()
+const tierCountCaches = new WeakMap<Mongo['memories'], LruCache<CountsOfRevision>>()
 const cachedVaultsMax = 10_000
 
 /**
@@ -25,7 +25,7 @@ export async function countTiers(
 ): Promise<Record<Tier, number>> {
   if (asOf !== undefined) return readTierCounts(memories, scope, { $lte: new Date(asOf) })
   const { vault, epoch, revision } = scope
-  const vaults = tierCountCaches.get(memories) ?? createLruCache<Counted>(cachedVaultsMax)
+  const vaults = tierCountCaches.get(memories) ?? createLruCache<CountsOfRevision>(cachedVaultsMax)
   tierCountCaches.set(memories, vaults)
   const last = vaults.get(vault)
   if (last?.epoch === epoch && last.revision === revision) return last.counts

@@ -27,12 +27,12 @@ const sourcesMax = 500
 
 export type MemoryInspection = {
   memory: MemoryLineage
-  /** Of the tier below, oldest first: at most 500 of those that still exist. */
+  /** Memories of the tier below, oldest first: at most 500 of those that still exist. */
   sources: Memory[]
   /** Including deleted ones. */
   sourcesTotal: number
   sourcesDeleted: number
-  /** Of the tier above. */
+  /** Reflections of the tier above. */
   consolidatedInto: MemoryLineage[]
 }
 
@@ -98,7 +98,7 @@ async function liveSources(
 export type MemoryLineage = Memory & {
   session: string | null
   sessionEpoch: number
-  /** Of a reflection: its batch, the ids of all memories of that batch, oldest first, and their period. */
+  /** For a reflection: its batch, the ids of all memories of that batch, oldest first, and their period. */
   batch: string | null
   sources: string[]
   covers: Span | null

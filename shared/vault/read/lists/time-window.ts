@@ -10,7 +10,7 @@ export type TimelinePosition = { at: number; id: string }
 export type TimeWindow = {
   from: number
   to: number
-  /** Of a window as of a moment: overlapping reflections of a later time (epoch ms) were unknown then. */
+  /** The moment of a window as of it: overlapping reflections of a later time (epoch ms) were unknown then. */
   asOf?: number
 }
 

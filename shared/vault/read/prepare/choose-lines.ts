@@ -7,7 +7,7 @@ import { certainEvidence, unlikelyEvidence } from '#shared/search/ranking/answer
 import type { RecalledMemory } from '#shared/vault/read/search/recall.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 
-/** Of the words of the question, its similarity, and of the relevance of the row that answers. */
+/** The share of the words of the question, of its similarity, and of the relevance of the row that answers. */
 const answerWords = 0.75
 const answerSimilarity = 0.5
 const restRelevance = 0.3
@@ -37,7 +37,7 @@ export function leaveOutWeakRest<
 const isLikely = ({ evidence = 0 }: { evidence?: number | undefined }): boolean =>
   evidence >= unlikelyEvidence
 
-/** Of longer memories, in tokens, a block contains the best passage. */
+/** A block contains the best passage of memories of more tokens. */
 const wholeTokensMax = 160
 /** Tokens of the times and the speaker of a line. */
 const lineTokens = 24
@@ -80,11 +80,11 @@ export const toldTokens = (lines: readonly ContextMemory[]): number =>
   lines.reduce((sum, line) => sum + told(line), 0)
 
 const DAY_MS = 86_400_000
-/** Of the words of the question, and of the relevance of the best one. */
+/** The share of the words of the question, and of the relevance of the best one. */
 const sameAnswerWords = 0.5
 const sameAnswerRelevance = 0.6
 
-/** Of statements that answer the same, days apart, the last one; undefined when only one answers. */
+/** The last of statements that answer the same, days apart; undefined when only one answers. */
 function laterMemory(found: readonly RecalledMemory[]): string | undefined {
   const [best] = found
   if (!best) return undefined

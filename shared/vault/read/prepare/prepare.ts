@@ -76,7 +76,7 @@ export type FoundContext = {
   tellsAbsence: boolean
   /** Why what matches was left out, where it was. */
   abstention: Abstention | undefined
-  /** Of memories. */
+  /** How many memories. */
   limit: number
   tokensMax: number
   /** Best first. */

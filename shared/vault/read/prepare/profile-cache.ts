@@ -36,11 +36,11 @@ export type ProfileStatements = {
 
 /** Statements of all vaults together; one takes about 0.5 KB. */
 const statementsMax = 200_000
-/** Of one partition: they are found and ordered in 1 s of CPU. */
+/** Statements of one partition: they are found and ordered in 1 s of CPU. */
 const partitionStatementsMax = 100_000
 /** A partition that was too large is looked at again after so long, or once it was cleared. */
 const tooLargeMs = 600_000
-/** Of an entry, in addition to its statements. */
+/** The weight of an entry, in addition to its statements. */
 const entryWeight = 5
 
 /** Reading a very large vault takes longer: the request ends, the reading goes on. */

@@ -48,7 +48,7 @@ export const createProfileSource = ({
 type StatementsRead = {
   scope: VaultScope
   partition: Partition
-  /** Of these memories; of all, when missing. */
+  /** These memories; all, when missing. */
   ids?: readonly string[]
   statementsMax: number
 }
@@ -80,7 +80,7 @@ const statementsIn = ({ id, text, at, speaker, ...line }: UserLine): StoredState
     at,
     position,
     ...line,
-    // Of a shared memory only what its author says replaces it.
+    // Only what the author of a shared memory says replaces it.
     ...((speaker ?? line.author) !== undefined && { speaker: speaker ?? line.author }),
   }))
 
@@ -92,7 +92,7 @@ type UserLine = {
   at: number
   speaker?: string
   expiresAt?: number
-  /** Of a shared memory. */
+  /** The tags of a shared memory. */
   tags?: string[]
   author?: string
 }

@@ -7,7 +7,7 @@ export type TextExclusion = {
   has(hash: number, textOf: () => string): boolean
 }
 
-/** Of a longer conversation only the newest characters are compared: about 2 ms. */
+/** Only the newest characters of a longer conversation are compared: about 2 ms. */
 export const comparedCharactersMax = 1_000_000
 
 /** A longer text may have more tokens than one memory holds, and so be stored in chunks. */

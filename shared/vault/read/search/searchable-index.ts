@@ -51,7 +51,7 @@ type SearchedText = MemoryFilter & {
 
 type IndexRequest = Pick<IndexRef, 'scope' | 'session' | 'audience'> & {
   embedder: Embedder
-  /** Of the parts of the text, the most specific one first; at least one. */
+  /** The vectors of the parts of the text, the most specific one first; at least one. */
   vectors: readonly Float32Array[]
   question: SearchedText
 }

@@ -12,7 +12,7 @@ export type RecallTrace = {
   /** The embedding model of the space that was searched. */
   embeddings: string
   status: 'ok' | 'none' | 'off' | 'degraded' | 'aside'
-  /** Of the vault, when the call was authenticated. */
+  /** The vault's, when the call was authenticated. */
   revision: number
   /** Epoch milliseconds; set where the call asked for what was known then. */
   asOf?: number
@@ -22,7 +22,7 @@ export type RecallTrace = {
   blocks: TracedBlock[]
   /** Memories that were returned; undefined: those of the blocks. */
   memories?: number
-  /** Of the blocks, or of the memories that were returned. Undefined in traces of 1.0, as `leftOutMemories`. */
+  /** Tokens of the blocks, or of the memories that were returned. Undefined in traces of 1.0, as `leftOutMemories`. */
   tokens?: number
   /** Memories that were found for the call and not given. */
   leftOutMemories?: number
@@ -55,10 +55,10 @@ export type CallOutcome = {
   total?: number | undefined
   /** Tokens, as the provider told them. */
   input?: number | undefined
-  /** Of these, from the provider's cache. */
+  /** Those of them from the provider's cache. */
   cached?: number | undefined
   output?: number | undefined
-  /** Of the answer: the provider's, or that of our own refusal. */
+  /** The status of the answer: the provider's, or that of our own refusal. */
   status?: number | undefined
   /** What a status from 400 on came with, in one line; `from` is missing where we have refused. */
   error?: { from?: string; words: string } | undefined
@@ -93,7 +93,7 @@ type Splice = {
 
 const markLength = 8
 
-/** Of a line of a block: another text, time or speaker of the memory gives another one. */
+/** The mark of a line of a block: another text, time or speaker of the memory gives another one. */
 export const markOf = (line: string): string => hash('sha256', line, 'hex').slice(0, markLength)
 
 /** The marks of the lines of a block, in one text. */

@@ -7,10 +7,10 @@ import type { KeptQuestion } from '#shared/vault/read/traces/kept-question.ts'
 
 /** A trace to store. */
 export type NewCallTrace = {
-  /** Of a model call its operation, a UUIDv7. */
+  /** The operation of a model call, a UUIDv7. */
   id: string
   vault: string
-  /** Of the vault when the call was authenticated: after a clearing the trace is not stored. */
+  /** The vault's when the call was authenticated: after a clearing the trace is not stored. */
   epoch: number
   session: string | null
   /** Days that it is kept. */
@@ -19,14 +19,14 @@ export type NewCallTrace = {
   trace: CallTrace
   /** What is known of it by now. */
   outcome?: CallOutcome
-  /** Of a call that stores nothing: its words. */
+  /** The words of a call that stores nothing. */
   question?: KeptQuestion | undefined
 }
 
 export type StoredCallTrace = {
   id: string
   vault: string
-  /** Of the vault. */
+  /** The vault's. */
   epoch: number
   way: CallWay
   /** The account's own id of the user whose vault it is. */
@@ -95,7 +95,7 @@ export type EndedCall = {
   id: string
   vault: string
   outcome: CallOutcome
-  /** Of a call whose turn was stored with an earlier call: its words. */
+  /** The words of a call whose turn was stored with an earlier call. */
   question?: KeptQuestion | undefined
 }
 

@@ -7,8 +7,6 @@ import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 /** What was asked and answered in a call; null where nothing of it is stored. */
 export type CallWords = { question: string | null; answer: string | null }
 
-type Call = { id: string; vault: string; epoch: number }
-
 /**
  * The words of model calls, by the memories that were stored of each: deleted and expired ones are missing.
  *
@@ -17,7 +15,7 @@ type Call = { id: string; vault: string; epoch: number }
  */
 export async function findExchangeWords(
   { memories }: Pick<Mongo, 'memories'>,
-  calls: readonly Call[],
+  calls: readonly { id: string; vault: string; epoch: number }[],
   { chunksMax, now }: { chunksMax: number; now: number },
 ): Promise<Map<string, CallWords>> {
   const byVault = Map.groupBy(calls, ({ vault }) => vault)

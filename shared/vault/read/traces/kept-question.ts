@@ -8,7 +8,7 @@ import { chunkTokensMax, splitIntoChunks } from '#shared/vault/base/text-chunks.
 /** The words of a call that stores nothing, as they stand in its trace. */
 export type KeptQuestion = {
   text: string
-  /** Of each memory that `ingest` would make of it, `questionMark`. */
+  /** The `questionMark` of each memory that `ingest` would make of it. */
   marks: string[]
 }
 

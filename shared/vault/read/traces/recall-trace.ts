@@ -9,9 +9,13 @@ import type { DateSearchRow } from '#shared/vault/read/lists/dated-row.ts'
 import type { PreparedContext } from '#shared/vault/read/prepare/prepare.ts'
 import type { RecalledMemory } from '#shared/vault/read/search/recall.ts'
 
-type Ranked = { score: number; signals: Parameters<typeof matchReasons>[0] }
-
-const presentRanking = ({ score, signals }: Ranked): TracedBlock['ranking'][number] => ({
+const presentRanking = ({
+  score,
+  signals,
+}: {
+  score: number
+  signals: Parameters<typeof matchReasons>[0]
+}): TracedBlock['ranking'][number] => ({
   relevance: Math.round(score * 1e4) / 1e4,
   why: matchReasons(signals),
 })
@@ -27,10 +31,10 @@ export function blockOfContext(
   return { turn, place, at, ids, lines, marks: marksOf(told), ranking: ranking.map(presentRanking) }
 }
 
-type Recalled = Omit<RecallTrace, 'embeddings' | 'revision' | 'asOf'>
+type RecallPart = Omit<RecallTrace, 'embeddings' | 'revision' | 'asOf'>
 
 /** What was prepared for a prompt. */
-export const traceOfContext = (prepared: PreparedContext): Recalled => ({
+export const traceOfContext = (prepared: PreparedContext): RecallPart => ({
   status: prepared.memories === 0 ? 'none' : 'ok',
   confidence: prepared.confidence,
   abstained: prepared.abstained,
@@ -40,7 +44,7 @@ export const traceOfContext = (prepared: PreparedContext): Recalled => ({
 })
 
 /** The rows of a search, best first. @param at the moment that the ages of its lines are counted from */
-export const traceOfResults = (rows: readonly RecalledMemory[], at: number): Recalled =>
+export const traceOfResults = (rows: readonly RecalledMemory[], at: number): RecallPart =>
   traceOfRows(
     rows.map(({ memory }) => memory),
     rows.map(presentRanking),
@@ -48,7 +52,7 @@ export const traceOfResults = (rows: readonly RecalledMemory[], at: number): Rec
   )
 
 /** The rows of a span of time; those of one without a query were not ranked. */
-export const traceOfDatedRows = (rows: readonly DateSearchRow[], at: number): Recalled =>
+export const traceOfDatedRows = (rows: readonly DateSearchRow[], at: number): RecallPart =>
   traceOfRows(
     rows,
     rows.flatMap(({ hit }) => (hit ? [presentRanking(hit)] : [])),
@@ -62,7 +66,7 @@ function traceOfRows(
   rows: readonly ContextMemory[],
   ranking: TracedBlock['ranking'],
   at: number,
-): Recalled {
+): RecallPart {
   const named = rows.slice(0, rowsMax)
   const block: TracedBlock = {
     turn: null,

@@ -22,7 +22,7 @@ export type RecalledTurn = {
   place: number
   /** Those that are not whole or are marked. */
   lines: RecalledLine[]
-  /** Of the block's bytes; null where there is no block. */
+  /** The digest of the block's bytes; null where there is no block. */
   digest: Buffer | null
   /** Whether the last request of the turn lacked a block that the one before it had. */
   isPartial: boolean
@@ -117,12 +117,10 @@ export type RecalledTurns = {
   saveTrace(build: () => Promise<NewCallTrace>): Promise<void>
 }
 
-type Save = (TurnKey & RecalledTurn) | { build: () => Promise<NewCallTrace> }
-
 /** Concurrent calls share a statement. */
 export function createRecalledTurns({ query }: Pick<Postgres, 'query'>): RecalledTurns {
   const save = batchLoader(
-    async (saves: Save[]) => {
+    async (saves: ((TurnKey & RecalledTurn) | { build: () => Promise<NewCallTrace> })[]) => {
       const turns = saves.flatMap(one => ('turn' in one ? [one] : []))
       const builds = saves.flatMap(one => ('build' in one ? [one.build()] : []))
       await saveRecalledTurns(query, turns, await Promise.all(builds))

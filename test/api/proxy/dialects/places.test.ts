@@ -19,7 +19,7 @@ const blocks: Record<ApiFormat, string> = {
 }
 
 /**
- * Of each request what the provider gets. The client has sent the same without the block, but where both are given: there
+ * What the provider gets of each request. The client has sent the same without the block, but where both are given: there
  * the block changes more.
  */
 const cases: Record<ApiFormat, Record<string, string | { sent: string; got: string }>> = {

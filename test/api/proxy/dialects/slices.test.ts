@@ -71,7 +71,7 @@ t.test('a large request is the same, read in slices and at once', async t => {
     const earlier = (request: typeof sliced) =>
       request.earlierTurns.map(({ fingerprint }) => fingerprint.toString('hex'))
     t.same(earlier(sliced), earlier(atOnce))
-    // Of a message over 1 MiB the beginning and the end are recalled for.
+    // The beginning and the end of a message over 1 MiB are recalled for.
     const shown = ({ turns }: typeof sliced) =>
       JSON.stringify(turns.map(({ role, content }) => [role, (content as string).slice(0, 5_000)]))
     t.equal(shown(sliced), shown(atOnce))

@@ -8,7 +8,7 @@ import { countRows } from '#test/support/observe.ts'
 import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
-/** Of each dialect: a call that ends before its answer does, whoever ends it. What was said and heard is stored. */
+/** For each dialect: a call that ends before its answer does, whoever ends it. What was said and heard is stored. */
 
 const { provider, backend, base, newKey } = await startProxyFixture(t)
 await startJobWorkers(backend, 'ingest')

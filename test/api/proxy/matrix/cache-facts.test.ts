@@ -113,7 +113,7 @@ for (const [name, family] of Object.entries(families)) {
   })
 }
 
-/** Of the two kinds of dialects: one whose requests begin with the one before, and one whose marks move. */
+/** The two kinds of dialects: one whose requests begin with the one before, and one whose marks move. */
 for (const name of ['openai', 'anthropic']) {
   const family = families[name]!
 

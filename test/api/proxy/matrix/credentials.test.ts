@@ -12,7 +12,7 @@ import { providerKey } from '#test/support/model-provider.ts'
 import { callModel, proxyDialects, type ProxyDialect } from '#test/support/proxy-dialects.ts'
 import { findHeader, type RecordedRequest } from '#test/support/recording-server.ts'
 
-/** Of each dialect: every way to bring both keys, and what reaches the provider of them. */
+/** For each dialect: every way to bring both keys, and what reaches the provider of them. */
 
 const world = await startProxyFixture(t)
 const { provider, backend, base, owner } = world

@@ -6,7 +6,7 @@ import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts
 import { waitUntilIdle } from '#test/support/observe-jobs.ts'
 import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
 
-/** Of each dialect: a provider that refuses, and one that does not answer. What the user said is stored. */
+/** For each dialect: a provider that refuses, and one that does not answer. What the user said is stored. */
 
 const { provider, backend, base, newKey } = await startProxyFixture(t)
 await startJobWorkers(backend, 'ingest')

@@ -8,7 +8,7 @@ import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts
 import { waitUntilIdle } from '#test/support/observe-jobs.ts'
 import { callModel, proxyDialects, type ProxyDialect } from '#test/support/proxy-dialects.ts'
 
-/** Of each dialect: every golden answer reaches the client byte for byte, and what it says is stored. */
+/** For each dialect: every golden answer reaches the client byte for byte, and what it says is stored. */
 
 const { provider, backend, base, newKey } = await startProxyFixture(t)
 await startJobWorkers(backend, 'ingest')

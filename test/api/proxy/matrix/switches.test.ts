@@ -6,7 +6,7 @@ import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 import { waitUntilIdle } from '#test/support/observe-jobs.ts'
 import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
 
-/** Of each dialect: what every switch means, in every place, and that none of them is passed on. */
+/** For each dialect: what every switch means, in every place, and that none of them is passed on. */
 
 const { provider, backend, base, newKey } = await startProxyFixture(t)
 await startJobWorkers(backend, 'ingest')

@@ -7,7 +7,7 @@ import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts
 import { waitUntilIdle } from '#test/support/observe-jobs.ts'
 import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
 
-/** Of each dialect: a call with the owner's key that names a user is one of that user. */
+/** For each dialect: a call with the owner's key that names a user is one of that user. */
 
 const { provider, backend, base, owner, ownerKey } = await startProxyFixture(t)
 await startJobWorkers(backend, 'ingest')

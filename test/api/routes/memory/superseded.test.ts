@@ -2,7 +2,7 @@ import t from 'tap'
 import { insertMemories, type MemoryFixture } from '#test/support/insert-memories.ts'
 import { startService } from '#test/support/start-service.ts'
 
-/** Of two statements that contradict each other the newer stands first and the older is marked; nothing is hidden. */
+/** The newer of two statements that contradict each other stands first, the older is marked; nothing is hidden. */
 
 const { backend, newClient } = await startService(t)
 

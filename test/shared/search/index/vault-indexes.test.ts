@@ -39,7 +39,7 @@ t.test('loading and refreshing let the event loop run', async t => {
   for (const [what, least] of [
     // The store gives a row at a time.
     ['loading', 3_900],
-    // Of 2,000 characters a row.
+    // Rows of 2,000 characters.
     ['refreshing', 750],
   ] as const) {
     write('ada', rows(4_000))

@@ -6,7 +6,7 @@ const kindsOf = (text: string): string[] => [
   ...new Set(findStatements(text).map(({ kind }) => kind)),
 ]
 
-/** Of the kinds found the share that is right, and of the right ones the share that is found. */
+/** The share of the kinds found that is right, and the share of the right ones that is found. */
 function measure(samples: readonly Sample[]): { precision: number; recall: number } {
   let right = 0
   let found = 0

@@ -19,7 +19,7 @@ const languages = JSON.parse(
 
 const now = Date.UTC(2026, 10, 20, 15)
 const { dimension, calibration } = localEmbedder()
-/** Of each a vault has the first, and not the second. */
+/** A vault has the first of each, and not the second. */
 const names = [
   ['Project Aurora', 'Project Halcyon'],
   ['Dana Whitfield', 'Piet Verhoeven'],

@@ -27,7 +27,7 @@ type Lines = {
 export type FoundLines = {
   /** A name of `readings`. */
   reading: string
-  /** Of the file. */
+  /** The file's. */
   name: string
   /** A sentence. */
   summary: string

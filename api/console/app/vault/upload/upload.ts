@@ -23,7 +23,7 @@ export function Upload(): View {
   return sending ? sendingView(sending) : renderComponent(Choice, {})
 }
 
-type Looked = {
+type FileSummary = {
   files?: readonly File[]
   /** How many memories were found so far, while they are read. */
   count?: number
@@ -34,7 +34,7 @@ type Looked = {
 }
 
 function Choice(): View {
-  const [looked, setLooked] = useState<Looked>({})
+  const [looked, setLooked] = useState<FileSummary>({})
   const [session, setSession] = useState('')
   const look = async (files: readonly File[], reading?: string): Promise<void> => {
     if (files.length === 0) return
