@@ -19,9 +19,9 @@ import { requestSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
 import { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import { chooseNearestSearch } from '#shared/vault/read/search/nearest.mongo.ts'
 import { createRecentMemories } from '#shared/vault/read/search/recent-memories.ts'
-import { createRetrievalTrail } from '#shared/org/trail/retrieval-trail.ts'
+import { StoredRetrievalTrail } from '#shared/org/trail/retrieval-trail.ts'
 import { IngestWriter } from '#shared/vault/ingest/ingest.ts'
-import { createOperationWaiter, type OperationWaiter } from '#shared/operations/operation-waiter.ts'
+import { OperationWaiter } from '#shared/operations/operation-waiter.ts'
 import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
 import { logPooler } from '#shared/storage/postgres/pooler.ts'
 import { createKeyAccess, type KeyAccess } from '#shared/access/key-access.ts'
@@ -39,10 +39,7 @@ import { guardProfiles, guardReads } from '#shared/vault/read/prepare/guarded-re
 import { createIndexSource } from '#shared/vault/read/search/index-source.ts'
 import { createVaultIndex } from '#shared/search/index/vault-index.ts'
 import { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import {
-  createQueryVectorCache,
-  type QueryVectorCache,
-} from '#shared/search/query/query-vector-cache.ts'
+import { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { WebhookSender } from '#shared/events/webhooks/send.ts'
 import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
@@ -113,9 +110,9 @@ export async function openBackend(
   const keys = createKeyAccess({ postgres, seal }, log)
   const reads = await createReads(stores, log)
   const models = createModels(stores, log)
-  const operationWaiter = createOperationWaiter(postgres)
+  const operationWaiter = new OperationWaiter(postgres)
   const usage = new UsageWriter(postgres, log)
-  const retrievals = createRetrievalTrail({ postgres, mongo, seal }, log)
+  const retrievals = new StoredRetrievalTrail({ postgres, mongo, seal }, log)
   const ingest = new IngestWriter(postgres, queue, config.orgGatherSeconds)
   const now = Date.now
   const { embedders } = models
@@ -249,7 +246,7 @@ function createModels({ config, modelsInUse, postgres, queue }: OpenedStores, lo
   const calibrator = new Calibrator(postgres, log)
   return {
     embedders: createEmbedders(config, modelsInUse, queue.held.onChange, calibrator),
-    queryVectors: createQueryVectorCache(),
+    queryVectors: new QueryVectorCache(),
     catalog: new ModelCatalog((provider, error) =>
       log.warn({ provider, err: error }, 'models.not-listed'),
     ),

@@ -5,58 +5,57 @@ import {
   type OperationState,
 } from '#shared/operations/operations.postgres.ts'
 
-export type OperationWaiter = {
+/** The state is also read at this interval: a reconnecting listener can miss a notification. */
+const pollIntervalMs = 1_000
+
+/** Waits for operations by NOTIFY; the listening connection opens with the first wait. */
+export class OperationWaiter {
+  readonly #postgres: Postgres
+  readonly #callbacksById = new Map<string, Set<() => void>>()
+  #subscription: Promise<{ close(): Promise<void> }> | undefined
+
+  constructor(postgres: Postgres) {
+    this.#postgres = postgres
+  }
+
   /**
    * Waits until an operation of the account has ended.
    *
    * @returns its state then, or `accepted` or `running` when `withinMs` passed first.
    */
-  waitUntilSettled(account: string, id: string, withinMs: number): Promise<OperationState>
-  close(): Promise<void>
-}
-
-/** The state is also read at this interval: a reconnecting listener can miss a notification. */
-const pollIntervalMs = 1_000
-
-/** Waits for operations by NOTIFY; the listening connection opens with the first wait. */
-export function createOperationWaiter(postgres: Postgres): OperationWaiter {
-  const callbacksById = new Map<string, Set<() => void>>()
-  let subscription: Promise<{ close(): Promise<void> }> | null = null
-
-  const listen = async (): Promise<void> => {
-    subscription ??= postgres.listen(settledChannel, id =>
-      callbacksById.get(id)?.forEach(callback => callback()),
-    )
-    await subscription.catch((error: unknown) => {
-      subscription = null
-      throw error
-    })
+  async waitUntilSettled(account: string, id: string, withinMs: number): Promise<OperationState> {
+    const until = performance.now() + withinMs
+    await this.#listen()
+    for (;;) {
+      // Listens before it reads: a notification between the two is not missed.
+      const notification = nextNotification(
+        this.#callbacksById,
+        id,
+        Math.min(pollIntervalMs, Math.max(0, until - performance.now())),
+      )
+      const { query } = this.#postgres
+      const state = (await findOperationState(query, account, id)) ?? 'cancelled'
+      const settled = state !== 'accepted' && state !== 'running'
+      if (settled || performance.now() >= until) {
+        notification.stop()
+        return state
+      }
+      await notification.arrived
+    }
   }
 
-  return {
-    async waitUntilSettled(account, id, withinMs) {
-      const until = performance.now() + withinMs
-      await listen()
-      for (;;) {
-        // Listens before it reads: a notification between the two is not missed.
-        const notification = nextNotification(
-          callbacksById,
-          id,
-          Math.min(pollIntervalMs, Math.max(0, until - performance.now())),
-        )
-        const state = (await findOperationState(postgres.query, account, id)) ?? 'cancelled'
-        const settled = state !== 'accepted' && state !== 'running'
-        if (settled || performance.now() >= until) {
-          notification.stop()
-          return state
-        }
-        await notification.arrived
-      }
-    },
+  async close(): Promise<void> {
+    await (await this.#subscription)?.close()
+  }
 
-    async close() {
-      await (await subscription)?.close()
-    },
+  async #listen(): Promise<void> {
+    this.#subscription ??= this.#postgres.listen(settledChannel, id =>
+      this.#callbacksById.get(id)?.forEach(callback => callback()),
+    )
+    await this.#subscription.catch((error: unknown) => {
+      this.#subscription = undefined
+      throw error
+    })
   }
 }
 

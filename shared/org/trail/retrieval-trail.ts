@@ -26,65 +26,72 @@ const cacheMax = 1_000
 /** Entries of an organization after which its old ones are deleted. */
 const trimEvery = 100
 
+type TrailStores = { postgres: Postgres; mongo: Pick<Mongo, 'memories'> }
+
 /**
- * Creates the admin's trail of retrievals. One batch is written at a time, with what arrived during the one before.
+ * Keeps the admin's trail of retrievals. One batch is written at a time, with what arrived during the one before.
  * What an audience sees of a vault is computed once for each of its revisions.
  */
-export function createRetrievalTrail(
-  { seal, ...stores }: { postgres: Postgres; mongo: Pick<Mongo, 'memories'>; seal: Seal },
-  log: Log,
-): RetrievalTrail {
-  const { query } = stores.postgres
-  const cache = createLruCache<PermittedCounts>(cacheMax)
-  const writtenPerOrg = createLruCache<number>(cacheMax)
-  let pending: PendingRetrieval[] = []
-  let writing: Promise<void> | null = null
+export class StoredRetrievalTrail implements RetrievalTrail {
+  readonly #stores: TrailStores & { seal: Seal }
+  readonly #log: Log
+  readonly #counts = createLruCache<PermittedCounts>(cacheMax)
+  readonly #writtenPerOrg = createLruCache<number>(cacheMax)
+  #pending: PendingRetrieval[] = []
+  #writing: Promise<void> | undefined
 
-  const cachedCounts = async (member: MemberScope): Promise<PermittedCounts> => {
+  constructor(stores: TrailStores & { seal: Seal }, log: Log) {
+    this.#stores = stores
+    this.#log = log
+  }
+
+  record(member: MemberScope, retrieval: Retrieval): void {
+    this.#pending.push({ member, retrieval, at: Date.now() })
+    if (this.#pending.length > pendingMax) this.#pending.shift()
+    // After this turn: the answer goes to its socket first.
+    this.#writing ??= new Promise(setImmediate).then(() => this.#write())
+  }
+
+  async flush(): Promise<void> {
+    await this.#writing
+  }
+
+  async #write(): Promise<void> {
+    const { postgres, seal } = this.#stores
+    while (this.#pending.length > 0) {
+      const batch = this.#pending
+      this.#pending = []
+      try {
+        const rows: SharedRetrieval[] = []
+        for (const one of batch) rows.push(toRow(seal, one, await this.#countsFor(one.member)))
+        await insertRetrievals(postgres.query, rows)
+        const orgs = Map.groupBy(rows, ({ org }) => org)
+        for (const [org, own] of orgs) await this.#trim(org, own.length)
+      } catch (error) {
+        this.#log.warn({ err: error, lost: batch.length }, 'retrievals.lost')
+      }
+    }
+    this.#writing = undefined
+  }
+
+  async #countsFor(member: MemberScope): Promise<PermittedCounts> {
     const { orgVault, orgEpoch, orgRevision } = member
     const key = [orgVault, orgEpoch, orgRevision, visibilityKey(visibilityOf(member))].join('\n')
-    const counts = cache.get(key) ?? (await countPermitted(stores, member))
-    cache.set(key, counts)
+    const counts = this.#counts.get(key) ?? (await countPermitted(this.#stores, member))
+    this.#counts.set(key, counts)
     return counts
   }
 
-  const trim = async (org: string, more: number): Promise<void> => {
-    const count = (writtenPerOrg.get(org) ?? 0) + more
-    writtenPerOrg.set(org, count % trimEvery)
-    if (count >= trimEvery) await trimRetrievals(query, org)
-  }
-
-  const write = async (): Promise<void> => {
-    while (pending.length > 0) {
-      const batch = pending
-      pending = []
-      try {
-        const rows: SharedRetrieval[] = []
-        for (const one of batch) rows.push(toRow(seal, one, await cachedCounts(one.member)))
-        await insertRetrievals(query, rows)
-        const orgs = Map.groupBy(rows, ({ org }) => org)
-        for (const [org, own] of orgs) await trim(org, own.length)
-      } catch (error) {
-        log.warn({ err: error, lost: batch.length }, 'retrievals.lost')
-      }
-    }
-    writing = null
-  }
-
-  return {
-    record(member, retrieval) {
-      pending.push({ member, retrieval, at: Date.now() })
-      if (pending.length > pendingMax) pending.shift()
-      // After this turn: the answer goes to its socket first.
-      writing ??= new Promise(setImmediate).then(write)
-    },
-    flush: async () => void (await writing),
+  async #trim(org: string, more: number): Promise<void> {
+    const count = (this.#writtenPerOrg.get(org) ?? 0) + more
+    this.#writtenPerOrg.set(org, count % trimEvery)
+    if (count >= trimEvery) await trimRetrievals(this.#stores.postgres.query, org)
   }
 }
 
 /** Counts the shared memories that a member may see and those that they may not, with the newest of these. */
 export async function countPermitted(
-  { postgres, mongo }: { postgres: Postgres; mongo: Pick<Mongo, 'memories'> },
+  { postgres, mongo }: TrailStores,
   member: MemberScope,
 ): Promise<PermittedCounts> {
   const scope = toSharedVaultScope(member)

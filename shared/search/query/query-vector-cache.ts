@@ -2,23 +2,23 @@ import { createLruCache } from '#shared/core/lru-cache.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { recallSeconds } from '#shared/core/metrics.ts'
 
-export type QueryVectorCache = {
-  /** Returns the vector of a query; an equal query to the same model is embedded once. */
-  embed(embedder: Embedder, text: string): Promise<Float32Array>
-  /** Returns the vectors of several queries, in order, with one call for those that are not cached. */
-  embedAll(embedder: Embedder, texts: readonly string[]): Promise<Float32Array[]>
-}
-
 /** About 12 MB at 1,536 dimensions. */
 const entriesMax = 2_000
 /** Characters beyond which queries hardly repeat; the turns before a question have fewer. */
 const cachedLengthMax = 2_048
 
-/** Creates an LRU cache of query vectors. Concurrent callers share one call of the embedder. */
-export function createQueryVectorCache(): QueryVectorCache {
-  const cache = createLruCache<Promise<Float32Array>>(entriesMax)
+/** An LRU cache of query vectors. Concurrent callers share one call of the embedder. */
+export class QueryVectorCache {
+  readonly #cache = createLruCache<Promise<Float32Array>>(entriesMax)
 
-  const embedAll: QueryVectorCache['embedAll'] = (embedder, texts) => {
+  /** Returns the vector of a query; an equal query to the same model is embedded once. */
+  async embed(embedder: Embedder, text: string): Promise<Float32Array> {
+    return (await this.embedAll(embedder, [text]))[0]!
+  }
+
+  /** Returns the vectors of several queries, in order, with one call for those that are not cached. */
+  embedAll(embedder: Embedder, texts: readonly string[]): Promise<Float32Array[]> {
+    const cache = this.#cache
     const keyOf = (text: string): string => `${embedder.space}\n${text}`
     const known = texts.map(text => cache.get(keyOf(text)))
     const missing = texts.filter((_, i) => !known[i])
@@ -32,11 +32,6 @@ export function createQueryVectorCache(): QueryVectorCache {
       return vector
     })
     return Promise.all(known.map(vector => vector ?? added.shift()!))
-  }
-
-  return {
-    embedAll,
-    embed: async (embedder, text) => (await embedAll(embedder, [text]))[0]!,
   }
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createOperationWaiter } from '#shared/operations/operation-waiter.ts'
+import { OperationWaiter } from '#shared/operations/operation-waiter.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import {
@@ -22,7 +22,7 @@ const api = await startTestApi(t, backend, key)
 /** The database is away for a moment, once, when a request that has promised its work looks after it. */
 let isAway = false
 const postgres = openPostgres(backend.config.databaseUrl, { max: 2, onError: () => {} })
-const operations = createOperationWaiter({
+const operations = new OperationWaiter({
   ...postgres,
   async query(text, values, name) {
     if (name !== 'operations.state' || !isAway) return postgres.query(text, values, name)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createRetrievalTrail } from '#shared/org/trail/retrieval-trail.ts'
+import { StoredRetrievalTrail } from '#shared/org/trail/retrieval-trail.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
@@ -82,7 +82,7 @@ t.test('a database that is away costs the trail and nothing else', async t => {
     ...backend.postgres,
     query: () => Promise.reject(new Error('away')),
   }
-  const trail = createRetrievalTrail({ ...backend, postgres }, log)
+  const trail = new StoredRetrievalTrail({ ...backend, postgres }, log)
   trail.record(memberScope!, nothing)
   await trail.flush()
   t.match(warned, [{ lost: 1 }])

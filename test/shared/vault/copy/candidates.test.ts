@@ -1,6 +1,6 @@
 import t from 'tap'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
-import { createQueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
+import { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 import { graftCandidates, readQueries } from '#shared/vault/copy/candidates.ts'
 import { buildKey } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
@@ -31,7 +31,7 @@ t.test('the work ends when the client has gone', async t => {
     },
   }
   const queries = Array.from({ length: 100 }, (_, number) => `violin ${number}`)
-  const queryVectors = createQueryVectorCache()
+  const queryVectors = new QueryVectorCache()
   const question = { embedder, queries, threshold: 0.5, signal: gone.signal }
   await t.rejects(graftCandidates({ ...backend, queryVectors }, caller, question), {
     message: 'gone',
