@@ -60,6 +60,7 @@ const errorBodies = {
   openai: 'OpenAiErrorBody',
   anthropic: 'AnthropicErrorBody',
   google: 'GoogleErrorBody',
+  scim: 'ScimErrorBody',
 } as const
 
 /** The resource that describes the errors of a path. */
@@ -73,6 +74,7 @@ const errorShapes: Record<ErrorBodyName, Shape<unknown>> = {
   OpenAiErrorBody: shapeOf('OpenAiErrorBody', 'answer'),
   AnthropicErrorBody: shapeOf('AnthropicErrorBody', 'answer'),
   GoogleErrorBody: shapeOf('GoogleErrorBody', 'answer'),
+  ScimErrorBody: shapeOf('ScimErrorBody', 'answer'),
 }
 
 function bindShapes(endpoint: Endpoint): unknown {

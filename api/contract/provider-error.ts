@@ -1,13 +1,14 @@
 import type { RefusalReason } from '#shared/core/errors.ts'
 
 /** Families of clients: an SDK shows the field in which its provider writes the message. */
-export type ErrorFamily = 'openai' | 'anthropic' | 'google'
+export type ErrorFamily = 'openai' | 'anthropic' | 'google' | 'scim'
 
 /** `internal` is a fault of this service. */
 export type ErrorReason = RefusalReason | 'internal'
 
-/** Paths of providers; every other path is one of this service. */
+/** Paths of providers and of SCIM; every other path is one of this service. */
 const pathFamilies: [pattern: RegExp, family: ErrorFamily | 'shared'][] = [
+  [/^\/scim(?:\/|$)/, 'scim'],
   [/^\/v1\/(?:messages|complete)(?:\/|$)/, 'anthropic'],
   [/^\/(?:v1|v1beta)\/models\/.+:[A-Za-z]+$/, 'google'],
   [/^\/(?:upload\/)?v1beta\//, 'google'],
@@ -93,6 +94,12 @@ const words: Record<ErrorReason, Words> = {
   },
 }
 
+/** RFC 7644, table 9. */
+const scimTypes: Partial<Record<ErrorReason, string>> = {
+  invalid: 'invalidValue',
+  conflict: 'uniqueness',
+}
+
 type ErrorText = {
   status: number
   reason: ErrorReason
@@ -112,6 +119,11 @@ export function presentError(
   const beside = hint ? { hint } : {}
   if (family === undefined) return { error, ...beside }
   const message = hint ? `${error}. ${hint}` : error
+  if (family === 'scim') {
+    const scimType = scimTypes[reason]
+    const schemas = ['urn:ietf:params:scim:api:messages:2.0:Error']
+    return { schemas, status: String(status), ...(scimType && { scimType }), detail: message }
+  }
   if (family === 'google') {
     return { error: { code: status, message, status: words[reason].google }, ...beside }
   }

@@ -15,6 +15,7 @@ import {
   type Admin,
 } from '#shared/access/admin.ts'
 import { findReviewerByCredential, type Reviewer } from '#shared/org/admin/reviewers.ts'
+import { findScimScope } from '#shared/org/admin/scim-tokens.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { InputNotes } from '#shared/core/lenient-input.ts'
@@ -28,7 +29,7 @@ import {
 } from '#shared/access/caller.ts'
 import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
 import { parseSharedMemoryId } from '#shared/org/memories/shared-change.ts'
-import { requireOrganization } from '#shared/org/base/policy-change.ts'
+import { requireOrganization, type OrgAdmin } from '#shared/org/base/policy-change.ts'
 
 type AdminBackend = Pick<ApiBackend, 'postgres' | 'config' | 'rateLimiter'>
 
@@ -96,6 +97,33 @@ async function requireReviewer(ctx: Context, backend: AdminBackend): Promise<Rev
   const authorization = ctx.get('authorization')
   const reviewer = await authenticate(ctx, backend, authorization, findReviewerByCredential)
   return reviewer ?? refuseUnknown()
+}
+
+/**
+ * The organization that a directory keeps, by its token in `Authorization: Bearer`.
+ *
+ * @throws Refusal `unauthenticated`; `limited`; `invalid` for a request that names a user.
+ */
+export async function authenticateScim(ctx: Context, backend: AdminBackend): Promise<OrgAdmin> {
+  requireOneAuthorization(ctx)
+  const { config, rateLimiter } = backend
+  const token = parseBearer(ctx.get('authorization'))
+  if (token?.startsWith('mk_scim_')) {
+    rateLimiter.rejectIfLimited(ctx, hashKey(config.keyPepper, token))
+    rateLimiter.rejectGuesses(ctx)
+    const scope = await findScimScope(backend, token)
+    if (scope) {
+      await rateLimiter.consumeKeyQuota(ctx, scope.admin.keyHash, scope.admin.account)
+      if (namesUser(ctx)) throw namedUserRefusal()
+      return scope
+    }
+    rateLimiter.noteGuess(ctx)
+  }
+  throw new Refusal(
+    'unauthenticated',
+    'This needs the token of a directory',
+    'Send it as "Authorization: Bearer mk_scim_…"; POST /v1/orgs/:orgId/scim-tokens makes one',
+  )
 }
 
 function refuseUnknown(): never {

@@ -134,8 +134,8 @@ export function endpoint<
 /** Below these, requests change keys, balances and provider keys. */
 const keyPaths = /^\/v1\/(?:keys|account|orgs|operator)(?:\/|$)/
 
-/** Drops cached keys: a request under these paths may have changed them. */
-function noteKeyChange({ verifiedKeys, providerKeys }: ApiBackend): void {
+/** Drops cached keys: a request may have changed them. */
+export function noteKeyChange({ verifiedKeys, providerKeys }: ApiBackend): void {
   verifiedKeys.noteChange()
   providerKeys.noteChange()
 }

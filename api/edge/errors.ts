@@ -21,6 +21,19 @@ const statusByReason: Record<RefusalReason, number> = {
 
 export const statusOfRefusal = ({ reason }: Refusal): number => statusByReason[reason]
 
+/** The media type of SCIM: RFC 7644, section 3.1. */
+export const scimMediaType = 'application/scim+json'
+
+/** A refusal by a rule of SCIM, under its name in RFC 7644, table 9. */
+export class ScimRefusal extends Refusal {
+  readonly scimType: string
+
+  constructor(scimType: string, message: string, hint?: string) {
+    super('invalid', message, hint)
+    this.scimType = scimType
+  }
+}
+
 /** Seconds after which to try again. */
 const retryAfterSeconds = { unavailable: '2', limited: '10' }
 
@@ -60,6 +73,8 @@ function sendRefusal(ctx: Context, refusal: Refusal): void {
   }
   sendError(ctx, status, { reason, error: message, hint })
   if (refusal instanceof FileRefusal) Object.assign(ctx.body as object, { errors: refusal.errors })
+  if (refusal instanceof ScimRefusal)
+    Object.assign(ctx.body as object, { scimType: refusal.scimType })
 }
 
 /**
@@ -73,13 +88,15 @@ export function sendError(
   { reason, error, hint }: { reason: ErrorReason; error: string; hint?: string | undefined },
 ): void {
   ctx.status = status
-  ctx.body = presentError(errorFamilyOf(ctx.path, ctx.get('anthropic-version')), {
+  const family = errorFamilyOf(ctx.path, ctx.get('anthropic-version'))
+  ctx.body = presentError(family, {
     status,
     reason,
     error: maskKeys(error),
     hint: hint && maskKeys(hint),
     requestId: ctx.state.requestId as string,
   })
+  if (family === 'scim') ctx.type = scimMediaType
 }
 
 /** A path or method that no route serves. */

@@ -25,19 +25,25 @@ import { recordRevokedKeys } from '#shared/access/revoked-key.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { readMemberKey } from '#shared/org/admin/member-keys.ts'
+import { mintSignInKey, readMemberKey } from '#shared/org/admin/member-keys.ts'
+import { deleteReviewerLogin, insertReviewerLogin } from '#shared/org/base/reviewers.postgres.ts'
 
 type LoginBackend = Pick<Backend, 'postgres' | 'seal' | 'config' | 'now'>
 
-/** How long a credential of a login lives; after it a person signs in again. */
-const credentialMs = 12 * 3_600_000
+/** How long a credential of a login lives, unless its organization says otherwise; after it a person signs in again. */
+const credentialHours = 12
 
 /** From the first page of the provider to the choice. */
 const loginSeconds = 600
 
 type LoginRecords = {
   Login: LoginState | { email: string }
-  LoginCredential: { email: string; admin: string | null; account: string | null }
+  LoginCredential: {
+    email: string
+    admin: string | null
+    account: string | null
+    reviews?: boolean
+  }
   LoginLink: { key: string }
 }
 
@@ -129,7 +135,8 @@ const ended = (): Refusal =>
     'Sign in again',
   )
 
-const choiceId = ({ kind, key, vault }: LoginChoice): string => key ?? vault ?? kind
+const choiceId = ({ kind, key, person, vault }: LoginChoice): string =>
+  key ?? person ?? vault ?? kind
 
 async function choicesOf(
   { postgres, config }: LoginBackend,
@@ -138,8 +145,16 @@ async function choicesOf(
   const found = await findLoginChoices(postgres.query, email)
   const isAdmin = found.some(({ kind }) => kind === 'admin')
   if (isAdmin || email !== operatorEmail(config)) return found
-  const none = { account: null, key: null, org: null, name: null, vault: null, ownedBy: null }
-  return [{ kind: 'admin', ...none, isNew: false }, ...found]
+  const none = {
+    account: null,
+    key: null,
+    person: null,
+    org: null,
+    name: null,
+    vault: null,
+    ownedBy: null,
+  }
+  return [{ kind: 'admin', ...none, isNew: false, hours: credentialHours }, ...found]
 }
 
 /** What the person of a browser may open. @throws Refusal `forbidden`. */
@@ -166,11 +181,14 @@ export async function readVaultChoices(
 ): Promise<{ email: string; choices: PresentedChoice[] } | undefined> {
   if (secret === '') return undefined
   const found = await readChoices(backend, secret).catch(() => undefined)
-  return found && { ...found, choices: found.choices.filter(({ kind }) => kind !== 'admin') }
+  return found && { ...found, choices: found.choices.filter(({ kind }) => opensVault(kind)) }
 }
 
+const opensVault = (kind: LoginChoice['kind']): boolean => kind === 'owner' || kind === 'member'
+
 /**
- * The key by which an application acts in what the person has chosen: a lasting one, since it ends with it.
+ * The key by which an application acts in what the person has chosen: a lasting one, since it ends with it. Where the
+ * organization demands a sign-in it is one of this sign-in.
  *
  * @throws Refusal `forbidden` for another browser, and for what the email does not open any more.
  */
@@ -181,12 +199,24 @@ export async function findKeyOfChoice(
   const value = await take(backend, 'Login', secret, { looking: true })
   if (!value || !('email' in value)) throw ended()
   const choices = await choicesOf(backend, value.email)
-  const choice = choices.find(one => one.kind !== 'admin' && choiceId(one) === id)
+  const choice = choices.find(one => opensVault(one.kind) && choiceId(one) === id)
   const { query } = backend.postgres
-  const key = choice && (await findChoiceKey(query, choice))
-  if (choice?.isNew) await acceptMembership(query, choice.key!)
+  const makesKey = choice?.kind === 'member' && choice.key === null
+  const made = makesKey ? (await makeMemberKey(backend, value.email, choice)).id : null
+  const key = choice && (await findChoiceKey(query, made ? { ...choice, key: made } : choice))
+  if (choice?.isNew) await acceptMembership(query, choice.person!)
   if (key) return key
   throw new Refusal('forbidden', 'This email does not open that', 'Sign in again, or use a key')
+}
+
+const makeMemberKey = (
+  backend: LoginBackend,
+  email: string,
+  { account, org, person, hours }: LoginChoice,
+): Promise<{ key: string; id: string }> => {
+  const admin = { email, account: account!, keyHash: Buffer.alloc(32) }
+  const request = { user: person!, hours, now: backend.now() }
+  return mintSignInKey(backend, { admin, org: org! }, request)
 }
 
 /** Ends the sign-in of a browser. */
@@ -194,8 +224,8 @@ export const forgetPerson = async (backend: LoginBackend, secret: string): Promi
   void (await take(backend, 'Login', secret))
 
 /**
- * A credential for what the person has chosen, once a sign-in: an admin's or an owner's is new and ends after 12 hours,
- * a member's is the member's key.
+ * A credential for what the person has chosen, once a sign-in: an admin's, an owner's or a reviewer's is new and ends
+ * after hours, and a member's where the organization demands a sign-in; else it is the member's key.
  *
  * @throws Refusal `forbidden` for another browser, and for what the email does not open any more.
  */
@@ -208,13 +238,30 @@ export async function openChoice(
   const { email } = value
   const choice = (await choicesOf(backend, email)).find(choice => choiceId(choice) === id)
   if (!choice) throw new Refusal('forbidden', 'This email does not open that', 'Sign in again')
-  if (choice.kind === 'member') {
-    await acceptMembership(backend.postgres.query, choice.key!)
-    const admin = { email, account: choice.account!, keyHash: Buffer.alloc(32) }
-    return (await readMemberKey(backend, { admin, org: choice.org! }, choice.key!)).key
+  const { account, org, hours } = choice
+  const keepCredential = (
+    key: string,
+    made: Partial<LoginRecords['LoginCredential']>,
+  ): Promise<string> => {
+    const value = { email, admin: null, account, ...made }
+    return keep(backend, 'LoginCredential', { value, seconds: hours! * 3_600 }, key)
   }
-  const expiresAt = new Date(backend.now() + credentialMs)
+  if (choice.kind === 'member') {
+    await acceptMembership(backend.postgres.query, choice.person!)
+    const admin = { email, account: account!, keyHash: Buffer.alloc(32) }
+    if (choice.key !== null)
+      return (await readMemberKey(backend, { admin, org: org! }, choice.key)).key
+    const { key } = await makeMemberKey(backend, email, choice)
+    return hours === null ? key : keepCredential(key, {})
+  }
+  const expiresAt = new Date(backend.now() + hours! * 3_600_000)
   const { keyPepper } = backend.config
+  if (choice.kind === 'reviewer') {
+    const key = mintKey('admin')
+    const login = { hash: hashKey(keyPepper, key), reviewer: choice.person!, expiresAt }
+    await insertReviewerLogin(backend.postgres.query, login)
+    return keepCredential(key, { reviews: true })
+  }
   const key = mintKey(choice.kind === 'admin' ? 'admin' : 'vault')
   const adminKey = mintId()
   await backend.postgres.transaction(async tx => {
@@ -235,20 +282,20 @@ export async function openChoice(
       })
     }
   })
-  const admin = choice.kind === 'admin' ? adminKey : null
-  const made = { email, admin, account: choice.account }
-  return keep(backend, 'LoginCredential', { value: made, seconds: credentialMs / 1_000 }, key)
+  return keepCredential(key, { admin: choice.kind === 'admin' ? adminKey : null })
 }
 
 /** Ends a credential that a login has made; any other stays. @returns whether it was one. */
 export async function endLogin(backend: LoginBackend, key: string): Promise<boolean> {
   const made = await take(backend, 'LoginCredential', key)
   if (!made) return false
-  const { email, admin, account } = made
+  const { email, admin, account, reviews } = made
+  const hash = hashKey(backend.config.keyPepper, key)
+  if (reviews) return deleteReviewerLogin(backend.postgres.query, hash)
   await backend.postgres.transaction(async tx => {
     if (admin !== null) await revokeAdminKey(tx, { email, id: admin }, email)
     else {
-      const revoked = await revokeKey(tx.query, account!, hashKey(backend.config.keyPepper, key))
+      const revoked = await revokeKey(tx.query, account!, hash)
       await recordRevokedKeys(tx, revoked, email)
     }
   })

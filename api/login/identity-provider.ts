@@ -40,7 +40,7 @@ export class IdentityProvider {
     const [state, nonce] = [oidc.randomState(), oidc.randomNonce()]
     const url = oidc.buildAuthorizationUrl(configuration, {
       redirect_uri: this.#redirectUri,
-      scope: 'openid email',
+      scope: this.#scope(configuration),
       code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
       state,
@@ -52,14 +52,25 @@ export class IdentityProvider {
     return { url: url.href, state, nonce, verifier }
   }
 
+  /** Some providers tell groups only where the scope of that name is asked for. */
+  #scope(configuration: Configuration): string {
+    const { groupsClaim } = this.#settings
+    const { scopes_supported: known } = configuration.serverMetadata()
+    const asksGroups = groupsClaim !== null && known?.includes(groupsClaim)
+    return asksGroups ? `openid email ${groupsClaim}` : 'openid email'
+  }
+
   /**
-   * The email of the person that the provider has sent back, folded.
+   * The person that the provider has sent back: the email, folded, and the groups; null where none are read.
    *
    * @param query of the request
    * @throws Refusal `forbidden` when the answer is not one to this state, or its email is not verified; `upstream` for
    *   what the operator has to mend. Its cause says what was wrong.
    */
-  async finish(query: string, { state, nonce, verifier }: LoginState): Promise<string> {
+  async finish(
+    query: string,
+    { state, nonce, verifier }: LoginState,
+  ): Promise<{ email: string; groups: string[] | null }> {
     const oidc = await import('openid-client')
     const configuration = await this.#open()
     const url = new URL(this.#redirectUri)
@@ -78,14 +89,19 @@ export class IdentityProvider {
       })
       const claims = tokens.claims()!
       const email = this.#verifiedEmail([claims])
-      if (email !== undefined) return email
-      if (claims.email_verified !== false && configuration.serverMetadata().userinfo_endpoint) {
+      const { groupsClaim } = this.#settings
+      const knowsGroups = groupsClaim === null || groupsClaim in claims
+      if (email !== undefined && knowsGroups) return { email, groups: this.#groupsOf([claims]) }
+      const { userinfo_endpoint: hasMore } = configuration.serverMetadata()
+      if (email !== undefined && !hasMore) return { email, groups: this.#groupsOf([claims]) }
+      if (claims.email_verified !== false && hasMore) {
         const told = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub)
         const found = this.#verifiedEmail([
           told,
           { ...claims, email_verified: told.email_verified },
         ])
-        if (found !== undefined) return found
+        const known = email ?? found
+        if (known !== undefined) return { email: known, groups: this.#groupsOf([claims, told]) }
       }
     } catch (error) {
       throw signInRefusal(error)
@@ -110,6 +126,29 @@ export class IdentityProvider {
       if (isVerified || (said === undefined && this.#settings.vouches)) return foldEmail(email)
     }
     return undefined
+  }
+
+  /**
+   * The groups that the first of these claims names: texts, or objects with a name.
+   *
+   * @throws Refusal `forbidden` where Entra leaves them out, since they are too many for a token: not to know them must
+   *   not take roles away.
+   */
+  #groupsOf(given: readonly Record<string, unknown>[]): string[] | null {
+    const { groupsClaim } = this.#settings
+    if (groupsClaim === null) return null
+    const found = given.find(claims => groupsClaim in claims)?.[groupsClaim]
+    const elsewhere = given.some(claims => groupsClaim in Object(claims._claim_names))
+    if (found === undefined && elsewhere)
+      throw new Refusal(
+        'forbidden',
+        'The provider does not name your groups: you are in too many',
+        'The operator lets it name those alone that are assigned to this service',
+      )
+    return (Array.isArray(found) ? found : [found]).flatMap(one => {
+      const name: unknown = typeof one === 'object' ? (one as { name?: unknown } | null)?.name : one
+      return typeof name === 'string' && name !== '' ? [name.slice(0, 256)] : []
+    })
   }
 
   /** Sends the secret as the provider takes it. */
@@ -180,6 +219,7 @@ const codeOf = (error: unknown): unknown => (Object(error) as { error?: unknown 
 
 /** What a person is told; the cause is for the log. */
 function signInRefusal(error: unknown): Refusal {
+  if (error instanceof Refusal) return error
   if (codeOf(error) === 'access_denied')
     return new Refusal('forbidden', 'The provider did not let you in', 'Sign in again', error)
   if (codeOf(error) === 'invalid_client')

@@ -78,6 +78,7 @@ export const presentUser = (user: UserRow): OrgUser => ({
   first_name: user.firstName,
   last_name: user.lastName,
   role_ids: user.roles.map(role => role.role_id),
+  active: user.active,
   created_at: user.createdAt.getTime(),
 })
 

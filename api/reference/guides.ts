@@ -42,7 +42,15 @@ const files: Record<string, readonly (string | readonly [name: string, file: str
     ['typescript', 'api/client/README.md'],
     ['python', 'api/client/python/README.md'],
   ],
-  'Agents and teams': ['agents', 'hooks', 'mcp', 'chat-programs', 'teams', 'console'],
+  'Agents and teams': [
+    'agents',
+    'hooks',
+    'mcp',
+    'chat-programs',
+    'teams',
+    'people-come-and-go',
+    'console',
+  ],
   Rules: [
     'keys',
     'budgets',

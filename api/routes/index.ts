@@ -20,10 +20,12 @@ import { pages } from '#api/routes/pages.ts'
 import { passThrough } from '#api/routes/pass-through.ts'
 import { proxy } from '#api/routes/proxy.ts'
 import { safekeeping } from '#api/routes/safekeeping.ts'
+import { scim } from '#api/routes/scim.ts'
 import { shares } from '#api/routes/shares.ts'
 import { traces } from '#api/routes/traces.ts'
 import { webhooks } from '#api/routes/webhooks.ts'
 import { orgs } from '#api/routes/orgs.ts'
+import { directory } from '#api/routes/orgs/directory.ts'
 import { orgTrail } from '#api/routes/orgs/trail.ts'
 import { exportOrg } from '#api/routes/orgs/export.ts'
 import { extraction } from '#api/routes/orgs/extraction.ts'
@@ -64,6 +66,7 @@ const routes: readonly ((router: Router, backend: ApiBackend) => void)[] = [
   orgs,
   memberKeys,
   members,
+  directory,
   rolesAndTags,
   sharedMemories,
   memberSearch,
@@ -73,6 +76,7 @@ const routes: readonly ((router: Router, backend: ApiBackend) => void)[] = [
   trial,
   exportOrg,
   review,
+  scim,
 ]
 
 export function createRouter(

@@ -9,11 +9,10 @@ import { RequestIdempotency } from '#api/edge/request-idempotency.ts'
 import { RotateKeyBody } from '#api/contract/contract.ts'
 import { presentBudgets } from '#api/present/budget.ts'
 import { presentPage } from '#api/present/page.ts'
-import { parseStart, type Moment } from '#shared/core/dates.ts'
+import { parseFutureDate } from '#shared/core/dates.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { readPage } from '#shared/core/page.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { expiryPassed } from '#shared/core/refusals.ts'
 import {
   isOwnerKey,
   limitSubjectOf,
@@ -323,13 +322,6 @@ const ownerOrClientKey: Authenticate<Identity & { isClientKey: boolean }> = asyn
     throw error
   })
   return { isClientKey: false, ...identity }
-}
-
-function parseFutureDate(moment: Moment | undefined, now: number): Date | null {
-  if (moment === undefined) return null
-  const date = new Date(parseStart(moment))
-  if (date.getTime() > now) return date
-  throw expiryPassed()
 }
 
 /**

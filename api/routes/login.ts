@@ -21,6 +21,7 @@ import {
 import { errorPage, pagePolicy } from '#api/oauth/pages.ts'
 import { oauthPaths } from '#api/oauth/provider.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { takeSignInGroups } from '#shared/org/admin/directory.ts'
 
 const path = '/console/login'
 
@@ -65,7 +66,8 @@ export function login(router: Router, backend: ApiBackend): void {
     showPage(ctx, log, async () => {
       const state = await takeState(backend, cookieOf(ctx))
       await rateLimiter.consumeLoginQuota(ctx, state.state)
-      const email = await provider.finish(ctx.querystring, state)
+      const { email, groups } = await provider.finish(ctx.querystring, state)
+      if (groups !== null) await takeSignInGroups(backend, email, groups)
       const secret = await keepPerson(backend, email)
       const { application } = state
       const place = application === undefined ? path : `${oauthPaths.signIn}/${application}`

@@ -22,6 +22,7 @@ const implicitResources = new Set([
   'OpenAiErrorBody',
   'AnthropicErrorBody',
   'GoogleErrorBody',
+  'ScimErrorBody',
 ])
 
 /**

@@ -59,8 +59,12 @@ export type KeyRow = {
 /** SQL condition: the key `k` has not expired. */
 export const unexpiredSql = '(k.expires_at is null or k.expires_at > now())'
 
+/** SQL condition: where its organization demands a sign-in, one has made the key `k`. */
+const signedInSql = `(k.org is null or k.signed_in
+  or not (select o.sign_in_required from orgs o where o.id = k.org))`
+
 /** SQL condition: the key `k` opens its vault now. */
-export const activeSql = `(k.revoked_at is null and ${unexpiredSql})`
+export const activeSql = `(k.revoked_at is null and ${unexpiredSql} and ${signedInSql})`
 
 /** SQL: the roles `r` of the member of `k`, who has none where it is the organization's own key. */
 const rolesOfMember =

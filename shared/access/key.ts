@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { randomBase62 } from '#shared/core/ids.ts'
 
-export type KeyKind = 'vault' | 'member' | 'admin'
+export type KeyKind = 'vault' | 'member' | 'admin' | 'scim'
 
 /** The rights that a key's suffix leaves it. */
 export type KeyMode = 'on' | 'read' | 'write' | 'off'
@@ -16,7 +16,12 @@ export const permissionsByMode: Record<KeyMode, Permissions> = {
   off: { retrieve: false, store: false },
 }
 
-const prefixes: Record<KeyKind, string> = { vault: 'mk_', member: 'mk_org_', admin: 'mk_admin_' }
+const prefixes: Record<KeyKind, string> = {
+  vault: 'mk_',
+  member: 'mk_org_',
+  admin: 'mk_admin_',
+  scim: 'mk_scim_',
+}
 
 /** A new raw key: its prefix and 32 random base62 characters (190 bits). It is shown once. */
 export const mintKey = (kind: KeyKind): string => prefixes[kind] + randomBase62(32)

@@ -86,13 +86,17 @@ export async function revokeMemberKey(tx: Transaction, id: string): Promise<Revo
   return rows
 }
 
-/** Revokes the standard keys of a user's private vault. @returns the live ones. */
-export async function revokeUserKeys(tx: Transaction, user: string): Promise<RevokedKey[]> {
+/** Revokes the keys of a user: the standard ones of the private vault, or all. @returns the live ones. */
+export async function revokeUserKeys(
+  tx: Transaction,
+  user: string,
+  kind: 'user' | 'all' = 'user',
+): Promise<RevokedKey[]> {
   const { rows } = await tx.query<RevokedKey>(
     `update memory_keys set revoked_at = now()
-     where org_user = $1 and kind = 'user' and revoked_at is null
+     where org_user = $1 and ($2 = 'all' or kind = $2) and revoked_at is null
      returning ${revokedKeyColumns}`,
-    [user],
+    [user, kind],
   )
   return rows
 }

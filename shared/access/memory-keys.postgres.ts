@@ -34,14 +34,17 @@ export type NewKey = {
   user?: string | null
   /** Whether what is stored with it may be shared; true, when missing. */
   shares?: boolean
+  /** A sign-in at the login provider makes it. */
+  signedIn?: boolean
 }
 
 /** Inserts a key, with the budget of the key whose limits it shares. @returns when it was created. */
 export async function insertKey({ query }: Transaction, key: NewKey): Promise<Date> {
   const { rows } = await query<{ createdAt: Date }>(
     `insert into memory_keys (hash, vault, account, kind, name, masked, expires_at, limited_as, id,
-                              sealed, org, org_user, shares, rights, daily_requests, daily_tokens)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+                              sealed, org, org_user, shares, rights, signed_in, daily_requests,
+                              daily_tokens)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
              (select daily_requests from memory_keys where hash = $8),
              (select daily_tokens from memory_keys where hash = $8))
      returning created_at as "createdAt"`,
@@ -60,6 +63,7 @@ export async function insertKey({ query }: Transaction, key: NewKey): Promise<Da
       key.user ?? null,
       key.shares ?? true,
       key.rights ?? 'all',
+      key.signedIn ?? false,
     ],
   )
   return rows[0]!.createdAt

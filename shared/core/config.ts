@@ -21,6 +21,8 @@ export type OidcSettings = {
   name: string
   /** Whether an email of which the issuer does not say that it is verified counts as verified. */
   vouches: boolean
+  /** The claim that names the groups of a person; null: none is read. */
+  groupsClaim: string | null
 }
 
 export type VectorIndexOptions = Config['vectorIndex']
@@ -214,13 +216,14 @@ function readOidc(read: ReadVariable, faults: string[]): OidcSettings | null {
   const clientSecret = read('OIDC_CLIENT_SECRET', text => text, '')
   const name = read('OIDC_NAME', text => text, issuer && new URL(issuer).host)
   const vouches = read('OIDC_VOUCH_EMAILS', choiceParser('on', 'off'), 'off') === 'on'
+  const groupsClaim = read('OIDC_GROUPS_CLAIM', text => text, '') || null
   if (vouches && manyTenants.test(issuer))
     faults.push(
       'OIDC_VOUCH_EMAILS is on for an issuer of many tenants: name the one of your tenant',
     )
   const given = { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret }
   const missing = Object.entries(given).filter(([, value]) => value === '')
-  if (missing.length === 0) return { issuer, clientId, clientSecret, name, vouches }
+  if (missing.length === 0) return { issuer, clientId, clientSecret, name, vouches, groupsClaim }
   if (missing.length < 3) for (const [variable] of missing) faults.push(`${variable} is missing`)
   return null
 }

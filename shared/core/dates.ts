@@ -1,3 +1,4 @@
+import { expiryPassed } from '#shared/core/refusals.ts'
 const dayMs = 24 * 3600 * 1000
 
 const dateOnly = /^\d{4}-\d\d-\d\d$/
@@ -56,3 +57,11 @@ export function isDateTime(text: string): boolean {
 
 /** Whether a time names its zone. */
 export const hasZone = (text: string): boolean => /(?:z|utc|gmt|[+-]\d\d[\d:]*)$/i.test(text)
+
+/** A moment that lies in the future; null when missing. @throws Refusal `invalid` for a past one. */
+export function parseFutureDate(moment: Moment | undefined, now: number): Date | null {
+  if (moment === undefined) return null
+  const date = new Date(parseStart(moment))
+  if (date.getTime() > now) return date
+  throw expiryPassed()
+}

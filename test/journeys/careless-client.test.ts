@@ -124,6 +124,10 @@ t.test('of a team', async t => {
     ...each('POST', `${path}/reviewers`, 'expires_in_days expires_at tags', {
       email: 'eve@example.com',
     }),
+    ...each('POST', `${path}/scim-tokens`, 'expires_in_days read_only groups scope'),
+    ['PUT', `${path}/directory`, { required: true }],
+    ['PUT', `${path}/directory`, { grants: [{ group: 'a', roles: [role.role_id] }] }],
+    ['PATCH', `${path}/users/${user.user_id}`, { active: false }],
     ...each('POST', `${path}/keys`, 'expires_at expires_in_days read_only', {
       team_member_id: 'ada@example.com',
     }),

@@ -21,7 +21,7 @@ const forwarded = providerRoutes
 
 /** Whether a path is a page, an asset or a provider's instead of an endpoint of the contract. */
 export const isOutsideContract = (path: string): boolean =>
-  /^\/(?:openapi\.json|docs|guides|llms\.txt|mcp|metrics|console|admin\/queues|\.well-known|register)(?:\/|$)/.test(
+  /^\/(?:openapi\.json|docs|guides|llms\.txt|mcp|metrics|console|admin\/queues|\.well-known|register|scim)(?:\/|$)/.test(
     path,
   ) ||
   (!routes.some(known => known.path === path || known.pattern.test(path)) &&

@@ -29,6 +29,7 @@ const meaningfulOf = (own: Ids): Record<string, object> => ({
   changeUser: { first_name: 'Ann' },
   changeWebhook: { description: 'ours' },
   putAccountPolicy: { verbatim: false },
+  putDirectory: { sign_in_hours: 24 },
   putInstructions: { custom: 'Keep what lasts.' },
   changeTenant: { payment_method: 'card' },
   prepare: { messages: [{ role: 'user', content: 'Where is the ferry?' }] },
@@ -49,6 +50,7 @@ async function buildResources(base: string, key: string, memoryKey: string): Pro
   const member = await made('keys', { team_member_id: 'bob' })
   const tag = await made('tags', { label: 'money' })
   const reviewer = await made('reviewers', { email: 'eve@example.com' })
+  const token = await made('scim-tokens', { description: 'Okta' })
   const memory = await made('memories', { text: 'The budget is seven.' })
   const { body: mine } = await owner.post('/v1/keys', { name: 'minted' })
   const { body: keys } = await owner.get('/v1/keys')
@@ -65,6 +67,7 @@ async function buildResources(base: string, key: string, memoryKey: string): Pro
     keyId: member.key_id,
     tagId: tag.tag_id,
     reviewerId: reviewer.reviewer_id,
+    tokenId: token.token_id,
     memId: memory.mem_id,
     memoryKeyId: keys.items.find((row: { name: string }) => row.name === 'minted').id,
     adminKeyId: adminKeys.admin_keys[0].admin_key_id,

@@ -4,7 +4,7 @@ import { Provider } from 'oidc-provider'
 import type { Test } from 'tap'
 import { listen } from '#test/support/listen.ts'
 
-type Person = { email: string; email_verified: boolean }
+type Person = { email: string; email_verified: boolean; groups?: readonly string[] }
 
 /** A real OpenID provider on loopback; who signs in with a name is the person of that name. */
 export async function startIdentityProvider(t: Test, people: Record<string, Person>) {
@@ -23,7 +23,7 @@ export async function startIdentityProvider(t: Test, people: Record<string, Pers
       jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256' }] },
       ttl: { Interaction: 600, Session: 600, Grant: 600, AccessToken: 600, IdToken: 600 },
       cookies: { keys: ['a key for tests'] },
-      claims: { openid: ['sub'], email: ['email', 'email_verified'] },
+      claims: { openid: ['sub'], email: ['email', 'email_verified'], groups: ['groups'] },
       findAccount: (_, id) => ({
         accountId: id,
         claims: () => ({ sub: id, ...people[id] }),

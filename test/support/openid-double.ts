@@ -122,7 +122,14 @@ export async function startOpenIdDouble(t: Test, shape: OpenIdShape) {
   server.on('request', (request, response) => void answer(request, response))
 
   const vouches = shape.vouches ?? false
-  const oidc = { issuer, clientId: 'vault', clientSecret: secret, name: shape.provider, vouches }
+  const oidc = {
+    issuer,
+    clientId: 'vault',
+    clientSecret: secret,
+    name: shape.provider,
+    vouches,
+    groupsClaim: null,
+  }
   return { oidc, asked }
 }
 

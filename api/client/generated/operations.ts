@@ -27,6 +27,11 @@ export const operations = {
   inspect: {"route":"POST /v1/memory/inspect","headers":{"memory_inspection":"x-memory-inspection"},"body":"json","reads":true},
   transfer: {"route":"POST /v1/memory/transfer","headers":{"prefer":"prefer"},"body":"json","takesKey":true,"writes":true},
   graft: {"route":"POST /v1/memory/graft","headers":{"prefer":"prefer"},"body":"json","takesKey":true,"writes":true},
+  readDirectory: {"route":"GET /v1/orgs/:orgId/directory"},
+  putDirectory: {"route":"PUT /v1/orgs/:orgId/directory","body":"json","writes":true},
+  createScimToken: {"route":"POST /v1/orgs/:orgId/scim-tokens","body":"json","takesKey":true,"writes":true},
+  listScimTokens: {"route":"GET /v1/orgs/:orgId/scim-tokens"},
+  removeScimToken: {"route":"DELETE /v1/orgs/:orgId/scim-tokens/:tokenId","takesKey":true,"writes":true},
   createKey: {"route":"POST /v1/keys","body":"json","takesKey":true,"writes":true},
   rotateKey: {"route":"POST /v1/keys/rotate","body":"json","takesKey":true,"writes":true},
   remintKey: {"route":"POST /v1/keys/:memoryKeyId/remint","body":"json","takesKey":true,"writes":true},
@@ -199,6 +204,16 @@ export interface Methods {
   transfer: Method<'POST /v1/memory/transfer'>
   /** Copies the raw core memories of the source that match at least one of the queries as well as the threshold asks, however many they are: 0.4 to 0.5 is broad, up to 0.65 balanced, above it strict. */
   graft: Method<'POST /v1/memory/graft'>
+  /** Reads how members come and go: whether they have to sign in, which groups there are and what these give. */
+  readDirectory: Method<'GET /v1/orgs/:orgId/directory'>
+  /** Writes the fields that are there; the others stay as they are. Members have what their groups give with their next request. A 409 for a demand to sign in where the service has no login provider. */
+  putDirectory: Method<'PUT /v1/orgs/:orgId/directory'>
+  /** Makes a token by which a directory keeps the members and groups of this organization, and opens nothing else. Several may be there, so that one can take the place of another. */
+  createScimToken: Method<'POST /v1/orgs/:orgId/scim-tokens'>
+  /** Lists the tokens of directories, masked. */
+  listScimTokens: Method<'GET /v1/orgs/:orgId/scim-tokens'>
+  /** Removes a token: it is refused from the next request on. Members and groups stay. */
+  removeScimToken: Method<'DELETE /v1/orgs/:orgId/scim-tokens/:tokenId'>
   /** Mints a Memory Key with an empty vault of its own, in the account of the key that asks. The account's provider keys serve it too. With `rights` it opens the vault of the key that asks, or those of the account's users, and does less. With `external_id`, which only an owner key may send, it is the key of that user: made by the first request, and the same by every later one and by those at the same time, with the name and expiry that it has. A user whose key was revoked or has expired is a 409. */
   createKey: Method<'POST /v1/keys'>
   /** Mints a new key for the vault of the key that asks, which stops working at once, or after a time of grace. What is remembered stays. Send an `Idempotency-Key`: should the answer be lost, the same request with it answers again, for a day, though the old key has ended. */
@@ -311,7 +326,7 @@ export interface Methods {
   createUser: Method<'POST /v1/orgs/:orgId/users'>
   /** Lists the users of an organization with their roles. */
   listUsers: Method<'GET /v1/orgs/:orgId/users'>
-  /** Changes a user. */
+  /** Changes a user. A role that a group of the directory gives is not left out of `role_ids`: a 409. */
   changeUser: Method<'PATCH /v1/orgs/:orgId/users/:userId'>
   /** Removes a user with their membership, keys, roles and private vault. What they brought into the shared memory stays. */
   deleteUser: Method<'DELETE /v1/orgs/:orgId/users/:userId'>

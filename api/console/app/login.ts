@@ -17,7 +17,7 @@ export const loginName = (): string | null =>
 
 type Choice = {
   id: string
-  kind: 'admin' | 'owner' | 'member'
+  kind: 'admin' | 'owner' | 'member' | 'reviewer'
   name: string | null
   /** For a member: whose organization it is. */
   ownedBy: string | null
@@ -28,6 +28,7 @@ type Choice = {
 const choiceTexts: Record<Choice['kind'], (choice: Choice) => string> = {
   admin: () => 'Look after teams',
   owner: ({ name }) => (name === null ? 'Open your vault' : `Open your vault: ${name}`),
+  reviewer: ({ name }) => `Review what ${name} shares`,
   member: ({ name, isNew }) => `${isNew ? 'Accept and open the' : 'Open your'} vault at ${name}`,
 }
 

@@ -36,6 +36,7 @@ export type DestinationKey = string
 export type TransferAnswer = TransferDone | TransferPreview
 /** POST /v1/memory/graft */
 export type GraftAnswer = GraftDone | GraftPreview
+export type RoleIds = string[]
 /** Who a memory comes from: `person` and `model` by its role, `reflection` by its tier. The field `origin` of metadata says `program` (a tool, a hook, an agent), `model`, `import` or `seed` where the role alone would say too much; `person` is not believed there. The tool `store` of MCP says `program`, imports of files `import`. Shared memories are `model`, which wrote them, but for those that were seeded with `seed` there. In a filter of metadata it may be any of these. */
 export type Origin = 'person' | 'model' | 'program' | 'import' | 'seed' | 'reflection'
 export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'context'
@@ -45,7 +46,6 @@ export type Name = string
 export type TeamMemberId = string
 /** Labels of tags, or `*` for every tag there is and will be. The roles of one person may allow 1,000 different ones together; more is a 400. */
 export type AllowedTags = string[]
-export type RoleIds = string[]
 export type TagExamples = string[]
 /** POST /v1/audio/speech */
 export type SpeakAnswer = string
@@ -59,7 +59,7 @@ export type TraceMode = 'off' | 'ids' | 'texts'
 export type StoreResponse = 'always' | 'with_input'
 /** What the session id of a model call, of `ingest` and of `prepare` does where no `X-Memory-Sessions` says otherwise. `apart`: a session has memories of its own, which no other session is told; `core`: the id names the conversation alone, and all sessions of a user share one memory. */
 export type SessionsPolicy = 'apart' | 'core'
-/** `key.revoked`: at once, or at the end of the grace of a rotation. `vault.cleared`: everything of a vault, not a session alone. `application.connected`: a person let a client of OAuth into a vault; of the end of its key there is no event of its own. `key.reminted`: the owner put it in the place of a lost one. `key.revealed`: an admin read a member key, or the owner that of a user. `role.assigned`: a user has other roles. */
+/** `key.revoked`: at once, or at the end of the grace of a rotation. `vault.cleared`: everything of a vault, not a session alone. `application.connected`: a person let a client of OAuth into a vault; of the end of its key there is no event of its own. `key.reminted`: the owner put it in the place of a lost one. `key.revealed`: an admin read a member key, or the owner that of a user. `role.assigned`: a user has other roles. `user.suspended` and `user.resumed`: the directory switched the user off or on. `directory.changed`: signing in, or what groups give. */
 export type AccountAction =
   | 'key.minted'
   | 'key.rotated'
@@ -91,8 +91,16 @@ export type AccountAction =
   | 'user.created'
   | 'user.changed'
   | 'user.deleted'
+  | 'user.suspended'
+  | 'user.resumed'
+  | 'group.created'
+  | 'group.changed'
+  | 'group.deleted'
   | 'reviewer.created'
   | 'reviewer.deleted'
+  | 'scim_token.created'
+  | 'scim_token.deleted'
+  | 'directory.changed'
   | 'application.connected'
   | 'application.disconnected'
   | 'vault.cleared'
@@ -965,6 +973,75 @@ export interface GraftBody {
   /** true previews and writes nothing; in the body or the query, alike where both have it */
   dry_run?: boolean
   embeddings?: EmbeddingModel
+}
+/** What the members of a group get. */
+export interface GroupGrant {
+  /** the name of a group, upper or lower case, or the directory's id of it: of SCIM, or in the claim `OIDC_GROUPS_CLAIM` of a sign-in */
+  group: string
+  role_ids?: RoleIds
+  /** true: they review, and sign in for it */
+  reviews: boolean
+}
+export interface DirectoryGroup {
+  group_id: string
+  name: string
+  /** as the directory calls it */
+  external_id: string | null
+  members: number
+}
+export interface Directory {
+  org_id: string
+  /** true: a key of a member, and the credential of a reviewer, opens something only where a sign-in at the login provider has made it */
+  sign_in_required: boolean
+  /** how long such a key lasts */
+  sign_in_hours: number
+  grants: GroupGrant[]
+  /** that the directory keeps by SCIM */
+  groups: DirectoryGroup[]
+}
+/** PUT /v1/orgs/:orgId/directory */
+export interface PutDirectoryBody {
+  sign_in_required?: boolean
+  /** keys that are there last as long as they were made for */
+  sign_in_hours?: number
+  /** all of them */
+  grants?: GroupGrant[]
+}
+export interface ScimToken {
+  token_id: string
+  description: string
+  /** as the audit names it */
+  masked_token: string
+  /** the admin */
+  created_by: string
+  created_at: EpochMs
+  expires_at: EpochMs | null
+  /** to the minute */
+  last_used_at: EpochMs | null
+}
+/** POST /v1/orgs/:orgId/scim-tokens */
+export interface CreateScimTokenBody {
+  description?: string
+  expires_at?: Moment
+}
+/** POST /v1/orgs/:orgId/scim-tokens */
+export interface CreateScimTokenAnswer {
+  token_id: string
+  description: string
+  /** as the audit names it */
+  masked_token: string
+  /** the admin */
+  created_by: string
+  created_at: EpochMs
+  expires_at: EpochMs | null
+  /** to the minute */
+  last_used_at: EpochMs | null
+  /** whole; shown once */
+  token: string
+}
+/** GET /v1/orgs/:orgId/scim-tokens */
+export interface ListScimTokensAnswer {
+  tokens: ScimToken[]
 }
 /** POST /v1/keys */
 export interface CreateKeyBody {
@@ -2362,7 +2439,10 @@ export interface OrgUser {
   email: string | null
   first_name: string | null
   last_name: string | null
+  /** those that groups give, too */
   role_ids: string[]
+  /** false: the directory has switched the member off, and no key is theirs meanwhile */
+  active: boolean
   created_at: EpochMs
 }
 export interface RoleName {
@@ -2378,7 +2458,10 @@ export interface ListedUser {
   email: string | null
   first_name: string | null
   last_name: string | null
+  /** those that groups give, too */
   role_ids: string[]
+  /** false: the directory has switched the member off, and no key is theirs meanwhile */
+  active: boolean
   created_at: EpochMs
   roles: RoleName[]
   has_memory_key: boolean
@@ -3021,6 +3104,17 @@ export interface GoogleErrorBody {
   /** what to change */
   hint?: string
 }
+/** A refusal below `/scim/v2`, as RFC 7644, section 3.12, has it. */
+export interface ScimErrorBody {
+  /** `urn:ietf:params:scim:api:messages:2.0:Error` */
+  schemas: string[]
+  /** the status of the answer */
+  status: string
+  /** the rule that is broken, such as `invalidFilter` or `uniqueness` */
+  scimType?: string
+  /** what is wrong, and what to change */
+  detail: string
+}
 /** Queued work that did not end in time, or was asked for with `Prefer: respond-async`. It continues; `GET /v1/operations/:id` has its outcome. */
 export interface Processing {
   status: 'processing'
@@ -3070,6 +3164,8 @@ export interface PathParameters {
   /** a shared memory */
   memId: string
   reviewerId: string
+  /** a token of a directory */
+  tokenId: string
   /** what was shared from a member */
   statementId: string
   /** the `X-Memory-Trace` of a call */
@@ -3271,11 +3367,11 @@ export interface AccountEvent {
   position: number
   event_id: string
   action: AccountAction
-  /** what it was done to: a key or credential, masked; the id of a webhook, of an organization or of its role, tag or user; the name of a provider; `account` */
+  /** what it was done to: a key or credential, masked; the id of a webhook, of an organization or of its role, tag, user, group, reviewer or token; the name of a provider; `account` */
   subject: string
   /** the user whose key the subject is, as long as their vault is there */
   external_id?: string
-  /** an admin's email; a Memory Key, masked; `service` for what no request caused */
+  /** an admin's email; a Memory Key or the token of a directory, masked; `service` for what no request caused */
   actor: string
   created_at: string
   /** over this event and the one before, as `GET /v1/account/export` says */
@@ -4286,6 +4382,35 @@ export interface Endpoints {
     body: GraftBody
     defaults: 'threshold'
     answers: { 200: GraftAnswer; 202: Processing }
+  }
+  /** Reads how members come and go: whether they have to sign in, which groups there are and what these give. */
+  'GET /v1/orgs/:orgId/directory': {
+    params: Pick<PathParameters, 'orgId'>
+    answers: { 200: Directory }
+  }
+  /** Writes the fields that are there; the others stay as they are. */
+  'PUT /v1/orgs/:orgId/directory': {
+    params: Pick<PathParameters, 'orgId'>
+    body: PutDirectoryBody
+    answers: { 200: Directory }
+  }
+  /** Makes a token by which a directory keeps the members and groups of this organization, and opens nothing else. */
+  'POST /v1/orgs/:orgId/scim-tokens': {
+    params: Pick<PathParameters, 'orgId'>
+    headers: Pick<RequestHeaders, 'idempotency-key'>
+    body: CreateScimTokenBody
+    answers: { 201: CreateScimTokenAnswer }
+  }
+  /** Lists the tokens of directories, masked. */
+  'GET /v1/orgs/:orgId/scim-tokens': {
+    params: Pick<PathParameters, 'orgId'>
+    answers: { 200: ListScimTokensAnswer }
+  }
+  /** Removes a token: it is refused from the next request on. */
+  'DELETE /v1/orgs/:orgId/scim-tokens/:tokenId': {
+    params: Pick<PathParameters, 'orgId' | 'tokenId'>
+    headers: Pick<RequestHeaders, 'idempotency-key'>
+    answers: { 200: Removed }
   }
   /** Mints a Memory Key with an empty vault of its own, in the account of the key that asks. */
   'POST /v1/keys': {

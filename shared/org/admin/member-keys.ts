@@ -18,6 +18,7 @@ import { mintId } from '#shared/core/ids.ts'
 import { noSuchKey } from '#shared/core/refusals.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import { ensureUser, requireUser } from '#shared/org/admin/user.ts'
+import type { UserRow } from '#shared/org/base/users.postgres.ts'
 import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
 import { changePolicy, recordPolicyEvent, type OrgAdmin } from '#shared/org/base/policy-change.ts'
 import type { Postgres, Query, Transaction } from '#shared/storage/postgres/connect.ts'
@@ -46,12 +47,50 @@ export const mintMemberKey = (
   changePolicy(backend, { admin, org }, async tx => {
     const existing = await findMemberKey(tx.query, org, { id: operation })
     if (existing) return { ...existing, key: unsealKey(backend, existing) }
-    const user = await ensureUser(tx, { admin, org }, teamMemberId)
+    const user = requireActive(await ensureUser(tx, { admin, org }, teamMemberId))
     const { account } = admin
     const newKey = { id: operation, org, user: user.id, account, vault: user.vault, shares }
     const named = { ...newKey, name: user.teamMemberId }
     const key = await insertSealedKey(tx, backend, named, admin.email)
     return { ...(await findMemberKey(tx.query, org, { id: operation }))!, key }
+  })
+
+/** @throws Refusal `conflict` for a member whom the directory has switched off. */
+function requireActive(user: UserRow): UserRow {
+  if (user.active) return user
+  throw new Refusal(
+    'conflict',
+    'The directory has switched this member off',
+    'Switch the person on there; until then no key opens their vault',
+  )
+}
+
+/**
+ * Mints the key of a member who has just signed in.
+ *
+ * @param hours after which it ends; null: it lasts, as the keys do that an admin mints
+ * @returns its raw form, and its id
+ * @throws Refusal `missing`; `conflict` for a member whom the directory has switched off.
+ */
+export const mintSignInKey = (
+  backend: { postgres: Postgres } & SealBackend,
+  { admin, org }: OrgAdmin,
+  { user: id, hours, now }: { user: string; hours: number | null; now: number },
+): Promise<{ key: string; id: string }> =>
+  changePolicy(backend, { admin, org }, async tx => {
+    const user = requireActive(await requireUser(tx.query, org, id))
+    const expiresAt = hours === null ? null : new Date(now + hours * 3_600_000)
+    const { account } = admin
+    const names = {
+      id: mintId(),
+      org,
+      user: id,
+      account,
+      vault: user.vault,
+      name: user.teamMemberId,
+    }
+    const row = { ...names, expiresAt, signedIn: hours !== null }
+    return { key: await insertSealedKey(tx, backend, row, admin.email), id: row.id }
   })
 
 /**
@@ -170,6 +209,8 @@ type NewSealedKey = Pick<MemberKeyRow, 'id' | 'org' | 'user'> & {
   vault: string
   name: string
   shares?: boolean
+  expiresAt?: Date | null
+  signedIn?: boolean
 }
 
 /** Mints a `mk_org_` key whose raw form can be read again. @param actor who mints it, for the event */
@@ -218,7 +259,7 @@ export const mintUserKey = (
   id: string,
 ): Promise<{ key: string; rotated: boolean; createdAt: Date }> =>
   changePolicy(backend, { admin, org }, async tx => {
-    const user = await requireUser(tx.query, org, id)
+    const user = requireActive(await requireUser(tx.query, org, id))
     const { account, email: actor } = admin
     const revoked = await revokeUserKeys(tx, user.id)
     await announceRevokedKeys(tx, backend.queue, revoked, actor)

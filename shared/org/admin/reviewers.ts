@@ -4,12 +4,13 @@ import type { Config } from '#shared/core/config.ts'
 import { changePolicy, type OrgAdmin } from '#shared/org/base/policy-change.ts'
 import { policyResource } from '#shared/org/base/policy-resource.ts'
 import {
+  deleteReviewer,
   findReviewerByHash,
   insertReviewer,
   reviewerRows,
   type ReviewerRow,
 } from '#shared/org/base/reviewers.postgres.ts'
-import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 
 type ReviewerBackend = { postgres: Postgres; config: Config }
 
@@ -47,7 +48,17 @@ const reviewers = policyResource({
 })
 
 /** A removed reviewer's credential opens nothing from the next request on. */
-export const { remove: removeReviewer } = reviewers
+export const { remove: removeReviewer, record: recordReviewer } = reviewers
+
+/** Removes the reviewer of an email, if there is one: who leaves an organization reviews no more. */
+export async function deleteReviewerOf(
+  tx: Transaction,
+  scope: OrgAdmin,
+  email: string | null,
+): Promise<void> {
+  const removed = email === null ? undefined : await deleteReviewer(tx, scope.org, email)
+  if (removed) await reviewers.record(tx, scope, 'reviewer.deleted', { before: removed })
+}
 
 /**
  * Creates a reviewer, who sees the review queue of the organization and decides about it, and can neither

@@ -67,12 +67,12 @@ const allowedTagsMax = 1_000
 /**
  * Checks, after a change, how many tags the roles of a user allow.
  *
- * @param whose the users of a role, or one user
+ * @param whose the users of a role, one user, or all of an organization
  * @throws Refusal `invalid` when they are more than 1,000.
  */
 export async function requireAllowedTagsLimit(
   tx: Transaction,
-  whose: { role: string } | { user: string },
+  whose: { role: string } | { user: string } | { org: string },
 ): Promise<void> {
   if ((await maxAllowedLabels(tx, whose)) <= allowedTagsMax) return
   throw new Refusal(

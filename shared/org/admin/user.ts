@@ -10,6 +10,7 @@ import { isEmail, normalizeMemberId } from '#shared/org/base/normalize.ts'
 import { missingOrganization } from '#shared/org/base/orgs.postgres.ts'
 import { changePolicy, type OrgAdmin } from '#shared/org/base/policy-change.ts'
 import { policyResource } from '#shared/org/base/policy-resource.ts'
+import { deleteReviewerOf } from '#shared/org/admin/reviewers.ts'
 import { roleRows } from '#shared/org/base/roles.postgres.ts'
 import {
   findUserByName,
@@ -27,7 +28,7 @@ import { retireVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
 
 const conflictMessage = 'The organization has a user of this email already'
 
-const users = policyResource({
+export const users = policyResource({
   name: 'user',
   rows: userRows,
   conflictMessage,
@@ -111,6 +112,7 @@ export async function removeUser(
     await retireVaults(tx, backend, { operation, account, keyHash, vaults: [user.vault] })
     const revoked = await deleteMemberKeys(tx, { org, user: user.id })
     await announceRevokedKeys(tx, backend.queue, revoked, actor)
+    await deleteReviewerOf(tx, { admin, org }, user.email)
   })
   if (removed) backend.vaultIndexes.forget(removed.vault)
 }
@@ -166,7 +168,10 @@ export async function ensureUser(
 const missingRole = (): Refusal =>
   new Refusal('missing', 'No such role', 'GET /v1/orgs/:orgId/roles lists them')
 
-/** @throws Refusal `missing` for an unknown role; `invalid` when the roles allow more than 1,000 tags. */
+/**
+ * @throws Refusal `missing` for an unknown role; `conflict` when a role that a group gives is left out; `invalid` when
+ *   the roles allow more than 1,000 tags.
+ */
 async function replaceUserRoles(
   tx: Transaction,
   org: string,
@@ -176,6 +181,15 @@ async function replaceUserRoles(
   const roles = [...new Set(roleIds.map(id => id.toLowerCase()))]
   if (!(await replaceRoles(tx, { org, user, roles }))) {
     throw missingRole()
+  }
+  const kept = (await requireUser(tx.query, org, user)).roles
+  const ofGroups = kept.filter(({ role_id: id }) => !roles.includes(id)).map(({ name }) => name)
+  if (ofGroups.length > 0) {
+    throw new Refusal(
+      'conflict',
+      `A group of the directory gives the member ${ofGroups.join(', ')}`,
+      'Name these roles too, or take the member out of the group; PUT /v1/orgs/:orgId/directory says what groups give',
+    )
   }
   await requireAllowedTagsLimit(tx, { user })
 }

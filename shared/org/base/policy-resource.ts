@@ -36,7 +36,8 @@ export function policyResource<Row extends { id: string }, Name extends PolicyNa
   const require = async (query: Query, org: string, id: string): Promise<Row> => {
     const row = await rows.find(query, org, id)
     if (row) return row
-    throw new Refusal('missing', `No such ${name}`, `GET /v1/orgs/:orgId/${name}s lists them`)
+    const shown = name.replace('_', '-')
+    throw new Refusal('missing', `No such ${shown}`, `GET /v1/orgs/:orgId/${shown}s lists them`)
   }
   const record = (
     tx: Transaction,
@@ -105,7 +106,7 @@ export function policyResource<Row extends { id: string }, Name extends PolicyNa
   }
 }
 
-type PolicyName = 'role' | 'tag' | 'user' | 'reviewer'
+type PolicyName = 'role' | 'tag' | 'user' | 'group' | 'reviewer' | 'scim_token'
 
-/** A reviewer is created and removed only. */
-type Changeable = Exclude<PolicyName, 'reviewer'>
+/** Credentials are created and removed only. */
+type Changeable = Exclude<PolicyName, 'reviewer' | 'scim_token'>

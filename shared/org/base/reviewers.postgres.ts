@@ -13,6 +13,19 @@ const columns = 'id, email, masked, created_by as "createdBy", created_at as "cr
 
 export const reviewerRows = policyRows<ReviewerRow>('org_reviewers', columns)
 
+/** Deletes the reviewer of an email. @returns it, if there was one. */
+export async function deleteReviewer(
+  { query }: Transaction,
+  org: string,
+  email: string,
+): Promise<ReviewerRow | undefined> {
+  const { rows } = await query<ReviewerRow>(
+    `delete from org_reviewers where org = $1 and email = $2 returning ${columns}`,
+    [org, email],
+  )
+  return rows[0]
+}
+
 /** Finds the reviewer of a credential, with the organization and its account. */
 export async function findReviewerByHash(
   query: Query,
@@ -20,11 +33,32 @@ export async function findReviewerByHash(
 ): Promise<{ email: string; account: string; org: string } | undefined> {
   const { rows } = await query<{ email: string; account: string; org: string }>(
     `select r.email, o.account, o.id as org
-     from org_reviewers r join orgs o on o.id = r.org where r.hash = $1`,
+     from org_reviewers r join orgs o on o.id = r.org
+     where (r.hash = $1 and not o.sign_in_required) or r.id = (
+       select reviewer from org_reviewer_logins where hash = $1 and expires_at > now())`,
     [hash],
     'reviewers.find',
   )
   return rows[0]
+}
+
+/** Keeps a credential of a reviewer that a sign-in has made, and drops those that have ended. */
+export async function insertReviewerLogin(
+  query: Query,
+  { hash, reviewer, expiresAt }: { hash: Buffer; reviewer: string; expiresAt: Date },
+): Promise<void> {
+  await query(
+    `with ended as (delete from org_reviewer_logins where reviewer = $2 and expires_at < now())
+     insert into org_reviewer_logins (hash, reviewer, expires_at) values ($1, $2, $3)`,
+    [hash, reviewer, expiresAt],
+    'reviewers.login',
+  )
+}
+
+/** Ends a credential that a sign-in has made. @returns whether there was one. */
+export async function deleteReviewerLogin(query: Query, hash: Buffer): Promise<boolean> {
+  const { rowCount } = await query('delete from org_reviewer_logins where hash = $1', [hash])
+  return rowCount === 1
 }
 
 /**

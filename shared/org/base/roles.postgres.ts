@@ -44,10 +44,10 @@ export async function updateRole(
   )
 }
 
-/** Counts the distinct labels that the roles of a user allow: of this user, or the most of any user of a role. */
+/** Counts the distinct labels that the roles of a user allow: of this user, or the most of any user of a role or an organization. */
 export async function maxAllowedLabels(
   { query }: Pick<Transaction, 'query'>,
-  { role = null, user = null }: { role?: string | null; user?: string | null },
+  { role = null, user = null, org = null }: Partial<Record<'role' | 'user' | 'org', string | null>>,
 ): Promise<number> {
   const { rows } = await query<{ most: number }>(
     `select coalesce(max(labels), 0)::int as most from (
@@ -55,8 +55,9 @@ export async function maxAllowedLabels(
        from org_user_roles held join org_roles r on r.id = held.role, unnest(r.allowed_tags) a(label)
        where held.org_user in (
          select org_user from org_user_roles where role = $1::uuid or org_user = $2::uuid)
+         or r.org = $3::uuid
        group by held.org_user) people`,
-    [role, user],
+    [role, user, org],
   )
   return rows[0]!.most
 }

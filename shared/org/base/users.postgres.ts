@@ -15,11 +15,17 @@ export type UserRow = {
   hasKey: boolean
   /** The member lets what they say be shared. */
   shares: boolean
+  /** False: the directory has switched the member off. */
+  active: boolean
+  /** As the directory calls the member. */
+  externalId: string | null
   createdAt: Date
+  updatedAt: Date | null
 }
 
 const userColumns = `p.id, p.org, p.vault, p.team_member_id as "teamMemberId", p.email,
   p.first_name as "firstName", p.last_name as "lastName", p.created_at as "createdAt", p.shares,
+  p.suspended_at is null as active, p.external_id as "externalId", p.updated_at as "updatedAt",
   coalesce((select json_agg(json_build_object('role_id', r.id, 'name', r.name) order by held.position)
             from org_user_roles held join org_roles r on r.id = held.role
             where held.org_user = p.id), '[]') as roles,
@@ -40,6 +46,27 @@ export async function findUserByName(
     'users.find-by-name',
   )
   return rows[0]
+}
+
+/** A member as a directory sees it, with its groups. */
+export type DirectoryRow = UserRow & { groups: { id: string; name: string }[] }
+
+export const directoryRows = policyRows<DirectoryRow>(
+  'org_users',
+  `${userColumns}, coalesce((
+     select json_agg(json_build_object('id', g.id, 'name', g.name) order by g.name)
+     from org_group_members m join org_groups g on g.id = m.org_group where m.org_user = p.id), '[]') as groups`,
+  'directory_users',
+)
+
+/** SQL of what a filter of SCIM asks of the user `p`, by attribute; `$` is the value. */
+export const userConditions = {
+  id: 'p.id::text = lower($)',
+  username: 'lower(p.team_member_id) = lower($)',
+  externalid: 'p.external_id = $',
+  emails: 'p.email = lower($)',
+  'emails.value': 'p.email = lower($)',
+  active: '(p.suspended_at is null)::text = lower($)',
 }
 
 export type NewUser = Pick<
@@ -77,15 +104,59 @@ export async function updateUser(
        team_member_id = case when team_member_id = email then coalesce($2, email)
                              else team_member_id end,
        email = coalesce($2, email), first_name = coalesce($3, first_name),
-       last_name = coalesce($4, last_name)
+       last_name = coalesce($4, last_name), updated_at = now()
      where id = $1`,
     [id, email ?? null, firstName ?? null, lastName ?? null],
   )
 }
 
+/** What a directory says of a member. */
+export type DirectoryChange = Pick<
+  UserRow,
+  'teamMemberId' | 'email' | 'firstName' | 'lastName' | 'externalId' | 'active'
+>
+
+/** Writes what a directory says of a member. @throws a unique violation when another user has that name or email. */
+export async function updateDirectoryUser(
+  { query }: Transaction,
+  id: string,
+  { teamMemberId, email, firstName, lastName, externalId, active }: DirectoryChange,
+): Promise<void> {
+  await query(
+    `update org_users set team_member_id = $2, email = $3, first_name = $4, last_name = $5,
+       external_id = $6, suspended_at = case when not $7 then coalesce(suspended_at, now()) end,
+       directory = true, updated_at = now()
+     where id = $1`,
+    [id, teamMemberId, email, firstName, lastName, externalId, active],
+  )
+}
+
+/** The organizations, with their accounts, where other groups than these are noted of the members of an email. */
+export async function orgsWithOtherGroups(
+  query: Query,
+  email: string,
+  groups: readonly string[],
+): Promise<{ org: string; account: string }[]> {
+  const { rows } = await query<{ org: string; account: string }>(
+    `select o.id as org, o.account from org_users u join orgs o on o.id = u.org
+     where u.email = $1 and u.oidc_groups is distinct from $2::text[]`,
+    [email, groups],
+    'users.other-groups',
+  )
+  return rows
+}
+
+/** Notes the groups that a sign-in has named. */
+export async function updateSignInGroups(
+  { query }: Transaction,
+  ...values: [org: string, email: string, groups: readonly string[]]
+): Promise<void> {
+  await query('update org_users set oidc_groups = $3 where org = $1 and email = $2', values)
+}
+
 /**
- * Gives a user exactly these roles. @returns false, with nothing changed, when the organization has not all of
- * them.
+ * Gives a user these roles, beside those that groups give. @returns false, with nothing changed, when the organization
+ * has not all of them.
  */
 export async function replaceRoles(
   tx: Transaction,
@@ -96,10 +167,11 @@ export async function replaceRoles(
     [org, roles],
   )
   if (rows[0]!.known !== roles.length) return false
-  await tx.query('delete from org_user_roles where org_user = $1', [user])
+  await tx.query('delete from org_user_roles where org_user = $1 and not by_group', [user])
   await tx.query(
     `insert into org_user_roles (org_user, role, position)
-     select $1, role, position from unnest($2::uuid[]) with ordinality as given(role, position)`,
+     select $1, role, position from unnest($2::uuid[]) with ordinality as given(role, position)
+     on conflict (org_user, role) do update set position = excluded.position`,
     [user, roles],
   )
   return true

@@ -11,6 +11,7 @@ import {
   startOAuthService,
   useTool,
 } from '#test/support/oauth.ts'
+import { enterConsole, openLoginChoice, readLoginChoices, signInAt } from '#test/support/sign-in.ts'
 
 /** The console's sign-in by a real OpenID provider. */
 
@@ -32,44 +33,11 @@ const ownerKey = await buildKey(backend, rosa)
 const invited = await founder.post(`${orgPath}/keys`, { team_member_id: 'ada@example.com' })
 const { memory_key: memberKey, id: memberKeyId } = invited.body
 
-/** Follows redirects up to the first page. */
-async function follow(browser: FormBrowser, response: Response): Promise<Response> {
-  if (response.status !== 303 && response.status !== 302) return response
-  const to = new URL(response.headers.get('location')!, response.url)
-  return to.hash === '#/login' ? response : follow(browser, await browser.open(to.href))
-}
-
-/** Signs in at the provider. @returns the last answer of the service. */
-async function signIn(
-  browser: FormBrowser,
-  name: string,
-  address = `${base}/console/login`,
-): Promise<Response> {
-  const page = await follow(browser, await browser.open(address))
-  const login: [string, string][] = [
-    ['prompt', 'login'],
-    ['login', name],
-    ['password', 'x'],
-  ]
-  const consent = await follow(browser, await browser.submit(page.url, login))
-  return follow(browser, await browser.submit(consent.url, [['prompt', 'consent']]))
-}
-
-type Choice = { id: string; kind: string; name: string | null }
-
-const choicesOf = async (browser: FormBrowser) =>
-  (await (await browser.open(`${base}/console/login/choices`)).json()) as {
-    email: string
-    choices: Choice[]
-    error?: string
-  }
-
+const signIn = (browser: FormBrowser, name: string, address = `${base}/console/login`) =>
+  signInAt(browser, name, address)
+const choicesOf = (browser: FormBrowser) => readLoginChoices(browser, base)
 const open = (browser: FormBrowser, choice: string, headers: Record<string, string> = {}) =>
-  browser.open(`${base}/console/login/open`, {
-    method: 'POST',
-    body: JSON.stringify({ choice }),
-    headers,
-  })
+  openLoginChoice(browser, base, choice, headers)
 
 const end = (key: string) =>
   fetch(`${base}/console/login/end`, {
@@ -77,13 +45,8 @@ const end = (key: string) =>
     headers: { authorization: `Bearer ${key}` },
   })
 
-async function enter(name: string, kind: string): Promise<string> {
-  const browser = new FormBrowser()
-  await signIn(browser, name)
-  const { choices } = await choicesOf(browser)
-  const answer = await open(browser, choices.find(choice => choice.kind === kind)!.id)
-  return ((await answer.json()) as { key: string }).key
-}
+const enter = async (name: string, kind: string): Promise<string> =>
+  (await enterConsole(base, name, kind))!
 
 t.test('a person who logs in lets an application into a vault, without a key', async t => {
   const begin = async (name: string) => {

@@ -45,6 +45,14 @@ const actions: Record<AccountAction, readonly [verb: string, of: string]> = {
   'reviewer.deleted': ['ended', 'the reviewer'],
   'user.changed': ['changed', 'the member'],
   'user.deleted': ['removed', 'the member'],
+  'user.suspended': ['switched off', 'the member'],
+  'user.resumed': ['switched on', 'the member'],
+  'group.created': ['created', 'the group'],
+  'group.changed': ['changed', 'the group'],
+  'group.deleted': ['removed', 'the group'],
+  'scim_token.created': ['made', 'a token of a directory'],
+  'scim_token.deleted': ['removed', 'a token of a directory'],
+  'directory.changed': ['changed', 'how members come and go'],
   'application.connected': ['connected', 'an application'],
   'application.disconnected': ['disconnected', 'an application'],
   'vault.cleared': ['emptied', 'a vault'],
@@ -115,7 +123,15 @@ export const exportAccountButton = (kind?: 'main'): View =>
     download: onBytes => downloadLines('/v1/account/export', 'account', { onBytes }),
   })
 
-const endings = new Set(['revoked', 'forgot', 'deleted', 'removed', 'ended', 'emptied'])
+const endings = new Set([
+  'revoked',
+  'forgot',
+  'deleted',
+  'removed',
+  'ended',
+  'emptied',
+  'switched off',
+])
 
 /** A masked key, an email or a provider says more than the id of a part, which stands in the title. */
 const isWords = (subject: string): boolean =>

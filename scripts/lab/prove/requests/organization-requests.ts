@@ -61,6 +61,17 @@ export const organizationRequests: Record<string, RequestPlan> = {
     body: input => ({ email: email(input) }),
     keeps: answered('reviewerId', 'reviewer_id'),
   },
+  readDirectory: plain,
+  putDirectory: {
+    body: ({ word, id }) => ({ grants: [{ group: `group of ${word}`, role_ids: [id('roleId')] }] }),
+  },
+  createScimToken: {
+    makes: 'tokenId',
+    body: ({ word }) => ({ description: `of ${word}` }),
+    keeps: answered('tokenId', 'token_id'),
+  },
+  listScimTokens: plain,
+  removeScimToken: plain,
   listReviewers: plain,
   removeReviewer: plain,
   createTag: {

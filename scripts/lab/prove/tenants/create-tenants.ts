@@ -125,6 +125,7 @@ async function createOrganization(
   const tag = await create(`${path}/tags`, { label: 'open', question: `Is it ${admin.canary}?` })
   const role = await create(`${path}/roles`, { name, allowed_tags: ['open'] })
   const reviewer = await create(`${path}/reviewers`, { email: `${admin.canary}@example.com` })
+  const token = await create(`${path}/scim-tokens`, { description: `of ${admin.canary}` })
   const text = (_: unknown, n: number) => ({
     text: keptText(admin, n),
     tags: n % 2 ? ['open'] : [],
@@ -135,6 +136,7 @@ async function createOrganization(
   admin.keep('tagId', [tag.tag_id])
   admin.keep('roleId', [role.role_id])
   admin.keep('reviewerId', [reviewer.reviewer_id])
+  admin.keep('tokenId', [token.token_id])
   admin.keep('memId', idsOf(seeded, 'mem_id'))
   const members: Tenant[] = []
   for (let n = 0; n < memberCount; n++) {

@@ -559,6 +559,92 @@ class AsyncVault(AsyncVaultBase):
             idempotency_key=idempotency_key,
         )
 
+    async def read_directory(self, org_id: str) -> types.Directory:
+        """Reads how members come and go: whether they have to sign in, which groups there are and
+        what these give.
+
+        `GET /v1/orgs/:orgId/directory`
+
+        :param org_id: an organization
+        """
+        return await self._call(OPERATIONS["read_directory"], path={"orgId": org_id})
+
+    async def put_directory(
+        self,
+        org_id: str,
+        *,
+        sign_in_required: Optional[bool] = None,
+        sign_in_hours: Optional[int] = None,
+        grants: Optional[Sequence[types.GroupGrant]] = None,
+    ) -> types.Directory:
+        """Writes the fields that are there; the others stay as they are. Members have what their
+        groups give with their next request. A 409 for a demand to sign in where the service has no
+        login provider.
+
+        `PUT /v1/orgs/:orgId/directory`
+
+        :param org_id: an organization
+        :param sign_in_hours: keys that are there last as long as they were made for
+        :param grants: all of them
+        """
+        return await self._call(
+            OPERATIONS["put_directory"],
+            path={"orgId": org_id},
+            body={
+                "sign_in_required": sign_in_required,
+                "sign_in_hours": sign_in_hours,
+                "grants": grants,
+            },
+        )
+
+    async def create_scim_token(
+        self,
+        org_id: str,
+        *,
+        description: Optional[str] = None,
+        expires_at: Optional[types.Moment] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> types.CreateScimTokenAnswer:
+        """Makes a token by which a directory keeps the members and groups of this organization, and
+        opens nothing else. Several may be there, so that one can take the place of another.
+
+        `POST /v1/orgs/:orgId/scim-tokens`
+
+        :param org_id: an organization
+        :param expires_at: in the future; without an end, when missing
+        """
+        return await self._call(
+            OPERATIONS["create_scim_token"],
+            path={"orgId": org_id},
+            body={"description": description, "expires_at": expires_at},
+            idempotency_key=idempotency_key,
+        )
+
+    async def list_scim_tokens(self, org_id: str) -> types.ListScimTokensAnswer:
+        """Lists the tokens of directories, masked.
+
+        `GET /v1/orgs/:orgId/scim-tokens`
+
+        :param org_id: an organization
+        """
+        return await self._call(OPERATIONS["list_scim_tokens"], path={"orgId": org_id})
+
+    async def remove_scim_token(
+        self, org_id: str, token_id: str, *, idempotency_key: Optional[str] = None
+    ) -> types.Removed:
+        """Removes a token: it is refused from the next request on. Members and groups stay.
+
+        `DELETE /v1/orgs/:orgId/scim-tokens/:tokenId`
+
+        :param org_id: an organization
+        :param token_id: a token of a directory
+        """
+        return await self._call(
+            OPERATIONS["remove_scim_token"],
+            path={"orgId": org_id, "tokenId": token_id},
+            idempotency_key=idempotency_key,
+        )
+
     async def create_key(
         self,
         *,
@@ -1863,7 +1949,8 @@ class AsyncVault(AsyncVaultBase):
         last_name: Optional[str] = None,
         role_ids: Optional[types.RoleIds] = None,
     ) -> types.OrgUser:
-        """Changes a user.
+        """Changes a user. A role that a group of the directory gives is not left out of `role_ids`:
+        a 409.
 
         `PATCH /v1/orgs/:orgId/users/:userId`
 

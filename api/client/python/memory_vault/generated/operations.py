@@ -88,6 +88,26 @@ OPERATIONS: Dict[str, Operation] = {
     "graft": Operation(
         "graft", "POST", "/v1/memory/graft", body="json", takes_key=True, writes=True
     ),
+    "read_directory": Operation("read_directory", "GET", "/v1/orgs/:orgId/directory"),
+    "put_directory": Operation(
+        "put_directory", "PUT", "/v1/orgs/:orgId/directory", body="json", writes=True
+    ),
+    "create_scim_token": Operation(
+        "create_scim_token",
+        "POST",
+        "/v1/orgs/:orgId/scim-tokens",
+        body="json",
+        takes_key=True,
+        writes=True,
+    ),
+    "list_scim_tokens": Operation("list_scim_tokens", "GET", "/v1/orgs/:orgId/scim-tokens"),
+    "remove_scim_token": Operation(
+        "remove_scim_token",
+        "DELETE",
+        "/v1/orgs/:orgId/scim-tokens/:tokenId",
+        takes_key=True,
+        writes=True,
+    ),
     "create_key": Operation(
         "create_key", "POST", "/v1/keys", body="json", takes_key=True, writes=True
     ),

@@ -889,6 +889,90 @@ class GraftBody(_GraftBodyRequired, total=False):
     embeddings: EmbeddingModel
 
 
+class _GroupGrantRequired(TypedDict):
+    # the name of a group, upper or lower case, or the directory's id of it: of SCIM, or in the
+    # claim `OIDC_GROUPS_CLAIM` of a sign-in
+    group: str
+
+
+# What the members of a group get.
+class GroupGrant(_GroupGrantRequired, total=False):
+    # none, when missing
+    role_ids: RoleIds
+    # true: they review, and sign in for it
+    reviews: bool
+
+
+class DirectoryGroup(TypedDict):
+    group_id: str
+    name: str
+    # as the directory calls it
+    external_id: Union[str, None]
+    members: int
+
+
+class Directory(TypedDict):
+    org_id: str
+    # true: a key of a member, and the credential of a reviewer, opens something only where a
+    # sign-in at the login provider has made it
+    sign_in_required: bool
+    # how long such a key lasts
+    sign_in_hours: int
+    grants: List[GroupGrant]
+    # that the directory keeps by SCIM
+    groups: List[DirectoryGroup]
+
+
+# PUT /v1/orgs/:orgId/directory
+class PutDirectoryBody(TypedDict, total=False):
+    sign_in_required: bool
+    # keys that are there last as long as they were made for
+    sign_in_hours: int
+    # all of them
+    grants: List[GroupGrant]
+
+
+class ScimToken(TypedDict):
+    token_id: str
+    description: str
+    # as the audit names it
+    masked_token: str
+    # the admin
+    created_by: str
+    created_at: EpochMs
+    expires_at: Union[EpochMs, None]
+    # to the minute
+    last_used_at: Union[EpochMs, None]
+
+
+# POST /v1/orgs/:orgId/scim-tokens
+class CreateScimTokenBody(TypedDict, total=False):
+    description: str
+    # in the future; without an end, when missing
+    expires_at: Moment
+
+
+# POST /v1/orgs/:orgId/scim-tokens
+class CreateScimTokenAnswer(TypedDict):
+    token_id: str
+    description: str
+    # as the audit names it
+    masked_token: str
+    # the admin
+    created_by: str
+    created_at: EpochMs
+    expires_at: Union[EpochMs, None]
+    # to the minute
+    last_used_at: Union[EpochMs, None]
+    # whole; shown once
+    token: str
+
+
+# GET /v1/orgs/:orgId/scim-tokens
+class ListScimTokensAnswer(TypedDict):
+    tokens: List[ScimToken]
+
+
 # POST /v1/keys
 class CreateKeyBody(TypedDict, total=False):
     # a label
@@ -2366,7 +2450,10 @@ class OrgUser(TypedDict):
     email: Union[str, None]
     first_name: Union[str, None]
     last_name: Union[str, None]
+    # those that groups give, too
     role_ids: List[str]
+    # false: the directory has switched the member off, and no key is theirs meanwhile
+    active: bool
     created_at: EpochMs
 
 
@@ -2384,7 +2471,10 @@ class ListedUser(TypedDict):
     email: Union[str, None]
     first_name: Union[str, None]
     last_name: Union[str, None]
+    # those that groups give, too
     role_ids: List[str]
+    # false: the directory has switched the member off, and no key is theirs meanwhile
+    active: bool
     created_at: EpochMs
     roles: List[RoleName]
     has_memory_key: bool
@@ -3190,6 +3280,21 @@ class GoogleErrorBody(_GoogleErrorBodyRequired, total=False):
     hint: str
 
 
+class _ScimErrorBodyRequired(TypedDict):
+    # `urn:ietf:params:scim:api:messages:2.0:Error`
+    schemas: List[str]
+    # the status of the answer
+    status: str
+    # what is wrong, and what to change
+    detail: str
+
+
+# A refusal below `/scim/v2`, as RFC 7644, section 3.12, has it.
+class ScimErrorBody(_ScimErrorBodyRequired, total=False):
+    # the rule that is broken, such as `invalidFilter` or `uniqueness`
+    scimType: str
+
+
 # Queued work that did not end in time, or was asked for with `Prefer: respond-async`. It continues;
 # `GET /v1/operations/:id` has its outcome.
 class Processing(TypedDict):
@@ -3329,9 +3434,10 @@ class _AccountEventRequired(TypedDict):
     event_id: str
     action: AccountAction
     # what it was done to: a key or credential, masked; the id of a webhook, of an organization or
-    # of its role, tag or user; the name of a provider; `account`
+    # of its role, tag, user, group, reviewer or token; the name of a provider; `account`
     subject: str
-    # an admin's email; a Memory Key, masked; `service` for what no request caused
+    # an admin's email; a Memory Key or the token of a directory, masked; `service` for what no
+    # request caused
     actor: str
     created_at: str
     # over this event and the one before, as `GET /v1/account/export` says
@@ -4399,8 +4505,9 @@ SessionsPolicy = Literal["apart", "core"]
 # vault, not a session alone. `application.connected`: a person let a client of OAuth into a vault;
 # of the end of its key there is no event of its own. `key.reminted`: the owner put it in the place
 # of a lost one. `key.revealed`: an admin read a member key, or the owner that of a user.
-# `role.assigned`: a user has other roles.
-AccountAction = Literal["key.minted", "key.rotated", "key.reminted", "key.changed", "key.revoked", "key.revealed", "admin_key.issued", "admin_key.revoked", "provider_key.stored", "provider_key.deleted", "policy.changed", "webhook.created", "webhook.changed", "webhook.deleted", "organization.created", "organization.changed", "organization.deleted", "organization.exported", "instructions.changed", "role.created", "role.changed", "role.deleted", "role.assigned", "tag.created", "tag.changed", "tag.deleted", "tag.applied", "user.created", "user.changed", "user.deleted", "reviewer.created", "reviewer.deleted", "application.connected", "application.disconnected", "vault.cleared", "account.exported", "balance.changed", "payment_method.changed", "users_max.changed"]
+# `role.assigned`: a user has other roles. `user.suspended` and `user.resumed`: the directory
+# switched the user off or on. `directory.changed`: signing in, or what groups give.
+AccountAction = Literal["key.minted", "key.rotated", "key.reminted", "key.changed", "key.revoked", "key.revealed", "admin_key.issued", "admin_key.revoked", "provider_key.stored", "provider_key.deleted", "policy.changed", "webhook.created", "webhook.changed", "webhook.deleted", "organization.created", "organization.changed", "organization.deleted", "organization.exported", "instructions.changed", "role.created", "role.changed", "role.deleted", "role.assigned", "tag.created", "tag.changed", "tag.deleted", "tag.applied", "user.created", "user.changed", "user.deleted", "user.suspended", "user.resumed", "group.created", "group.changed", "group.deleted", "reviewer.created", "reviewer.deleted", "scim_token.created", "scim_token.deleted", "directory.changed", "application.connected", "application.disconnected", "vault.cleared", "account.exported", "balance.changed", "payment_method.changed", "users_max.changed"]
 
 Tags = List[str]
 
