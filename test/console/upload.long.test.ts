@@ -54,6 +54,26 @@ test('an export of ChatGPT: what it holds is shown, then stored; again it adds n
   t.ok(said.includes('What shall I call my kitten?'))
 })
 
+test('notes and files of the memory tool are known by their names', async (t, { page, open }) => {
+  const key = await buildKey(backend)
+  await open(key, 'files')
+  for (const [name, files, said] of [
+    [
+      'vault.zip',
+      { 'Boats/Otter.md': 'My boat is red.', '.obsidian/a.json': '{}' },
+      'Markdown notes',
+    ],
+    ['tool.zip', { 'memories/plan.md': 'I live in Husum.' }, "Claude's memory tool"],
+  ] as const) {
+    await choose(page, written(name, zipOf(files)))
+    await page.getByText(`An export of ${said}`).waitFor()
+    await press(page, 'Store 1 memory')
+    await page.getByText('1 stored, 0 already there, 0 faulty').waitFor()
+    await press(page, 'Upload another file')
+  }
+  t.same((await contents(key)).toSorted(), ['I live in Husum.', 'Otter\n\nMy boat is red.'])
+})
+
 test('a wrong file says what can be read, and may be called what it is', async (t, {
   page,
   open,
