@@ -23,6 +23,12 @@ const stopWordsModule = [
   `export const stopWords = new Set(${JSON.stringify([...stopWords])})`,
 ] as const
 
+/** The tables of the stemmer as a module: not all browsers import JSON. */
+const stemTablesModule = [
+  servedPath('shared/search/words/stem.json'),
+  `export default ${readFileSync(new URL('shared/search/words/stem.json', root), 'utf8')}`,
+] as const
+
 /** Packages that modules import, with the file of each. */
 const vendorFiles: Record<string, string> = {
   preact: 'preact',
@@ -51,7 +57,7 @@ export async function consoleFiles(login: string | null = null): Promise<Record<
     .map(name => readText(new URL(`style/${name}.css`, import.meta.url)))
     .concat(readText(import.meta.resolve('uplot/dist/uPlot.min.css')))
   const texts = new Map(
-    [...modules, stopWordsModule, ...libraries].map(
+    [...modules, stopWordsModule, stemTablesModule, ...libraries].map(
       ([path, text]) => [path, rewriteImports(text)] as const,
     ),
   )
@@ -111,4 +117,5 @@ const rewriteImports = (text: string): string =>
             ? `${before}'${servedPath(name)}'`
             : whole,
     )
+    .replace(/ with \{ type: 'json' \}/g, '')
     .replace(/^\/\/# sourceMappingURL=.*$/m, '')
