@@ -62,6 +62,14 @@ export class BodyBytes {
   toBuffer(): Buffer {
     return Buffer.concat([...this.#parts, ...this.#recent])
   }
+
+  /** Frees the memory of all chunks, which nothing else may read: a collector comes to it long after. */
+  free(): void {
+    for (const { buffer, byteLength } of [...this.#parts, ...this.#recent])
+      if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
+    this.#parts = []
+    this.#recent = []
+  }
 }
 
 /**
@@ -83,9 +91,11 @@ export function collectBody(
     const succeed = (): void => {
       end()
       resolve(chunks.toBuffer())
+      chunks.free()
     }
     const fail = (error?: Error): void => {
       end()
+      chunks.free()
       reject(error ?? bodyEndedEarly())
     }
     const take = (chunk: Buffer): void => {
