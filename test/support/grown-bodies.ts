@@ -8,8 +8,8 @@ type Fields = Record<string, unknown>
 /** What has grown and how, and the value. */
 export type Grown = [name: string, value: unknown]
 
-/** For one route or tool alone there is time. */
-const isEveryText = process.env['ROUTE'] !== undefined
+/** Every field grows of every text, and every object of every shape, where there is time: for one route or tool. */
+const isEveryKind = process.env['KINDS'] === 'all'
 
 const random = seededRandom(7)
 const letters = (from: number, count: number, length: number): string =>
@@ -53,13 +53,32 @@ const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(valu
 const copies = (value: unknown, size: number): unknown[] =>
   Array.from({ length: Math.max(1, Math.floor(size / (sizeOf(value) + 1))) }, () => value)
 
+/** By name and size: 20 MiB of them take longer to make than to send. */
+const unknownByName = new Map<string, Fields>()
+
 /** Fields that nothing knows. */
-const unknownFields = (size: number, name = 'field'): Fields =>
-  Object.fromEntries(Array.from({ length: Math.floor(size / 16) }, (_, n) => [`${name}${n}`, 1]))
+function unknownFields(size: number, name = 'field'): Fields {
+  const key = `${name} ${size}`
+  const known = unknownByName.get(key)
+  if (known) return known
+  const count = Math.floor(size / 16)
+  const fields = Object.fromEntries(Array.from({ length: count }, (_, n) => [`${name}${n}`, 1]))
+  unknownByName.set(key, fields)
+  return fields
+}
 
 /** As many as one body of 2 MiB may have of them, if none has more than 10,000. */
 const manyObjects = (size: number): Fields[] =>
   Array.from({ length: 12 }, (_, n) => unknownFields(size / 14, `fields${n}-`))
+
+/** What an object may have beside the fields that are known. */
+const unknownShapes: Record<string, (size: number) => Fields> = {
+  'many keys': unknownFields,
+  'many keys of 12 objects': size => ({ other: manyObjects(size) }),
+  deep: size => ({ other: copies(deepList, size) }),
+  'a list': size => ({ other: copies(1, size) }),
+}
+let shapeTurn = 0
 
 const deepList = JSON.parse('[{"a":'.repeat(25) + '1' + '}]'.repeat(25)) as unknown
 
@@ -122,13 +141,14 @@ const growers: Record<string, Grower> = {
     const known = properties as Record<string, Schema>
     for (const name of new Set([...Object.keys(known), ...Object.keys(fields)])) {
       const grown = grow(known[name] ?? {}, fields[name], size, depth)
-      for (const [how, value] of textsInTurn(grown, isEveryText || wordFields.has(name)))
+      for (const [how, value] of textsInTurn(grown, isEveryKind || wordFields.has(name)))
         yield [`${name}: ${how}`, { ...fields, [name]: value }]
     }
-    yield ['many keys', { ...fields, ...unknownFields(size) }]
-    yield ['many keys of 12 objects', { ...fields, other: manyObjects(size) }]
-    yield ['deep', { ...fields, other: copies(deepList, size) }]
-    yield ['a list', { ...fields, other: copies(1, size) }]
+    // Objects within a body are read as it is: one shape each, in turn.
+    const shapes = Object.entries(unknownShapes)
+    const isWhole = isEveryKind || depth === 1
+    for (const [how, make] of isWhole ? shapes : [shapes[shapeTurn++ % shapes.length]!])
+      yield [how, { ...fields, ...make(size) }]
   },
 }
 
