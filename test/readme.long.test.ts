@@ -1,16 +1,11 @@
 import { execFile } from 'node:child_process'
-import { existsSync, globSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { readdirSync, symlinkSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import t from 'tap'
-import { contractDocument } from '#api/contract/document.ts'
 import { createCredentials } from '#scripts/create-credentials.ts'
-import { readConfig } from '#shared/core/config.ts'
-import { builtInNames } from '#shared/core/provider-registry.ts'
-import { jobNames, jobOptions } from '#shared/domain/jobs.ts'
 import { createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { installPackage } from '#test/support/installed-package.ts'
 import { providerKey } from '#test/support/model-provider.ts'
@@ -179,22 +174,6 @@ const transportOf = (server: Attached) =>
         env: { PATH: process.env.PATH!, ...compileCache, ...server.env },
       })
 
-t.test('blocks are run, or say why not', async t => {
-  for (const { language, title, reason } of snippets) {
-    t.ok(['sh', 'ts', 'json'].includes(language) || reason, `${title}: ${language}`)
-    if (reason) t.ok(reason.length > 20, `${title}: ${reason}`)
-  }
-})
-
-t.test('the first page is short, and links lead somewhere', async t => {
-  t.ok(readPage('README.md').split('\n').length <= 211, 'at most 210 lines')
-  for (const { file, text } of pages) {
-    for (const [, target] of text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)) {
-      t.ok(existsSync(join(root, dirname(file), target!)), `${file} links ${target}`)
-    }
-  }
-})
-
 t.test('every endpoint that is served stands on the page, and no other', async t => {
   const { body } = await createTestClient(base).get('/')
   const served = Object.keys((body as { endpoints: Record<string, string> }).endpoints)
@@ -220,90 +199,3 @@ function endpointsOf(code: string, below: string): string[] {
   const whole = below && path === '/' ? below : `${below}${path}`
   return methods.split(', ').map(method => `${method} ${whole}`)
 }
-
-t.test('the board is the board of the code', async t => {
-  const [board] = parseTables(readSection(readPage('workers/README.md'), 'The queue board'))
-  const rows = new Map(board!.rows.map(cells => [inlineCodeSpans(cells[0]!)[0]!, cells]))
-  t.same([...rows.keys()].toSorted(), jobNames.toSorted())
-  for (const name of jobNames.filter(name => rows.has(name))) {
-    const { concurrency, batchSize } = jobOptions[name]
-    t.equal(rows.get(name)![2], `${concurrency} × ${batchSize}`, name)
-  }
-})
-
-t.test('every variable of the environment is in the table, and no other', async t => {
-  const read = new Set<string>()
-  const asking = new Proxy({}, { get: (_, name) => void read.add(String(name)) })
-  t.throws(() => readConfig(asking))
-  const named = [...read].filter(name => !/^(?!RERANK_).*_(API_KEY|BASE_URL|MODELS)$/.test(name))
-  const [table] = parseTables(readPage('scripts/guides/environment.md'))
-  const written = table!.rows.flatMap(([name]) => inlineCodeSpans(name!))
-  t.same(
-    written.toSorted(),
-    [...named, 'DATA_DIR', '<NAME>_API_KEY', '<NAME>_BASE_URL', '<NAME>_MODELS'].toSorted(),
-  )
-  const providers = inlineCodeSpans(table!.rows.find(([name]) => name!.includes('<NAME>'))![2]!)
-  for (const name of builtInNames) t.ok(providers.includes(name.toUpperCase()), name)
-})
-
-t.test('the map is of this tree', async t => {
-  const folders: string[] = []
-  let top = ''
-  for (const line of /\n```\n([^]*?)\n```/
-    .exec(readSection(readPage('README.md'), 'The map'))![1]!
-    .split('\n')) {
-    const depth = line.search(/\S/)
-    // Further in, a line goes on with what the one above says.
-    if (depth > 2) continue
-    const indented = depth > 0
-    const names = line.trim().split(/ {2,}/)[0]!.split(' ')
-    for (const name of names.filter(name => name.endsWith('/'))) {
-      if (!indented) top = name
-      folders.push(indented ? `${top}${name}` : name)
-    }
-  }
-  const there = [
-    ...globSync('*/', { cwd: root }),
-    ...globSync('{api,shared,scripts,workers}/*/', { cwd: root }),
-  ]
-    .map(name => `${name.replace(/\/$/, '')}/`)
-    .filter(name => !name.startsWith('node_modules'))
-  t.same(there.filter(name => !folders.includes(name)).toSorted(), [], 'folders without a line')
-  t.same(
-    folders.filter(name => globSync(name, { cwd: root }).length === 0),
-    [],
-    'lines without a folder',
-  )
-})
-
-t.test('paths, commands and endpoints that the text names exist', async t => {
-  const scripts = Object.keys(
-    (JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { scripts: object }).scripts,
-  )
-  for (const [, name] of everything.matchAll(/npm run (?:--\S+ )*([a-z-]+)/g)) {
-    t.ok(scripts.includes(name!), `npm run ${name}`)
-  }
-  for (const [path] of everything.matchAll(
-    /\b(?:api|shared|scripts|workers|test)\/[\w./-]*\w\b/g,
-  )) {
-    t.ok(globSync(path, { cwd: root }).length > 0, path)
-  }
-  const known = new Set(
-    Object.values(contractDocument.endpoints).map(({ method, path }) => `${method} ${path}`),
-  )
-  const said = everything
-    .split('\n')
-    .filter(line => !line.startsWith('|'))
-    .flatMap(inlineCodeSpans)
-    .filter(code => /^(GET|POST|PUT|PATCH|DELETE) \/v1\S*$/.test(code))
-  for (const code of said) t.ok(known.has(code.replace(/\?.*/, '')), code)
-})
-
-t.test('the drawings of the flows name files that exist', async t => {
-  const drawn = readSection(readPage('shared/README.md'), 'Flows')
-  const files = [...drawn.matchAll(/\b[a-z-]+(?:\/[\w.-]+)+\.ts\b/g)].map(([file]) => file)
-  t.ok(files.length > 15)
-  for (const file of files) {
-    t.ok(existsSync(join(root, file)) || existsSync(join(root, 'shared', file)), file)
-  }
-})
