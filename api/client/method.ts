@@ -37,6 +37,12 @@ export type UploadMethod<Name extends Route> = (
   options?: MethodOptions,
 ) => Answer<Name>
 
+/** An endpoint whose body is a file. */
+export type FileMethod<Name extends Route> = (
+  fields: { file: Uint8Array | Blob } & Omit<Fields<Name>, 'file'>,
+  options?: MethodOptions,
+) => Answer<Name>
+
 type Answer<Name extends Route> = Name extends LinesRoute
   ? AsyncGenerator<EndpointLine<Name>>
   : Promise<EndpointResponse<Name>>

@@ -12,7 +12,7 @@ export type Operation = {
   /** Fields that go into headers, with the header of each. */
   headers?: Record<string, string>
   /** How the remaining fields are sent; nothing: there are none. */
-  body?: 'json' | 'lines' | 'form'
+  body?: 'json' | 'lines' | 'form' | 'bytes'
   /** Whether the answer is JSON lines. */
   streams?: true
   takesKey?: true
@@ -96,6 +96,10 @@ function buildRequest(
   if (body === 'json') request.body = rest
   if (body === 'lines') request.body = toLines(rest.lines as string | Iterable<unknown>)
   if (body === 'form') request.body = toForm(rest)
+  if (body === 'bytes') {
+    request.body = rest.file
+    request.headers['content-type'] = 'application/octet-stream'
+  }
   return request
 }
 

@@ -59,6 +59,12 @@ export const examples: Partial<Record<string, Example>> = {
   upload: {
     body: '{"content":"We moved to Lisbon in May.","role":"user","timestamp":1746100800000}\n',
   },
+  storeFile: {
+    query: { name: 'lease.txt', file_id: 'lease' },
+    body: 'The lease of the flat runs for two years.\n\nThe deposit is 900 euros.\n',
+  },
+  listFiles: { query: { limit: 20 } },
+  deleteFile: { query: { file_id: 'lease' } },
   exportVault: { query: { vectors: false } },
   importVault: {
     query: { dry_run: true },

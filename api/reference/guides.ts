@@ -31,7 +31,7 @@ const trust = [
 
 /** The pages that are served, in reading order, by group; a task page has the name of its file. */
 const files: Record<string, readonly (string | readonly [name: string, file: string])[]> = {
-  Begin: [['start', 'README.md'], 'connect-an-sdk', 'users', 'sessions'],
+  Begin: [['start', 'README.md'], 'connect-an-sdk', 'users', 'sessions', 'files'],
   'Model calls': [
     'model-calls',
     'switches',

@@ -149,12 +149,17 @@ function buildRequestBody(
   { media, required, ...content }: Endpoint['body'] & {},
 ) {
   const example = examples[operation]?.body
+  const isFile = media[0] === 'application/octet-stream'
+  const bytes = { type: 'string', contentMediaType: 'application/octet-stream' }
   return {
     required,
     content: Object.fromEntries(
       media.map(type => [
         type,
-        { schema: buildContentSchema(content, type), ...(example !== undefined && { example }) },
+        {
+          schema: isFile ? bytes : buildContentSchema(content, type),
+          ...(example !== undefined && { example }),
+        },
       ]),
     ),
   }

@@ -1,6 +1,7 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
+import type { RequestIdempotency } from '#api/edge/request-idempotency.ts'
 import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { UploadLine, ExportLine } from '#api/contract/contract.ts'
@@ -22,7 +23,7 @@ import {
   requirePaymentMethod,
   requireQueueCapacity,
 } from '#shared/billing/admission-checks.ts'
-import { acceptFile } from '#shared/vault/bulk/accept-file.ts'
+import { acceptFile, type IncomingFile } from '#shared/vault/bulk/accept-file.ts'
 import {
   refuseExportLine,
   refuseUploadLine,
@@ -60,9 +61,10 @@ export function bulk(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/memory/upload',
     auth: memoryKey(requireStorePermission),
     claims: 'by-handler',
-    async handle({ caller, query, idempotency, notes }, ctx) {
+    async handle(request, ctx) {
+      const { caller, query, idempotency, notes } = request
       if (!(await idempotency.wasUsed())) requireFileAllowed(caller)
-      const operation = await acceptFile(backend, caller, {
+      const operation = await acceptClaimed(ctx, backend, request, {
         kind: 'upload',
         source: readNdjsonBody(ctx),
         limits: ndjsonLimits.upload,
@@ -79,13 +81,6 @@ export function bulk(router: Router, backend: ApiBackend): void {
         session: resolveSession(ctx, query.session_id),
         embeddings: embeddingModelForRequest(ctx, caller, query.embeddings),
         replaces: false,
-        awaited: !prefersAsync(ctx),
-        async onReceived(requestHash) {
-          sendInputNotes(ctx, notes)
-          const claim = await idempotency.claim(requestHash)
-          if (claim.isFirstAttempt) requireFileAllowed(caller)
-          return claim.operation
-        },
       })
       await sendOperationOutcome(ctx, backend, caller, operation)
       tellUnused(ctx, notes)
@@ -114,7 +109,8 @@ export function bulk(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/memory/import',
     auth: memoryKey(requireStorePermission),
     claims: 'by-handler',
-    async handle({ caller, query, idempotency, notes }, ctx) {
+    async handle(request, ctx) {
+      const { caller, query, idempotency, notes } = request
       const { dry_run: dryRun, on_conflict: onConflict } = query
       if (!dryRun && !(await idempotency.wasUsed())) requireFileAllowed(caller)
       const file = {
@@ -131,18 +127,11 @@ export function bulk(router: Router, backend: ApiBackend): void {
         ctx.body = presentImport(await dryRunImport(backend, caller.scope, file), { dryRun: true })
         return
       }
-      const operation = await acceptFile(backend, caller, {
+      const operation = await acceptClaimed(ctx, backend, request, {
         ...file,
         kind: 'import',
         session: null,
         embeddings: embeddingModelForRequest(ctx, caller, query.embeddings),
-        awaited: !prefersAsync(ctx),
-        async onReceived(requestHash) {
-          sendInputNotes(ctx, notes)
-          const claim = await idempotency.claim(requestHash)
-          if (claim.isFirstAttempt) requireFileAllowed(caller)
-          return claim.operation
-        },
       })
       await sendOperationOutcome(ctx, backend, caller, operation)
       tellUnused(ctx, notes)
@@ -218,7 +207,27 @@ export function bulk(router: Router, backend: ApiBackend): void {
   })
 }
 
-function requireFileAllowed(caller: Caller): void {
+type FileClaim = { caller: Caller; idempotency: RequestIdempotency; notes: InputNotes }
+
+/** Accepts a file, whose key is claimed once it has arrived. @returns the operation that stores it */
+export const acceptClaimed = (
+  ctx: Context,
+  backend: ApiBackend,
+  { caller, idempotency, notes }: FileClaim,
+  file: Omit<IncomingFile, 'awaited' | 'onReceived'>,
+): Promise<string> =>
+  acceptFile(backend, caller, {
+    ...file,
+    awaited: !prefersAsync(ctx),
+    async onReceived(requestHash) {
+      sendInputNotes(ctx, notes)
+      const claim = await idempotency.claim(requestHash)
+      if (claim.isFirstAttempt) requireFileAllowed(caller)
+      return claim.operation
+    },
+  })
+
+export function requireFileAllowed(caller: Caller): void {
   requireQueueCapacity(caller)
   requirePaymentMethod(caller)
   requireBalance(caller)
@@ -259,7 +268,7 @@ const presentDeletionPreview = ({
   reflections_left: reflectionsLeft,
 })
 
-const idsMax = 500
+export const idsMax = 500
 
 /** The ids that a request names, or the first 500 of memories with its metadata. */
 async function idsToDelete(
@@ -281,7 +290,7 @@ async function idsToDelete(
 }
 
 /** In place of a 202, after which the memories must be invisible. */
-const notRemovedYet = (operation: string): Refusal =>
+export const notRemovedYet = (operation: string): Refusal =>
   new Refusal(
     'unavailable',
     'The memories could not be removed yet',

@@ -28,6 +28,7 @@ import { orgs } from '#api/routes/orgs.ts'
 import { directory } from '#api/routes/orgs/directory.ts'
 import { orgTrail } from '#api/routes/orgs/trail.ts'
 import { exportOrg } from '#api/routes/orgs/export.ts'
+import { files } from '#api/routes/files.ts'
 import { extraction } from '#api/routes/orgs/extraction.ts'
 import { memberKeys } from '#api/routes/orgs/keys.ts'
 import { sharedMemories } from '#api/routes/orgs/memories.ts'
@@ -52,6 +53,7 @@ const routes: readonly ((router: Router, backend: ApiBackend) => void)[] = [
   memory,
   shares,
   bulk,
+  files,
   consolidation,
   copies,
   proxy,

@@ -3,8 +3,9 @@ import { guessFormat } from '#api/import/formats.ts'
 import { newState, sumTotals } from '#api/import/send/progress.ts'
 import { uploadClient } from '#api/import/send/upload-part.ts'
 import { listFilesAt } from '#scripts/clients/import/export-files.ts'
+import { importDocuments } from '#scripts/clients/import/documents.ts'
 import { formats } from '#scripts/clients/import/formats.ts'
-import { readOptions, type ImportOptions } from '#scripts/clients/import/options.ts'
+import { documents, readOptions, type ImportOptions } from '#scripts/clients/import/options.ts'
 import {
   exitCodeOf,
   formatResult,
@@ -30,6 +31,7 @@ process.exitCode = await main(readOptions())
 async function main(options: ImportOptions): Promise<number> {
   try {
     const { from, path } = options
+    if (from === documents) return await importDocuments(options)
     const source = openExport(formats[from]!, await listFilesAt(path), path)
     const digests = { import: createHash('sha256'), upload: createHash('sha256') }
     const survey = await surveyExport(source, {

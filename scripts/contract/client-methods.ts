@@ -11,8 +11,9 @@ export const clientDefaults: Record<string, Record<string, unknown>> = { search:
 export function bodyKind({
   lines,
   media,
-}: NonNullable<Endpoint['body']>): 'json' | 'lines' | 'form' {
+}: NonNullable<Endpoint['body']>): 'json' | 'lines' | 'form' | 'bytes' {
   if (lines) return 'lines'
+  if (media[0] === 'application/octet-stream') return 'bytes'
   return media.includes('multipart/form-data') ? 'form' : 'json'
 }
 
@@ -66,12 +67,16 @@ export function generateMethods({ $defs, endpoints }: ContractDocument): string 
   const methods = Object.values(endpoints).map(({ operation, method, path, description, body }) => {
     const route = `'${method} ${path}'`
     const optional = Object.keys(clientDefaults[operation] ?? {}).map(name => `, '${name}'`)
-    const type = body?.lines ? `UploadMethod<${route}>` : `Method<${route}${optional.join('')}>`
+    const kind = body && bodyKind(body)
+    const type =
+      kind === 'lines' || kind === 'bytes'
+        ? `${kind === 'lines' ? 'Upload' : 'File'}Method<${route}>`
+        : `Method<${route}${optional.join('')}>`
     return `  /** ${description.replaceAll('*/', '* /')} */\n  ${operation}: ${type}\n`
   })
   return `${banner}
 
-import type { Method, UploadMethod } from '../method.ts'
+import type { FileMethod, Method, UploadMethod } from '../method.ts'
 
 export const operations = {
 ${entries.join('')}} as const

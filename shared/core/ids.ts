@@ -58,5 +58,5 @@ export function randomBase62(length: number): string {
   return text
 }
 
-const formatUuid = (bytes: Buffer): string =>
+export const formatUuid = (bytes: Buffer): string =>
   bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')

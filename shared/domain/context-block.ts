@@ -52,10 +52,17 @@ export function renderMemoryLine(memory: ContextMemory, now: number): string {
   const place = isEarlier ? ', earlier' : isLater ? ', later' : ''
   const who =
     tier === 1
-      ? escapeLine(speaker ?? author ?? role).replaceAll(']', ')') + throughOf(memory)
+      ? escapeLine(speaker ?? author ?? fileOf(memory) ?? role).replaceAll(']', ')') +
+        throughOf(memory)
       : `${tierNames[tier]}, importance ${importance}`
   return `[${formatRelativeTime(at, now)} · ${formatUtc(at)} · ${who}${place}] ${escapeLine(tellText(memory))}`
 }
+
+/** The file that a memory was read from, with its page. */
+const fileOf = ({ role, metadata: { file, page } = {} }: Memory): string | undefined =>
+  role === 'system' && file !== undefined
+    ? `${file}${page === undefined ? '' : `, page ${page}`}`
+    : undefined
 
 /** What else wrote words with the role of a person. */
 const throughOf = ({ role, metadata }: Memory): string =>

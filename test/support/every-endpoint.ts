@@ -110,6 +110,13 @@ export async function startEveryEndpoint(t: Test) {
         : encodeURIComponent({ ...own, ...open, ...ids }[name as string] ?? mintId()),
     )
 
+  /** The query of an endpoint: what it needs, and more. */
+  const queryOf = ({ query }: Endpoint, more: Readonly<Record<string, string>> = {}): string => {
+    const needed = (query ? smallestValue(query) : {}) as Record<string, string>
+    const search = new URLSearchParams({ ...needed, ...more }).toString()
+    return search && `?${search}`
+  }
+
   /** The key that may do what an endpoint does: of a member, of the account, or of the operator as an admin. */
   const rightKey = ({ path, auth }: Endpoint): string => {
     if (path.startsWith('/v1/shares')) return own.keyId!
@@ -124,7 +131,8 @@ export async function startEveryEndpoint(t: Test) {
 
   /** Sends what an endpoint takes, or that with one thing changed. */
   const ask = (endpoint: Endpoint, request: EndpointRequest): Promise<TestAnswer> => {
-    const { key = rightKey(endpoint), path = pathOf(endpoint), headers = {} } = request
+    const { key = rightKey(endpoint), headers = {} } = request
+    const { path = pathOf(endpoint) + queryOf(endpoint) } = request
     const hasBody = Object.hasOwn(request, 'body')
     const type = endpoint.body?.media[0] ?? (hasBody ? 'application/json' : undefined)
     const sent = hasBody ? request.body : validBody(endpoint)
@@ -154,6 +162,7 @@ export async function startEveryEndpoint(t: Test) {
     account,
     stored,
     pathOf,
+    queryOf,
     rightKey,
     validBody,
     ask,

@@ -37,6 +37,8 @@ export type TransferAnswer = TransferDone | TransferPreview
 /** POST /v1/memory/graft */
 export type GraftAnswer = GraftDone | GraftPreview
 export type RoleIds = string[]
+export type FileKind =
+  'pdf' | 'docx' | 'pptx' | 'xlsx' | 'html' | 'markdown' | 'mail' | 'separated' | 'text'
 /** Who a memory comes from: `person` and `model` by its role, `reflection` by its tier. The field `origin` of metadata says `program` (a tool, a hook, an agent), `model`, `import` or `seed` where the role alone would say too much; `person` is not believed there. The tool `store` of MCP says `program`, imports of files `import`. Shared memories are `model`, which wrote them, but for those that were seeded with `seed` there. In a filter of metadata it may be any of these. */
 export type Origin = 'person' | 'model' | 'program' | 'import' | 'seed' | 'reflection'
 export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'context'
@@ -1042,6 +1044,120 @@ export interface CreateScimTokenAnswer {
 /** GET /v1/orgs/:orgId/scim-tokens */
 export interface ListScimTokensAnswer {
   tokens: ScimToken[]
+}
+export interface LeftOut {
+  /** in plain words, such as `pages without text, such as scans` */
+  what: string
+  count: number
+}
+export interface ReadFile {
+  /** what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories */
+  file_id: string
+  /** `metadata.file` of its memories */
+  name: string
+  kind: FileKind
+  /** pages or slides with text; 0 for kinds that have none */
+  pages: number
+  /** what became no memory: pictures, pages without text, what is over a limit */
+  left_out: LeftOut[]
+  /** memories of an earlier version that this one does not have: they are gone */
+  replaced: number
+}
+/** POST /v1/memory/files */
+export interface StoreFileQuery {
+  /** of the file, with its ending; a path tells files of one name apart */
+  name: string
+  /** an id of yours; without it one that follows from the name */
+  file_id?: string
+  timestamp?: Moment
+  /** `Metadata` as JSON text, for all its memories; `file`, `file_id`, `page`, `section` and `origin` are set by the service */
+  metadata?: string
+  session_id?: SessionId
+  embeddings?: EmbeddingModel
+}
+/** POST /v1/memory/files */
+export interface StoreFileBody {
+  /** the body is the file itself: no form, no JSON */
+  file: string
+}
+/** POST /v1/memory/files */
+export interface StoreFileAnswer {
+  /** partial: a policy on private data has refused some of it */
+  status: 'complete' | 'partial' | 'failed'
+  /** what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories */
+  file_id: string
+  /** `metadata.file` of its memories */
+  name: string
+  kind: FileKind
+  /** pages or slides with text; 0 for kinds that have none */
+  pages: number
+  /** what became no memory: pictures, pages without text, what is over a limit */
+  left_out: LeftOut[]
+  /** memories of an earlier version that this one does not have: they are gone */
+  replaced: number
+  /** that the file makes */
+  memories: number
+  /** new ones */
+  stored: number
+  /** already there */
+  skipped: number
+  /** pieces that a policy has refused */
+  failed: number
+  /** the first of these, by their number */
+  errors?: LineError[]
+  /** an `upload` */
+  operation_id: string
+}
+/** POST /v1/memory/files */
+export interface StoreFileAnswer202 {
+  status: 'processing'
+  operation_id: string
+  message: string
+  /** what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories */
+  file_id: string
+  /** `metadata.file` of its memories */
+  name: string
+  kind: FileKind
+  /** pages or slides with text; 0 for kinds that have none */
+  pages: number
+  /** what became no memory: pictures, pages without text, what is over a limit */
+  left_out: LeftOut[]
+  /** memories of an earlier version that this one does not have: they are gone */
+  replaced: number
+}
+export interface ListedFile {
+  file_id: string
+  name: string
+  /** null in the core vault */
+  session_id: string | null
+  memories: number
+  /** pages or slides with text */
+  pages: number
+  tokens: number
+  /** when something of it was last stored */
+  stored_at: string
+}
+/** GET /v1/memory/files */
+export interface ListFilesQuery {
+  limit: number
+  /** `next_cursor` of the page before */
+  cursor?: string
+}
+/** GET /v1/memory/files */
+export interface ListFilesAnswer {
+  items: ListedFile[]
+  has_more: boolean
+  next_cursor: string | null
+}
+/** DELETE /v1/memory/files */
+export interface DeleteFileQuery {
+  file_id: string
+}
+/** DELETE /v1/memory/files */
+export interface DeleteFileAnswer {
+  file_id: string
+  /** memories */
+  deleted: number
 }
 /** POST /v1/keys */
 export interface CreateKeyBody {
@@ -4411,6 +4527,26 @@ export interface Endpoints {
     params: Pick<PathParameters, 'orgId' | 'tokenId'>
     headers: Pick<RequestHeaders, 'idempotency-key'>
     answers: { 200: Removed }
+  }
+  /** Stores the text of a file: PDF, DOCX, PPTX, XLSX, HTML, Markdown, mail (EML), CSV or plain text, of at most 2,000 pages and 10,000 memories; what is over is counted in `left_out`. */
+  'POST /v1/memory/files': {
+    query: StoreFileQuery
+    headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'prefer' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    body: StoreFileBody
+    answers: { 200: StoreFileAnswer; 202: StoreFileAnswer202 }
+  }
+  /** Pages through the files of the vault and its sessions, by their ids. */
+  'GET /v1/memory/files': {
+    query: ListFilesQuery
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
+    defaults: 'limit'
+    answers: { 200: ListFilesAnswer }
+  }
+  /** Removes a file: all memories with its `file_id`, of the core vault and of every session, as `POST /v1/memory/delete-ids` does. */
+  'DELETE /v1/memory/files': {
+    query: DeleteFileQuery
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
+    answers: { 200: DeleteFileAnswer }
   }
   /** Mints a Memory Key with an empty vault of its own, in the account of the key that asks. */
   'POST /v1/keys': {

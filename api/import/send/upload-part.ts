@@ -23,21 +23,25 @@ export type PartTarget = {
 
 type Part = { body: Uint8Array<ArrayBuffer>; lineNumbers: readonly number[] }
 
-type PartUpload = {
-  /** The same for each attempt of this part, so the service stores it once. */
-  idempotencyKey: string
-  /** Called with the share of the part that is done, 0 to 1. */
-  onProgress(share: number): void
+/** How something is sent that may need several attempts. */
+export type Delivery = {
   /** Called before a wait for another attempt. */
   onRetry(why: string, seconds: number): void
-  /** Called when the work failed or was cancelled: the same key would be answered with it for a day. */
-  onWorkLost(): void
   /** Ends the waiting. */
   signal: AbortSignal | undefined
 }
 
+type PartUpload = Delivery & {
+  /** The same for each attempt of this part, so the service stores it once. */
+  idempotencyKey: string
+  /** Called with the share of the part that is done, 0 to 1. */
+  onProgress(share: number): void
+  /** Called when the work failed or was cancelled: the same key would be answered with it for a day. */
+  onWorkLost(): void
+}
+
 const attemptsMax = 8
-const pollIntervalMs = 250
+export const pollIntervalMs = 250
 const requestTimeoutMs = 150_000
 
 /** A client that compresses the lines it sends. */
@@ -92,7 +96,7 @@ export async function uploadPart(
       )
       delivery.onProgress(progress.total > 0 ? progress.done / progress.total : 0)
       if (state === 'done' && outcome) return toPartResult(outcome.body as Answer)
-      if (state === 'failed' || state === 'cancelled') {
+      if (isFailed(state)) {
         delivery.onWorkLost()
         throw new Refusal('upstream', `Operation ${id} was ${state}`)
       }
@@ -105,6 +109,9 @@ export async function uploadPart(
     return { stored: 0, replaced: 0, skipped: 0, failed: lineNumbers.length, errors }
   }
 }
+
+/** Whether an operation has ended without storing all. */
+export const isFailed = (state: string): boolean => state === 'failed' || state === 'cancelled'
 
 type Answer = UploadAnswer | ImportVaultAnswer
 
@@ -122,8 +129,8 @@ function toPartResult(answer: Answer): PartResult {
 const retryableStatuses = new Set([408, 409, 429, 500, 502, 503, 504])
 
 /** @throws Refusal whose cause is that of the last attempt */
-async function retried<Value>(
-  { onRetry, signal }: PartUpload,
+export async function retried<Value>(
+  { onRetry, signal }: Delivery,
   send: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   for (let attempt = 1; ; attempt++) {
@@ -155,7 +162,7 @@ function toRefusal(error: unknown): Refusal {
 }
 
 /** @throws Refusal when it is stopped meanwhile */
-function wait(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+export function wait(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const onStop = (): void => {
       clearTimeout(timer)

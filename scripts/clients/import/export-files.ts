@@ -27,6 +27,12 @@ export async function listFilesAt(path: string): Promise<ExportFile[]> {
   })
 }
 
+/** Lists the files at a path as they are: a document of Office is an archive. */
+export async function listDocumentsAt(path: string): Promise<ExportFile[]> {
+  if (!(await stat(path)).isDirectory()) return [fileAt(path, basename(path))]
+  return (await listFolder(path)).toSorted((one, other) => (one.name < other.name ? -1 : 1))
+}
+
 async function* decompress(file: ExportFile): AsyncGenerator<Uint8Array> {
   try {
     yield* Readable.from(file.open()).pipe(createZstdDecompress()) as AsyncIterable<Uint8Array>

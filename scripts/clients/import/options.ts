@@ -20,7 +20,13 @@ export type ImportOptions = ServiceConnection &
     dryRun: boolean
   }
 
-const names = Object.keys(formats)
+/** Read by the service, and no export. */
+export const documents = 'files'
+
+const names = [...Object.keys(formats), documents]
+const fileOf = (name: string): string =>
+  formats[name]?.file ??
+  'documents: PDF, DOCX, PPTX, XLSX, HTML, Markdown, mail, CSV, text; a file or a folder'
 
 const help = `Usage: npm run import-file -- --from <product> <export> [options]
 
@@ -31,7 +37,7 @@ nothing; when it is stopped, the same command continues: the position is saved i
 first memory.
 
   --from <product>     which export it is:
-${names.map(name => `                         ${name.padEnd(11)} ${formats[name]!.file}`).join('\n')}
+${names.map(name => `                         ${name.padEnd(11)} ${fileOf(name)}`).join('\n')}
   <export>             the file, its folder, or a zip archive of it, of any size, with the archives in them
   --dry-run            reads and reports, and sends nothing
   --session <id>       store in this session instead of the core vault
@@ -65,7 +71,7 @@ export function readOptions(): ImportOptions {
     : resolveConnection(values, { env: process.env, faults })
   const sending = readSending(values, faults)
   if (positionals.length !== 1) faults.push('name one export: a file, a folder or a zip archive')
-  if (!Object.hasOwn(formats, from)) faults.push(`--from must be one of ${names.join(', ')}`)
+  if (!names.includes(from)) faults.push(`--from must be one of ${names.join(', ')}`)
   if (sending.onConflict === 'replace' && from !== 'okf') {
     faults.push('--on-conflict needs --from okf')
   }

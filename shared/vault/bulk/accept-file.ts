@@ -9,6 +9,7 @@ import {
   type FileRequest,
   dropStaleFiles,
   dropUnclaimedFile,
+  endEarlierVersions,
   findSameFileInFlight,
 } from '#shared/vault/bulk/files.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
@@ -30,6 +31,8 @@ export type IncomingFile = {
   embeddings: string | undefined
   /** For an import: memories that the vault has already are replaced, not skipped. */
   replaces: boolean
+  /** The id of the document that the lines are of. */
+  document?: string
   /** Whether a request waits for the outcome. */
   awaited: boolean
   /** Called with the hash of the request when the whole file is received. @returns the operation's id. */
@@ -51,7 +54,7 @@ export async function acceptFile(
   caller: Caller,
   incoming: IncomingFile,
 ): Promise<string> {
-  const { kind, session, replaces } = incoming
+  const { kind, session, replaces, document } = incoming
   const model =
     incoming.embeddings === undefined || incoming.embeddings === embedders.defaultModel
       ? embedders.defaultModel
@@ -59,7 +62,7 @@ export async function acceptFile(
   const { vault } = caller.scope
   const file = mintId()
   await dropStaleFiles(postgres.query)
-  const request: FileRequest = { session, model, replaces }
+  const request: FileRequest = { session, model, replaces, document }
   const staged = { id: file, operation: null, kind, vault, epoch: null, request }
   await insertLongOperation(postgres.query, staged)
   try {
@@ -76,6 +79,7 @@ export async function acceptFile(
         return operation
       const running = await findSameFileInFlight(tx.query, vault, requestHash)
       if (running !== undefined) return running
+      if (document !== undefined) await endEarlierVersions(tx.query, vault, document)
       await acceptOperation(tx, queue, {
         operation: newOperation(caller, operation, { ...incoming, lines }),
         queueName: kind,

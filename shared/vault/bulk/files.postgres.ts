@@ -1,3 +1,4 @@
+import { Refusal } from '#shared/core/errors.ts'
 import type { LineError, PlannedMemory, StagedLine } from '#shared/domain/file-types.ts'
 import type { OperationStep } from '#shared/operations/operation-steps.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
@@ -9,6 +10,8 @@ export type FileRequest = {
   model: string
   /** For an import: whether a memory replaces the one with its id. */
   replaces: boolean
+  /** The id of the document that an upload is of. */
+  document?: string | undefined
 }
 
 /** Added when the file is accepted. */
@@ -104,6 +107,34 @@ export async function findSameFileInFlight(
     'files.same',
   )
   return rows[0]?.operation
+}
+
+/**
+ * Makes way for a document: an upload of another version that was given up is not stored any more.
+ *
+ * @throws Refusal `conflict` while another version is being stored
+ */
+export async function endEarlierVersions(
+  query: Query,
+  vault: string,
+  document: string,
+): Promise<void> {
+  const { rows } = await query<{ operation: string; state: string }>(
+    `update long_operations l set cancelled_at = case o.state when 'failed' then now() else l.cancelled_at end
+     from operations o
+     where l.vault = $1 and l.request->>'document' = $2 and o.id = l.operation
+       and o.state in ('accepted', 'running', 'failed')
+     returning l.operation, o.state`,
+    [vault, document],
+    'files.earlier-versions',
+  )
+  const running = rows.find(({ state }) => state !== 'failed')
+  if (!running) return
+  throw new Refusal(
+    'conflict',
+    'This file is being stored',
+    `GET /v1/operations/${running.operation} tells how far it is; DELETE stops it`,
+  )
 }
 
 /** Assigns a staged file to an operation, in the transaction that accepts it. @returns its chunks' numbers. */

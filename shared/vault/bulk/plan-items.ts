@@ -118,6 +118,8 @@ export type LineIdentity = {
   contentHash: Uint8Array
   /** Epoch milliseconds; null for a line without a time. */
   timestamp: number | null
+  /** The document that it is a piece of, and its text with its place there. */
+  piece?: readonly string[]
 }
 
 /**
@@ -131,9 +133,9 @@ export function lineMemoryId(
   textChunkIndex: number,
   generation: number,
 ): string {
-  const { vault, epoch, session, sessionEpoch, contentHash, timestamp } = identity
+  const { vault, epoch, session, sessionEpoch, contentHash, timestamp, piece = [] } = identity
   const line = createHash('sha256')
-    .update(JSON.stringify([vault, epoch, session, sessionEpoch, timestamp]))
+    .update(JSON.stringify([vault, epoch, session, sessionEpoch, timestamp, ...piece]))
     .update(contentHash)
     .digest()
   const bytes = Buffer.from(line.subarray(0, 16))

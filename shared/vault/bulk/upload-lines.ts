@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { NumberedLine, UploadedLine } from '#shared/domain/file-types.ts'
 import { lineMemoryId, type LineIdentity, type BulkItem } from '#shared/vault/bulk/plan-items.ts'
-import { parseMetadata } from '#shared/domain/metadata.ts'
+import { parseMetadata, type Metadata } from '#shared/domain/metadata.ts'
 import { parseExpiresAt, expiryFor, type Expiry } from '#shared/domain/expiry.ts'
 import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
 import { presentTexts, textAndTimeKey } from '#shared/vault/bulk/memories.mongo.ts'
@@ -15,10 +15,17 @@ import { Refusal } from '#shared/core/errors.ts'
 export const uploadLineKey = ({ content, timestamp }: UploadedLine): string =>
   createHash('sha256').update(contentHash(content)).update(String(timestamp)).digest('base64')
 
+/** Pieces of a document with equal keys are the same: their text stands at the same place. */
+export const pieceKey = (hash: Uint8Array, { page, section }: Metadata = {}): string =>
+  createHash('sha256')
+    .update(hash)
+    .update(JSON.stringify([page, section]))
+    .digest('base64')
+
 /**
  * The memories of a chunk of an upload: one per line, several for a long line. A line with a time is present
  * when the vault has a memory of the same text and time; one without a time, when an earlier line without one
- * had the same text.
+ * had the same text; a piece of a document, when the vault has it at the same place of that document.
  */
 export async function buildUploadItems(
   { mongo }: { mongo: Mongo },
@@ -39,6 +46,11 @@ export async function buildUploadItems(
       contentHash: contentHash(line.content),
       timestamp,
     }
+    // A document's piece keeps its id whatever time a later version has.
+    if (chunk.document !== undefined) {
+      identity.timestamp = null
+      identity.piece = [chunk.document, pieceKey(identity.contentHash, line.metadata)]
+    }
     const textChunks = line.content.trim() === '' ? [] : await splitIntoChunks(line.content)
     for (const [textChunkIndex, { text, tokens }] of textChunks.entries()) {
       items.push({
@@ -46,7 +58,7 @@ export async function buildUploadItems(
         vaultOwnedFrom: 0,
         alreadyPresent: (line.again ?? false) || isLineExpired(line),
         hash: contentHash(text),
-        hasTimestamp: timestamp !== null,
+        hasTimestamp: identity.timestamp !== null,
         memory: {
           ...partition,
           vault: chunk.vault,

@@ -76,6 +76,7 @@ t.test('the examples of a vault, in the order of a life', async t => {
   made('memory', listed.items.find(({ role }: { role: string }) => role === 'user').memory_id)
   const alone = [
     ['prepare', 'search', 'edit', 'dateSearch', 'upload', 'exportVault', 'importVault', 'warmup'],
+    ['storeFile', 'listFiles', 'deleteFile'],
     ['stats', 'statsOfKey', 'transfer', 'graft', 'listOperations', 'readOperation', 'createKey'],
     [
       'listSessions',

@@ -209,6 +209,8 @@ def _encode(operation: Operation, body: Any) -> Tuple[Optional[bytes], str]:
         return _encode_lines(body), "application/x-ndjson"
     if operation.body == "form":
         return _encode_form(given(body))
+    if operation.body == "bytes":
+        return body["file"], "application/octet-stream"
     return None, ""
 
 

@@ -24,7 +24,7 @@ class Operation:
     method: str
     #: as the router has it: `/v1/orgs/:orgId`
     path: str
-    #: `json`, `lines`, `form`, or nothing
+    #: `json`, `lines`, `form`, `bytes`, or nothing
     body: str = ""
     #: whether it takes an `Idempotency-Key`
     takes_key: bool = False

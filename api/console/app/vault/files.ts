@@ -5,6 +5,7 @@ import { downloadButton } from '#api/console/app/parts/buttons.ts'
 import { confirmButton } from '#api/console/app/parts/dialogs.ts'
 import { checkboxField, useFields } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
+import { Documents } from '#api/console/app/vault/documents.ts'
 import { exportFile } from '#api/console/app/vault/export.ts'
 import { Upload } from '#api/console/app/vault/upload/upload.ts'
 
@@ -13,7 +14,8 @@ export const Files = (): View =>
   page({
     title: 'Upload and export',
     description: 'A vault is a file of JSON lines whenever you want it to be.',
-    children: html`${canWrite() && section('Upload', renderComponent(Upload, {}))}
+    children: html`${section('Documents', renderComponent(Documents, {}))}
+    ${canWrite() && section('Upload', renderComponent(Upload, {}))}
     ${section('Export', renderComponent(Export, {}))}
     ${canWrite() && section('Empty the vault', clearVault())}`,
   })

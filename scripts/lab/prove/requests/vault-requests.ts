@@ -83,6 +83,13 @@ export const vaultRequests: Record<string, RequestPlan> = {
     keeps: ({ created }) => (created as Answer[]).map(({ id }) => ['memory', id]),
   },
   upload: { type: lines, body: input => JSON.stringify({ content: note(input) }) },
+  storeFile: {
+    type: 'text/plain',
+    query: ({ word }) => ({ name: 'harbour.txt', file_id: `file-${word}` }),
+    body: input => note(input),
+  },
+  listFiles: paged('files'),
+  deleteFile: { query: ({ word }) => ({ file_id: `file-${word}` }) },
   importVault: {
     type: lines,
     query: ({ random }) => ({ on_conflict: random() < 0.5 ? 'skip' : 'replace' }),

@@ -645,6 +645,78 @@ class AsyncVault(AsyncVaultBase):
             idempotency_key=idempotency_key,
         )
 
+    async def store_file(
+        self,
+        *,
+        file: FileInput,
+        name: str,
+        file_id: Optional[str] = None,
+        timestamp: Optional[types.Moment] = None,
+        metadata: Optional[str] = None,
+        session_id: Optional[types.SessionId] = None,
+        embeddings: Optional[types.EmbeddingModel] = None,
+        prefer: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> Union[types.StoreFileAnswer, types.StoreFileAnswer202]:
+        """Stores the text of a file: PDF, DOCX, PPTX, XLSX, HTML, Markdown, mail (EML), CSV or
+        plain text, of at most 2,000 pages and 10,000 memories; what is over is counted in
+        `left_out`. It is read in a process of its own and cut at paragraphs; each piece becomes a
+        memory with the role `system` and `metadata` of `file`, `file_id`, `origin` (`import`) and,
+        where there is one, `page` or `section`. The same file again adds nothing. Another file of
+        the same `file_id` (without one: of the same name) is a newer version: what it does not have
+        any more is removed. One that is encrypted, damaged or without text is a 400, and changes
+        nothing; another version that is being stored is a 409. Needs a card on file. Bills storage.
+
+        `POST /v1/memory/files`
+
+        :param file: the body is the file itself: no form, no JSON
+        :param name: of the file, with its ending; a path tells files of one name apart
+        :param file_id: an id of yours; without it one that follows from the name
+        :param timestamp: when it was written; when missing now, and what an earlier version had
+            keeps its time
+        :param metadata: `Metadata` as JSON text, for all its memories; `file`, `file_id`, `page`,
+            `section` and `origin` are set by the service
+        :param session_id: as `X-Session-ID`
+        :param embeddings: as `X-Embedding-Model`
+        :param prefer: `respond-async` asks for the 202 at once
+        """
+        return await self._call(
+            OPERATIONS["store_file"],
+            query={
+                "name": name,
+                "file_id": file_id,
+                "timestamp": timestamp,
+                "metadata": metadata,
+                "session_id": session_id,
+                "embeddings": embeddings,
+            },
+            headers={"Prefer": prefer},
+            body={"file": file},
+            idempotency_key=idempotency_key,
+        )
+
+    async def list_files(
+        self, *, limit: Optional[int] = None, cursor: Optional[str] = None
+    ) -> types.ListFilesAnswer:
+        """Pages through the files of the vault and its sessions, by their ids. A file is all
+        memories with its `file_id`; one whose memories are gone is not in it. Bills nothing.
+
+        `GET /v1/memory/files`
+
+        :param cursor: `next_cursor` of the page before
+        """
+        return await self._call(OPERATIONS["list_files"], query={"limit": limit, "cursor": cursor})
+
+    async def delete_file(self, *, file_id: str) -> types.DeleteFileAnswer:
+        """Removes a file: all memories with its `file_id`, of the core vault and of every session,
+        as `POST /v1/memory/delete-ids` does. They are invisible before the answer. A file that is
+        being stored is a 409: its operation can be cancelled first. Bills the tokens of what was
+        removed.
+
+        `DELETE /v1/memory/files`
+        """
+        return await self._call(OPERATIONS["delete_file"], query={"file_id": file_id})
+
     async def create_key(
         self,
         *,

@@ -108,6 +108,11 @@ OPERATIONS: Dict[str, Operation] = {
         takes_key=True,
         writes=True,
     ),
+    "store_file": Operation(
+        "store_file", "POST", "/v1/memory/files", body="bytes", takes_key=True, writes=True
+    ),
+    "list_files": Operation("list_files", "GET", "/v1/memory/files"),
+    "delete_file": Operation("delete_file", "DELETE", "/v1/memory/files", writes=True),
     "create_key": Operation(
         "create_key", "POST", "/v1/keys", body="json", takes_key=True, writes=True
     ),

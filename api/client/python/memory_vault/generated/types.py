@@ -973,6 +973,112 @@ class ListScimTokensAnswer(TypedDict):
     tokens: List[ScimToken]
 
 
+class LeftOut(TypedDict):
+    # in plain words, such as `pages without text, such as scans`
+    what: str
+    count: int
+
+
+class ReadFile(TypedDict):
+    # what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories
+    file_id: str
+    # `metadata.file` of its memories
+    name: str
+    # what it was read as: the bytes count, then the ending of the name, then `Content-Type`
+    kind: FileKind
+    # pages or slides with text; 0 for kinds that have none
+    pages: int
+    # what became no memory: pictures, pages without text, what is over a limit
+    left_out: List[LeftOut]
+    # memories of an earlier version that this one does not have: they are gone
+    replaced: int
+
+
+# POST /v1/memory/files
+class StoreFileBody(TypedDict):
+    # the body is the file itself: no form, no JSON
+    file: bytes
+
+
+class _StoreFileAnswerRequired(TypedDict):
+    # partial: a policy on private data has refused some of it
+    status: Literal["complete", "partial", "failed"]
+    # what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories
+    file_id: str
+    # `metadata.file` of its memories
+    name: str
+    # what it was read as: the bytes count, then the ending of the name, then `Content-Type`
+    kind: FileKind
+    # pages or slides with text; 0 for kinds that have none
+    pages: int
+    # what became no memory: pictures, pages without text, what is over a limit
+    left_out: List[LeftOut]
+    # memories of an earlier version that this one does not have: they are gone
+    replaced: int
+    # that the file makes
+    memories: int
+    # new ones
+    stored: int
+    # already there
+    skipped: int
+    # pieces that a policy has refused
+    failed: int
+    # an `upload`
+    operation_id: str
+
+
+# POST /v1/memory/files
+class StoreFileAnswer(_StoreFileAnswerRequired, total=False):
+    # the first of these, by their number
+    errors: List[LineError]
+
+
+# POST /v1/memory/files
+class StoreFileAnswer202(TypedDict):
+    status: Literal["processing"]
+    operation_id: str
+    message: str
+    # what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories
+    file_id: str
+    # `metadata.file` of its memories
+    name: str
+    # what it was read as: the bytes count, then the ending of the name, then `Content-Type`
+    kind: FileKind
+    # pages or slides with text; 0 for kinds that have none
+    pages: int
+    # what became no memory: pictures, pages without text, what is over a limit
+    left_out: List[LeftOut]
+    # memories of an earlier version that this one does not have: they are gone
+    replaced: int
+
+
+class ListedFile(TypedDict):
+    file_id: str
+    name: str
+    # null in the core vault
+    session_id: Union[str, None]
+    memories: int
+    # pages or slides with text
+    pages: int
+    tokens: int
+    # when something of it was last stored
+    stored_at: str
+
+
+# GET /v1/memory/files
+class ListFilesAnswer(TypedDict):
+    items: List[ListedFile]
+    has_more: bool
+    next_cursor: Union[str, None]
+
+
+# DELETE /v1/memory/files
+class DeleteFileAnswer(TypedDict):
+    file_id: str
+    # memories
+    deleted: int
+
+
 # POST /v1/keys
 class CreateKeyBody(TypedDict, total=False):
     # a label
@@ -4371,6 +4477,8 @@ TransferAnswer = Union[TransferDone, TransferPreview]
 
 # POST /v1/memory/graft
 GraftAnswer = Union[GraftDone, GraftPreview]
+
+FileKind = Literal["pdf", "docx", "pptx", "xlsx", "html", "markdown", "mail", "separated", "text"]
 
 # Requests in 24 hours. null: no limit of its own.
 DailyRequests = Union[int, None]

@@ -130,7 +130,7 @@ const countOf = ({ count, unit }: FoundLines): string =>
   unit === 'line' ? pluralize(count, 'line') : pluralize(count, 'memory', 'memories')
 
 /** @throws UserError for a folder, whose files a page may not list */
-function droppedFiles({ dataTransfer }: DragEvent): File[] {
+export function droppedFiles({ dataTransfer }: DragEvent): File[] {
   const items = [...(dataTransfer?.items ?? [])]
   if (items.some(item => item.webkitGetAsEntry()?.isDirectory))
     throw new UserError('A folder cannot be dropped here: drop its files, or a zip of it')

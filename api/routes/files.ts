@@ -1,0 +1,234 @@
+import { createHash } from 'node:crypto'
+import type { Router, RouterContext } from '@koa/router'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { memoryKey } from '#api/edge/auth.ts'
+import { rejectMultipart, requireEncoding } from '#api/edge/body.ts'
+import { bodyShareOf } from '#api/edge/body-budget.ts'
+import { streamBody } from '#api/edge/body-stream.ts'
+import { allowSlowBody } from '#api/edge/body-timeouts.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
+import { ndjsonLimits } from '#api/edge/ndjson.ts'
+import { sendOperationOutcome } from '#api/edge/operation-response.ts'
+import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
+import { presentPage } from '#api/present/page.ts'
+import { acceptClaimed, idsMax, notRemovedYet, requireFileAllowed } from '#api/routes/bulk.ts'
+import { readInProcess } from '#api/routes/files/read-in-process.ts'
+import {
+  requireRetrievePermission,
+  requireStorePermission,
+  type Caller,
+} from '#shared/access/caller.ts'
+import { parseStart } from '#shared/core/dates.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { formatUuid, mintId } from '#shared/core/ids.ts'
+import { readPage } from '#shared/core/page.ts'
+import type { NumberedLine, UploadedLine } from '#shared/domain/file-types.ts'
+import { parseMetadata, parseMetadataObject } from '#shared/domain/metadata.ts'
+import { applyRedaction } from '#shared/privacy/apply-redaction.ts'
+import { contentHash } from '#shared/vault/base/memories.mongo.ts'
+import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
+import { endEarlierVersions } from '#shared/vault/bulk/files.postgres.ts'
+import { pieceKey } from '#shared/vault/bulk/upload-lines.ts'
+import { acceptAndDelete } from '#shared/vault/delete/delete-memories.ts'
+import {
+  findStalePieces,
+  listDocuments,
+  type ListedDocument,
+} from '#shared/vault/delete/documents.mongo.ts'
+
+/** The endpoints of `contract/files.md`: documents, whose text becomes memories. */
+export function files(router: Router, backend: ApiBackend): void {
+  // Stores the text of a document; what an earlier version had and this one has not is removed.
+  endpoint(router, backend, {
+    route: 'POST /v1/memory/files',
+    auth: memoryKey(requireStorePermission),
+    claims: 'by-handler',
+    async handle(request, ctx) {
+      const { caller, query, idempotency } = request
+      if (!(await idempotency.wasUsed())) requireFileAllowed(caller)
+      const { name, file_id: id = idOfName(name) } = query
+      const { metadata: given = '{}' } = query
+      const session = resolveSession(ctx, query.session_id)
+      const { redaction } = caller.keyRow
+      const embeddings = embeddingModelForRequest(ctx, caller, query.embeddings)
+      if (embeddings !== undefined) await backend.embedders.get(embeddings)
+      // The file could not be found by it any more.
+      if (redaction && applyRedaction(redaction, id, 'file_id') !== id)
+        throw new Refusal(
+          'invalid',
+          'file_id is of a kind that the policy keeps out',
+          'Use another id',
+        )
+      const { pieces, end } = await readInProcess(caller.account, readBody(ctx), {
+        name,
+        mediaType: ctx.request.type,
+      })
+      const { left_out: leftOut } = end
+      if (pieces.length === 0) throw withoutText(name, leftOut)
+      const at = query.timestamp === undefined ? undefined : parseStart(query.timestamp)
+      const lines = pieces.map(({ content, ...place }, index): UploadedLine => ({
+        content,
+        role: 'system',
+        ...(at !== undefined && { timestamp: at + index }),
+        metadata: parseMetadata({
+          ...parseMetadataObject(given, 'metadata'),
+          file: name,
+          file_id: id,
+          ...place,
+          origin: 'import',
+        })!,
+      }))
+      const keys = new Set<string>()
+      const kept: UploadedLine[] = []
+      const operation = await acceptClaimed(ctx, backend, request, {
+        kind: 'upload',
+        source: toJsonLines(lines),
+        limits: { ...ndjsonLimits.upload, bytesMax: Infinity },
+        reader: {
+          redaction,
+          check: value => value as NumberedLine<UploadedLine>,
+          keyOf(line) {
+            kept.push(line)
+            return pieceKey(contentHash(line.content), line.metadata)
+          },
+        },
+        session,
+        embeddings,
+        replaces: false,
+        document: id,
+      })
+      for (const { content, metadata } of kept)
+        for (const { text } of await splitIntoChunks(content))
+          keys.add(pieceKey(contentHash(text), metadata))
+      const stale = await findStalePieces(backend.mongo, caller.scope, id, { session, keys })
+      await deleteAll(backend, caller, stale)
+      await sendOperationOutcome(ctx, backend, caller, operation)
+      if (ctx.status >= 300) return
+      const { kind, pages } = end
+      const file = { file_id: id, name, kind, pages, left_out: leftOut, replaced: stale.length }
+      ctx.body = presentStored(ctx.body as StoredLines, file)
+    },
+  })
+
+  // Pages through the documents of a vault.
+  endpoint(router, backend, {
+    route: 'GET /v1/memory/files',
+    auth: memoryKey(requireRetrievePermission),
+    async handle({ caller: { scope }, query: { limit, cursor } }, ctx) {
+      const positionOf = ({ id, session }: ListedDocument): string => JSON.stringify([id, session])
+      const listed = (await listDocuments(backend, scope))
+        .map(row => ({ ...row, position: positionOf(row) }))
+        .toSorted((one, other) => (one.position < other.position ? -1 : 1))
+      const page = await readPage(
+        backend.cursors,
+        { limit, cursor, bound: ['files', scope.vault, scope.epoch] },
+        async (after: string = '', max) =>
+          listed.filter(({ position }) => position > after).slice(0, max),
+        ({ position }) => position,
+      )
+      ctx.body = presentPage(page, presentDocument)
+    },
+  })
+
+  // Removes a document with all its memories.
+  endpoint(router, backend, {
+    route: 'DELETE /v1/memory/files',
+    auth: memoryKey(requireStorePermission),
+    async handle({ caller, query: { file_id: id } }, ctx) {
+      await endEarlierVersions(backend.postgres.query, caller.scope.vault, id)
+      const all = await findStalePieces(backend.mongo, caller.scope, id, {
+        session: null,
+        keys: new Set(),
+      })
+      if (all.length === 0)
+        throw new Refusal('missing', 'No such file', 'GET /v1/memory/files lists them')
+      await deleteAll(backend, caller, all)
+      ctx.body = { file_id: id, deleted: all.length }
+    },
+  })
+}
+
+/** The id of a file that the client gives none: the same for the same name. */
+const idOfName = (name: string): string =>
+  formatUuid(createHash('sha256').update(name.normalize('NFC')).digest().subarray(0, 16))
+
+function readBody(ctx: RouterContext): AsyncIterable<Uint8Array> {
+  const encoding = requireEncoding(ctx, ['identity', 'gzip'], 'Send the file plain, or with gzip')
+  rejectMultipart(ctx, 'Send the file itself, such as with curl --data-binary @report.pdf')
+  allowSlowBody(ctx.req)
+  return streamBody(ctx, encoding, bodyShareOf(ctx).dropped)
+}
+
+function withoutText(name: string, leftOut: readonly { what: string; count: number }[]): Refusal {
+  const why = leftOut.map(({ what, count }) => `${what}: ${count}`).join(', ')
+  return new Refusal(
+    'invalid',
+    `${name} has no text${why && ` (${why})`}`,
+    'Have a scan read by a program for that first, and send what it writes',
+  )
+}
+
+async function* toJsonLines(lines: readonly UploadedLine[]): AsyncGenerator<Uint8Array> {
+  for (const line of lines) yield Buffer.from(`${JSON.stringify(line)}\n`)
+}
+
+/** @throws Refusal `unavailable` where some are not removed yet: they will be */
+async function deleteAll(
+  backend: ApiBackend,
+  caller: Caller,
+  ids: readonly string[],
+): Promise<void> {
+  let left: string | undefined
+  for (let start = 0; start < ids.length; start += idsMax) {
+    const operation = mintId()
+    const isDone = await acceptAndDelete(backend, caller, {
+      operation,
+      ids: ids.slice(start, start + idsMax),
+    })
+    if (!isDone) left = operation
+  }
+  if (left !== undefined) throw notRemovedYet(left)
+}
+
+/** The answer of an upload, or of one that goes on. */
+type StoredLines = {
+  status: string
+  stats?: { memories: number; stored: number; skipped: number; failed: number }
+  errors?: unknown
+  operation_id: string
+  message: string
+}
+
+function presentStored(
+  { status, stats, errors, operation_id: operation, message }: StoredLines,
+  file: object,
+) {
+  if (!stats) return { status, operation_id: operation, message, ...file }
+  const { memories, stored, skipped, failed } = stats
+  const counts = { memories, stored, skipped, failed }
+  return {
+    status,
+    ...file,
+    ...counts,
+    ...(errors !== undefined && { errors }),
+    operation_id: operation,
+  }
+}
+
+const presentDocument = ({
+  id,
+  name,
+  session,
+  memories,
+  pages,
+  tokens,
+  storedAt,
+}: ListedDocument) => ({
+  file_id: id,
+  name,
+  session_id: session,
+  memories,
+  pages,
+  tokens,
+  stored_at: storedAt.toISOString(),
+})
