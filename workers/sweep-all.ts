@@ -34,6 +34,7 @@ import { purgeErasedAccounts } from '#shared/accounts/account-erasures.postgres.
 import { dropOldRetrievals } from '#shared/org/trail/shared-retrievals.postgres.ts'
 import { endOrphanedTagRuns } from '#shared/org/pipeline/tag-runs.postgres.ts'
 import { dropOldSharedWrites } from '#shared/org/memories/shared-writes.postgres.ts'
+import { tellBudgets } from '#shared/access/key-budgets.postgres.ts'
 import { dropEndedOAuth } from '#shared/access/oauth-records.postgres.ts'
 import { rollUpAccountUsage, rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
 import { sendMissingDeliveryJobs } from '#shared/events/webhooks/deliver.ts'
@@ -88,6 +89,7 @@ const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   givenUpDeliveries: ({ postgres }) => giveUpDeliveries(postgres.query),
   unsentWebhooks: sendMissingDeliveryJobs,
   applications: ({ postgres }) => dropEndedOAuth(postgres.query),
+  budgets: tellBudgets,
   usageDays: ({ postgres }) => rollUpKeyUsage(postgres.query),
   accountDays: ({ postgres }) => rollUpAccountUsage(postgres.query),
   queueSamples: ({ postgres, now }) => sampleQueues(postgres.query, now()),

@@ -233,7 +233,8 @@ export class RateLimiter {
     { quota, resetInMs, resetsAt, refusedCount, owner }: RateLimitResult,
   ): never {
     const seconds = Math.max(1, Math.ceil(resetInMs / 1000))
-    const what = quota.postpaid ? 'tokens' : 'requests'
+    const isDaily = quota.seconds === 24 * 3600
+    const what = quota.postpaid ? (isDaily ? 'tokens' : 'dollars') : 'requests'
     ctx.set('Retry-After', String(seconds))
     if (isLoggedRefusal(refusedCount)) {
       this.#logged.add(ctx.req)
@@ -244,7 +245,7 @@ export class RateLimiter {
     const until = new Date(Math.ceil(resetsAt / 1000) * 1000).toISOString()
     throw new Refusal(
       'limited',
-      `The budget of ${quota.points} ${what} in 24 hours is used up`,
+      `The budget of ${isDaily ? quota.points : quota.points / 1e6} ${what} in ${isDaily ? '24 hours' : '30 days'} is used up`,
       `It begins again at ${until}, as Retry-After says; who has the key of the account can raise it`,
     )
   }

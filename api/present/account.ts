@@ -52,6 +52,7 @@ export const presentAccountPolicy = ({
   create_users: createUsers,
   user_daily_requests: userLimits.requests,
   user_daily_tokens: userLimits.tokens,
+  user_monthly_dollars: userLimits.micros && userLimits.micros / 1e6,
   traces: traces.mode,
   trace_days: traces.days,
   verbatim: storage.verbatim,

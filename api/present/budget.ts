@@ -10,7 +10,7 @@ export async function presentBudgets(
   const used = await budgets.usedBy([...new Set(subjects)])
   return ofKeys.map(budget => {
     if (!budget) return null
-    const { subject, requests, tokens } = budget
+    const { subject, requests, tokens, micros } = budget
     const use = used.get(subject)!
     return {
       requests,
@@ -18,6 +18,15 @@ export async function presentBudgets(
       used_requests: requests === null ? 0 : use.requests,
       used_tokens: tokens === null ? 0 : use.tokens,
       resets_at: use.resetsAt?.toISOString() ?? null,
+      ...(micros !== null && {
+        dollars: micros / 1e6,
+        used_dollars: use.micros / 1e6,
+        dollars_reset_at: use.monthResetsAt?.toISOString() ?? null,
+      }),
     }
   })
 }
+
+/** Dollars of a request in millionths; null: no limit, undefined: as it is. */
+export const toMicros = (dollars: number | null | undefined): number | null | undefined =>
+  dollars && Math.round(dollars * 1e6)

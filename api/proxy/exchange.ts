@@ -110,7 +110,8 @@ export async function closeExchange(
   exchange: OpenExchange | undefined,
   outcome: ExchangeResult,
 ): Promise<void> {
-  backend.budgets.spend(caller.budgets, outcome.inputTokens + outcome.outputTokens)
+  const dollars = backend.prices.costOf(prefixedName(model), outcome) ?? 0
+  backend.budgets.spend(caller.budgets, outcome.inputTokens + outcome.outputTokens, dollars)
   const withinMs = Math.max(storeTimeoutMs, backend.config.recallTimeoutMs)
   if (exchange) return backend.exchanges.close(exchange, outcome, withinMs)
   const { inputTokens, cachedTokens, outputTokens, recalledTokens } = outcome

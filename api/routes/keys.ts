@@ -7,7 +7,7 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import { readMemoryKey } from '#api/edge/memory-key-auth.ts'
 import { RequestIdempotency } from '#api/edge/request-idempotency.ts'
 import { RotateKeyBody } from '#api/contract/contract.ts'
-import { presentBudgets } from '#api/present/budget.ts'
+import { presentBudgets, toMicros } from '#api/present/budget.ts'
 import { presentPage } from '#api/present/page.ts'
 import { parseFutureDate } from '#shared/core/dates.ts'
 import { isUuid } from '#shared/core/ids.ts'
@@ -162,7 +162,8 @@ function accountKeyRoutes(router: Router, backend: ApiBackend): void {
     current: request => readOneKey(request, request.params.memoryKeyId),
     async handle({ account, actor, keyHash, params, body }, ctx) {
       const { memoryKeyId: id } = params
-      const change = { requests: body.daily_requests, tokens: body.daily_tokens }
+      const micros = toMicros(body.monthly_dollars)
+      const change = { requests: body.daily_requests, tokens: body.daily_tokens, micros }
       await backend.postgres.transaction(tx => changeKeyBudget(tx, { account, actor }, id, change))
       ctx.body = await readOneKey({ account, keyHash }, id)
     },

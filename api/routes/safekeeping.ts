@@ -8,6 +8,7 @@ import {
   presentAccountEvent,
   type TypedLine,
 } from '#api/present/account.ts'
+import { toMicros } from '#api/present/budget.ts'
 import { changeAccountPolicy, readAccountPolicy } from '#shared/accounts/policy.ts'
 import { requireOrganization } from '#shared/org/base/policy-change.ts'
 import { changeOrgPolicy, effectiveOrgPolicy } from '#shared/org/base/redaction.ts'
@@ -55,7 +56,11 @@ export function safekeeping(router: Router, backend: ApiBackend): void {
           redaction,
           retentionDays,
           createUsers,
-          userLimits: { requests: body.user_daily_requests, tokens: body.user_daily_tokens },
+          userLimits: {
+            requests: body.user_daily_requests,
+            tokens: body.user_daily_tokens,
+            micros: toMicros(body.user_monthly_dollars),
+          },
           traces: { mode: body.traces, days: body.trace_days },
           storage: {
             verbatim,

@@ -29,6 +29,8 @@ export type KeyRow = {
   /** Requests, and tokens of model calls, that it may use in 24 hours; null: no limit. */
   dailyRequests: number | null
   dailyTokens: number | null
+  /** Millionths of a dollar that model calls may cost in 30 days. */
+  monthlyMicros: number | null
   /** For a member key: what it may see of the shared memory. */
   memberScope: MemberScope | null
   /** Another key replaced it: it works until the end of its grace period. */
@@ -93,13 +95,16 @@ const memberScopeSql = (roles = rolesOfMember): string => `
   where o.id = k.org`
 
 /** SQL of a limit of the key `k`: its own, else for a user's vault that of the account. */
-export const dailyLimitSql = (kind: 'requests' | 'tokens'): string =>
-  `coalesce(k.daily_${kind}, case when v.external_id is not null then a.user_daily_${kind} end)`
+const limitSql = (name: 'daily_requests' | 'daily_tokens' | 'monthly_micros'): string =>
+  `coalesce(k.${name}, case when v.external_id is not null then a.user_${name} end)`
+
+/** SQL of the limits of a `KeyRow`. */
+export const limitsSql = `${limitSql('daily_requests')} as "dailyRequests",
+  ${limitSql('daily_tokens')} as "dailyTokens", ${limitSql('monthly_micros')} as "monthlyMicros"`
 
 /** Selects a `KeyRow` of the key `k`, its vault `v` and its account `a`. Only members cost a lookup. */
 const keyRowColumns = `k.vault, k.account, k.kind, k.rights, v.owner as "isOwnerVault",
-  k.limited_as as "limitedAs", ${dailyLimitSql('requests')} as "dailyRequests",
-  ${dailyLimitSql('tokens')} as "dailyTokens", case when k.kind = 'member' then (${memberScopeSql()}) end as "memberScope",
+  k.limited_as as "limitedAs", ${limitsSql}, case when k.kind = 'member' then (${memberScopeSql()}) end as "memberScope",
   k.rotated_at is not null as "isRotated", v.epoch, v.revision, v.embeddings as "embeddingModel",
   a.payment_method as "paymentMethod", a.balance, v.pending,
   (select policy from (select case when k.org is null then a.redaction else

@@ -1,9 +1,10 @@
 import {
   activeSql,
-  dailyLimitSql,
+  limitsSql,
   keyInUseSql,
   unexpiredSql,
   type KeyRights,
+  type KeyRow,
   type MemoryKeyKind,
 } from '#shared/access/key-row.postgres.ts'
 import { revokedKeyColumns, type RevokedKey } from '#shared/access/revoked-key.ts'
@@ -43,10 +44,11 @@ export async function insertKey({ query }: Transaction, key: NewKey): Promise<Da
   const { rows } = await query<{ createdAt: Date }>(
     `insert into memory_keys (hash, vault, account, kind, name, masked, expires_at, limited_as, id,
                               sealed, org, org_user, shares, rights, signed_in, daily_requests,
-                              daily_tokens)
+                              daily_tokens, monthly_micros)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
              (select daily_requests from memory_keys where hash = $8),
-             (select daily_tokens from memory_keys where hash = $8))
+             (select daily_tokens from memory_keys where hash = $8),
+             (select monthly_micros from memory_keys where hash = $8))
      returning created_at as "createdAt"`,
     [
       key.hash,
@@ -88,17 +90,14 @@ export type AccountKey = {
   lastUsedAt: Date | null
 } & KeyLimits
 
-/** What a key may use in 24 hours; null: no limit. */
-export type KeyLimits = {
-  dailyRequests: number | null
-  dailyTokens: number | null
+/** What a key may use in 24 hours, and in 30 days; null: no limit. */
+export type KeyLimits = Pick<KeyRow, 'dailyRequests' | 'dailyTokens' | 'monthlyMicros'> & {
   /** Hash of the key that counts it. */
   subject: Buffer
 }
 
 /** SQL of the `KeyLimits` of the key `k`, with its vault `v` and its account `a`. */
-const limitColumns = `coalesce(k.limited_as, k.hash) as subject,
-  ${dailyLimitSql('requests')} as "dailyRequests", ${dailyLimitSql('tokens')} as "dailyTokens"`
+const limitColumns = `coalesce(k.limited_as, k.hash) as subject, ${limitsSql}`
 
 /** Keys of an account itself, newest first, without members' keys. */
 export async function listAccountKeys(
@@ -211,43 +210,6 @@ export async function listUsers(
     'account-users.list',
   )
   return rows
-}
-
-/** The values that a budget has; undefined: as it is. */
-type BudgetChange = { requests: number | null | undefined; tokens: number | null | undefined }
-
-/**
- * Sets the budget of a key, and of those that share its limits.
- *
- * @returns its mask, and its budget before; undefined when the account has no such key.
- */
-export async function updateKeyBudget(
-  { query }: Transaction,
-  account: string,
-  id: string,
-  { requests, tokens }: BudgetChange,
-) {
-  const { rows } = await query<{
-    masked: string
-    before: { requests: number | null; tokens: number | null }
-    after: { requests: number | null; tokens: number | null }
-  }>(
-    `with named as (
-       select k.id, k.masked, coalesce(k.limited_as, k.hash) as subject,
-              json_build_object('requests', k.daily_requests, 'tokens', k.daily_tokens) as before
-       from memory_keys k where k.id = $2 and k.account = $1 and k.kind = 'vault' for update
-     ), changed as (
-       update memory_keys k
-       set daily_requests = case when $3 then $4 else k.daily_requests end,
-           daily_tokens = case when $5 then $6 else k.daily_tokens end
-       from named where k.account = $1 and (k.hash = named.subject or k.limited_as = named.subject)
-       returning k.id, json_build_object('requests', k.daily_requests, 'tokens', k.daily_tokens) as after
-     )
-     select named.masked, named.before, changed.after from named join changed using (id)`,
-    [account, id, requests !== undefined, requests ?? null, tokens !== undefined, tokens ?? null],
-    'account-keys.update-budget',
-  )
-  return rows[0]
 }
 
 /** One key of an account itself, or undefined. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { keyRotatedRefusal } from '#shared/access/caller.ts'
 import { mintKey } from '#shared/access/key.ts'
 import {
@@ -7,9 +8,13 @@ import {
   revokeVaultKeys,
   hasActiveKey,
   revokeKey,
-  updateKeyBudget,
   type ReplaceableKey,
 } from '#shared/access/memory-keys.postgres.ts'
+import {
+  updateKeyBudget,
+  type BudgetChange,
+  type StoredBudget,
+} from '#shared/access/key-budgets.postgres.ts'
 import { storeKey, type MintedKey } from '#shared/access/mint.ts'
 import {
   announceRevokedKeys,
@@ -201,19 +206,20 @@ export async function changeKeyBudget(
   tx: Transaction,
   { account, actor }: { account: string; actor: string },
   keyId: string,
-  change: { requests: number | null | undefined; tokens: number | null | undefined },
+  change: BudgetChange,
 ): Promise<void> {
   const changed = isUuid(keyId) ? await updateKeyBudget(tx, account, keyId, change) : undefined
   if (!changed) throw noSuchKey()
   const { masked: subject, before, after } = changed
-  if (before.requests === after.requests && before.tokens === after.tokens) return
+  if (isDeepStrictEqual(before, after)) return
   const event = { account, actor, action: 'key.changed', subject } as const
   await recordAccountEvent(tx, { ...event, change: [toFields(before), toFields(after)] })
 }
 
-const toFields = ({ requests, tokens }: { requests: number | null; tokens: number | null }) => ({
+const toFields = ({ requests, tokens, micros }: StoredBudget) => ({
   daily_requests: requests,
   daily_tokens: tokens,
+  ...(micros !== null && { monthly_dollars: micros / 1e6 }),
 })
 
 export type Revocation = {

@@ -7,8 +7,8 @@ import type {
 import type { StoredRedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** Requests and tokens in 24 hours. */
-type UserLimits = { requests: number | null; tokens: number | null }
+/** Requests and tokens in 24 hours, millionths of a dollar in 30 days. */
+type UserLimits = Record<'requests' | 'tokens' | 'micros', number | null>
 
 /** The policy of an account, as it is stored. */
 export type StoredAccountPolicy = {
@@ -31,7 +31,8 @@ export async function findAccountPolicy(
 ): Promise<StoredAccountPolicy> {
   const { rows } = await query<StoredAccountPolicy>(
     `select redaction, retention_days as "retentionDays", create_users as "createUsers",
-            json_build_object('requests', user_daily_requests, 'tokens', user_daily_tokens) as "userLimits",
+            json_build_object('requests', user_daily_requests, 'tokens', user_daily_tokens,
+                              'micros', user_monthly_micros) as "userLimits",
             json_build_object('mode', traces, 'days', trace_days) as traces,
             json_build_object('verbatim', verbatim, 'responseWithInput', response_with_input,
                               'coreSessions', core_sessions, 'tellAbsence', tell_absence) as storage
@@ -64,9 +65,10 @@ export async function putAccountPolicy(
 ): Promise<boolean> {
   const { rowCount } = await query(
     `update accounts a set (redaction, create_users, verbatim, response_with_input, traces, trace_days,
-                           user_daily_requests, user_daily_tokens, core_sessions, tell_absence) =
+                           user_daily_requests, user_daily_tokens, user_monthly_micros, core_sessions,
+                           tell_absence) =
        (p.redaction, p.create_users, p.verbatim, p.response_with_input, p.traces, p.trace_days,
-        p.user_daily_requests, p.user_daily_tokens, p.core_sessions, p.tell_absence),
+        p.user_daily_requests, p.user_daily_tokens, p.user_monthly_micros, p.core_sessions, p.tell_absence),
        traces_shortened_at = case
          when p.trace_days < a.trace_days
            or (a.traces, p.traces) in (('texts', 'ids'), ('texts', 'off'), ('ids', 'off'))
@@ -78,14 +80,15 @@ export async function putAccountPolicy(
                   case when $8 then $9 else user_daily_requests end as user_daily_requests,
                   case when $10 then $11 else user_daily_tokens end as user_daily_tokens,
                   coalesce($12, core_sessions) as core_sessions,
-                  coalesce($13, tell_absence) as tell_absence
+                  coalesce($13, tell_absence) as tell_absence,
+                  case when $14 then $15 else user_monthly_micros end as user_monthly_micros
            from accounts where id = $1) p
      where a.id = p.id
        and (a.redaction, a.create_users, a.verbatim, a.response_with_input, a.traces, a.trace_days,
-            a.user_daily_requests, a.user_daily_tokens, a.core_sessions, a.tell_absence)
+            a.user_daily_requests, a.user_daily_tokens, a.user_monthly_micros, a.core_sessions, a.tell_absence)
            is distinct from
            (p.redaction, p.create_users, p.verbatim, p.response_with_input, p.traces, p.trace_days,
-            p.user_daily_requests, p.user_daily_tokens, p.core_sessions, p.tell_absence)`,
+            p.user_daily_requests, p.user_daily_tokens, p.user_monthly_micros, p.core_sessions, p.tell_absence)`,
     [
       account,
       redaction && JSON.stringify(redaction),
@@ -100,6 +103,8 @@ export async function putAccountPolicy(
       userLimits.tokens ?? null,
       storage.coreSessions,
       storage.tellAbsence,
+      userLimits.micros !== undefined,
+      userLimits.micros ?? null,
     ],
     'accounts.put-policy',
   )

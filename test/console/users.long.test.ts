@@ -41,6 +41,7 @@ test('policy: requests make users, or do not any more, and each has a budget', a
 }) => {
   const page = await open(key, 'policy')
   await page.getByLabel('Requests of each user in 24 hours').fill('40')
+  await page.getByLabel('Dollars of each user in 30 days').fill('2.5')
   await page.getByLabel('Requests make users that are new').uncheck()
   await page.getByLabel('A session id').selectOption('core')
   await press(page, 'Save')
@@ -50,6 +51,7 @@ test('policy: requests make users, or do not any more, and each has a budget', a
     retention_days: null,
     user_daily_requests: 40,
     user_daily_tokens: null,
+    user_monthly_dollars: 2.5,
     sessions: 'core',
   })
 })

@@ -25,6 +25,8 @@ test('webhooks: made, tested, replayed, switched off and deleted', async (t, { o
   await page.getByRole('link', { name: /^Deliveries/ }).waitFor()
   const [webhook] = (await api.get(webhooksPath)).body.webhooks
   t.same(webhook.events.toSorted(), [
+    'budget.used_up',
+    'budget.warning',
     'operation.finished',
     'reflection.suggested',
     'review.waiting',

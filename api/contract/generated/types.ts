@@ -6,6 +6,8 @@ export type Moment = string | number
 export type DailyRequests = number | null
 /** Input and output tokens of model calls in 24 hours, as their providers count them; those of a call are known once it has ended, so the last calls may pass the limit. null: no limit of its own. */
 export type DailyTokens = number | null
+/** Dollars for model calls in 30 days, by the list prices of this service; a model without a price costs nothing. What a call costs is known once it has ended. null: no limit of its own. */
+export type MonthlyDollars = number | null
 /** The id that a product has for one of its users: unique in the account, compared in Unicode form NFC and without white space around it. What programs write for a missing value (`undefined`, `null`, `NaN`, `None`) or for people that they do not know (`anonymous`, `unknown`, `default`) is no id. */
 export type ExternalId = string
 /** A model provider of this service: openai, anthropic, google, openrouter, xai, deepseek, mistral, groq, cerebras, together, fireworks, ollama, vllm, or one that its operator has named. `GET /v1/account/provider-keys` lists them. */
@@ -117,9 +119,14 @@ export type TurnState = 'waiting' | 'done' | 'given_up'
 export type CallWay = 'proxy' | 'prepare' | 'search' | 'mcp'
 /** As `X-Memory-Status`; of calls other than the proxy's `ok` or `none`: whether anything was recalled. */
 export type TraceStatus = 'ok' | 'none' | 'off' | 'degraded' | 'aside'
-/** `operation.finished`: queued work is done, failed or cancelled: `{operation_id, kind, state, session_id, key, created_at, finished_at}`. `reflection.suggested`: what waits for consolidation has reached the threshold: `{key, tier, raw_units, raw_tokens, tier2_count, tier2_importance}`. `review.waiting`: a shared memory waits for a person: `{org_id, mem_id, confidence, tags}`. `key.revoked`: a Memory Key of the account, or of a member, has ended before its time: `{key, name, kind, key_id, org_id, external_id}`. There are no events of the private vaults of members. */
+/** `operation.finished`: queued work is done, failed or cancelled: `{operation_id, kind, state, session_id, key, created_at, finished_at}`. `reflection.suggested`: what waits for consolidation has reached the threshold: `{key, tier, raw_units, raw_tokens, tier2_count, tier2_importance}`. `review.waiting`: a shared memory waits for a person: `{org_id, mem_id, confidence, tags}`. `key.revoked`: a Memory Key of the account, or of a member, has ended before its time: `{key, name, kind, key_id, org_id, external_id}`. `budget.warning`: 80 % of a budget of a key or user is used, and `budget.used_up`: all of it: `{key, key_id, external_id, what, limit, used, resets_at}`, once for each window of time, within a minute or two; `what` is `requests`, `tokens` or `dollars`. There are no events of the private vaults of members. */
 export type WebhookEvent =
-  'operation.finished' | 'reflection.suggested' | 'review.waiting' | 'key.revoked'
+  | 'operation.finished'
+  | 'reflection.suggested'
+  | 'review.waiting'
+  | 'key.revoked'
+  | 'budget.warning'
+  | 'budget.used_up'
 
 export interface ProviderModels {
   provider: string
@@ -237,7 +244,7 @@ export interface UsageAnswer {
   /** where it was asked for: days with use, oldest first */
   by_day?: DayUsage[]
 }
-/** What a key may use in 24 hours, and has used. Each process of the service reports its use in small portions. */
+/** What a key may use in 24 hours, and in 30 days, and has used. Each process of the service reports its use in small portions. */
 export interface Budget {
   requests: DailyRequests
   tokens: DailyTokens
@@ -247,6 +254,10 @@ export interface Budget {
   used_tokens: number
   /** when the 24 hours end; null before the first request */
   resets_at: string | null
+  dollars?: MonthlyDollars
+  used_dollars?: number
+  /** when the 30 days end; null before the first call */
+  dollars_reset_at?: string | null
 }
 export interface UsageSums {
   /** those that read, store or delete memories, whatever they came to, and model calls */
@@ -1266,6 +1277,7 @@ export interface ListKeysAnswer {
 export interface ChangeKeyBody {
   daily_requests?: DailyRequests
   daily_tokens?: DailyTokens
+  monthly_dollars?: MonthlyDollars
 }
 export interface AccountUser {
   external_id: string
@@ -3413,6 +3425,7 @@ export interface AccountPolicy {
   create_users: boolean
   user_daily_requests: DailyRequests
   user_daily_tokens: DailyTokens
+  user_monthly_dollars: MonthlyDollars
   traces: TraceMode
   /** days that a trace is kept; 7 until it is changed */
   trace_days: number
@@ -3433,6 +3446,7 @@ export interface PutAccountPolicyBody {
   create_users?: boolean
   user_daily_requests?: DailyRequests
   user_daily_tokens?: DailyTokens
+  user_monthly_dollars?: MonthlyDollars
   traces?: TraceMode
   /** left as it is when missing; fewer days end traces that are there, too */
   trace_days?: number

@@ -183,8 +183,8 @@ export type Limiter = {
    * @param points of the subject, in the order of the quotas, where they are not those of all; Infinity: no limit
    */
   consume(subject: string, owner?: string, points?: readonly number[]): Promise<RateLimitResult>
-  /** Counts points of the postpaid quotas that the subject has used; nothing waits for the store. */
-  spend(subject: string, points: number): void
+  /** Counts points that the subject has used, in the order of the quotas; nothing waits for the store. */
+  spend(subject: string, points: readonly number[]): void
   /** Points that this process has used and not reported, less those that it holds, in the order of the quotas. */
   pendingPoints(subject: string): number[]
   /**
@@ -238,11 +238,13 @@ export function createLimiter(
     },
 
     spend(name, points) {
-      for (const lease of subjectOf(name).leases.filter(({ quota }) => quota.postpaid)) {
+      const used = points.some(count => count > 0) ? subjectOf(name).leases : []
+      used.forEach((lease, n) => {
+        if (!lease.quota.postpaid || points[n] === 0) return
         rollWindow(lease)
-        lease.unreportedPoints += points
+        lease.unreportedPoints += points[n]!
         void reportAll(lease)
-      }
+      })
     },
 
     pendingPoints(name) {

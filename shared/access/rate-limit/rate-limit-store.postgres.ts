@@ -65,5 +65,5 @@ export async function readPoints(
 
 /** SQL of the keys in `budget_points` of the keys that `whose` selects. */
 export const budgetKeysSql = (whose: string): string =>
-  `select counted || ':86400:' || translate(encode(hash, 'base64'), '+/=', '-_')
-   from memory_keys, unnest(array['requests', 'tokens']) counted where ${whose}`
+  `select counted || ':' || translate(encode(hash, 'base64'), '+/=', '-_')
+   from memory_keys, unnest(array['requests:86400', 'tokens:86400', 'dollars:2592000']) counted where ${whose}`

@@ -6,6 +6,8 @@ export type WebhookEventName =
   | 'reflection.suggested'
   | 'review.waiting'
   | 'key.revoked'
+  | 'budget.warning'
+  | 'budget.used_up'
 
 /** Sent on request, whatever the subscription. */
 export const testEvent = 'webhook.test'

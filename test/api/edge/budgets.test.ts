@@ -1,5 +1,6 @@
 import t from 'tap'
 import { toSubject, Budgets } from '#shared/access/budgets.ts'
+import { tellBudgets } from '#shared/access/key-budgets.postgres.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { lowestIdAt } from '#shared/core/ids.ts'
 import { createTestClient, startJobWorkers } from '#test/support/api.ts'
@@ -157,17 +158,72 @@ t.test('400, 403, 404: what is no budget, who sets it, and of which key', async 
 t.test('two processes pass a fiftieth more at most, and know of each other’s tokens', async t => {
   const subject = toSubject(hashKey('pepper', 'two processes'))
   const processes = [backend.budgets, new Budgets(backend.postgres.query, backend.log)] as const
-  const budget = { subject, requests: 100, tokens: 500 }
+  const budget = { subject, requests: 100, tokens: 500, micros: 1_000_000 }
   let passed = 0
   for (let n = 0; n < 200; n++)
     passed += Number((await processes[n % 2]!.consume(budget, 'account')).allowed)
   t.ok(passed >= 90 && passed <= 102, `${passed} passed`)
   const tokens = { ...budget, subject: `${subject}-tokens`, requests: null }
-  processes[0].spend([tokens], 600)
+  processes[0].spend([tokens], 600, 0)
   const reported = async () => (await processes[1].usedBy([tokens.subject])).get(tokens.subject)
   await waitUntil('the tokens are reported', async () => (await reported())?.tokens === 600)
   t.equal((await processes[1].consume(tokens, 'account')).allowed, false)
+  const dollars = { ...budget, subject: `${subject}-dollars`, requests: null, tokens: null }
+  t.equal((await processes[1].consume(dollars, 'account')).allowed, true)
+  processes[0].spend([dollars], 600, 1.5)
+  const spent = async () => (await processes[1].usedBy([dollars.subject])).get(dollars.subject)
+  await waitUntil('the dollars are reported', async () => (await spent())?.micros === 1_500_000)
+  t.match(await spent(), { tokens: 0, requests: 0 })
 })
+
+t.test(
+  'dollars of a user in 30 days: by list prices, told at 80 % and at the end, then a 429',
+  async t => {
+    t.match((await policy({ user_monthly_dollars: 0.01 })).body, { user_monthly_dollars: 0.01 })
+    const { body: webhook } = await owner.post('/v1/account/webhooks', {
+      url: 'https://example.com/budgets',
+      events: ['budget.warning', 'budget.used_up'],
+    })
+    const { body: zoe } = await owner.post('/v1/keys', { external_id: 'zoe' })
+    const client = createTestClient(base, zoe.key)
+    t.equal((await client.get(stats)).status, 200)
+    const [openai] = proxyDialects
+    await (await callModel(base, zoe.key, openai!, 'hello')).text()
+    const budgetOf = async () => (await client.get('/v1/account/usage')).body.budget
+    await waitUntil('the call has a price', async () => (await budgetOf()).used_dollars > 0)
+    t.match(await budgetOf(), { requests: null, dollars: 0.01 })
+    const { budgets } = await resolveCaller(backend, zoe.key)
+    const told = async () => {
+      await tellBudgets(backend)
+      const log = await owner.get(`/v1/account/webhooks/${webhook.id}/deliveries`)
+      type Told = { type: string; data: { external_id: string | null } }
+      return (log.body.items as Told[])
+        .filter(({ data }) => data.external_id === 'zoe')
+        .map(({ type, data }) => ({ type, data }))
+    }
+    t.same(await told(), [], 'below 80 %')
+    backend.budgets.spend(budgets, 0, 0.0085)
+    await waitUntil('it is told', async () => (await told()).length === 1)
+    const data = { external_id: 'zoe', what: 'dollars', limit: 0.01, key_id: zoe.id }
+    t.match(await told(), [{ type: 'budget.warning', data }])
+    t.equal((await client.get(stats)).status, 200)
+    backend.budgets.spend(budgets, 0, 0.005)
+    await waitUntil('this, too', async () => (await told()).length === 2)
+    t.match((await told())[0], { type: 'budget.used_up', data })
+    t.equal((await told()).length, 2, 'each once')
+    const refused = await client.get(stats)
+    t.match(refused, {
+      status: 429,
+      body: { error: 'The budget of 0.01 dollars in 30 days is used up' },
+    })
+    t.ok(Number(refused.headers.get('retry-after')) > 29 * 86_400)
+    t.match((await setBudget(zoe.id, { monthly_dollars: 2.5 })).body.budget, { dollars: 2.5 })
+    t.equal((await client.get(stats)).status, 200, 'a raised budget applies at once')
+    const { items } = (await owner.get('/v1/account/events?action=key.changed')).body
+    t.match(items[0], { after: { monthly_dollars: 2.5 } })
+    await policy({ user_monthly_dollars: null })
+  },
+)
 
 t.test('what is counted of a user goes with the user', async t => {
   await policy({ user_daily_requests: 50 })

@@ -1,5 +1,5 @@
 import { call } from '#api/console/app/api-call.ts'
-import { formatCount, formatDateTime } from '#api/console/app/format.ts'
+import { formatCost, formatCount, formatDateTime } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { dialogButton, dialogForm } from '#api/console/app/parts/dialogs.ts'
 import { textField, useFields } from '#api/console/app/parts/fields.ts'
@@ -24,21 +24,37 @@ type LimitBinding = { value: string; onValue: (value: string) => void }
 /** Fields of a budget, by whom it is for. */
 export const limitFields = (
   whose: string,
-  requests: LimitBinding,
-  tokens: LimitBinding,
+  limits: Record<'requests' | 'tokens' | 'dollars', LimitBinding>,
 ): View[] => [
-  textField({ label: `Requests of ${whose} in 24 hours`, ...whole, ...requests }),
+  textField({
+    label: `Dollars of ${whose} in 30 days`,
+    ...whole,
+    min: 0.01,
+    max: 1_000_000,
+    step: 0.01,
+    ...limits.dollars,
+    hint: 'For model calls, by list prices. Empty: no limit.',
+  }),
+  textField({ label: `Requests of ${whose} in 24 hours`, ...whole, ...limits.requests }),
   textField({
     label: `Tokens of ${whose} in 24 hours`,
     ...whole,
-    ...tokens,
+    ...limits.tokens,
     hint: 'Input and output of model calls. Empty: no limit.',
   }),
 ]
 
 /** How much of a budget is used: `3 of 50 requests`. */
-export const usedOf = ({ requests, tokens, used_requests, used_tokens }: Budget): string =>
+export const usedOf = ({
+  requests,
+  tokens,
+  used_requests,
+  used_tokens,
+  dollars = null,
+  used_dollars = 0,
+}: Budget): string =>
   [
+    dollars !== null && `${formatCost(used_dollars)} of ${formatCost(dollars)}`,
     requests !== null && `${formatCount(used_requests)} of ${formatCount(requests)} requests`,
     tokens !== null && `${formatCount(used_tokens)} of ${formatCount(tokens)} tokens`,
   ]
@@ -46,8 +62,16 @@ export const usedOf = ({ requests, tokens, used_requests, used_tokens }: Budget)
     .join(', ')
 
 /** How much of a budget is used, from 0 to 1 and beyond. */
-export const fullness = ({ requests, tokens, used_requests, used_tokens }: Budget): number =>
+export const fullness = ({
+  requests,
+  tokens,
+  used_requests,
+  used_tokens,
+  dollars = null,
+  used_dollars = 0,
+}: Budget): number =>
   Math.max(
+    dollars === null ? 0 : used_dollars / dollars,
     requests === null ? 0 : used_requests / requests,
     tokens === null ? 0 : used_tokens / tokens,
   )
@@ -87,15 +111,24 @@ function BudgetDialog(props: BudgetProps & { onClose: () => void }): View {
   const { fields, of } = useFields({
     requests: limitText(budget?.requests ?? null),
     tokens: limitText(budget?.tokens ?? null),
+    dollars: limitText(budget?.dollars ?? null),
   })
   return dialogForm({
     title: `Budget of ${about}`,
     verb: 'Save',
-    fields: limitFields('this key', of('requests'), of('tokens')),
+    fields: limitFields('this key', {
+      requests: of('requests'),
+      tokens: of('tokens'),
+      dollars: of('dollars'),
+    }),
     act: () =>
       call('PATCH /v1/keys/:memoryKeyId', {
         params: { memoryKeyId: id },
-        body: { daily_requests: limitOf(fields.requests), daily_tokens: limitOf(fields.tokens) },
+        body: {
+          daily_requests: limitOf(fields.requests),
+          daily_tokens: limitOf(fields.tokens),
+          monthly_dollars: limitOf(fields.dollars),
+        },
       }),
     done: 'The budget is saved.',
     onDone: onChanged,

@@ -44,6 +44,7 @@ function PolicyForm({ saved, onSaved }: { saved: AccountPolicy; onSaved: () => v
     trace_days: String(saved.trace_days),
     user_daily_requests: limitText(saved.user_daily_requests),
     user_daily_tokens: limitText(saved.user_daily_tokens),
+    user_monthly_dollars: limitText(saved.user_monthly_dollars),
   })
   const save = async (): Promise<void> => {
     const body = {
@@ -53,6 +54,7 @@ function PolicyForm({ saved, onSaved }: { saved: AccountPolicy; onSaved: () => v
       trace_days: Number(fields.trace_days),
       user_daily_requests: limitOf(fields.user_daily_requests),
       user_daily_tokens: limitOf(fields.user_daily_tokens),
+      user_monthly_dollars: limitOf(fields.user_monthly_dollars),
     }
     const { operation_id } = await call('PUT /v1/account/policy', { body })
     showToast(operation_id ? 'Saved: it applies to older memories soon.' : 'The policy is saved.')
@@ -77,7 +79,11 @@ function PolicyForm({ saved, onSaved }: { saved: AccountPolicy; onSaved: () => v
         ...of('create_users'),
         hint: 'The header X-Memory-User with an id that the account does not know opens a new vault. Otherwise it is refused.',
       }),
-      ...limitFields('each user', of('user_daily_requests'), of('user_daily_tokens')),
+      ...limitFields('each user', {
+        requests: of('user_daily_requests'),
+        tokens: of('user_daily_tokens'),
+        dollars: of('user_monthly_dollars'),
+      }),
       checkboxField({
         label: 'Model calls are stored as they were sent',
         ...of('verbatim'),

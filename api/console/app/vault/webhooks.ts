@@ -29,6 +29,8 @@ const eventLabels: Record<WebhookEvent, string> = {
   'reflection.suggested': 'Reflection is due',
   'review.waiting': 'A shared memory waits for review',
   'key.revoked': 'A key has ended',
+  'budget.warning': '80 % of a budget is used',
+  'budget.used_up': 'A budget is used up',
 }
 
 const allEvents = Object.entries(eventLabels) as [WebhookEvent, string][]
@@ -68,7 +70,7 @@ export function Webhooks({ id }: { id: string | undefined }): View {
       return webhooks.length === 0
         ? emptyNote(
             'No webhook yet',
-            'A webhook hears of finished uploads, due reflections, waiting reviews and revoked keys.',
+            'A webhook hears of finished uploads, due reflections, waiting reviews, revoked keys and budgets.',
           )
         : rows(webhooks.map(webhook => [webhook.id, webhookRow(webhook)]))
     })}

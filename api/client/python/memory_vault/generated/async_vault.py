@@ -827,6 +827,7 @@ class AsyncVault(AsyncVaultBase):
         *,
         daily_requests: Union[types.DailyRequests, Unset] = UNSET,
         daily_tokens: Union[types.DailyTokens, Unset] = UNSET,
+        monthly_dollars: Union[types.MonthlyDollars, Unset] = UNSET,
     ) -> types.MemoryKey:
         """Sets the budget of a key, and of the keys that share its limits: those that it replaced,
         and those that it made for clients. It applies from the next request on; what was used under
@@ -837,11 +838,16 @@ class AsyncVault(AsyncVaultBase):
         :param memory_key_id: the `id` of a key of the account
         :param daily_requests: left as it is when missing
         :param daily_tokens: left as it is when missing
+        :param monthly_dollars: left as it is when missing
         """
         return await self._call(
             OPERATIONS["change_key"],
             path={"memoryKeyId": memory_key_id},
-            body={"daily_requests": daily_requests, "daily_tokens": daily_tokens},
+            body={
+                "daily_requests": daily_requests,
+                "daily_tokens": daily_tokens,
+                "monthly_dollars": monthly_dollars,
+            },
         )
 
     async def list_account_users(
@@ -3183,6 +3189,7 @@ class AsyncVault(AsyncVaultBase):
         create_users: Optional[bool] = None,
         user_daily_requests: Union[types.DailyRequests, Unset] = UNSET,
         user_daily_tokens: Union[types.DailyTokens, Unset] = UNSET,
+        user_monthly_dollars: Union[types.MonthlyDollars, Unset] = UNSET,
         traces: Optional[types.TraceMode] = None,
         trace_days: Optional[int] = None,
         verbatim: Optional[bool] = None,
@@ -3206,6 +3213,7 @@ class AsyncVault(AsyncVaultBase):
         :param create_users: true until it is changed; left as it is when missing
         :param user_daily_requests: left as it is when missing
         :param user_daily_tokens: left as it is when missing
+        :param user_monthly_dollars: left as it is when missing
         :param traces: `texts` until it is changed; left as it is when missing
         :param trace_days: left as it is when missing; fewer days end traces that are there, too
         :param verbatim: false until it is changed; left as it is when missing
@@ -3221,6 +3229,7 @@ class AsyncVault(AsyncVaultBase):
                 "create_users": create_users,
                 "user_daily_requests": user_daily_requests,
                 "user_daily_tokens": user_daily_tokens,
+                "user_monthly_dollars": user_monthly_dollars,
                 "traces": traces,
                 "trace_days": trace_days,
                 "verbatim": verbatim,

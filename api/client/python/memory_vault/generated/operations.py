@@ -134,7 +134,7 @@ OPERATIONS: Dict[str, Operation] = {
         "/v1/keys/:memoryKeyId",
         body="json",
         writes=True,
-        nullable=frozenset({"daily_requests", "daily_tokens"}),
+        nullable=frozenset({"daily_requests", "daily_tokens", "monthly_dollars"}),
     ),
     "list_account_users": Operation("list_account_users", "GET", "/v1/account/users"),
     "delete_account_user": Operation(
@@ -416,7 +416,7 @@ OPERATIONS: Dict[str, Operation] = {
         "/v1/account/policy",
         body="json",
         writes=True,
-        nullable=frozenset({"retention_days", "user_daily_requests", "user_daily_tokens"}),
+        nullable=frozenset({"retention_days", "user_daily_requests", "user_daily_tokens", "user_monthly_dollars"}),
     ),
     "org_policy": Operation("org_policy", "GET", "/v1/orgs/:orgId/policy"),
     "put_org_policy": Operation(

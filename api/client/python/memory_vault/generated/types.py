@@ -1162,9 +1162,7 @@ class RemintKeyAnswer(_RemintKeyAnswerRequired, total=False):
     expires_at: str
 
 
-# What a key may use in 24 hours, and has used. Each process of the service reports its use in small
-# portions.
-class Budget(TypedDict):
+class _BudgetRequired(TypedDict):
     requests: DailyRequests
     tokens: DailyTokens
     # 0 without a limit
@@ -1173,6 +1171,16 @@ class Budget(TypedDict):
     used_tokens: int
     # when the 24 hours end; null before the first request
     resets_at: Union[str, None]
+
+
+# What a key may use in 24 hours, and in 30 days, and has used. Each process of the service reports
+# its use in small portions.
+class Budget(_BudgetRequired, total=False):
+    # this and what follows where there is a limit
+    dollars: MonthlyDollars
+    used_dollars: float
+    # when the 30 days end; null before the first call
+    dollars_reset_at: Union[str, None]
 
 
 class MemoryKey(TypedDict):
@@ -1213,6 +1221,8 @@ class ChangeKeyBody(TypedDict, total=False):
     daily_requests: DailyRequests
     # left as it is when missing
     daily_tokens: DailyTokens
+    # left as it is when missing
+    monthly_dollars: MonthlyDollars
 
 
 class _AccountUserRequired(TypedDict):
@@ -3449,6 +3459,8 @@ class _AccountPolicyRequired(TypedDict):
     user_daily_requests: DailyRequests
     # likewise
     user_daily_tokens: DailyTokens
+    # likewise
+    user_monthly_dollars: MonthlyDollars
     traces: TraceMode
     # days that a trace is kept; 7 until it is changed
     trace_days: int
@@ -3480,6 +3492,8 @@ class PutAccountPolicyBody(TypedDict, total=False):
     user_daily_requests: DailyRequests
     # left as it is when missing
     user_daily_tokens: DailyTokens
+    # left as it is when missing
+    user_monthly_dollars: MonthlyDollars
     # `texts` until it is changed; left as it is when missing
     traces: TraceMode
     # left as it is when missing; fewer days end traces that are there, too
@@ -4487,6 +4501,10 @@ DailyRequests = Union[int, None]
 # are known once it has ended, so the last calls may pass the limit. null: no limit of its own.
 DailyTokens = Union[int, None]
 
+# Dollars for model calls in 30 days, by the list prices of this service; a model without a price
+# costs nothing. What a call costs is known once it has ended. null: no limit of its own.
+MonthlyDollars = Union[float, None]
+
 MetadataValue = Union[str, float, bool]
 
 # Fields that a client gives to what it stores, such as `agent_id`, `run_id`, `source`: at most 16,
@@ -4637,5 +4655,8 @@ TraceStatus = Literal["ok", "none", "off", "degraded", "aside"]
 # has reached the threshold: `{key, tier, raw_units, raw_tokens, tier2_count, tier2_importance}`.
 # `review.waiting`: a shared memory waits for a person: `{org_id, mem_id, confidence, tags}`.
 # `key.revoked`: a Memory Key of the account, or of a member, has ended before its time: `{key,
-# name, kind, key_id, org_id, external_id}`. There are no events of the private vaults of members.
-WebhookEvent = Literal["operation.finished", "reflection.suggested", "review.waiting", "key.revoked"]
+# name, kind, key_id, org_id, external_id}`. `budget.warning`: 80 % of a budget of a key or user is
+# used, and `budget.used_up`: all of it: `{key, key_id, external_id, what, limit, used, resets_at}`,
+# once for each window of time, within a minute or two; `what` is `requests`, `tokens` or `dollars`.
+# There are no events of the private vaults of members.
+WebhookEvent = Literal["operation.finished", "reflection.suggested", "review.waiting", "key.revoked", "budget.warning", "budget.used_up"]
