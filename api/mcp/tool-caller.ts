@@ -27,10 +27,10 @@ export function createToolCaller(base: string, credential: Record<string, string
   return async (tool, given) => {
     const { name } = tool
     const completed = { ...defaultsOf(tool.inputSchema.properties), ...readArguments(tool, given) }
+    if (name === 'store' && hasText(completed) === (completed['messages'] !== undefined)) {
+      return { status: 400, body: notOneOfTwo }
+    }
     const args = name === 'store' ? toMessages(completed) : completed
-    // A model calls it: what it stores is not the person's own word.
-    if (name === 'store') args['metadata'] = { ...Object(args['metadata']), origin: 'program' }
-    if ('error' in args) return { status: 400, body: args }
     if (name !== 'trace') return await sendTool(tool, args, { headers, send })
     const { trace_id: id, ...others } = args
     const found = await findTracePath(id, path => send(path, { headers }))
@@ -84,15 +84,21 @@ function unknownArgument(field: string, known: string[]) {
   }
 }
 
-/** Turns `text` into a message of the user. */
+const hasText = ({ text }: Arguments): boolean => text !== undefined
+
+const notOneOfTwo = {
+  error: 'store takes text or messages, one of the two',
+  hint: 'Give what is to be remembered as {"text": "…"}',
+}
+
+/** The arguments of `store` as those of its endpoint. A model calls it: what it stores is not the person's own word. */
 function toMessages({ text, ...others }: Arguments): Arguments {
-  if ((text === undefined) === (others.messages === undefined)) {
-    return {
-      error: 'store takes text or messages, one of the two',
-      hint: 'Give what is to be remembered as {"text": "…"}',
-    }
+  const metadata = { ...Object(others['metadata']), origin: 'program' }
+  return {
+    ...others,
+    metadata,
+    ...(text !== undefined && { messages: [{ role: 'user', content: text }] }),
   }
-  return text === undefined ? others : { ...others, messages: [{ role: 'user', content: text }] }
 }
 
 const toQueryText = (value: unknown): string =>

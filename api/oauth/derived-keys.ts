@@ -7,7 +7,7 @@ const derive = ({ key }: MasterKey, purpose: string): Buffer =>
 /** How an Ed25519 seed is wrapped in PKCS #8. */
 const pkcs8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** Signs cookies. Every process has the same ones, also after a restart; the first one signs. */
+/** Signs cookies. Every process has the same ones, also after a restart; the first master key signs, the others still verify. */
 export const cookieKeys = (masterKeys: readonly MasterKey[]): string[] =>
   masterKeys.map(key => derive(key, 'cookies').toString('base64url'))
 

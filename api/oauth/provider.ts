@@ -214,9 +214,9 @@ type ClientSchema = {
 }
 
 /**
- * Takes what clients of MCP say of themselves. A client that is sent back to this machine, or to an app by a scheme of its own, is a native one, though its
- * metadata leave `application_type` out, as those of most MCP clients do: any port of a loopback address is then
- * taken (RFC 8252, section 7.3).
+ * Takes what clients of MCP say of themselves. A client that is sent back to this machine, or to an app by a scheme of
+ * its own, is a native one, though its metadata leave `application_type` out, as those of most MCP clients do: any port
+ * of a loopback address is then taken (RFC 8252, section 7.3).
  */
 function takeMcpClients(provider: Provider): void {
   const Client = provider.Client as unknown as {
@@ -224,7 +224,8 @@ function takeMcpClients(provider: Provider): void {
     needsSecret(metadata: Metadata): boolean
   }
   const { Schema } = Client
-  // The first that is asked of the metadata of a registration; afterwards it is asked of those of a schema.
+  // `needsSecret` is the first call on the raw metadata of a registration; the later one has a `Schema`. Checked with
+  // oidc-provider 9.13.3, which is pinned for this.
   const needsSecret = Client.needsSecret.bind(Client)
   Client.needsSecret = metadata => {
     if (!(metadata instanceof Schema)) answerRegistration(metadata)
@@ -236,12 +237,12 @@ function takeMcpClients(provider: Provider): void {
   }
   const check = Schema.prototype.redirectUris
   Schema.prototype.redirectUris = function (...args) {
-    if (this.redirect_uris?.some(isOnMachine)) this.application_type = 'native'
+    if (this.redirect_uris?.some(isNativeRedirect)) this.application_type = 'native'
     return check.apply(this, args)
   }
 }
 
-function isOnMachine(uri: string): boolean {
+function isNativeRedirect(uri: string): boolean {
   const url = URL.canParse(uri) ? new URL(uri) : undefined
   if (url?.protocol !== 'http:') return url !== undefined && url.protocol !== 'https:'
   return /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname)

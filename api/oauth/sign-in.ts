@@ -81,7 +81,7 @@ export type Consent = {
 /**
  * Lets a client into the vault of a key, or of a user of an owner key.
  *
- * @returns the id of the grant
+ * @returns the application's id and the id of its grant
  * @throws Refusal as `authenticateCaller`, and when the key or the person gives no right.
  */
 export async function connectApplication(
@@ -135,6 +135,7 @@ async function signIn(
 ): Promise<Caller & { owner: Caller }> {
   if (chosen) {
     const ticket = { ...chosen, mode: 'on', externalId: null } as const
+    // `authenticateCaller` reads the ticket from this header, as for /mcp.
     ctx.req.headers[ticketHeader] = sealTicket(backend.seal, ticket, backend.now())
   } else if (!looksLikeKey(key)) {
     throw new Refusal('unauthenticated', 'This is not a Memory Key')

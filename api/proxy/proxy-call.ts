@@ -17,7 +17,8 @@ import {
   pickProvider,
   type ProviderTarget,
 } from '#api/proxy/provider-target.ts'
-import { resolveEmbeddingSpace, type EmbeddingSpace, type RecallUse } from '#api/proxy/recall.ts'
+import { resolveEmbeddingSpace, type EmbeddingSpace } from '#api/proxy/embedding-space.ts'
+import type { RecallUse } from '#api/proxy/recall.ts'
 import type { AnswerFacts } from '#api/proxy/response-headers.ts'
 import type { StreamedBody } from '#api/proxy/streamed-body.ts'
 import { readJsonOrStream } from '#api/proxy/streamed-json.ts'

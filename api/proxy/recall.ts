@@ -12,11 +12,10 @@ import {
   type EarlierBlocks,
   type Partition,
 } from '#api/proxy/earlier-turns.ts'
+import { withRecallTimeout, type EmbeddingSpace } from '#api/proxy/embedding-space.ts'
 import type { ContextBounds } from '#api/proxy/switches.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/core/errors.ts'
-import { withTimeout } from '#shared/core/with-timeout.ts'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import {
   findContext,
@@ -128,7 +127,7 @@ export async function recallForCall(
   const finding = findBlocks(recall)
   // At the same time: only a turn that goes on may have a block already.
   const isFirstCall = !aside && !turn.isToolContinuation
-  const first = isFirstCall ? findFirst(recall) : undefined
+  const first = isFirstCall ? findContextOfTurn(recall) : undefined
   const blocks = await finding
   if (blocks.stored) {
     const again = await recallAgain(recall, blocks, blocks.stored)
@@ -137,7 +136,7 @@ export async function recallForCall(
   const { earlier, isUnknown } = blocks
   if (aside) return withEarlier({ ...emptyRecall, status: 'aside' }, earlier, undefined)
 
-  const found = await (first ?? findFirst(recall))
+  const found = await (first ?? findContextOfTurn(recall))
   const prepared = found && (await recall.orUndefined(render(backend, caller, found, earlier.ids)))
   const { blockIndex } = turn
   const recalled = prepared
@@ -242,17 +241,6 @@ function turnKeys(
   }
 }
 
-/** Waits `RECALL_TIMEOUT_MS` at most. @throws what the work throws, and an error when it takes longer */
-const withRecallTimeout = <Result>(
-  { config: { recallTimeoutMs } }: Pick<Backend, 'config'>,
-  work: Promise<Result>,
-  onTimeout: () => void,
-): Promise<Result> =>
-  withTimeout(work, recallTimeoutMs, () => {
-    onTimeout()
-    throw new Error(`not within ${recallTimeoutMs} ms`)
-  })
-
 type FoundBlocks = {
   earlier: EarlierBlocks
   /** The blocks of earlier turns could not be looked up in time: they are missing in the prompt. */
@@ -280,7 +268,16 @@ async function findBlocks(recall: Recall): Promise<FoundBlocks> {
   }
 }
 
-/** The block of the turn as its first call had it, with those of earlier turns. */
+/**
+ * The block of the turn as its first call had it, with those of earlier turns.
+ *
+ * | The block now | Saved again | Lost |
+ * |---|---|---|
+ * | whole | when it is aging, or the one saved was partial | nothing but what is lost of earlier turns |
+ * | shorter, since memories were deleted or edited | yes | this turn |
+ * | not rebuilt in time | yes, as partial | this turn; the next call tries again |
+ * | any, where the one saved was partial | as above | from the first turn on |
+ */
 async function recallAgain(
   recall: Recall,
   { earlier, isUnknown }: FoundBlocks,
@@ -311,8 +308,8 @@ async function recallAgain(
 const firstTurn = ({ request, turn }: Pick<Recall, 'request' | 'turn'>): RecallResult['lost'] =>
   request.earlierTurns[0] ?? (turn.isToolContinuation ? turn : undefined)
 
-/** Resolves to undefined, too, where it is known that an embedding model or MongoDB does not answer. */
-async function findFirst({
+/** Finds what a turn is told of memory. Undefined, too, when the model or MongoDB is known to be away. */
+async function findContextOfTurn({
   backend,
   caller,
   request,
@@ -368,31 +365,5 @@ function withEarlier(
     earlier: blocks,
     lost: lostBefore ?? lost,
     persisted: Promise.all([result.persisted, persisted]).then(() => {}),
-  }
-}
-
-/** The embedding model of a call; not `ready` when its provider does not answer. */
-export type EmbeddingSpace = { model: string; ready: boolean }
-
-/**
- * The embedding model of a call. When its provider is unreachable nothing is recalled, and the exchange is stored later.
- *
- * @throws Refusal `invalid` when this service has no such model.
- */
-export async function resolveEmbeddingSpace(
-  backend: Pick<Backend, 'config' | 'embedders'>,
-  requested: string | undefined,
-): Promise<EmbeddingSpace> {
-  const { embedders } = backend
-  const model = requested ?? embedders.defaultModel
-  if (model === embedders.defaultModel) return { model, ready: true }
-  try {
-    const breaker = embedders.breakerOf(model)
-    if (breaker && breaker.state !== 'closed') return { model, ready: false }
-    const opening = withRecallTimeout(backend, embedders.get(model), () => breaker?.failed())
-    return { model: (await opening).model, ready: true }
-  } catch (error) {
-    if (error instanceof Refusal && error.reason === 'invalid') throw error
-    return { model, ready: false }
   }
 }

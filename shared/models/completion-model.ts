@@ -38,7 +38,7 @@ export type CompletionModelSettings = ProviderAccess & { name: string }
 
 export const completionRetryPolicy = { timeoutMs: 120_000, retries: 1 } as const
 
-/** A full list of facts and tags is a tenth of it. */
+/** It is ten times the longest list of facts and tags. */
 export const completionTokensMax = 16_000
 
 /** A provider's failure; `status` is undefined where no answer came. */

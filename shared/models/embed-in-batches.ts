@@ -32,10 +32,10 @@ export async function embedInBatches(
 ): Promise<(Float32Array | EmbeddingRefusal)[]> {
   let proof: Promise<unknown> | undefined
   /** @throws when the model refuses a plain text too, or does not answer */
-  const refuseUnlessAway = async (texts: readonly string[], refusal: EmbeddingRefusal) => {
-    // A model that has refused inputs answers; a silent one may not.
+  const refuseUnlessAway = async (refused: readonly string[], refusal: EmbeddingRefusal) => {
+    // Refused inputs: a plain text shows whether it refuses all. Silence: the probe shows whether it answers.
     await (refusal.parts === undefined ? probe?.() : (proof ??= call([plainText])))
-    return texts.map((text): Part[] => [{ text, vector: refusal }])
+    return refused.map((text): Part[] => [{ text, vector: refusal }])
   }
   /**
    * The number of parts to cut a batch into. A batch without an answer is cut where a plain text gets one: a server may
@@ -43,8 +43,8 @@ export async function embedInBatches(
    */
   const partsOf = async (batch: readonly string[], refusal: EmbeddingRefusal): Promise<number> => {
     if (refusal.parts !== undefined) return refusal.parts
-    const isLimit = isPassingStatus(refusal.status ?? 0)
-    if (!probe || refusal.isPermanent || (isLimit && batch.length === 1)) throw refusal
+    const isPassing = isPassingStatus(refusal.status ?? 0)
+    if (!probe || refusal.isPermanent || (isPassing && batch.length === 1)) throw refusal
     await probe()
     return 2
   }

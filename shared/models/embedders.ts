@@ -81,7 +81,7 @@ export function createEmbedders(
     const embedder = model === 'local' || !calibrator ? opened : await calibrator.calibrate(opened)
     breakers.add(model)
     const isSelfHosted = parseModelName(config, model)?.provider.selfHosted === true
-    // A gateway may answer to invented names.
+    // Names that only requests have used are not kept warm: a gateway answers to any name.
     if (!isSelfHosted || !(model === config.embeddingModel || modelsInUse.has(model)))
       return guard(breakers, embedder)
     const noteUse = () => keepWarm.used(model, () => embedder.embedQuery(plainText))

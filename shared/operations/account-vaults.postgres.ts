@@ -9,7 +9,7 @@ export const accountVaultSql = (vault: string): string =>
   `exists (select from memory_keys m where m.vault = ${vault} and m.kind = 'vault')`
 
 /**
- * SQL condition: the account may see the work in the vault, which is one of its own or the shared vault of
+ * SQL condition: the account may see the operations of the vault (`GET /v1/operations`, webhooks), which is one of its own or the shared vault of
  * one of its organizations. A shared vault has no key.
  *
  * @param vault as for `accountVaultSql`

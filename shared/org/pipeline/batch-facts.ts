@@ -38,8 +38,11 @@ export function earlierFacts(facts: readonly BatchFact[]): NearMemory[][] {
   )
 }
 
+/** Begins the id of a fact that is no memory yet. */
+const unstoredPrefix = 'fact '
+
 const toMemory = ({ text, tags, turn }: BatchFact, index: number): NearMemory => ({
-  id: `fact ${index}`,
+  id: `${unstoredPrefix}${index}`,
   text,
   tags,
   author: turn.author,
@@ -49,11 +52,11 @@ const toMemory = ({ text, tags, turn }: BatchFact, index: number): NearMemory =>
 })
 
 /** Whether a memory is a fact that is not stored yet. */
-export const isUnstored = (id: string | null): boolean => id?.startsWith('fact ') ?? false
+export const isUnstored = (id: string | null): boolean => id?.startsWith(unstoredPrefix) ?? false
 
 /**
- * Returns the current labels of a fact's tags. The label of a deleted tag stays and closes the memory. Where
- * another tag has taken that label, the id of the deleted tag closes it.
+ * Returns the current labels of a fact's tags. A deleted tag keeps its label here, so that no role allows the
+ * memory; its id stands for the label where another tag has taken it.
  */
 export function currentTags(
   { tags }: Pick<OrgPolicy, 'tags'>,

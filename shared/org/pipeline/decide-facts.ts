@@ -73,7 +73,7 @@ export async function decideFacts(
   const nearby = await findNearby(backend, author, current)
   const answered = await compareFacts(ask, comparison, nearby, signal)
   const settled = answered.slice(0, countSettled(answered))
-  // Answers of before serve the first question alone: the second is about fewer memories.
+  // The questions that follow never reuse `judged`: its answers were given about other memories.
   const question = { ...comparison, judged: undefined }
   const shown = nearby.flatMap(({ near }) => near)
   const rechecked = await recheckUpdates(ask, question, settled, shown, signal)

@@ -22,6 +22,7 @@ type JudgedFact = {
 }
 
 type Rule = {
+  name: string
   action: 'NONE' | 'UPDATE'
   when: (judged: JudgedFact) => boolean
   decide: (judged: JudgedFact) => Decision
@@ -32,34 +33,40 @@ type Rule = {
  * last of each action always holds. An update never changes who may see a memory. An answer that cannot be
  * carried out becomes an addition, so that nothing is lost or overwritten.
  */
-const rules: Record<string, Rule> = {
-  'an open fact does not disappear into a memory that fewer may see': {
+const rules: readonly Rule[] = [
+  {
+    name: 'an open fact does not disappear into a memory that fewer may see',
     action: 'NONE',
     when: ({ memory, tags }) => isNarrower(memory, tags),
     decide: ({ fact }) => ({ ...toAddition(fact), pending: true }),
   },
-  'the memory says the fact': {
+  {
+    name: 'the memory says the fact',
     action: 'NONE',
     when: () => true,
     decide: ({ fact, memory }) => ({ ...toNoAction(fact), mem_id: memory.id }),
   },
-  'words of before those of the memory are outdated, whenever they arrive': {
+  {
+    name: "an update said before the memory's own words is outdated",
     action: 'UPDATE',
     when: ({ fact, memory: { acquiredAt, confirmedAt = 0 } }) =>
       Math.max(acquiredAt, confirmedAt) > fact.turn.saidAt.getTime(),
     decide: ({ fact, memory }) => ({ ...toNoAction(fact), mem_id: memory.id, outdated: true }),
   },
-  'a person decides again about words that a person decided about': {
+  {
+    name: 'a person decides again about words that a person decided about',
     action: 'UPDATE',
     when: ({ memory }) => isDecidedByPerson(memory),
     decide: ({ fact, memory }) => toReplacement(fact, memory),
   },
-  'a fact with a tag that the memory has not stands by itself': {
+  {
+    name: 'a fact with a tag that the memory has not stands by itself',
     action: 'UPDATE',
     when: ({ tags, memory }) => tags.some(tag => !memory.tags.includes(tag)),
     decide: ({ fact }) => toAddition(fact),
   },
-  'the wording is none, or against a rule of the organization': {
+  {
+    name: 'the wording is none, or against a rule of the organization',
     action: 'UPDATE',
     when: ({ policy, text }) =>
       text === '' ||
@@ -67,13 +74,15 @@ const rules: Record<string, Rule> = {
       (findExecRule(policy, text) !== undefined && text.length > noteMax),
     decide: ({ fact }) => toAddition(fact),
   },
-  'a person looks at a change that may not be for everyone': {
+  {
+    name: 'a person looks at a change that may not be for everyone',
     action: 'UPDATE',
     when: ({ policy, fact, memory, text }) =>
       memory.tags.length === 0 && isDoubtfullyOpen(policy, fact, `${fact.text}\n${text}`),
     decide: ({ fact, memory }) => toReplacement(fact, memory),
   },
-  'the memory gets the new wording': {
+  {
+    name: 'the memory gets the new wording',
     action: 'UPDATE',
     when: () => true,
     decide: ({ text, memory: { id, version } }) => ({
@@ -83,7 +92,7 @@ const rules: Record<string, Rule> = {
       version,
     }),
   },
-}
+]
 
 /** The decision that the rules make of an answer; an addition where it names no memory near the fact. */
 export function decideByRules(
@@ -96,9 +105,7 @@ export function decideByRules(
   if (!answer || !memory || answer.action === 'ADD') return toAddition(fact)
   const text = answer.text.replaceAll(/\s+/g, ' ').trim()
   const judged = { policy, fact, tags: currentTags(policy, fact), memory, text }
-  return Object.values(rules)
-    .find(({ action, when }) => action === answer.action && when(judged))!
-    .decide(judged)
+  return rules.find(({ action, when }) => action === answer.action && when(judged))!.decide(judged)
 }
 
 export const toAddition = ({ text }: { text: string }): Decision => ({

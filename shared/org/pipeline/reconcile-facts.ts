@@ -61,14 +61,15 @@ type TurnsInput = { policy: OrgPolicy; turns: readonly TurnRow[] }
 /** How the model is asked. */
 type QuestionMode = { storedOnly?: boolean; judged: JudgedFacts; usesJudged: boolean }
 
-/** Rounds in which a question is asked outside of the lane; from then on it is asked inside. */
-const roundsOutside = 4
+/** From this round on the lane asks what is missing itself. */
+const firstRoundInside = 4
 
 /**
  * Settles the first turn, and those after it that do not go on from it. Turns of a team ask their models side by
  * side: inside the lane the questions are made again, and an answer about memories that have not changed is
- * stored already. Where one is missing, the lane is left to ask it. From the second round on an answer of
- * before counts as long as `JudgedFacts` finds that it holds.
+ * stored already. Where one is missing, the lane is left to ask it. An answer of a round before counts as long as
+ * `JudgedFacts` finds that it holds: in the lane from the second round on, outside from the third, since the first
+ * two ask about memories that others have just written.
  */
 async function settleTurns(
   backend: ReconcileBackend,
@@ -79,9 +80,10 @@ async function settleTurns(
   const judged = new JudgedFacts({ knowsWordsOnly })
   for (let round = 1; ; round++) {
     if (!input.turns[0]!.pass3) {
+      // Only for the answers that it stores: the lane finds them.
       await decide(backend, input, { judged, usesJudged: round > 2 }, signal)
     }
-    const mode = { storedOnly: round < roundsOutside, judged, usesJudged: round > 1 }
+    const mode = { storedOnly: round < firstRoundInside, judged, usesJudged: round > 1 }
     try {
       return await inOrgLane(backend.postgres, input.policy.org, signal, () =>
         decideAndApply(backend, input, mode, signal),
@@ -119,7 +121,7 @@ async function decideAndApply(
     const policyNow = { ...policy, tags: current.tags }
     const decided = { turn, policy: policyNow, facts: turn.pass2!, decisions }
     try {
-      // A change by another worker of this turn looks like an edit until it is finalized: try again.
+      // A `conflict` may be another worker's unfinished write of this same decision: try again.
       await applyDecisions(backend, decided, signal).catch((error: unknown) => {
         if (!isStaleDecision(error)) throw error
         return applyDecisions(backend, decided, signal)

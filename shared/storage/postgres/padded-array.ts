@@ -1,4 +1,4 @@
-/** For how many elements Postgres plans where it does not know an array (`estimate_array_length` in selfuncs.c). */
+/** The number of elements that Postgres assumes of an array it does not know (`estimate_array_length` in selfuncs.c). */
 const assumedLength = 10
 
 /**

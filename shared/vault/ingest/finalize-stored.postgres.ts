@@ -52,16 +52,17 @@ export async function finalizeStored(
   // In one round trip, but two statements: the second sees what the holders of the locks have written.
   const locked = lockVaults(tx, vaults)
   const finalized = tx.query<FinalizeResult>(
-    // What the caller stored, a row per operation.
     `with input as (
+       -- What the caller stored, a row per operation.
        select * from jsonb_to_recordset($1::jsonb) as input(
          id uuid, session text, session_epoch int, ids uuid[], raw_units int, raw_tokens bigint,
          retention_days int, claim int)
-     -- The vaults, as the holders of their locks left them.
      ), vault as (
+       -- The vaults, as the holders of their locks left them.
        select id, epoch from vaults where id = any($2::uuid[])
-     -- The operations that end now; one whose vault or session was cleared ends with nothing stored.
      ), finished_operation as (
+       -- The operations that end now; one whose vault or session was cleared ends with nothing stored. A job that was
+       -- given up (failed) may have written its memories all the same.
        update operations o set state = 'done', finished_at = now(), progress_done = progress_total,
          status = 200,
          outcome = jsonb_build_object('kind', 'ingest', 'stored', case
@@ -78,21 +79,21 @@ export async function finalizeStored(
        returning ${finishedColumns}, o.epoch = v.epoch as current
      ), finished_delivery as (
        ${finishedDeliveriesSql('finished_operation')}
-     -- What each operation stored, and whether it can be seen: nothing was cleared since it was accepted.
      ), outcome as (
+       -- What each operation stored, and whether it can be seen: nothing was cleared since it was accepted.
        select f.id, f.vault, i.session, i.ids, i.raw_units, i.raw_tokens, i.claim,
-              f.current and coalesce(s.epoch, 0) = i.session_epoch as seen
+              f.current and coalesce(s.epoch, 0) = i.session_epoch as is_visible
        from finished_operation f join input i on i.id = f.id
        left join sessions s on s.vault = f.vault and s.session = i.session
-     -- The counts of each vault, and the next revision.
      ), vault_revision as (
+       -- The counts of each vault, and the next revision.
        update vaults v
        -- Without memories to see the log gets no row, and a revision that it lacks means a full read.
-       set revision = revision + tally.shown::int, pending = greatest(0, pending - tally.n),
+       set revision = revision + tally.has_visible::int, pending = greatest(0, pending - tally.n),
            raw_units = raw_units + tally.units, raw_tokens = raw_tokens + tally.tokens
-       from (select vault, count(*)::int n, bool_or(seen and ids <> '{}') as shown,
-                    coalesce(sum(raw_units) filter (where seen), 0)::int units,
-                    coalesce(sum(raw_tokens) filter (where seen), 0)::bigint tokens
+       from (select vault, count(*)::int n, bool_or(is_visible and ids <> '{}') as has_visible,
+                    coalesce(sum(raw_units) filter (where is_visible), 0)::int units,
+                    coalesce(sum(raw_tokens) filter (where is_visible), 0)::bigint tokens
              from outcome group by vault) tally
        where v.id = tally.vault
        returning ${suggestionColumns}, v.revision, v.raw_tokens - tally.tokens as former_tokens,
@@ -101,28 +102,28 @@ export async function finalizeStored(
        ${suggestionDeliveriesSql('vault_revision')}
      ), deliveries as (
        select * from finished_delivery union all select * from suggestion_delivery
-     -- The ids under that revision, by which the processes bring their indexes up to date.
      ), change_log_row as (
+       -- The ids under that revision, by which the processes bring their indexes up to date.
        insert into vault_changes (vault, revision, session, stored)
        select vault, revision, session, array_agg(id)
        from (select o.vault, r.revision, coalesce(o.session, '') as session, unnest(o.ids) as id
-             from outcome o join vault_revision r on r.id = o.vault where o.seen) memory
+             from outcome o join vault_revision r on r.id = o.vault where o.is_visible) memory
        group by vault, revision, session
-     -- The time of each session's last memory.
      ), session_row as (
+       -- The time of each session's last memory.
        insert into sessions (vault, session, stored_at)
        select o.vault, o.session, clock_timestamp() from outcome o
-       where o.seen and o.session <> '' group by o.vault, o.session
+       where o.is_visible and o.session <> '' group by o.vault, o.session
        on conflict (vault, session) do update set stored_at = excluded.stored_at
-     -- The jobs of operations that stored something; those of the others wait for the caller.
      ), ended_job as (
-       ${endedJobsSql('ingest', '(select id, claim from outcome where seen)')}
-     -- A notice to requests that wait for their operation.
+       -- The jobs of operations that stored something; those of the others wait for the caller.
+       ${endedJobsSql('ingest', '(select id, claim from outcome where is_visible)')}
      ), notification as (
+       -- A notice to requests that wait for their operation.
        select pg_notify('${settledChannel}', id::text) from finished_operation where awaited
      )
      -- A select in a with-clause runs only when it is read: this count sends the notifications.
-     select coalesce(array_agg(id) filter (where not seen), '{}') as "clearedOperations",
+     select coalesce(array_agg(id) filter (where not is_visible), '{}') as "clearedOperations",
             coalesce((select array_agg(id) from ended_job), '{}') as "endedJobs",
             (select count(*) from notification) as told, count(*)::int as finalized, ${deliveriesColumn}
      from outcome`,
