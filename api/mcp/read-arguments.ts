@@ -1,5 +1,4 @@
-import type { ArgumentSchema } from '#api/mcp/arguments.ts'
-import type { Tool } from '#api/mcp/tools.ts'
+import type { ArgumentSchema, Tool } from '#api/mcp/tools.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { createJsonCounter, parsedBodyBounds } from '#shared/core/json-bounds.ts'
 

@@ -1,8 +1,7 @@
 import { fieldsOf, type Endpoint } from '#api/contract/document.ts'
-import { defaultsOf } from '#api/mcp/arguments.ts'
 import { readArguments } from '#api/mcp/read-arguments.ts'
 import { wayHeader } from '#api/edge/log-recall.ts'
-import type { Tool } from '#api/mcp/tools.ts'
+import { defaultsOf, type Tool } from '#api/mcp/tools.ts'
 import { suggestName } from '#shared/core/describe-input.ts'
 import { isUuid } from '#shared/core/ids.ts'
 

@@ -116,6 +116,7 @@ export const presentListRow = (row: ListedRow) => ({
   origin: originOf(row),
   token_count: row.tokens,
   consolidated: row.consolidated,
+  ...(row.feedback && { feedback: row.feedback }),
   covers: row.covers && presentSpan(row.covers),
   ...(row.speaker !== undefined && { name: row.speaker }),
   ...(row.metadata !== undefined && { metadata: row.metadata }),

@@ -4,6 +4,7 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import type { RequestIdempotency } from '#api/edge/request-idempotency.ts'
 import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
+import { idsMax, idsOrMatching } from '#api/edge/ids-or-matching.ts'
 import { UploadLine, ExportLine } from '#api/contract/contract.ts'
 import {
   listIgnored,
@@ -44,14 +45,12 @@ import { createImportReader } from '#shared/vault/bulk/import-lines.ts'
 import { acceptClearing } from '#shared/vault/delete/clear-vault.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { InputNotes } from '#shared/core/lenient-input.ts'
-import type { Backend } from '#shared/backend.ts'
 import { acceptAndDelete } from '#shared/vault/delete/delete-memories.ts'
 import {
   previewDeletion,
   idsWithMetadata,
   type DeletionPreview,
 } from '#shared/vault/delete/preview-deletion.mongo.ts'
-import { parseMetadataFilter } from '#shared/domain/metadata.ts'
 import { acceptReembedding } from '#shared/vault/reembed/reembed.ts'
 
 /** The endpoints of `contract/bulk.md`: files in and out, deletion, another embedding model. */
@@ -168,7 +167,9 @@ export function bulk(router: Router, backend: ApiBackend): void {
     async handle({ caller, body, query, claim }, ctx) {
       const isPreview = resolveDryRun(body.dry_run, query.dry_run)
       const { operation } = claim
-      const { ids, hasMore } = await idsToDelete(backend, caller, body)
+      const { ids, hasMore } = await idsOrMatching(body, filter =>
+        idsWithMetadata(backend.mongo, caller.scope, filter, idsMax + 1),
+      )
       if (isPreview) {
         const preview = presentDeletionPreview(await previewDeletion(backend, caller, ids))
         ctx.body = { ...preview, ...(hasMore !== undefined && { has_more: hasMore }) }
@@ -267,27 +268,6 @@ const presentDeletionPreview = ({
   sources_released: sourcesReleased,
   reflections_left: reflectionsLeft,
 })
-
-export const idsMax = 500
-
-/** The ids that a request names, or the first 500 of memories with its metadata. */
-async function idsToDelete(
-  { mongo }: Pick<Backend, 'mongo'>,
-  { scope }: Caller,
-  { ids, metadata }: { ids?: string[]; metadata?: Record<string, unknown> },
-): Promise<{ ids: string[]; hasMore?: boolean }> {
-  const filter = parseMetadataFilter(metadata)
-  if ((ids === undefined) === (filter === undefined)) {
-    throw new Refusal(
-      'invalid',
-      'The body must have either ids or metadata',
-      'Name up to 500 memories by ids, or those to delete by metadata, such as {"metadata":{"run_id":"r-7"}}',
-    )
-  }
-  if (ids) return { ids }
-  const found = await idsWithMetadata(mongo, scope, filter!, idsMax + 1)
-  return { ids: found.slice(0, idsMax), hasMore: found.length > idsMax }
-}
 
 /** In place of a 202, after which the memories must be invisible. */
 export const notRemovedYet = (operation: string): Refusal =>

@@ -11,7 +11,8 @@ import { ndjsonLimits } from '#api/edge/ndjson.ts'
 import { sendOperationOutcome } from '#api/edge/operation-response.ts'
 import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
 import { presentPage } from '#api/present/page.ts'
-import { acceptClaimed, idsMax, notRemovedYet, requireFileAllowed } from '#api/routes/bulk.ts'
+import { idsMax } from '#api/edge/ids-or-matching.ts'
+import { acceptClaimed, notRemovedYet, requireFileAllowed } from '#api/routes/bulk.ts'
 import { readInProcess } from '#api/routes/files/read-in-process.ts'
 import {
   requireRetrievePermission,

@@ -6,6 +6,7 @@ import { memoryKey, memoryKeyOfBody } from '#api/edge/auth.ts'
 import { releaseBody } from '#api/edge/body-budget.ts'
 import { clientSignal } from '#api/edge/client-signal.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
+import { idsMax, idsOrMatching } from '#api/edge/ids-or-matching.ts'
 import { presentDebt } from '#api/present/debt.ts'
 import {
   embeddingModelForRequest,
@@ -40,7 +41,9 @@ import { presentPage } from '#api/present/page.ts'
 import { presentListRow, presentProfileEntry, presentExpiry } from '#api/present/memory.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { isUuid } from '#shared/core/ids.ts'
 import { noSuchKey, reversedSpan } from '#shared/core/refusals.ts'
+import { memoryNotFound } from '#shared/vault/read/lists/inspect.mongo.ts'
 import { parseAsOf, requireKnown } from '#shared/vault/read/search/as-of.ts'
 import { findListedRow, listMemories } from '#shared/vault/read/lists/listing.mongo.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
@@ -52,6 +55,8 @@ import { readProfile, type ProfileRow } from '#shared/vault/read/prepare/read-pr
 import { recordPrepared } from '#shared/vault/read/search/retrieval-trail.ts'
 import { listSessions, type ListedSession } from '#shared/vault/read/lists/sessions.postgres.ts'
 import { editMemory } from '#shared/vault/edit/edit.ts'
+import { giveFeedback } from '#shared/vault/edit/feedback.ts'
+import { idsToJudge, idsWithTextsOf } from '#shared/vault/edit/feedback.mongo.ts'
 import type { Backend } from '#shared/backend.ts'
 import { findKeyAfterPurge } from '#shared/vault/base/expiry-protocol.ts'
 import { hashKey, maskKey, parseKey } from '#shared/access/key.ts'
@@ -233,6 +238,34 @@ export function memory(router: Router, backend: ApiBackend): void {
     },
   })
 
+  // What the owner says of a memory, and of many; of those that are named, with all that have their texts.
+  endpoint(router, backend, {
+    route: 'POST /v1/memory/:memoryId/feedback',
+    auth: memoryKey(requireStorePermission),
+    async handle({ caller, body: { feedback }, params }, ctx) {
+      const named = [params.memoryId.toLowerCase()].filter(isUuid)
+      const copies = await idsWithTextsOf(backend.mongo, caller.scope, named, idsMax)
+      const ids = await giveFeedback(backend, caller, { ids: copies, feedback })
+      if (ids.length === 0) throw memoryNotFound()
+      ctx.body = { feedback, count: ids.length, ids, dry_run: false, has_more: false }
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'POST /v1/memory/feedback',
+    auth: memoryKey(requireStorePermission),
+    async handle({ caller, body }, ctx) {
+      const { feedback, dry_run: isPreview = false } = body
+      const { scope } = caller
+      const { ids: named, hasMore = false } = await idsOrMatching(body, filter =>
+        idsToJudge(backend.mongo, scope, { filter, feedback, max: idsMax + 1 }),
+      )
+      const wanted = body.ids ? await idsWithTextsOf(backend.mongo, scope, named, idsMax) : named
+      const ids = await giveFeedback(backend, caller, { ids: wanted, feedback, isPreview })
+      ctx.body = { feedback, count: ids.length, ids, dry_run: isPreview, has_more: hasMore }
+    },
+  })
+
   // How much a vault holds and since when: the caller's own, or that of another key of the account.
   endpoint(router, backend, {
     route: 'GET /v1/memory/stats',
@@ -318,7 +351,7 @@ async function sendStats(
   byDay = false,
 ): Promise<void> {
   const cleared = await sessionsToErase(postgres.query, scope.vault)
-  const [{ memories: count, tokens, oldest, newest }, days] = await Promise.all([
+  const [{ memories: count, tokens, oldest, newest, feedback }, days] = await Promise.all([
     memories.stats(scope, cleared),
     byDay ? countDays(mongo, scope, { clearedSessions: cleared, daysMax }) : undefined,
   ])
@@ -328,6 +361,7 @@ async function sendStats(
     total_tokens: tokens,
     oldest: oldest === null ? null : new Date(oldest).toISOString(),
     newest: newest === null ? null : new Date(newest).toISOString(),
+    feedback,
     ...(days && { by_day: days }),
   }
 }

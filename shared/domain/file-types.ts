@@ -1,3 +1,4 @@
+import type { Feedback } from '#shared/domain/feedback.ts'
 import type { Metadata } from '#shared/domain/metadata.ts'
 import type { Role } from '#shared/domain/memory.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
@@ -29,6 +30,7 @@ export type ExportedLine = UploadedLine & {
   batch_id?: string
   sources?: string[]
   consolidated?: boolean
+  feedback?: Feedback
   consolidated_by?: string[]
   origin_key?: string
   origin_id?: string

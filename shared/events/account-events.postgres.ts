@@ -18,6 +18,7 @@ const actionsBySubject = {
   directory: ['changed'],
   application: ['connected', 'disconnected'],
   vault: ['cleared'],
+  feedback: ['given'],
   account: ['exported'],
   balance: ['changed'],
   payment_method: ['changed'],

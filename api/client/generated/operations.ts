@@ -50,6 +50,8 @@ export const operations = {
   profile: {"route":"GET /v1/memory/profile","query":["kinds","current","as_of","limit","cursor","session_id"],"headers":{"memory_inspection":"x-memory-inspection","if_none_match":"if-none-match"}},
   listSessions: {"route":"GET /v1/memory/sessions","query":["limit","cursor"]},
   edit: {"route":"POST /v1/memory/edit","body":"json","takesKey":true,"writes":true},
+  feedback: {"route":"POST /v1/memory/:memoryId/feedback","body":"json","takesKey":true,"writes":true},
+  feedbackOfMany: {"route":"POST /v1/memory/feedback","body":"json","takesKey":true,"writes":true},
   dateSearch: {"route":"POST /v1/memory/date-search","headers":{"memory_inspection":"x-memory-inspection"},"body":"json","reads":true},
   stats: {"route":"GET /v1/memory/stats","query":["by_day"]},
   statsOfKey: {"route":"GET /v1/memory/:key/stats"},
@@ -253,6 +255,10 @@ export interface Methods {
   listSessions: Method<'GET /v1/memory/sessions'>
   /** Replaces the text of a memory, of the core vault or of any session. Its id, date, tier and importance stay; its vectors are computed again in every space that can still be embedded into. A text that another memory of the vault has is refused with 409; white space around it and its Unicode form make no difference. Bills storage; a failed edit bills nothing. */
   edit: Method<'POST /v1/memory/edit'>
+  /** Says that a memory of the core vault or of a session is right, or why it is to be told no more, from the next request on and in every process. Every memory of the vault with the same text, up to 500, gets it too. Nothing is deleted; `right` takes it back. An account event keeps who said so and when. It is the word of a person: no model's judgement, nor anything in this service, calls it by itself. Bills nothing. */
+  feedback: Method<'POST /v1/memory/:memoryId/feedback'>
+  /** The same of many memories at once, such as all that one run of a program has stored: `{"metadata":{"origin":"program","run_id":"r-7"},"feedback":"wrong"}` takes them back, and the same with `right` brings back what is told no more. Bills nothing. */
+  feedbackOfMany: Method<'POST /v1/memory/feedback'>
   /** Reads a span of time: all of it in order, or, with a query, ranked by it. Reflections belong to the time they are about, and follow it: oldest first they stand at its end, newest first at its beginning. An answer over the token budget is cut, and goes on where it ended: newest first with `to` = `returned.from`, oldest first with `from` = `returned.to`; every row comes exactly once, with a query every row that matches. A page ends between two milliseconds, so it may exceed its budget by the other rows of the last one: many lines of a file with one date come on one page. A page of ranked rows has those of the part of the span that is nearest in `order`, best first; what fits in one page is ranked as a whole. Of a vault that is too large for the server's memory it looks through 10,000 memories at most, and may have few rows, or none, and yet be `truncated`. Bills retrieval of the rows returned. With a member's key it also tells what the member may see of the shared memory, which is raw and without importance. */
   dateSearch: Method<'POST /v1/memory/date-search'>
   /** How much a vault holds, and over which time. */

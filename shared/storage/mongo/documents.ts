@@ -1,5 +1,6 @@
 import { Binary } from 'mongodb'
 import { metadataFromTerms } from '#shared/domain/metadata.ts'
+import type { Feedback } from '#shared/domain/feedback.ts'
 import type { EmbeddedMemory, Memory, Role, Tier } from '#shared/domain/memory.ts'
 
 /** A memory as it is stored. A tombstone keeps the id and nothing else. */
@@ -28,6 +29,8 @@ export type MemoryDocument = {
   speaker?: string
   /** Terms of the fields that the client gave it: see `metadataTerms`. */
   metadata?: string[]
+  /** What its owner has said of it. */
+  feedback?: Feedback
   /** For a message that was stored in several pieces: the id of its first one, and which this is, from 0. */
   piece?: { message: string; number: number }
   /** The answer broke off; only for readers of the store. */

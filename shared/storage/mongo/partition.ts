@@ -1,6 +1,7 @@
 import type { Filter } from 'mongodb'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import { saidOrigins } from '#shared/domain/origin.ts'
+import { untold } from '#shared/domain/feedback.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 
@@ -36,9 +37,15 @@ const originConditions: Record<string, Filter<MemoryDocument>[]> = {
   ],
   'origin="program"': [{ ...unsaid, role: 'system' }],
   'origin="reflection"': [{ tier: { $gt: 1 } }],
+  ...Object.fromEntries(
+    (['right', ...untold] as const).map(feedback => [`feedback="${feedback}"`, [{ feedback }]]),
+  ),
 }
 
-/** The filter of all visible memories of one partition, in one space. */
+/** What may be told: all but what its owner has called wrong. No search index has the field. */
+export const toldFilter = { feedback: { $nin: [...untold] } }
+
+/** The filter of all told memories of one partition, in one space. */
 export function partitionFilter(
   scope: VaultScope,
   partition: Partition,
@@ -50,6 +57,7 @@ export function partitionFilter(
     session: { $eq: partition.session ?? '' },
     session_epoch: { $eq: partition.sessionEpoch },
     ...(partition.tagSets && { tag_set: { $in: [...partition.tagSets] } }),
+    ...toldFilter,
     [`vectors.${space}`]: { $exists: true },
   }
 }

@@ -1,3 +1,4 @@
+import { isUntold, type Feedback } from '#shared/domain/feedback.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
 
 const fields = ['rawUnits', 'rawTokens', 'tier2Count', 'tier2Importance', 'tier2Tokens'] as const
@@ -12,13 +13,15 @@ type CountedMemory = {
   tokens: number
   importance?: number | undefined
   consolidated: boolean
+  feedback?: Feedback | undefined
 }
 
-/** What memories add to the debt: those of the core vault that no reflection covers. */
+/** What memories add to the debt: those of the core vault that are told and no reflection covers. */
 export function debtOf(memories: readonly CountedMemory[]): DebtChange {
   const debt = { rawUnits: 0, rawTokens: 0, tier2Count: 0, tier2Importance: 0, tier2Tokens: 0 }
-  for (const { session, tier, tokens, importance = 0, consolidated } of memories) {
-    if (session !== null || consolidated || tier === 3) continue
+  for (const memory of memories) {
+    const { session, tier, tokens, importance = 0, consolidated } = memory
+    if (session !== null || consolidated || tier === 3 || isUntold(memory)) continue
     if (tier === 1) {
       debt.rawUnits++
       debt.rawTokens += tokens

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Binary, MongoBulkWriteError } from 'mongodb'
 import { createSlices } from '#shared/core/event-loop.ts'
+import type { Feedback } from '#shared/domain/feedback.ts'
 import { metadataTerms } from '#shared/domain/metadata.ts'
 import type { EmbeddedMemory, Memory, VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
@@ -27,6 +28,7 @@ type Stats = {
   tokens: number
   oldest: number | null
   newest: number | null
+  feedback: Record<Feedback, number>
 }
 
 export type NewMemory = Memory & {
@@ -142,19 +144,25 @@ export class MemoryStore {
       session_epoch: { $lte: upTo },
     }))
     const $nor = cleared.length > 0 && { $nor: cleared }
-    const [row] = await aggregateDocuments<{
-      memories: number
-      tokens: number
-      oldest: Date
-      newest: Date
-    }>(
+    const [row] = await aggregateDocuments<
+      Stats['feedback'] & {
+        _id: null
+        memories: number
+        tokens: number
+        oldest: Date
+        newest: Date
+      }
+    >(
       this.#memories,
       [{ $match: { ...epochFilter({ vault, epoch }), ...$nor } }, { $group: totals }],
       { hint: partitionIndex },
     )
-    if (!row) return { memories: 0, tokens: 0, oldest: null, newest: null }
-    const { memories, tokens, oldest, newest } = row
-    return { memories, tokens, oldest: oldest.getTime(), newest: newest.getTime() }
+    if (!row) {
+      const feedback = { right: 0, wrong: 0, outdated: 0, not_mine: 0 }
+      return { memories: 0, tokens: 0, oldest: null, newest: null, feedback }
+    }
+    const { memories, tokens, oldest, newest, _id, ...feedback } = row
+    return { memories, tokens, oldest: oldest.getTime(), newest: newest.getTime(), feedback }
   }
 
   /** Deletes memories of work whose vault or session was cleared; they were never visible. */
@@ -165,12 +173,20 @@ export class MemoryStore {
   }
 }
 
+const countOf = (feedback: Feedback) => ({
+  $sum: { $cond: [{ $eq: ['$feedback', feedback] }, 1, 0] },
+})
+
 const totals = {
   _id: null,
   memories: { $sum: 1 },
   tokens: { $sum: '$tokens' },
   oldest: { $min: '$at' },
   newest: { $max: '$at' },
+  right: countOf('right'),
+  wrong: countOf('wrong'),
+  outdated: countOf('outdated'),
+  not_mine: countOf('not_mine'),
 }
 
 /** SHA-256 of the NFC text without outer white space: equal for memories of the same content. */

@@ -1,3 +1,4 @@
+import type { Feedback } from '#shared/domain/feedback.ts'
 import type { Tier } from '#shared/domain/memory.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
@@ -21,6 +22,7 @@ export type TombstonedMemory = {
   tokens: number
   importance: number
   consolidated: boolean
+  feedback: Feedback | undefined
   /** The hash of its text; undefined for one that was never stored. */
   hash: Uint8Array | undefined
 }
@@ -83,6 +85,7 @@ export async function tombstone(
       ],
     },
     batch: '$batch',
+    feedback: '$feedback',
     sources: '$sources',
   }
   await acknowledged(
@@ -134,7 +137,7 @@ export async function finalizeTombstones(
 const bareTombstone = { _id: '$_id', vault: '$vault' }
 
 function toTombstonedMemory(document: MemoryDocument): TombstonedMemory {
-  const { _id, session, tier, tokens, importance = 0, consolidated } = document
+  const { _id, session, tier, tokens, importance = 0, consolidated, feedback } = document
   const { hash } = document as Partial<MemoryDocument>
   return {
     id: _id,
@@ -143,6 +146,7 @@ function toTombstonedMemory(document: MemoryDocument): TombstonedMemory {
     tokens,
     importance,
     consolidated,
+    feedback,
     hash: hash?.buffer,
   }
 }

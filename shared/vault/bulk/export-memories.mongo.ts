@@ -59,6 +59,7 @@ function toExportedLine(document: ExportedDocument, embedder: Embedder | undefin
     ...(batch !== undefined && { batch_id: batch }),
     ...(sources && { sources }),
     consolidated: document.consolidated,
+    ...(document.feedback && { feedback: document.feedback }),
     ...(consolidated_by && { consolidated_by }),
     ...(provenance && {
       origin_key: provenance.origin_key,
@@ -140,6 +141,7 @@ const exportProjection = (space: string | undefined) => ({
   piece: 1,
   operation: 1,
   consolidated: 1,
+  feedback: 1,
   batch: 1,
   sources: 1,
   covers: 1,

@@ -112,6 +112,7 @@ function sumDebtChange(written: readonly PlannedItem[]): DebtChange {
   const added = written.map(({ memory }) => ({
     ...memory,
     consolidated: memory.restored?.consolidated ?? false,
+    feedback: memory.restored?.feedback,
   }))
   const replaced = written.flatMap(({ planned }) => planned.was?.debt ?? [])
   return replaced.reduce((sum, debt) => addDebt(sum, debt, -1), debtOf(added))

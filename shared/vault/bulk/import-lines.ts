@@ -116,9 +116,10 @@ export async function buildImportItems(
 }
 
 function toRestored(line: ExportedLine, idsInVault: ReadonlyMap<string, string>): RestoredFields {
-  const { consolidated = false, consolidated_by, batch_id, sources, covers } = line
+  const { consolidated = false, feedback, consolidated_by, batch_id, sources, covers } = line
   return {
     consolidated,
+    ...(feedback && { feedback }),
     ...(consolidated_by && { consolidated_by }),
     ...(batch_id !== undefined && { batch: batch_id }),
     ...(sources && { sources: sources.map(id => idsInVault.get(id) ?? id.toLowerCase()) }),

@@ -21,7 +21,7 @@ import {
 /** Fields of a memory that only a file or a copy can set. */
 export type RestoredFields = Pick<
   MemoryDocument,
-  'consolidated' | 'batch' | 'sources' | 'covers' | 'consolidated_by' | 'provenance'
+  'consolidated' | 'feedback' | 'batch' | 'sources' | 'covers' | 'consolidated_by' | 'provenance'
 >
 
 export type RestoredMemory = NewMemory & { restored?: RestoredFields }
@@ -29,7 +29,14 @@ export type RestoredMemory = NewMemory & { restored?: RestoredFields }
 /** The document of an id in a vault: a live memory of the current epoch, or an older one or a tombstone. */
 export type StoredState = Pick<
   MemoryDocument,
-  'session' | 'session_epoch' | 'tier' | 'tokens' | 'importance' | 'consolidated' | 'operation'
+  | 'session'
+  | 'session_epoch'
+  | 'tier'
+  | 'tokens'
+  | 'importance'
+  | 'consolidated'
+  | 'feedback'
+  | 'operation'
 > & { isLive: boolean }
 
 /** The documents of these ids in the vault; ids without one are left out. */
@@ -137,6 +144,7 @@ const optional = [
   'speaker',
   'metadata',
   'piece',
+  'feedback',
   'batch',
   'sources',
   'covers',

@@ -3,7 +3,7 @@ import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { toMemoryDocument, ignoreDuplicateKeys } from '#shared/vault/base/memories.mongo.ts'
-import { partitionFilter } from '#shared/storage/mongo/partition.ts'
+import { partitionFilter, toldFilter } from '#shared/storage/mongo/partition.ts'
 import type { SourceTier, Span } from '#shared/domain/lease.ts'
 import { idIndex, unconsolidatedIndex } from '#shared/storage/mongo/indexes.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
@@ -88,6 +88,7 @@ export async function spacesOfFirstUnconsolidated(
     session: { $eq: '' },
     tier: { $eq: tier },
     consolidated: { $eq: false },
+    ...toldFilter,
     ...(except !== undefined && { [`vectors.${except}`]: { $exists: false } }),
   }
   const one = await findDocument(memories, filter, {
@@ -148,7 +149,7 @@ export async function markConsolidated(
   for (const batchIds of idBatches(sourceIds)) {
     const filter = idsFilter({ vault, epoch }, batchIds)
     const update = memories.updateMany(
-      filter,
+      { ...filter, ...toldFilter },
       { $set: { consolidated: true }, $addToSet: { consolidated_by: batch } },
       { hint: idIndex },
     )

@@ -64,7 +64,7 @@ export async function countReleased(
     const rows = await findDocuments(
       mongo.memories,
       { ...idsFilter(deletion, ids), released_by: { $eq: deletion.operation } },
-      { projection: { tier: 1, tokens: 1, importance: 1 }, hint: idIndex },
+      { projection: { tier: 1, tokens: 1, importance: 1, feedback: 1 }, hint: idIndex },
     )
     const released = rows.map(row => ({ ...row, session: null, consolidated: false }))
     total = addDebt(total, debtOf(released))

@@ -24,6 +24,7 @@ export type EditableMemory = {
   session: string | null
   sessionEpoch: number
   consolidated: boolean
+  feedback: MemoryDocument['feedback']
   version: number
   /** The vault spaces it has a vector in. */
   spaces: string[]
@@ -142,6 +143,7 @@ function editableFromDocument(document: MemoryDocument): EditableMemory {
     session: document.session || null,
     sessionEpoch: document.session_epoch,
     consolidated: document.consolidated,
+    feedback: document.feedback,
     version: document.version,
     spaces: Object.keys(document.vectors),
     storedAt: document.stored_at.getTime(),

@@ -6,6 +6,7 @@ import {
   changeVault,
 } from '#shared/vault/base/vaults.postgres.ts'
 import { findEditableMemory, type EditableMemory } from '#shared/vault/edit/edits.mongo.ts'
+import { isUntold } from '#shared/domain/feedback.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
 import { recordBill } from '#shared/billing/bill.postgres.ts'
@@ -70,9 +71,10 @@ export async function finalizeInTransaction(
   await changeVault(tx, vault, [change], debtChangeOf(memory, tokens - before))
 }
 
-/** Only memories that no reflection covers count, and raw ones only in the core vault. */
-function debtChangeOf({ tier, session, consolidated }: EditableMemory, tokens: number): DebtChange {
-  if (consolidated || session !== null || tier === 3) return {}
+/** Only memories that are told and no reflection covers count, and raw ones only in the core vault. */
+function debtChangeOf(memory: EditableMemory, tokens: number): DebtChange {
+  const { tier, session, consolidated } = memory
+  if (consolidated || isUntold(memory) || session !== null || tier === 3) return {}
   return tier === 1 ? { rawTokens: tokens } : { tier2Tokens: tokens }
 }
 

@@ -38,6 +38,7 @@ t.test('every tool is listed with its schema and what it may do', async t => {
       ['store', false],
       ['edit', false],
       ['delete', false],
+      ['feedback', false],
       ['consolidate_checkout', false],
       ['consolidate_commit', false],
     ],

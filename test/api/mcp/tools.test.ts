@@ -81,18 +81,27 @@ t.test(
 t.test('a key is shown what it may use', async t => {
   const key = await buildKey(backend)
   const all = await namesOf(await connect(t, key))
-  t.equal(all.length, 14)
+  t.equal(all.length, 15)
   const reading = await connect(t, `${key}:read`)
   t.same(
     all.filter(
       name =>
-        !['store', 'edit', 'delete', 'consolidate_checkout', 'consolidate_commit'].includes(name),
+        !'store edit delete feedback consolidate_checkout consolidate_commit'
+          .split(' ')
+          .includes(name),
     ),
     await namesOf(reading),
   )
   t.equal((await reading.listResources()).resources.length, 2)
   const writing = await connect(t, `${key}:write`)
-  t.same(await namesOf(writing), ['stats', 'store', 'edit', 'delete', 'consolidate_commit'])
+  t.same(await namesOf(writing), [
+    'stats',
+    'store',
+    'edit',
+    'delete',
+    'feedback',
+    'consolidate_commit',
+  ])
   t.same(
     (await writing.listResources()).resources.map(({ uri }) => uri),
     ['vault://stats'],

@@ -56,6 +56,7 @@ const actions: Record<AccountAction, readonly [verb: string, of: string]> = {
   'application.connected': ['connected', 'an application'],
   'application.disconnected': ['disconnected', 'an application'],
   'vault.cleared': ['emptied', 'a vault'],
+  'feedback.given': ['gave', 'feedback in'],
   'account.exported': ['exported', 'the account'],
   'balance.changed': ['changed', 'the balance'],
   'users_max.changed': ['changed', 'the most users'],

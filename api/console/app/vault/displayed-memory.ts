@@ -1,5 +1,6 @@
 import type {
   DatedMemory,
+  Feedback,
   ListedMemory,
   Metadata,
   RecalledMemory,
@@ -20,6 +21,7 @@ export type DisplayedMemory = {
   covers?: { from: string; to: string } | null | undefined
   expires_at?: string | undefined
   metadata?: Metadata | undefined
+  feedback?: Feedback | undefined
 }
 
 export const fromListed = (memory: ListedMemory): DisplayedMemory => ({

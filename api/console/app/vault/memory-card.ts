@@ -23,6 +23,7 @@ import { confirmButton, dialogButton, dialogForm } from '#api/console/app/parts/
 import { textAreaField, textField, useFields } from '#api/console/app/parts/fields.ts'
 import { selectBox, type Selection } from '#api/console/app/parts/selection.ts'
 import type { DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
+import { FeedbackDialog, feedbackChip } from '#api/console/app/vault/feedback-dialog.ts'
 import { Lineage } from '#api/console/app/vault/lineage.ts'
 import { forgetAnswers } from '#api/console/app/vault/read-once.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
@@ -70,6 +71,7 @@ export function MemoryCard({
       ${end && chip(`Expires ${formatRelativeTime(end)}`, 'busy', formatDateTime(end))}
       ${metadataChips(memory.metadata)}
       ${memory.consolidated && chip('Consolidated', 'good', 'A reflection covers it')}
+      ${feedbackChip(memory)}
     </header>
     <p class=${isExpanded ? 'memory-text' : 'memory-text memory-cut'}>${text ?? memory.text}</p>
     ${!isExpanded && button('Show the whole text', () => setExpanded(true), { kind: 'link' })}
@@ -84,6 +86,11 @@ export function MemoryCard({
             dialogButton(
               'Edit',
               onClose => renderComponent(EditDialog, { memory, onClose, onChange }),
+              action,
+            ),
+            dialogButton(
+              'Feedback',
+              onClose => renderComponent(FeedbackDialog, { memory, onClose, onChange }),
               action,
             ),
             confirmButton('Delete', {
@@ -139,7 +146,10 @@ export const memoryCards = (
 type EditDialogProps = {
   memory: DisplayedMemory
   onClose: () => void
-  onChange: (id: string, changed: Pick<DisplayedMemory, 'text' | 'expires_at'>) => void
+  onChange: (
+    id: string,
+    changed: Partial<Pick<DisplayedMemory, 'text' | 'expires_at' | 'feedback'>>,
+  ) => void
 }
 
 /** Edits the text and expiry of a memory; its date, tier and importance stay. */

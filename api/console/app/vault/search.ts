@@ -165,9 +165,11 @@ function Results({ answer, update }: ResultsProps): View {
             text: view,
             selection,
             matchReason: matchReasonView(memory, index + 1, met),
-            onChange: (id, { text, expires_at }) =>
+            onChange: (id, { text, ...changed }) =>
               change(all =>
-                all.map(one => (one.id === id ? { ...one, content: text, expires_at } : one)),
+                all.map(one =>
+                  one.id === id ? { ...one, ...changed, content: text ?? one.content } : one,
+                ),
               ),
             onDeleted: id => change(all => all.filter(one => one.id !== id)),
           })}

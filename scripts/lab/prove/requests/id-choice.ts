@@ -10,6 +10,9 @@ const fixedParams: Readonly<Record<string, string>> = {
   model: 'gemini-2.5-flash',
 }
 
+/** Parameters whose ids are kept under another name. */
+const kinds: Readonly<Record<string, string>> = { memoryId: 'memory' }
+
 /** Which of its own ids a tenant names: any, one it may change, one it ends, one it keeps. */
 export type IdChoice = 'any' | 'own' | 'take' | 'lasting'
 
@@ -18,7 +21,7 @@ export const paramOf = (
   endpoint: Endpoint,
   name: string,
   idOf: (kind: string, choice: IdChoice) => string,
-): string => fixedParams[name] ?? idOf(name, idChoiceOf(endpoint, name))
+): string => fixedParams[name] ?? idOf(kinds[name] ?? name, idChoiceOf(endpoint, name))
 
 function idChoiceOf({ method, path }: Endpoint, name: string): IdChoice {
   if (method === 'DELETE' && path.endsWith(`:${name}`)) return 'take'

@@ -67,6 +67,10 @@ export const vaultRequests: Record<string, RequestPlan> = {
   edit: {
     body: input => ({ memory_id: input.id('memory', 'own'), text: note(input) }),
   },
+  feedback: {
+    body: ({ random }) => ({ feedback: random() < 0.5 ? 'wrong' : 'right' }),
+  },
+  feedbackOfMany: { body: ({ id }) => ({ ids: [id('memory', 'own')], feedback: 'right' }) },
   deleteIds: { body: ({ id }) => ({ ids: [id('memory', 'own')] }) },
   clearMemory: {
     headers: input => ({ 'x-session-id': session(input) }),

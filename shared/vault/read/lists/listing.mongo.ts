@@ -14,6 +14,7 @@ import {
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
 import { metadataCondition } from '#shared/storage/mongo/partition.ts'
+import type { Feedback } from '#shared/domain/feedback.ts'
 import type { Span } from '#shared/domain/lease.ts'
 import { idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import type { Caller } from '#shared/access/caller.ts'
@@ -27,6 +28,7 @@ import { epochFilter, findDocument } from '#shared/storage/mongo/commands.ts'
 export type ListedRow = Memory & {
   /** A reflection covers it. */
   consolidated: boolean
+  feedback?: Feedback
   /** The period that a reflection covers. */
   covers: Span | null
 }
@@ -112,14 +114,16 @@ const coreFilter = ({ vault, epoch }: VaultScope): Filter<MemoryDocument> => ({
 export const listedFields = {
   ...memoryFields,
   consolidated: 1,
+  feedback: 1,
   covers: 1,
 } as const
 
 export function listedRowFromDocument(document: MemoryDocument): ListedRow {
-  const { consolidated, covers } = document
+  const { consolidated, feedback, covers } = document
   return {
     ...memoryFromDocument(document),
     consolidated,
+    ...(feedback && { feedback }),
     covers: covers ? { from: covers.from.getTime(), to: covers.to.getTime() } : null,
   }
 }

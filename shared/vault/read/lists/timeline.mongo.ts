@@ -15,7 +15,7 @@ import {
   listedRowFromDocument,
   type ListedRow,
 } from '#shared/vault/read/lists/listing.mongo.ts'
-import { metadataCondition, type Partition } from '#shared/storage/mongo/partition.ts'
+import { metadataCondition, toldFilter, type Partition } from '#shared/storage/mongo/partition.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import { epochFilter } from '#shared/storage/mongo/commands.ts'
 
@@ -144,6 +144,7 @@ function timelineFilter(
     // The core vault has no session epoch; without this field the index alone serves the filter.
     ...(partition.session !== null && { session_epoch: { $eq: partition.sessionEpoch } }),
     tier: { $in: [...tiers] },
+    ...toldFilter,
     ...(partition.tagSets && { tag_set: { $in: [...partition.tagSets] } }),
     ...(importance !== undefined && { importance: { $gte: importance } }),
     ...metadataCondition(metadata),

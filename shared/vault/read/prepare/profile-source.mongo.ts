@@ -2,7 +2,7 @@ import { createSlices } from '#shared/core/event-loop.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { findStatements } from '#shared/search/profile/find-statements.ts'
 import { type Mongo, refuseWhenUnreachable } from '#shared/storage/mongo/connect.ts'
-import type { Partition } from '#shared/storage/mongo/partition.ts'
+import { toldFilter, type Partition } from '#shared/storage/mongo/partition.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { changesSince } from '#shared/vault/base/vault-changes.postgres.ts'
 import { visiblePartition } from '#shared/vault/read/search/index-source.ts'
@@ -148,6 +148,7 @@ const userFilter = (
   session_epoch: { $eq: sessionEpoch },
   tier: { $eq: 1 },
   role: { $eq: 'user' },
+  ...toldFilter,
   // A tombstone has none.
   text: { $exists: true },
   ...(tagSets && { tag_set: { $in: [...tagSets] } }),

@@ -168,7 +168,7 @@ function vectorSearchPipeline(scope: VaultScope, question: NearestQuestion): Doc
   const { space, partition, vector, count } = question
   const path = `vectors.${space}`
   const filter = { ...partitionFilter(scope, partition, space), ...questionFilter(question) }
-  const { [path]: _existence, ...indexed } = filter as Document
+  const { [path]: _existence, feedback: _told, ...indexed } = filter as Document
   const limit = count + spareRows(count)
   return [
     {

@@ -1,0 +1,94 @@
+import type { Feedback } from '#shared/domain/feedback.ts'
+import { untold } from '#shared/domain/feedback.ts'
+import type { VaultEpoch } from '#shared/domain/memory.ts'
+import type { MetadataFilter } from '#shared/domain/metadata.ts'
+import {
+  acknowledged,
+  epochFilter,
+  findDocuments,
+  idsFilter,
+} from '#shared/storage/mongo/commands.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { contentHashIndex, idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
+import { metadataCondition } from '#shared/storage/mongo/partition.ts'
+
+type Memories = Pick<Mongo, 'memories'>
+
+/** A memory as its feedback changes the debt. */
+export type JudgedMemory = Pick<
+  MemoryDocument,
+  'tier' | 'tokens' | 'importance' | 'consolidated' | 'feedback'
+> & { id: string; session: string | null; sessionEpoch: number }
+
+const projection = {
+  session: 1,
+  session_epoch: 1,
+  tier: 1,
+  tokens: 1,
+  importance: 1,
+  consolidated: 1,
+  feedback: 1,
+} as const
+
+const toJudged = (document: MemoryDocument): JudgedMemory => ({
+  ...document,
+  id: document._id,
+  session: document.session || null,
+  sessionEpoch: document.session_epoch,
+})
+
+/** Those of the ids that exist at this epoch of the vault, in its core or in any session. */
+export const findJudged = async (
+  { memories }: Memories,
+  scope: VaultEpoch,
+  ids: readonly string[],
+): Promise<JudgedMemory[]> =>
+  (await findDocuments(memories, idsFilter(scope, ids), { projection, hint: idIndex })).map(
+    toJudged,
+  )
+
+/** Those of the ids that exist, and the ids of at most `max` memories of the vault with the text of one of them. */
+export async function idsWithTextsOf(
+  { memories }: Memories,
+  scope: VaultEpoch,
+  ids: readonly string[],
+  max: number,
+): Promise<string[]> {
+  const fields = { projection: { hash: 1 }, hint: idIndex }
+  const named = await findDocuments(memories, idsFilter(scope, ids), fields)
+  const same = { ...epochFilter(scope), hash: { $in: named.map(({ hash }) => hash) } }
+  const options = { projection: { _id: 1 }, hint: contentHashIndex, limit: max }
+  const copies = await findDocuments(memories, same, options)
+  return [...new Set([...named, ...copies].map(({ _id }) => _id))]
+}
+
+/**
+ * The ids of at most `max` memories with such metadata that a feedback would change, sessions included. `right` changes
+ * those alone that are told no more.
+ */
+export async function idsToJudge(
+  { memories }: Memories,
+  scope: VaultEpoch,
+  { filter, feedback, max }: { filter: MetadataFilter; feedback: Feedback; max: number },
+): Promise<string[]> {
+  const open = feedback === 'right' ? { $in: [...untold] } : { $ne: feedback }
+  const wanted = { ...epochFilter(scope), ...metadataCondition(filter), feedback: open }
+  const options = { projection: { _id: 1 }, hint: partitionIndex, limit: max }
+  return (await findDocuments(memories, wanted, options)).map(({ _id }) => _id)
+}
+
+/** Writes a feedback of memories, journaled. */
+export const setFeedback = (
+  { memories }: Memories,
+  scope: VaultEpoch,
+  ids: readonly string[],
+  feedback: Feedback,
+): Promise<unknown> =>
+  acknowledged(
+    memories.updateMany(
+      idsFilter(scope, ids),
+      { $set: { feedback }, $inc: { version: 1 } },
+      { hint: idIndex },
+    ),
+  )
