@@ -79,6 +79,10 @@ export const examples: Partial<Record<string, Example>> = {
     })}\n`,
   },
   inspect: { body: { memory_id: ids.memory } },
+  feedback: { path: { memoryId: ids.memory }, body: { feedback: 'wrong' } },
+  feedbackOfMany: {
+    body: { metadata: { origin: 'program', run_id: 'r-7' }, feedback: 'wrong', dry_run: true },
+  },
   deleteIds: { body: { ids: [ids.memory] } },
   clearMemory: { headers: { 'x-session-id': 'chat-42' } },
   checkout: { body: { tier: 1 } },

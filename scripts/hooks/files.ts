@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 
@@ -19,6 +19,17 @@ export const stateFolder = (env: Environment = process.env, home = homedir()): s
     'memory-vault',
     'hooks',
   )
+
+/** The programs that are connected. */
+export const listClients = (): string[] => {
+  try {
+    return readdirSync(connectionsFolder())
+      .filter(name => name.endsWith('.json'))
+      .map(name => name.slice(0, -'.json'.length))
+  } catch {
+    return []
+  }
+}
 
 /** @returns undefined for a program that is not connected. */
 export function readConnection(client: string): Connection | undefined {

@@ -1,6 +1,6 @@
-import { readdirSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { connectionsFolder, readConnection } from './files.ts'
+import { connectionsFolder, listClients, readConnection } from './files.ts'
 import { readJournal, type JournalEntry } from './journal.ts'
 import { callService, describeFailure, describeRefusal } from './service.ts'
 import { listWaiting, spoolFolder, type UnsentTurn } from './spool.ts'
@@ -30,16 +30,6 @@ function describeWaiting(waiting: readonly UnsentTurn[]): string {
   const tried = waiting.flatMap(one => one.tried ?? []).toSorted((a, b) => (a.at < b.at ? 1 : -1))
   const since = times.length === 0 ? '' : `, since ${new Date(Math.min(...times)).toISOString()}`
   return `${waiting.length} ${waiting.length === 1 ? 'turn waits' : 'turns wait'}${since}${tried[0] ? `: ${tried[0].error}` : ''}`
-}
-
-const listClients = (): string[] => {
-  try {
-    return readdirSync(connectionsFolder())
-      .filter(name => name.endsWith('.json'))
-      .map(name => name.slice(0, -'.json'.length))
-  } catch {
-    return []
-  }
 }
 
 async function describeClient(

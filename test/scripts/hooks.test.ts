@@ -307,3 +307,27 @@ t.test('a folder that claims the name of another repository is asked about', asy
   await execute(['allow', copy])
   t.match((await hook('UserPromptSubmit', { ...asked, session_id: 's-3' })).out, 'Zip')
 })
+
+t.test('a person says that a memory is wrong, by its words or its id', async t => {
+  const { execute, hook, stored } = await createHome(t, 'codex')
+  const prompt = 'Remember for later: our staging database is called heron-42.'
+  await hook('UserPromptSubmit', { prompt, turn_id: 't-1' })
+  await hook('Stop', { turn_id: 't-1', last_assistant_message: 'Noted: heron-42.' })
+  const rows = (await stored(2)) as (Row & { memory_id: string })[]
+  const question = { prompt: 'What is our staging database called?', session_id: 's-2' }
+  const give = async (...words: string[]) => (await execute(['feedback', ...words])).out
+  t.match(await give('wrong', 'heron-42'), /^Several memories have these words/)
+  t.match(await give('wrong', 'no', 'such', 'words'), 'No memory has these words: no such words')
+  t.equal(
+    await give('wrong', 'staging database is called'),
+    '1 memory is wrong, told no more.\n',
+    'by words',
+  )
+  const noted = rows.find(({ role }) => role === 'assistant')!.memory_id
+  t.match(await give('not_mine', noted), /^1 memory is not mine, told no more/, 'by id')
+  t.match(await hook('UserPromptSubmit', question), silent)
+  t.equal(await give('right', 'staging database is called'), '1 memory is told.\n')
+  const again = await hook('UserPromptSubmit', { ...question, session_id: 's-3' })
+  t.match(again.out, 'heron-42')
+  t.equal((await execute(['feedback', 'bad', noted])).code, 2)
+})

@@ -27,6 +27,8 @@ export type EpochMs = number
 export type SessionId = string
 /** How much a reflection matters. Raw memories carry none. */
 export type Importance = number
+/** What the owner of a memory says of it. `wrong`, `outdated` and `not_mine`, which are told no more: the memory is in no search, block, profile, date search, batch or copy, and stays in lists and exports. `right`: it is told, again where it was not. */
+export type Feedback = 'right' | 'wrong' | 'outdated' | 'not_mine'
 export type MetadataChoice = string | number | boolean | MetadataValue[]
 /** POST /v1/memory/delete-ids */
 export type DeleteIdsAnswer = DeleteIdsDone | DeleteIdsPreview
@@ -63,7 +65,7 @@ export type TraceMode = 'off' | 'ids' | 'texts'
 export type StoreResponse = 'always' | 'with_input'
 /** What the session id of a model call, of `ingest` and of `prepare` does where no `X-Memory-Sessions` says otherwise. `apart`: a session has memories of its own, which no other session is told; `core`: the id names the conversation alone, and all sessions of a user share one memory. */
 export type SessionsPolicy = 'apart' | 'core'
-/** `key.revoked`: at once, or at the end of the grace of a rotation. `vault.cleared`: everything of a vault, not a session alone. `application.connected`: a person let a client of OAuth into a vault; of the end of its key there is no event of its own. `key.reminted`: the owner put it in the place of a lost one. `key.revealed`: an admin read a member key, or the owner that of a user. `role.assigned`: a user has other roles. `user.suspended` and `user.resumed`: the directory switched the user off or on. `directory.changed`: signing in, or what groups give. */
+/** `key.revoked`: at once, or at the end of the grace of a rotation. `vault.cleared`: everything of a vault, not a session alone. `feedback.given`: what was said of memories; `after` has it, and their ids as `memories`. `application.connected`: a person let a client of OAuth into a vault; of the end of its key there is no event of its own. `key.reminted`: the owner put it in the place of a lost one. `key.revealed`: an admin read a member key, or the owner that of a user. `role.assigned`: a user has other roles. `user.suspended` and `user.resumed`: the directory switched the user off or on. `directory.changed`: signing in, or what groups give. */
 export type AccountAction =
   | 'key.minted'
   | 'key.rotated'
@@ -108,6 +110,7 @@ export type AccountAction =
   | 'application.connected'
   | 'application.disconnected'
   | 'vault.cleared'
+  | 'feedback.given'
   | 'account.exported'
   | 'balance.changed'
   | 'payment_method.changed'
@@ -539,6 +542,7 @@ export interface ExportLine {
   sources?: string[]
   /** a reflection covers it; false when missing */
   consolidated?: boolean
+  feedback?: Feedback
   /** the batches that made it part of a reflection */
   consolidated_by?: string[]
   /** copied memories: the truncated key they came from */
@@ -1655,6 +1659,7 @@ export interface ListedMemory {
   consolidated: boolean
   /** what a reflection is about; null for raw memories */
   covers: Period | null
+  feedback?: Feedback
   /** the speaker, where the client named one */
   name?: string
   metadata?: Metadata
@@ -1788,6 +1793,30 @@ export interface EditAnswer {
   /** from then on it is gone; missing where it stays */
   expires_at?: string
 }
+export interface FeedbackGiven {
+  feedback: Feedback
+  /** memories that have it now; of a dry run, that would have it */
+  count: number
+  /** their ids */
+  ids: string[]
+  /** true: nothing was changed */
+  dry_run: boolean
+  /** more memories have such metadata: send it again */
+  has_more: boolean
+}
+/** POST /v1/memory/:memoryId/feedback */
+export interface FeedbackBody {
+  feedback: Feedback
+}
+/** POST /v1/memory/feedback */
+export interface FeedbackOfManyBody {
+  /** either these, and up to 500 with the same texts */
+  ids?: string[]
+  metadata?: MetadataFilter
+  feedback: Feedback
+  /** true previews and changes nothing */
+  dry_run?: boolean
+}
 export interface DatedMemory {
   id: string
   tier: Tier
@@ -1861,6 +1890,12 @@ export interface DayCount {
   /** reflections and high-level ones, by the day they are dated */
   reflections: number
 }
+export interface FeedbackCounts {
+  right: number
+  wrong: number
+  outdated: number
+  not_mine: number
+}
 export interface VaultStats {
   /** truncated */
   key: string
@@ -1870,6 +1905,7 @@ export interface VaultStats {
   /** null in an empty vault */
   oldest: string | null
   newest: string | null
+  feedback: FeedbackCounts
   /** where it was asked for: days with memories, the newest 3,660 of them, oldest first */
   by_day?: DayCount[]
 }
@@ -3289,6 +3325,8 @@ export interface PathParameters {
   roleId: string
   userId: string
   tagId: string
+  /** a memory of the vault */
+  memoryId: string
   /** a shared memory */
   memId: string
   reviewerId: string
@@ -4664,6 +4702,19 @@ export interface Endpoints {
     headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
     body: EditBody
     answers: { 200: EditAnswer }
+  }
+  /** Says that a memory of the core vault or of a session is right, or why it is to be told no more, from the next request on and in every process. */
+  'POST /v1/memory/:memoryId/feedback': {
+    params: Pick<PathParameters, 'memoryId'>
+    headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    body: FeedbackBody
+    answers: { 200: FeedbackGiven }
+  }
+  /** The same of many memories at once, such as all that one run of a program has stored: `{"metadata":{"origin":"program","run_id":"r-7"},"feedback":"wrong"}` takes them back, and the same with `right` brings back what is told no more. */
+  'POST /v1/memory/feedback': {
+    headers: Pick<RequestHeaders, 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>
+    body: FeedbackOfManyBody
+    answers: { 200: FeedbackGiven }
   }
   /** Reads a span of time: all of it in order, or, with a query, ranked by it. */
   'POST /v1/memory/date-search': {

@@ -100,6 +100,8 @@ t.test('the examples of a vault, in the order of a life', async t => {
     'usageReport',
     'changeKey',
     'inspect',
+    'feedback',
+    'feedbackOfMany',
     'deleteIds',
     'clearMemory',
   ])

@@ -1307,6 +1307,52 @@ class AsyncVault(AsyncVaultBase):
             idempotency_key=idempotency_key,
         )
 
+    async def feedback(
+        self, memory_id: str, *, feedback: types.Feedback, idempotency_key: Optional[str] = None
+    ) -> types.FeedbackGiven:
+        """Says that a memory of the core vault or of a session is right, or why it is to be told no
+        more, from the next request on and in every process. Every memory of the vault with the same
+        text, up to 500, gets it too. Nothing is deleted; `right` takes it back. An account event
+        keeps who said so and when. It is the word of a person: no model's judgement, nor anything
+        in this service, calls it by itself. Bills nothing.
+
+        `POST /v1/memory/:memoryId/feedback`
+
+        :param memory_id: a memory of the vault
+        """
+        return await self._call(
+            OPERATIONS["feedback"],
+            path={"memoryId": memory_id},
+            body={"feedback": feedback},
+            idempotency_key=idempotency_key,
+        )
+
+    async def feedback_of_many(
+        self,
+        *,
+        feedback: types.Feedback,
+        ids: Optional[Sequence[str]] = None,
+        metadata: Optional[types.MetadataFilter] = None,
+        dry_run: Optional[bool] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> types.FeedbackGiven:
+        """The same of many memories at once, such as all that one run of a program has stored:
+        `{"metadata":{"origin":"program","run_id":"r-7"},"feedback":"wrong"}` takes them back, and
+        the same with `right` brings back what is told no more. Bills nothing.
+
+        `POST /v1/memory/feedback`
+
+        :param ids: either these, and up to 500 with the same texts
+        :param metadata: or up to 500 memories with such metadata, of the core vault and of every
+            session, that it changes; `right` changes those alone that are told no more
+        :param dry_run: true previews and changes nothing
+        """
+        return await self._call(
+            OPERATIONS["feedback_of_many"],
+            body={"ids": ids, "metadata": metadata, "feedback": feedback, "dry_run": dry_run},
+            idempotency_key=idempotency_key,
+        )
+
     async def date_search(
         self,
         *,

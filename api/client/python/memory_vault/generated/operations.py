@@ -164,6 +164,17 @@ OPERATIONS: Dict[str, Operation] = {
         writes=True,
         nullable=frozenset({"expires_at"}),
     ),
+    "feedback": Operation(
+        "feedback",
+        "POST",
+        "/v1/memory/:memoryId/feedback",
+        body="json",
+        takes_key=True,
+        writes=True,
+    ),
+    "feedback_of_many": Operation(
+        "feedback_of_many", "POST", "/v1/memory/feedback", body="json", takes_key=True, writes=True
+    ),
     "date_search": Operation(
         "date_search", "POST", "/v1/memory/date-search", body="json", reads=True
     ),

@@ -426,6 +426,8 @@ class ExportLine(_ExportLineRequired, total=False):
     sources: List[str]
     # a reflection covers it; false when missing
     consolidated: bool
+    # what its owner has said of it
+    feedback: Feedback
     # the batches that made it part of a reflection
     consolidated_by: List[str]
     # copied memories: the truncated key they came from
@@ -1616,6 +1618,8 @@ class _ListedMemoryRequired(TypedDict):
 
 
 class ListedMemory(_ListedMemoryRequired, total=False):
+    # what its owner has said of it; all but `right` is told no more
+    feedback: Feedback
     # the speaker, where the client named one
     name: str
     # where it was given
@@ -1726,6 +1730,38 @@ class EditAnswer(_EditAnswerRequired, total=False):
     expires_at: str
 
 
+class FeedbackGiven(TypedDict):
+    feedback: Feedback
+    # memories that have it now; of a dry run, that would have it
+    count: int
+    # their ids
+    ids: List[str]
+    # true: nothing was changed
+    dry_run: bool
+    # more memories have such metadata: send it again
+    has_more: bool
+
+
+# POST /v1/memory/:memoryId/feedback
+class FeedbackBody(TypedDict):
+    feedback: Feedback
+
+
+class _FeedbackOfManyBodyRequired(TypedDict):
+    feedback: Feedback
+
+
+# POST /v1/memory/feedback
+class FeedbackOfManyBody(_FeedbackOfManyBodyRequired, total=False):
+    # either these, and up to 500 with the same texts
+    ids: List[str]
+    # or up to 500 memories with such metadata, of the core vault and of every session, that it
+    # changes; `right` changes those alone that are told no more
+    metadata: MetadataFilter
+    # true previews and changes nothing
+    dry_run: bool
+
+
 class _DatedMemoryRequired(TypedDict):
     id: str
     tier: Tier
@@ -1823,6 +1859,13 @@ class DayCount(TypedDict):
     reflections: int
 
 
+class FeedbackCounts(TypedDict):
+    right: int
+    wrong: int
+    outdated: int
+    not_mine: int
+
+
 class _VaultStatsRequired(TypedDict):
     # truncated
     key: str
@@ -1832,6 +1875,8 @@ class _VaultStatsRequired(TypedDict):
     # null in an empty vault
     oldest: Union[str, None]
     newest: Union[str, None]
+    # memories by what their owner has said of them
+    feedback: FeedbackCounts
 
 
 class VaultStats(_VaultStatsRequired, total=False):
@@ -4530,6 +4575,11 @@ MetadataFilter = Dict[str, MetadataChoice]
 
 MatchReason = Literal["words", "similarity", "name", "time", "context"]
 
+# What the owner of a memory says of it. `wrong`, `outdated` and `not_mine`, which are told no more:
+# the memory is in no search, block, profile, date search, batch or copy, and stays in lists and
+# exports. `right`: it is told, again where it was not.
+Feedback = Literal["right", "wrong", "outdated", "not_mine"]
+
 # A name people read.
 Name = str
 
@@ -4628,12 +4678,13 @@ StoreResponse = Literal["always", "with_input"]
 SessionsPolicy = Literal["apart", "core"]
 
 # `key.revoked`: at once, or at the end of the grace of a rotation. `vault.cleared`: everything of a
-# vault, not a session alone. `application.connected`: a person let a client of OAuth into a vault;
-# of the end of its key there is no event of its own. `key.reminted`: the owner put it in the place
-# of a lost one. `key.revealed`: an admin read a member key, or the owner that of a user.
+# vault, not a session alone. `feedback.given`: what was said of memories; `after` has it, and their
+# ids as `memories`. `application.connected`: a person let a client of OAuth into a vault; of the
+# end of its key there is no event of its own. `key.reminted`: the owner put it in the place of a
+# lost one. `key.revealed`: an admin read a member key, or the owner that of a user.
 # `role.assigned`: a user has other roles. `user.suspended` and `user.resumed`: the directory
 # switched the user off or on. `directory.changed`: signing in, or what groups give.
-AccountAction = Literal["key.minted", "key.rotated", "key.reminted", "key.changed", "key.revoked", "key.revealed", "admin_key.issued", "admin_key.revoked", "provider_key.stored", "provider_key.deleted", "policy.changed", "webhook.created", "webhook.changed", "webhook.deleted", "organization.created", "organization.changed", "organization.deleted", "organization.exported", "instructions.changed", "role.created", "role.changed", "role.deleted", "role.assigned", "tag.created", "tag.changed", "tag.deleted", "tag.applied", "user.created", "user.changed", "user.deleted", "user.suspended", "user.resumed", "group.created", "group.changed", "group.deleted", "reviewer.created", "reviewer.deleted", "scim_token.created", "scim_token.deleted", "directory.changed", "application.connected", "application.disconnected", "vault.cleared", "account.exported", "balance.changed", "payment_method.changed", "users_max.changed"]
+AccountAction = Literal["key.minted", "key.rotated", "key.reminted", "key.changed", "key.revoked", "key.revealed", "admin_key.issued", "admin_key.revoked", "provider_key.stored", "provider_key.deleted", "policy.changed", "webhook.created", "webhook.changed", "webhook.deleted", "organization.created", "organization.changed", "organization.deleted", "organization.exported", "instructions.changed", "role.created", "role.changed", "role.deleted", "role.assigned", "tag.created", "tag.changed", "tag.deleted", "tag.applied", "user.created", "user.changed", "user.deleted", "user.suspended", "user.resumed", "group.created", "group.changed", "group.deleted", "reviewer.created", "reviewer.deleted", "scim_token.created", "scim_token.deleted", "directory.changed", "application.connected", "application.disconnected", "vault.cleared", "feedback.given", "account.exported", "balance.changed", "payment_method.changed", "users_max.changed"]
 
 Tags = List[str]
 
