@@ -13,6 +13,7 @@ const sharedSources = [
   'api/client/client.ts',
   'shared/core/dates.ts',
   'shared/core/errors.ts',
+  'shared/core/refusals.ts',
   'shared/search/words/stem.ts',
   'shared/vault/bulk/split-lines.ts',
 ]
