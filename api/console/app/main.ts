@@ -3,7 +3,6 @@ import { useLayoutEffect, useState } from 'preact/hooks'
 import { currentPath, useHashPath } from '#api/console/app/address.ts'
 import { currentCredential, onCredential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { Receipt } from '#api/console/app/navigation.ts'
 import { Shell } from '#api/console/app/shell.ts'
 import { SignIn } from '#api/console/app/sign-in.ts'
 import { answerOtherTabs, askOtherTabs } from '#api/console/app/tabs.ts'
@@ -13,19 +12,17 @@ import { ToastRegion } from '#api/console/app/toasts.ts'
 /** Addresses at which a credential is asked for, whether there is one or not. */
 const doors = new Set<string | undefined>(['sign-in', 'open', 'login'])
 
-/** Shows the sign-in page, the receipt of an erasure, or the pages of the credential. */
+/** Shows the sign-in page, or the pages of the credential. */
 function App(): View {
   const [credential, setCredential] = useState(currentCredential)
   useLayoutEffect(() => onCredential(() => setCredential(currentCredential())), [])
-  const [place, id] = useHashPath()
+  const [place] = useHashPath()
   return html`<div class="app">
     ${
-      place === 'receipt'
-        ? renderComponent(Receipt, { id })
-        : credential && !doors.has(place)
-          ? // The key remounts the shell: another credential must not see what the page held before.
-            renderComponent(Shell, { key: credential.key, credential })
-          : renderComponent(SignIn, {})
+      credential && !doors.has(place)
+        ? // The key remounts the shell: another credential must not see what the page held before.
+          renderComponent(Shell, { key: credential.key, credential })
+        : renderComponent(SignIn, {})
     }
     ${renderComponent(ToastRegion, {})}
   </div>`

@@ -72,7 +72,6 @@ function lazyPage<Name extends string, Props extends object>(
   }
 }
 
-export const Receipt = lazyPage('Receipt', () => import('#api/console/app/vault/receipt.ts'))
 const Orgs = lazyPage('Orgs', () => import('#api/console/app/org/orgs.ts'))
 const Admins = lazyPage('Admins', () => import('#api/console/app/org/admins.ts'))
 const Connect = lazyPage('Connect', () => import('#api/console/app/vault/connect/connect.ts'))

@@ -70,7 +70,6 @@ export function SignIn(): View {
     <footer class="door-foot chips">
       ${currentCredential() && html`<a href=${hrefTo()}>Go on with the key of this tab</a>`}
       <a href="/docs">API reference</a>
-      <a href=${hrefTo('receipt')}>Receipt of an erasure</a>
       ${renderComponent(ThemeSwitch, {})}
     </footer>
   </div>`

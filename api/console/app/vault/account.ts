@@ -1,5 +1,4 @@
 import { useState } from 'preact/hooks'
-import { navigate } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
 import { setCredential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
@@ -33,8 +32,8 @@ function Erase(): View {
   return html`<form class="panel stack" onSubmit=${onSubmit(() => setAsking(true))}>
       <p>
         Every key stops at once, those of members of its organizations too. Then everything is
-        removed from both stores, and a signed receipt says what went and when. The receipt stays
-        readable without a key.
+        removed from both stores, and a signed receipt says what went and when. Its address opens
+        then, and needs no key: keep it.
       </p>
       ${textField({
         label: 'Email of the account',
@@ -59,8 +58,9 @@ function Erase(): View {
         confirmationText: 'erase',
         act: async () => {
           const { receipt_id } = await call('POST /v1/account/erase', { body: { email } })
-          navigate('receipt', receipt_id)
           setCredential(null)
+          // The receipt needs no key.
+          location.assign(`/v1/receipts/${receipt_id}`)
         },
         onClose: () => setAsking(false),
       })
