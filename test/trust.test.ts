@@ -57,6 +57,17 @@ t.test('figures of the proof are those of its page, and are held to there', asyn
   }
 })
 
+t.test('seconds of recovery are those of the proof', async t => {
+  const section = readFileSync('test/PROOF.md', 'utf8').split('\n## recovery: held')[1]!
+  const told = parseTables(readPage('scripts/guides/trust/high-availability.md')).find(
+    ({ head }) => head.join() === 'Killed,Back after',
+  )
+  t.equal(told!.rows.length, 7)
+  for (const [killed, seconds] of told!.rows) {
+    t.ok(section.split('\n## ')[0]!.includes(`| ${killed} | ${seconds} | 60 |`), killed!)
+  }
+})
+
 t.test('the checklist answers every row by a page, or says why not', async t => {
   const [checklist] = parseTables(readPage('scripts/guides/trust/questionnaire.md'))
   t.ok(checklist!.rows.length >= 25)
