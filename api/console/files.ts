@@ -47,7 +47,10 @@ const style = 'text/css; charset=utf-8'
  */
 export async function consoleFiles(login: string | null = null): Promise<Record<string, Asset>> {
   const own = globSync('api/console/app/**/*.ts', { cwd: fileURLToPath(root) }).sort()
-  const importers = globSync('api/import/**/*.ts', { cwd: fileURLToPath(root) }).sort()
+  // Documents are read by the service.
+  const importers = globSync('api/import/{*,formats/*,send/*}.ts', {
+    cwd: fileURLToPath(root),
+  }).sort()
   const sources = [...own, ...importers, ...sharedSources]
   const stripped = await stripTypes(sources.map(file => new URL(file, root).href))
   const modules = sources.map((file, index) => [servedPath(file), stripped[index]!] as const)

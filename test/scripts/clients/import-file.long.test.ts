@@ -14,6 +14,7 @@ import {
   zepGraph,
   zipOf,
 } from '#test/support/foreign-exports.ts'
+import { docxOf, pdfOf } from '#test/support/documents.ts'
 import { createKeyedClient, exportLines } from '#test/support/memory-file.ts'
 import { runScript } from '#test/support/run-script.ts'
 import { listen } from '#test/support/listen.ts'
@@ -317,3 +318,30 @@ t.test('notes and other memories move in and are recalled', async t => {
     t.match(JSON.stringify(body), words)
   }
 })
+
+t.test(
+  'a folder of documents: each is stored, again it adds nothing, a bad one is named',
+  async t => {
+    const { client, at } = await newVault()
+    const folder = join(dir, 'papers')
+    mkdirSync(join(folder, 'flat'), { recursive: true })
+    writeFileSync(join(folder, 'flat', 'lease.pdf'), pdfOf([['The lease runs for two years.'], []]))
+    writeFileSync(join(folder, 'boiler.docx'), docxOf(['The boiler is behind the stairs.']))
+    writeFileSync(join(folder, 'scan.pdf'), pdfOf([[]]))
+    writeFileSync(join(folder, 'photo.jpg'), 'x')
+    const dry = await run(['--from', 'files', folder, '--dry-run'])
+    t.match(dry.out, /flat\/lease\.pdf: 1 memories would be stored, left out: pages without text/)
+    t.same(await exportLines(client), [])
+    const first = await run(['--from', 'files', folder, ...at])
+    t.equal(first.code, 1, first.err)
+    t.match(first.out, /^boiler\.docx: 1 stored\nflat\/lease\.pdf: 1 stored, left out: /)
+    t.match(first.out, /scan\.pdf: 400: scan\.pdf has no text/)
+    t.match(first.out, /left out, by their endings: 1\n$/)
+    const again = await run(['--from', 'files', folder, ...at, '--json'])
+    t.match(JSON.parse(again.out), {
+      files: [{ stored: 0, skipped: 1 }, { stored: 0, skipped: 1 }, {}],
+      skipped: 1,
+    })
+    t.equal((await exportLines(client)).length, 2)
+  },
+)
