@@ -21,6 +21,7 @@ import { runRetentionStep } from '#shared/vault/delete/retention.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { reembedStep } from '#shared/vault/reembed/reembed.ts'
 import { deliverWebhook } from '#shared/events/webhooks/deliver.ts'
+import { tellAudit } from '#shared/events/webhooks/tell-audit.ts'
 import {
   asBatch,
   concurrently,
@@ -166,6 +167,10 @@ export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
   webhook: concurrently({
     run: (backend, { data, signal }) => deliverWebhook(backend, data, signal),
     failedEvent: 'webhooks.not-delivered',
+  }),
+  audit: sequentially({
+    run: (backend, { signal }) => tellAudit(backend, signal),
+    failedEvent: 'audit.not-told',
   }),
   sweep: sequentially({
     async run(backend) {

@@ -1,3 +1,4 @@
+import errorWords from '#api/contract/error-words.json' with { type: 'json' }
 import type { RefusalReason } from '#shared/core/errors.ts'
 
 /** Families of clients: an SDK shows the field in which its provider writes the message. */
@@ -29,76 +30,11 @@ export function errorFamilyOf(path: string, anthropicVersion: string): ErrorFami
   return anthropicVersion === '' ? 'openai' : 'anthropic'
 }
 
-type Words = {
-  openai: [type: string, code: string]
-  anthropic: string
-  /** Google's status. */
-  google: string
-}
-
-const badRequest = 'invalid_request_error'
-
-/** How each family names what went wrong. */
-const words: Record<ErrorReason, Words> = {
-  invalid: {
-    openai: [badRequest, 'invalid_request'],
-    anthropic: badRequest,
-    google: 'INVALID_ARGUMENT',
-  },
-  unauthenticated: {
-    openai: [badRequest, 'invalid_api_key'],
-    anthropic: 'authentication_error',
-    google: 'UNAUTHENTICATED',
-  },
-  unpaid: {
-    openai: ['insufficient_quota', 'insufficient_quota'],
-    anthropic: 'billing_error',
-    google: 'FAILED_PRECONDITION',
-  },
-  forbidden: {
-    openai: ['permission_error', 'forbidden'],
-    anthropic: 'permission_error',
-    google: 'PERMISSION_DENIED',
-  },
-  missing: { openai: [badRequest, 'not_found'], anthropic: 'not_found_error', google: 'NOT_FOUND' },
-  conflict: { openai: [badRequest, 'conflict'], anthropic: badRequest, google: 'ABORTED' },
-  'too-large': {
-    openai: [badRequest, 'request_too_large'],
-    anthropic: 'request_too_large',
-    google: 'INVALID_ARGUMENT',
-  },
-  unsupported: {
-    openai: [badRequest, 'unsupported_media_type'],
-    anthropic: badRequest,
-    google: 'INVALID_ARGUMENT',
-  },
-  limited: {
-    openai: ['requests', 'rate_limit_exceeded'],
-    anthropic: 'rate_limit_error',
-    google: 'RESOURCE_EXHAUSTED',
-  },
-  upstream: {
-    openai: ['server_error', 'provider_unavailable'],
-    anthropic: 'api_error',
-    google: 'UNAVAILABLE',
-  },
-  unavailable: {
-    openai: ['server_error', 'service_unavailable'],
-    anthropic: 'overloaded_error',
-    google: 'UNAVAILABLE',
-  },
-  internal: {
-    openai: ['server_error', 'internal_error'],
-    anthropic: 'api_error',
-    google: 'INTERNAL',
-  },
-}
-
-/** RFC 7644, table 9. */
-const scimTypes: Partial<Record<ErrorReason, string>> = {
-  invalid: 'invalidValue',
-  conflict: 'uniqueness',
-}
+/** How each family names what went wrong: OpenAI's type and code, Google's status, of SCIM table 9 of RFC 7644. */
+const words = errorWords as Record<
+  ErrorReason,
+  { openai: string[]; anthropic: string; google: string; scim?: string }
+>
 
 type ErrorText = {
   status: number
@@ -120,7 +56,7 @@ export function presentError(
   if (family === undefined) return { error, ...beside }
   const message = hint ? `${error}. ${hint}` : error
   if (family === 'scim') {
-    const scimType = scimTypes[reason]
+    const { scim: scimType } = words[reason]
     const schemas = ['urn:ietf:params:scim:api:messages:2.0:Error']
     return { schemas, status: String(status), ...(scimType && { scimType }), detail: message }
   }

@@ -3,6 +3,7 @@ import { posix } from 'node:path'
 import { Marked, type Token, type Tokens } from 'marked'
 import { createAsset, type Asset } from '#api/edge/assets.ts'
 import { Html, html } from '#api/edge/html.ts'
+import pagesByGroup from '#api/reference/guides.json' with { type: 'json' }
 
 /** A guide may load our style sheet alone, and its form leads back to us. */
 export const guidesSecurityPolicy =
@@ -21,70 +22,8 @@ type Guide = {
 
 const root = new URL('../../', import.meta.url)
 
-const trust = [
-  'questionnaire',
-  'threat-model',
-  'data-flow',
-  'high-availability',
-  'keys-and-licences',
-]
-
 /** The pages that are served, in reading order, by group; a task page has the name of its file. */
-const files: Record<string, readonly (string | readonly [name: string, file: string])[]> = {
-  Begin: [['start', 'README.md'], 'connect-an-sdk', 'users', 'sessions', 'files'],
-  'Model calls': [
-    'model-calls',
-    'switches',
-    'streaming-and-tools',
-    'why-not-recalled',
-    'frameworks',
-    'programs',
-    ['typescript', 'api/client/README.md'],
-    ['python', 'api/client/python/README.md'],
-  ],
-  'Agents and teams': [
-    'agents',
-    'hooks',
-    'mcp',
-    'chat-programs',
-    'teams',
-    'people-come-and-go',
-    'console',
-  ],
-  Rules: [
-    'keys',
-    'budgets',
-    'limits',
-    'metadata',
-    'private-data',
-    'poisoning',
-    'erase-a-person',
-    'webhooks',
-  ],
-  'Running it': [
-    'deploy',
-    ['containers', 'scripts/deploy/README.md'],
-    'processes',
-    'environment',
-    'watch',
-    'backup-and-upgrade',
-    'upgrade',
-    'move-in',
-    'embedding-servers',
-    'model-providers',
-    'prices',
-    'security',
-    'troubleshooting',
-    ['commands', 'scripts/README.md'],
-  ],
-  Trust: trust.map(name => [name, `scripts/guides/trust/${name}.md`] as const),
-  Reference: [
-    ['endpoints', 'api/README.md'],
-    'differences',
-    ['words', 'shared/README.md'],
-    ['changes', 'CHANGELOG.md'],
-  ],
-}
+const files = pagesByGroup as Record<string, (string | string[])[]>
 
 const fileOf = (name: string): string =>
   ['api', 'scripts']
@@ -103,7 +42,7 @@ const withoutMarks = (text: string): string =>
 /** The pages of the project that are served, in reading order. */
 export const guides: readonly Guide[] = Object.entries(files).flatMap(([group, pages]) =>
   pages.map(page => {
-    const [name, file] = typeof page === 'string' ? [page, fileOf(page)] : page
+    const [name = '', file = ''] = typeof page === 'string' ? [page, fileOf(page)] : page
     const text = readGuide({ file })
     const [title = '', ...blocks] = text.split('\n\n')
     const first = blocks.find(block => /^[\p{L}`*[]/u.test(block)) ?? ''

@@ -11,9 +11,11 @@ export const presentScimGroup = ({ id, externalId, name, members }: GroupRow, ba
   id,
   externalId: externalId ?? undefined,
   displayName: name,
-  members: members.map(({ id: value, name: display }) => {
-    return { value, display, $ref: `${base}/Users/${value}`, type: 'User' }
-  }),
+  members: members.map(({ id: value }) => ({
+    value,
+    $ref: `${base}/Users/${value}`,
+    type: 'User',
+  })),
 })
 
 /** A group as the directory left it, to be changed. */

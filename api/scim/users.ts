@@ -8,15 +8,15 @@ import type { DirectoryRow } from '#shared/org/base/users.postgres.ts'
 /** A user as SCIM shows it. @param base address of the service's SCIM */
 export function presentScimUser(user: DirectoryRow, base: string) {
   const { id, externalId, teamMemberId, firstName, lastName, email, active, groups } = user
-  const formatted = [firstName, lastName].filter(name => name !== null).join(' ')
+  const displayName = [firstName, lastName].filter(name => name !== null).join(' ')
   return {
     schemas: [scimSchemas.User],
     id,
     externalId: externalId ?? undefined,
     userName: teamMemberId,
-    ...(formatted !== '' && {
-      name: { formatted, familyName: lastName ?? undefined, givenName: firstName ?? undefined },
-      displayName: formatted,
+    ...(displayName !== '' && {
+      name: { familyName: lastName ?? undefined, givenName: firstName ?? undefined },
+      displayName,
     }),
     ...(email !== null && { emails: [{ value: email, type: 'work', primary: true }] }),
     active,

@@ -22,17 +22,8 @@ const lengthMax = 256
  * does not know; the others are what JavaScript and Python print.
  */
 const placeholders = new Set([
-  'undefined',
-  'null',
-  'none',
-  'nan',
   '[object object]',
-  'default_user_id',
-  'anonymous',
-  'unknown',
-  'default',
-  '""',
-  "''",
+  ...`undefined null none nan default_user_id anonymous unknown default "" ''`.split(' '),
 ])
 
 /**

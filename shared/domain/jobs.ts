@@ -23,6 +23,7 @@ export type JobPayloads = {
   'org-relabel': payloads.RelabelJob
   'org-tag-run': payloads.TagRunJob
   webhook: payloads.WebhookJob
+  audit: Record<string, never>
   sweep: Record<string, never>
 }
 
@@ -51,6 +52,7 @@ export const requiredFields: { [Name in JobName]: readonly (keyof JobPayloads[Na
   'org-relabel': [...epochs, 'org', 'actor', 'tag', 'from'],
   'org-tag-run': ['org', 'run'],
   webhook: ['delivery'],
+  audit: [],
   sweep: [],
 }
 
@@ -83,6 +85,8 @@ const modelPass = {
   groupConcurrency: 4,
   expireInSeconds: 900,
 } as const
+
+const everyMinute = { concurrency: 1, policy: 'exclusive', cron: '* * * * *' } as const
 
 export const jobOptions: Record<JobName, JobOptions> = {
   ingest: {
@@ -124,13 +128,8 @@ export const jobOptions: Record<JobName, JobOptions> = {
     expireInSeconds: 60,
     policy: 'standard',
   },
-  sweep: {
-    batchSize: 2,
-    concurrency: 1,
-    expireInSeconds: 900,
-    policy: 'exclusive',
-    cron: '* * * * *',
-  },
+  audit: { ...everyMinute, batchSize: 1, expireInSeconds: 120 },
+  sweep: { ...everyMinute, batchSize: 2, expireInSeconds: 900 },
 }
 
 export const jobNames = Object.keys(jobOptions) as JobName[]

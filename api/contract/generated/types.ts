@@ -122,7 +122,7 @@ export type TurnState = 'waiting' | 'done' | 'given_up'
 export type CallWay = 'proxy' | 'prepare' | 'search' | 'mcp'
 /** As `X-Memory-Status`; of calls other than the proxy's `ok` or `none`: whether anything was recalled. */
 export type TraceStatus = 'ok' | 'none' | 'off' | 'degraded' | 'aside'
-/** `operation.finished`: queued work is done, failed or cancelled: `{operation_id, kind, state, session_id, key, created_at, finished_at}`. `reflection.suggested`: what waits for consolidation has reached the threshold: `{key, tier, raw_units, raw_tokens, tier2_count, tier2_importance}`. `review.waiting`: a shared memory waits for a person: `{org_id, mem_id, confidence, tags}`. `key.revoked`: a Memory Key of the account, or of a member, has ended before its time: `{key, name, kind, key_id, org_id, external_id}`. `budget.warning`: 80 % of a budget of a key or user is used, and `budget.used_up`: all of it: `{key, key_id, external_id, what, limit, used, resets_at}`, once for each window of time, within a minute or two; `what` is `requests`, `tokens` or `dollars`. There are no events of the private vaults of members. */
+/** `operation.finished`: queued work is done, failed or cancelled: `{operation_id, kind, state, session_id, key, created_at, finished_at}`. `reflection.suggested`: what waits for consolidation has reached the threshold: `{key, tier, raw_units, raw_tokens, tier2_count, tier2_importance}`. `review.waiting`: a shared memory waits for a person: `{org_id, mem_id, confidence, tags}`. `key.revoked`: a Memory Key of the account, or of a member, has ended before its time: `{key, name, kind, key_id, org_id, external_id}`. `budget.warning`: 80 % of a budget of a key or user is used, and `budget.used_up`: all of it: `{key, key_id, external_id, what, limit, used, resets_at}`, once for each window of time, within a minute or two; `what` is `requests`, `tokens` or `dollars`. `audit.event`: what was done to the account (`GET /v1/account/events`) and to what its organizations share, in the form of OCSF. It is told as below. There are no events of the private vaults of members. */
 export type WebhookEvent =
   | 'operation.finished'
   | 'reflection.suggested'
@@ -130,6 +130,7 @@ export type WebhookEvent =
   | 'key.revoked'
   | 'budget.warning'
   | 'budget.used_up'
+  | 'audit.event'
 
 export interface ProviderModels {
   provider: string

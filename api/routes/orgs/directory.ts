@@ -52,8 +52,8 @@ export function directory(router: Router, backend: ApiBackend): void {
     async handle({ orgAdmin, body, claim }, ctx) {
       const { description = '', expires_at: end } = body ?? {}
       const expiresAt = parseFutureDate(end, backend.now())
-      const request = { description, expiresAt }
-      const { token, key } = await createScimToken(backend, orgAdmin, claim.operation, request)
+      const given = { description, expiresAt }
+      const { token, key } = await createScimToken(backend, orgAdmin, claim.operation, given)
       ctx.status = 201
       ctx.body = { ...presentToken(token), token: key }
     },
@@ -63,8 +63,7 @@ export function directory(router: Router, backend: ApiBackend): void {
     route: 'GET /v1/orgs/:orgId/scim-tokens',
     auth: loadedOrg,
     async handle({ org }, ctx) {
-      const rows = await scimTokenRows.list(query, org.id)
-      ctx.body = { tokens: rows.map(presentToken) }
+      ctx.body = { tokens: (await scimTokenRows.list(query, org.id)).map(presentToken) }
     },
   })
 

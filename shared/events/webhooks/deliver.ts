@@ -78,9 +78,9 @@ export async function deliverWebhook(
 const buildPayload = ({ event, createdAt, data }: PendingDelivery): string =>
   JSON.stringify({ type: event, timestamp: createdAt.toISOString(), data })
 
-const signingSecrets = (
-  { seal }: DeliveryBackend,
-  { webhook, secret, formerSecret }: PendingDelivery,
+export const signingSecrets = (
+  { seal }: Pick<DeliveryBackend, 'seal'>,
+  { webhook, secret, formerSecret }: Pick<PendingDelivery, 'webhook' | 'secret' | 'formerSecret'>,
 ): string[] =>
   [secret, formerSecret].flatMap(sealed =>
     sealed === null ? [] : [openSecret(seal, webhook, sealed)],

@@ -1,36 +1,14 @@
 import { lookup } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { Refusal } from '#shared/core/errors.ts'
+import privateAddresses from '#shared/events/webhooks/private-addresses.json' with { type: 'json' }
 
 const privateRanges = new BlockList()
-for (const [address, bits] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  // Metadata services of clouds, with credentials.
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 3],
-] as const) {
-  privateRanges.addSubnet(address, bits, 'ipv4')
-}
-/** In the global range: documentation, and addresses that embed an IPv4 address. */
-for (const [address, bits] of [
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['3fff::', 20],
-] as const) {
-  privateRanges.addSubnet(address, bits, 'ipv6')
-}
+for (const family of ['ipv4', 'ipv6'] as const)
+  for (const range of privateAddresses[family]) {
+    const [address = '', bits] = range.split('/')
+    privateRanges.addSubnet(address, Number(bits), family)
+  }
 const globalRange = new BlockList()
 globalRange.addSubnet('2000::', 3, 'ipv6')
 const loopbackRanges = new BlockList()

@@ -8,6 +8,7 @@ export type WebhookEventName =
   | 'key.revoked'
   | 'budget.warning'
   | 'budget.used_up'
+  | 'audit.event'
 
 /** Sent on request, whatever the subscription. */
 export const testEvent = 'webhook.test'

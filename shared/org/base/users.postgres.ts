@@ -131,28 +131,22 @@ export async function updateDirectoryUser(
   )
 }
 
-/** The organizations, with their accounts, where other groups than these are noted of the members of an email. */
+/** The organizations, with their accounts, of which an email is a member who named other groups before. */
 export async function orgsWithOtherGroups(
   query: Query,
-  email: string,
-  groups: readonly string[],
+  ...values: [email: string, groups: readonly string[]]
 ): Promise<{ org: string; account: string }[]> {
-  const { rows } = await query<{ org: string; account: string }>(
-    `select o.id as org, o.account from org_users u join orgs o on o.id = u.org
-     where u.email = $1 and u.oidc_groups is distinct from $2::text[]`,
-    [email, groups],
-    'users.other-groups',
-  )
-  return rows
+  const found = `select o.id as org, o.account from org_users u join orgs o on o.id = u.org
+     where u.email = $1 and u.oidc_groups is distinct from $2::text[]`
+  return (await query<{ org: string; account: string }>(found, values, 'users.other-groups')).rows
 }
 
 /** Notes the groups that a sign-in has named. */
-export async function updateSignInGroups(
+export const updateSignInGroups = (
   { query }: Transaction,
   ...values: [org: string, email: string, groups: readonly string[]]
-): Promise<void> {
-  await query('update org_users set oidc_groups = $3 where org = $1 and email = $2', values)
-}
+): Promise<unknown> =>
+  query('update org_users set oidc_groups = $3 where org = $1 and email = $2', values)
 
 /**
  * Gives a user these roles, beside those that groups give. @returns false, with nothing changed, when the organization

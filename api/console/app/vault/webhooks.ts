@@ -31,6 +31,7 @@ const eventLabels: Record<WebhookEvent, string> = {
   'key.revoked': 'A key has ended',
   'budget.warning': '80 % of a budget is used',
   'budget.used_up': 'A budget is used up',
+  'audit.event': 'Everything in the audit (OCSF)',
 }
 
 const allEvents = Object.entries(eventLabels) as [WebhookEvent, string][]

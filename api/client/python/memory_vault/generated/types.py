@@ -4709,5 +4709,7 @@ TraceStatus = Literal["ok", "none", "off", "degraded", "aside"]
 # name, kind, key_id, org_id, external_id}`. `budget.warning`: 80 % of a budget of a key or user is
 # used, and `budget.used_up`: all of it: `{key, key_id, external_id, what, limit, used, resets_at}`,
 # once for each window of time, within a minute or two; `what` is `requests`, `tokens` or `dollars`.
-# There are no events of the private vaults of members.
-WebhookEvent = Literal["operation.finished", "reflection.suggested", "review.waiting", "key.revoked", "budget.warning", "budget.used_up"]
+# `audit.event`: what was done to the account (`GET /v1/account/events`) and to what its
+# organizations share, in the form of OCSF. It is told as below. There are no events of the private
+# vaults of members.
+WebhookEvent = Literal["operation.finished", "reflection.suggested", "review.waiting", "key.revoked", "budget.warning", "budget.used_up", "audit.event"]

@@ -1,0 +1,36 @@
+import t from 'tap'
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { buildOrg } from '#test/support/admin.ts'
+import { connectDirectory } from '#test/support/scim.ts'
+import { startService } from '#test/support/start-service.ts'
+
+/**
+ * The conformance check of python-scim, `scim2-tester` (PyPI), which reads what the service says of itself and tries it.
+ * `SCIM_PYTHON` names a Python that has it: `python3 -m venv scim && scim/bin/pip install scim2-tester==0.5.2 httpx2`.
+ */
+const python = process.env.SCIM_PYTHON ?? ''
+const skip = existsSync(python) ? false : 'SCIM_PYTHON names no Python with scim2-tester'
+
+const program = `
+import json, sys
+from httpx2 import Client
+from scim2_client.engines.httpx2 import SyncSCIMClient
+from scim2_tester import check_server
+client = SyncSCIMClient(Client(base_url=sys.argv[1], headers={"Authorization": "Bearer " + sys.argv[2]}, timeout=60))
+client.discover()
+results = check_server(client)
+print(json.dumps([[r.status.name, r.title, r.reason] for r in results], default=str))
+`
+
+t.test('no check of scim2-tester fails', { skip }, async t => {
+  const { backend, base } = await startService(t, { jobs: ['clear'] })
+  const { admin, path } = await buildOrg(backend, base)
+  const { token } = await connectDirectory(admin, path)
+  const { stdout } = await promisify(execFile)(python, ['-c', program, `${base}/scim/v2`, token])
+  const results = JSON.parse(stdout.trim().split('\n').at(-1)!) as string[][]
+  const failed = results.filter(([status]) => ['ERROR', 'CRITICAL'].includes(status!))
+  t.same(failed, [])
+  t.ok(results.filter(([status]) => status === 'SUCCESS').length > 50, `${results.length} checks`)
+})
