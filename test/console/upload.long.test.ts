@@ -66,7 +66,7 @@ test('notes and files of the memory tool are known by their names', async (t, { 
     ['tool.zip', { 'memories/plan.md': 'I live in Husum.' }, "Claude's memory tool"],
   ] as const) {
     await choose(page, written(name, zipOf(files)))
-    await page.getByText(`An export of ${said}`).waitFor()
+    await page.getByText(`An export of ${said}`).first().waitFor()
     await press(page, 'Store 1 memory')
     await page.getByText('1 stored, 0 already there, 0 faulty').waitFor()
     await press(page, 'Upload another file')
