@@ -36,7 +36,7 @@ test('an owner sees the account: money, a chart, and who used it', async (t, { o
   const cost = `$${total.cost_usd.toFixed(2)}`
   t.match(await page.locator('.figure', { hasText: 'Cost' }).innerText(), cost)
   const label = await page.getByRole('img').getAttribute('aria-label')
-  t.equal(label, `Cost: ${cost} in 30 days, by model`)
+  t.equal(label, `Cost: ${cost} in 30 days, a colour for each model`)
   await page.getByText('Not in the cost: 4,500 tokens of models without a price').waitFor()
   const rowOf = (text: string) => page.locator('section:last-of-type .table tr', { hasText: text })
   t.match(await rowOf('lab/own').innerText(), /\t4,000\t0\t500\t40\tno price/)

@@ -44,7 +44,7 @@ function Dialog({ title, onClose, children, wide = false, sticky = false }: Dial
       if (sticky && event.key === 'Escape') event.preventDefault()
     }}
   >
-    <header class="section-head dialog-head">
+    <div class="section-head dialog-head">
       <h2 id=${heading}>${title}</h2>
       ${
         !sticky &&
@@ -57,7 +57,7 @@ function Dialog({ title, onClose, children, wide = false, sticky = false }: Dial
           <span aria-hidden="true">✕</span>
         </button>`
       }
-    </header>
+    </div>
     <div class="dialog-body">${children}</div>
   </dialog>`
 }

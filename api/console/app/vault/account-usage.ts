@@ -183,7 +183,7 @@ function modelBars(days: readonly Day[], items: readonly UsageRow[], metric: Met
   return stackedBars({
     bars,
     series: all.map((name, index) => [name, colours[index]!] as const),
-    summary: `${metrics[metric]}: ${(write ?? formatCount)(total)} in ${pluralize(days.length, 'day')}, by model`,
+    summary: `${metrics[metric]}: ${(write ?? formatCount)(total)} in ${pluralize(days.length, 'day')}, a colour for each model`,
     ...(write && { format: write }),
   })
 }

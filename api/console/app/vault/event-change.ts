@@ -18,12 +18,16 @@ export function describeChange({ before, after }: Change): { name: string; detai
     // An email that is the name, and what is empty before and after, say nothing.
     .filter(one => formatValue(later[one] ?? earlier[one]) !== name)
     .filter(one => !isEmpty(earlier[one]) || !isEmpty(later[one]))
+    .filter(one => !isId(earlier[one]) && !isId(later[one]))
     .map(one => describeField(one, earlier[one], later[one]))
     .concat(
       names.includes('sha256') && isFields(before) && isFields(after) ? ['words changed'] : [],
     )
   return { name, details: details.join(', ') }
 }
+
+/** Ids, which say nothing to a person. */
+const isId = (value: unknown): boolean => /^[0-9a-f]{8}-[0-9a-f]{4}-/.test(formatValue(value))
 
 const isOneValue = (before: unknown, after: unknown): boolean =>
   before === undefined || after === undefined || formatValue(before) === formatValue(after)
