@@ -63,6 +63,8 @@ t.test('examples are requests that the tables take', async t => {
     const bound = endpoints.get(operation)
     t.ok(bound, operation)
     if (!bound || example?.body === undefined || !('body' in bound)) continue
+    // A file is bytes, which no schema judges.
+    if (bound.endpoint.body?.media.includes('application/octet-stream')) continue
     const body: unknown = bound.endpoint.body?.lines
       ? JSON.parse(example.body as string)
       : structuredClone(example.body)
