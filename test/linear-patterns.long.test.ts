@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { judgeGrowth } from '#test/support/growth.ts'
-import { fillers, hostileParts } from '#test/support/regex-fillers.ts'
-import { findRegexLiterals } from '#test/support/regex-literals.ts'
+import { judgeGrowth } from '#test/support/checks/growth.ts'
+import { fillers, hostileParts } from '#test/support/checks/regex-fillers.ts'
+import { findRegexLiterals } from '#test/support/checks/regex-literals.ts'
 
 /*
  * No text may hold the event loop: every regular expression of the service, found in its source and among those

@@ -17,8 +17,8 @@ import { hashText } from '#shared/search/columns/text-hash.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { excludeTexts } from '#shared/vault/read/search/already-in-conversation.ts'
-import { cpuMs, judgeGrowth } from '#test/support/growth.ts'
-import { commonParts, fillers, hostileParts } from '#test/support/regex-fillers.ts'
+import { cpuMs, judgeGrowth } from '#test/support/checks/growth.ts'
+import { commonParts, fillers, hostileParts } from '#test/support/checks/regex-fillers.ts'
 
 /* No text may hold the event loop: what reads whole texts costs in proportion to their length. */
 

@@ -13,7 +13,7 @@ import {
   parseTables,
   readPage,
   readSection,
-} from '#test/support/readme.ts'
+} from '#test/support/checks/readme.ts'
 
 /** What pages name is there: links, paths, commands with their options, endpoints, headers, variables, figures. */
 

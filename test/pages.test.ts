@@ -1,6 +1,6 @@
 import { Marked, type Token, type Tokens } from 'marked'
 import t from 'tap'
-import { pages } from '#test/support/readme.ts'
+import { pages } from '#test/support/checks/readme.ts'
 
 /** Pages are for readers: short sentences, short bullets, and a first sentence that says what the page is for. */
 

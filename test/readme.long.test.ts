@@ -6,11 +6,11 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import t from 'tap'
 import { createCredentials } from '#scripts/create-credentials.ts'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { installPackage } from '#test/support/installed-package.ts'
-import { providerKey } from '#test/support/model-provider.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { processEnvironment } from '#test/support/processes.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { installPackage } from '#test/support/start/installed-package.ts'
+import { providerKey } from '#test/support/doubles/model-provider.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { processEnvironment } from '#test/support/start/processes.ts'
 import {
   inlineCodeSpans,
   pages,
@@ -18,8 +18,8 @@ import {
   readSection,
   parseSnippets,
   parseTables,
-} from '#test/support/readme.ts'
-import { compileCache } from '#test/support/compile-cache.ts'
+} from '#test/support/checks/readme.ts'
+import { compileCache } from '#test/support/start/compile-cache.ts'
 
 // A dozen programs, one after the other.
 

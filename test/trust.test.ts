@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { contractDocument } from '#api/contract/document.ts'
-import { inlineCodeSpans, pages, parseTables, readPage } from '#test/support/readme.ts'
+import { inlineCodeSpans, pages, parseTables, readPage } from '#test/support/checks/readme.ts'
 
 /** What pages for a review name is there: variables, routes, tests, files, and figures of the proof. */
 

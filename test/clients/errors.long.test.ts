@@ -1,12 +1,15 @@
 import t from 'tap'
-import { buildKey, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
-import { clientSdks, type ClientSdk } from '#test/support/client-sdks.ts'
-import { createAnthropicClient, createOpenAiClient } from '#test/support/model-provider/clients.ts'
-import type { ClientTarget } from '#test/support/model-provider/proxy-fixture.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { setBalance } from '#test/support/alter.ts'
+import { buildKey, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
+import { clientSdks, type ClientSdk } from '#test/support/start/client-sdks.ts'
+import {
+  createAnthropicClient,
+  createOpenAiClient,
+} from '#test/support/doubles/model-provider/clients.ts'
+import type { ClientTarget } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { setBalance } from '#test/support/checks/alter.ts'
 
 /** What a person reads in the error of an SDK: what is wrong, and what to change. */
 

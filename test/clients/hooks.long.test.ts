@@ -3,11 +3,11 @@ import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { providerKey, providerUrl } from '#test/support/model-provider.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { respondToProgram } from '#test/support/program-double.ts'
-import { createHome } from '#test/support/program-home.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { providerKey, providerUrl } from '#test/support/doubles/model-provider.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { respondToProgram } from '#test/support/doubles/program-double.ts'
+import { createHome } from '#test/support/start/program-home.ts'
 
 /**
  * Programs with memory by their hooks: `npm run connect -- <client> --memory plugin`, while their models are called

@@ -4,11 +4,11 @@ import { createInterface } from 'node:readline'
 import { auth, type OAuthClientProvider } from '@modelcontextprotocol/client'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import t, { type Test } from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { listen } from '#test/support/listen.ts'
-import { LoginClient } from '#test/support/oauth.ts'
-import { startWeb, type ReadyProcess } from '#test/support/processes.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { listen } from '#test/support/start/listen.ts'
+import { LoginClient } from '#test/support/start/oauth.ts'
+import { startWeb, type ReadyProcess } from '#test/support/start/processes.ts'
 
 /**
  * The official clients of MCP log in, refresh while processes are killed and answers are lost, and are shut out. The one

@@ -1,16 +1,19 @@
 import t from 'tap'
 import { toFile, type OpenAI } from 'openai'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { createAnthropicClient, createOpenAiClient } from '#test/support/model-provider/clients.ts'
-import { createRecordingFetch } from '#test/support/model-provider/recording-fetch.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import {
+  createAnthropicClient,
+  createOpenAiClient,
+} from '#test/support/doubles/model-provider/clients.ts'
+import { createRecordingFetch } from '#test/support/doubles/model-provider/recording-fetch.ts'
 import {
   directTarget,
   startProxyFixture,
   proxiedTarget,
-} from '#test/support/model-provider/proxy-fixture.ts'
-import { providerKey } from '#test/support/model-provider.ts'
-import { findHeader, type RecordedRequest } from '#test/support/recording-server.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
+} from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { providerKey } from '#test/support/doubles/model-provider.ts'
+import { findHeader, type RecordedRequest } from '#test/support/doubles/recording-server.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
 
 const world = await startProxyFixture(t)
 const { provider, base, backend } = world

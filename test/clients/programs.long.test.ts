@@ -2,19 +2,19 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { startJobWorkers } from '#test/support/api.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
-import { providerKey } from '#test/support/model-provider.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+import { startJobWorkers } from '#test/support/start/api.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { providerKey } from '#test/support/doubles/model-provider.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
 import {
   commonBytes,
   startProgramGate,
   withoutBlocks,
   type ProgramCall,
-} from '#test/support/program-calls.ts'
-import { finalAnswer, respondToProgram, shellIn } from '#test/support/program-double.ts'
-import { createHome } from '#test/support/program-home.ts'
+} from '#test/support/samples/program-calls.ts'
+import { finalAnswer, respondToProgram, shellIn } from '#test/support/doubles/program-double.ts'
+import { createHome } from '#test/support/start/program-home.ts'
 
 /**
  * The programs of people, wired by `npm run connect`, each with a home of its own. A session of two turns, in

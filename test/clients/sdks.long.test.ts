@@ -1,17 +1,24 @@
 import t from 'tap'
-import { clientSdks } from '#test/support/client-sdks.ts'
-import { respondError, respondJson, respondWith } from '#test/support/model-provider/answers.ts'
+import { clientSdks } from '#test/support/start/client-sdks.ts'
+import {
+  respondError,
+  respondJson,
+  respondWith,
+} from '#test/support/doubles/model-provider/answers.ts'
 import {
   createAnthropicClient,
   createGeminiClient,
   createOpenAiClient,
   modelNames,
-} from '#test/support/model-provider/clients.ts'
-import { compareWithDirect } from '#test/support/model-provider/compare.ts'
-import { defaultReply } from '#test/support/model-provider/fixtures.ts'
-import { startProxyFixture, type ClientTarget } from '#test/support/model-provider/proxy-fixture.ts'
-import { findHeader } from '#test/support/recording-server.ts'
-import { goldenAnswers } from '#test/support/golden/index.ts'
+} from '#test/support/doubles/model-provider/clients.ts'
+import { compareWithDirect } from '#test/support/doubles/model-provider/compare.ts'
+import { defaultReply } from '#test/support/doubles/model-provider/fixtures.ts'
+import {
+  startProxyFixture,
+  type ClientTarget,
+} from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { findHeader } from '#test/support/doubles/recording-server.ts'
+import { goldenAnswers } from '#test/support/samples/golden/index.ts'
 
 /**
  * Libraries as programs use them: with an empty vault no byte of request and answer differs from a direct call,

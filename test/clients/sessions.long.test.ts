@@ -1,12 +1,15 @@
 import t from 'tap'
-import { startJobWorkers } from '#test/support/api.ts'
-import { clientAgents, type ClientAgent } from '#test/support/client-agents.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
-import { compareWithDirect } from '#test/support/model-provider/compare.ts'
-import { proxiedTarget, startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { findOptionalAgents } from '#test/support/optional-agents.ts'
-import { respondWithForecast } from '#test/support/responses-double.ts'
+import { startJobWorkers } from '#test/support/start/api.ts'
+import { clientAgents, type ClientAgent } from '#test/support/start/client-agents.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { compareWithDirect } from '#test/support/doubles/model-provider/compare.ts'
+import {
+  proxiedTarget,
+  startProxyFixture,
+} from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import { findOptionalAgents } from '#test/support/start/optional-agents.ts'
+import { respondWithForecast } from '#test/support/doubles/responses-double.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
 
 /**

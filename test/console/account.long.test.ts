@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { look, press } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { ingestTexts } from '#test/support/consolidation.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { ingestTexts } from '#test/support/start/consolidation.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const { backend, base, test } = await startConsole(t)
 const email = 'rosa@example.com'

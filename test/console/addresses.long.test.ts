@@ -3,9 +3,9 @@ import t from 'tap'
 import { barriersOf, overflowOf, picture, press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
 import { fillTeam } from '#test/console/stories.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { checkOut, commit, ingestTexts } from '#test/support/start/consolidation.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
 
 const { backend, key, api, base, test } = await startConsole(t)
 const texts = Array.from({ length: 120 }, (_, i) => ({ text: `Note ${i}: the ferry at ${i}.` }))

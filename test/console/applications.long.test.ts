@@ -3,9 +3,9 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import type { OAuthClientProvider } from '@modelcontextprotocol/client'
 import t, { type Test } from 'tap'
 import { barriersOf, look, noBrowser, openTab, press, visit } from '#test/console/browser.ts'
-import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { listen } from '#test/support/listen.ts'
-import { startOAuthService } from '#test/support/oauth.ts'
+import { buildKey, createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { listen } from '#test/support/start/listen.ts'
+import { startOAuthService } from '#test/support/start/oauth.ts'
 
 /** A client of MCP that is given an address alone, from "add connector" to "revoked". */
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { chromium, type Browser, type Locator, type Page, type Request } from 'playwright-core'
 import type { Test } from 'tap'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
 

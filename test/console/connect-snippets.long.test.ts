@@ -4,11 +4,11 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { frameworkSnippets } from '#api/console/app/vault/connect/framework-snippets.ts'
-import { buildKey, startJobWorkers } from '#test/support/api.ts'
-import { installPackage } from '#test/support/installed-package.ts'
-import { providerKey } from '#test/support/model-provider.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { findPythons, noPython } from '#test/support/python.ts'
+import { buildKey, startJobWorkers } from '#test/support/start/api.ts'
+import { installPackage } from '#test/support/start/installed-package.ts'
+import { providerKey } from '#test/support/doubles/model-provider.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { findPythons, noPython } from '#test/support/start/python.ts'
 
 // Each program is a process of its own.
 

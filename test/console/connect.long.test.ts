@@ -1,9 +1,9 @@
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
+import { createTestClient } from '#test/support/start/api.ts'
 import { look, openTab, plainHost, press, signIn, visit } from '#test/console/browser.ts'
 import { frameworkSnippets } from '#api/console/app/vault/connect/framework-snippets.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
 import { startConsole } from '#test/console/console.ts'
 
 const provider = await startModelProvider(t)

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const { key, api, test } = await startConsole(t)
 const run = promisify(execFile)

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { look, press, settled } from '#test/console/browser.ts'
 import { consoleTests } from '#test/console/console.ts'
-import { buildKey, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 // The limits of a service in use: looking at the console must fit into them.
 const backend = await createTestBackend(t, { env: { RATE_LIMITS: 'on' } })

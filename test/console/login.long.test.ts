@@ -1,8 +1,8 @@
 import t from 'tap'
 import { look, noBrowser, openTab, press, visit } from '#test/console/browser.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { startIdentityProvider } from '#test/support/identity-provider.ts'
-import { startOAuthService } from '#test/support/oauth.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { startIdentityProvider } from '#test/support/doubles/identity-provider.ts'
+import { startOAuthService } from '#test/support/start/oauth.ts'
 
 t.test('a person signs in by a provider, looks, and signs out', { skip: noBrowser }, async t => {
   const provider = await startIdentityProvider(t, {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { noBrowser, openTab, press, visit } from '#test/console/browser.ts'
-import { chatgptConversation } from '#test/support/foreign-exports.ts'
-import { startService } from '#test/support/npm-start.ts'
+import { chatgptConversation } from '#test/support/samples/foreign-exports.ts'
+import { startService } from '#test/support/start/npm-start.ts'
 
 t.test(
   'a newcomer: from the link in the terminal to what is remembered',

@@ -3,11 +3,16 @@ import { operatorEmail } from '#shared/access/admin.ts'
 import { sampleQueues } from '#shared/storage/queue/queue-samples.postgres.ts'
 import { look, picture, press, settled, visit } from '#test/console/browser.ts'
 import { consoleTests } from '#test/console/console.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { alterDatabase } from '#test/support/alter-database.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import {
+  buildKey,
+  createTestClient,
+  startJobWorkers,
+  startTestApi,
+} from '#test/support/start/api.ts'
+import { alterDatabase } from '#test/support/checks/alter-database.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const backend = await createTestBackend(t, { env: { RATE_LIMITS: 'on' } })
 const { base } = await startTestApi(t, backend)

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { press, settled } from '#test/console/browser.ts'
 import { consoleTests } from '#test/console/console.ts'
-import { passMidnight } from '#test/support/wait-until.ts'
-import { startTeamService } from '#test/support/working-team.ts'
+import { passMidnight } from '#test/support/checks/wait-until.ts'
+import { startTeamService } from '#test/support/start/working-team.ts'
 
 const { backend, base, newTeam } = await startTeamService(t)
 const { test } = consoleTests(t, base)

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { barriersOf, look, picture, press, settled, visit } from '#test/console/browser.ts'
 import { consoleTests } from '#test/console/console.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { seedTeamMemories } from '#test/support/team.ts'
-import { passMidnight } from '#test/support/wait-until.ts'
-import { startTeamService } from '#test/support/working-team.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { seedTeamMemories } from '#test/support/start/team.ts'
+import { passMidnight } from '#test/support/checks/wait-until.ts'
+import { startTeamService } from '#test/support/start/working-team.ts'
 
 const { backend, base, newTeam } = await startTeamService(t)
 const { test } = consoleTests(t, base)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { look, phone, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
 import { fillTeam } from '#test/console/stories.ts'
-import { ingestTexts } from '#test/support/consolidation.ts'
+import { ingestTexts } from '#test/support/start/consolidation.ts'
 
 const { backend, api, base, test } = await startConsole(t)
 const { org, adminKey } = await fillTeam(backend, base)

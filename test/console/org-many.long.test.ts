@@ -3,8 +3,8 @@ import t from 'tap'
 import { barriersOf, picture, press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
 import { fillTeam } from '#test/console/stories.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const { backend, base, story, test } = await startConsole(t)
 const { org, path, adminKey, admin, waiting } = await fillTeam(backend, base)

@@ -2,8 +2,8 @@ import t from 'tap'
 import { look, picture, press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
 import { fillTeam } from '#test/console/stories.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { startTeamModel } from '#test/support/team-model.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { startTeamModel } from '#test/support/doubles/team-model.ts'
 
 const model = await startTeamModel(t)
 const { backend, base, story } = await startConsole(t, model.env)

@@ -3,9 +3,9 @@ import t from 'tap'
 import { barriersOf, picture, press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
 import { fillTeam } from '#test/console/stories.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { startTeamModel } from '#test/support/team-model.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { startTeamModel } from '#test/support/doubles/team-model.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const model = await startTeamModel(t)
 const { backend, base, story } = await startConsole(t, model.env)

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { look, picture, press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { billedEvents } from '#test/support/observe.ts'
-import { tracedCalls } from '#test/support/traced-calls.ts'
-import { passMidnight, waitUntil } from '#test/support/wait-until.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { billedEvents } from '#test/support/checks/observe.ts'
+import { tracedCalls } from '#test/support/samples/traced-calls.ts'
+import { passMidnight, waitUntil } from '#test/support/checks/wait-until.ts'
 
 const provider = await startModelProvider(t)
 const { backend, key, api, test } = await startConsole(t, provider.env)

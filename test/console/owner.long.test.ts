@@ -1,11 +1,11 @@
 import t from 'tap'
 import { look, press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
-import { chatCompletion } from '#test/support/chat-stream.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { tracedCalls } from '#test/support/traced-calls.ts'
-import { passMidnight, waitUntil } from '#test/support/wait-until.ts'
+import { chatCompletion } from '#test/support/doubles/chat-stream.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { tracedCalls } from '#test/support/samples/traced-calls.ts'
+import { passMidnight, waitUntil } from '#test/support/checks/wait-until.ts'
 
 const provider = await startModelProvider(t)
 const { backend, key, api, test } = await startConsole(t, provider.env)

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 const api = await startTestApi(t, await createTestBackend(t))
 

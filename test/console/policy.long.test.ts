@@ -1,8 +1,8 @@
 import t from 'tap'
 import { picture, press, settled } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
-import { buildOrg } from '#test/support/admin.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const { backend, key, api, test } = await startConsole(t)
 

@@ -2,8 +2,8 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { buildKey } from '#test/support/api.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import { buildKey } from '#test/support/start/api.ts'
 
 const { backend, key, test } = await startConsole(t)
 

@@ -2,10 +2,10 @@ import t from 'tap'
 import { press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
 import { operatorEmail } from '#shared/access/admin.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { startTeamModel } from '#test/support/team-model.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { startTeamModel } from '#test/support/doubles/team-model.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const model = await startTeamModel(t)
 const { backend, base, test } = await startConsole(t, model.env)

@@ -3,8 +3,8 @@ import t from 'tap'
 import type { Page } from 'playwright-core'
 import { look, press, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { chatgptConversation, zipOf } from '#test/support/foreign-exports.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { chatgptConversation, zipOf } from '#test/support/samples/foreign-exports.ts'
 
 const { backend, base, test } = await startConsole(t)
 const dir = t.testdir()

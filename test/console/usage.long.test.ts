@@ -1,10 +1,10 @@
 import t from 'tap'
 import { picture, press, settled } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
-import { insertPastCall, rewindUsageRollUp } from '#test/support/alter-jobs.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
-import { passMidnight } from '#test/support/wait-until.ts'
+import { insertPastCall, rewindUsageRollUp } from '#test/support/checks/alter-jobs.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
+import { passMidnight } from '#test/support/checks/wait-until.ts'
 
 await passMidnight()
 const { backend, key, api, test } = await startConsole(t)

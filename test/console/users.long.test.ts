@@ -1,9 +1,9 @@
 import t from 'tap'
 import { look, picture, press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const { backend, key, api, test } = await startConsole(t)
 

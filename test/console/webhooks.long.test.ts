@@ -1,11 +1,11 @@
 import t from 'tap'
 import { look, press } from '#test/console/browser.ts'
 import { consoleTests } from '#test/console/console.ts'
-import { buildKey, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { startWebhookReceiver } from '#test/support/webhook-receiver.ts'
-import { deliverPending, webhooksPath } from '#test/support/webhook-subscriber.ts'
+import { buildKey, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { startWebhookReceiver } from '#test/support/doubles/webhook-receiver.ts'
+import { deliverPending, webhooksPath } from '#test/support/doubles/webhook-subscriber.ts'
 
 const backend = await createTestBackend(t, { env: { WEBHOOK_LOOPBACK: 'on' } })
 const key = await buildKey(backend)

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { buildOrg } from '#test/support/admin.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /**
  * A client that misremembers names. Each of its requests did the widest thing it could, with a 2xx, before calls that

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { checkOut, commit, ingestTexts } from '#test/support/start/consolidation.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)

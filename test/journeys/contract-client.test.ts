@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
-import { buildKey } from '#test/support/api.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { fieldsOf, isField } from '#test/support/contract-shapes.ts'
-import { providerKey, startModelProvider } from '#test/support/model-provider.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey } from '#test/support/start/api.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import { fieldsOf, isField } from '#test/support/checks/contract-shapes.ts'
+import { providerKey, startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /**
  * A client that knows nothing but the two documents of the contract runs all of it: it sends bodies with `fetch` and no

@@ -9,10 +9,15 @@ import t from 'tap'
 import { questions } from '#scripts/clients/demo/conversation.ts'
 import type { StoryResult } from '#scripts/clients/demo/story.ts'
 import { cleanEnvironment } from '#scripts/services/process.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { readPage, readSection } from '#test/support/readme.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { readPage, readSection } from '#test/support/checks/readme.ts'
 
 // A start of its own makes two databases from nothing.
 

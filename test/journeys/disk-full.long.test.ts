@@ -1,8 +1,8 @@
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { serverError, startMongoDouble } from '#test/support/mongo-double.ts'
-import { launchProcess, processEnvironment } from '#test/support/processes.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { serverError, startMongoDouble } from '#test/support/doubles/mongo-double.ts'
+import { launchProcess, processEnvironment } from '#test/support/start/processes.ts'
 
 /* A full disk is named at the start, with what to do; it is no address to check. */
 

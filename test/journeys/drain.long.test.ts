@@ -1,11 +1,20 @@
 import { request } from 'node:http'
 import t from 'tap'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { checkJournal, sendExchanges, waitUntilSettled } from '#test/support/exchange-journal.ts'
-import { startWeb, startWorker } from '#test/support/processes.ts'
-import { countRows } from '#test/support/observe.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import {
+  buildKey,
+  createTestClient,
+  startJobWorkers,
+  startTestApi,
+} from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import {
+  checkJournal,
+  sendExchanges,
+  waitUntilSettled,
+} from '#test/support/checks/exchange-journal.ts'
+import { startWeb, startWorker } from '#test/support/start/processes.ts'
+import { countRows } from '#test/support/checks/observe.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const config = await createTestConfig(t)
 const backend = await createTestBackend(t, { config })

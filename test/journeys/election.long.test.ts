@@ -1,12 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Config } from '#shared/core/config.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { checkJournal, sendExchanges, waitUntilSettled } from '#test/support/exchange-journal.ts'
-import { electionErrors, startMongoDouble, type MongoDouble } from '#test/support/mongo-double.ts'
-import { startWeb, startWorker } from '#test/support/processes.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import {
+  checkJournal,
+  sendExchanges,
+  waitUntilSettled,
+} from '#test/support/checks/exchange-journal.ts'
+import {
+  electionErrors,
+  startMongoDouble,
+  type MongoDouble,
+} from '#test/support/doubles/mongo-double.ts'
+import { startWeb, startWorker } from '#test/support/start/processes.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 t.setTimeout(0)
 

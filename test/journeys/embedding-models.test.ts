@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import t from 'tap'
 import { shiftEmbedder, shifts } from '#scripts/lab/bench/harm/shifted-embedder.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
-import { listen } from '#test/support/listen.ts'
-import { startService } from '#test/support/start-service.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { listen } from '#test/support/start/listen.ts'
+import { startService } from '#test/support/start/start-service.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /** Whatever the cosines of the embedding model: what is related is found, ranked and grafted, and nothing else. */
 

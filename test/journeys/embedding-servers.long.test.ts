@@ -1,7 +1,11 @@
 import t from 'tap'
 import { registry } from '#shared/core/metrics.ts'
-import { serverNames, startEmbeddingService, uploadMixed } from '#test/support/embedding-service.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import {
+  serverNames,
+  startEmbeddingService,
+  uploadMixed,
+} from '#test/support/start/embedding-service.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const { backend, newClient, providers } = await startEmbeddingService(t)
 

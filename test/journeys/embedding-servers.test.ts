@@ -1,5 +1,9 @@
 import t from 'tap'
-import { serverNames, startEmbeddingService, uploadMixed } from '#test/support/embedding-service.ts'
+import {
+  serverNames,
+  startEmbeddingService,
+  uploadMixed,
+} from '#test/support/start/embedding-service.ts'
 
 const { newClient, providers } = await startEmbeddingService(t)
 

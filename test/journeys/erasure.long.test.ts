@@ -1,12 +1,17 @@
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { readVaultScope } from '#test/support/stored-memories.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { makeErasuresDue } from '#test/support/alter.ts'
-import { countStaleDocuments, vaultRow } from '#test/support/observe.ts'
-import { openOperations } from '#test/support/observe-jobs.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { readVaultScope } from '#test/support/checks/stored-memories.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { makeErasuresDue } from '#test/support/checks/alter.ts'
+import { countStaleDocuments, vaultRow } from '#test/support/checks/observe.ts'
+import { openOperations } from '#test/support/checks/observe-jobs.ts'
 
 // Two processes that answer and two that work, over one pair of stores.
 const one = await createTestBackend(t)

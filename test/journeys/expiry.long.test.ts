@@ -1,20 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { jobNames } from '#shared/domain/jobs.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig, defaultRecallTimeout } from '#test/support/backend.ts'
-import { startFaultProxy } from '#test/support/fault-proxy.ts'
-import { waitUntilSettled } from '#test/support/exchange-journal.ts'
-import { modelNames } from '#test/support/model-provider/clients.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import {
+  createTestBackend,
+  createTestConfig,
+  defaultRecallTimeout,
+} from '#test/support/start/backend.ts'
+import { startFaultProxy } from '#test/support/doubles/fault-proxy.ts'
+import { waitUntilSettled } from '#test/support/checks/exchange-journal.ts'
+import { modelNames } from '#test/support/doubles/model-provider/clients.ts'
 import {
   createProxyAccount,
   startProxyFixture,
-} from '#test/support/model-provider/proxy-fixture.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { readDocuments, resolveCaller } from '#test/support/insert-memories.ts'
-import { countRows, vaultRow } from '#test/support/observe.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+} from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { readDocuments, resolveCaller } from '#test/support/start/insert-memories.ts'
+import { countRows, vaultRow } from '#test/support/checks/observe.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
 
 // They mostly wait.
 t.jobs = 3

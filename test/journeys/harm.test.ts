@@ -1,10 +1,10 @@
 import t from 'tap'
 import { buildHarmVaults, type HarmCase } from '#scripts/lab/bench/harm/harm-set.ts'
 import { answerAsStubAgent, isRight, ownAnswer } from '#scripts/lab/bench/harm/stub-agent.ts'
-import { chatCompletion } from '#test/support/chat-stream.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
+import { chatCompletion } from '#test/support/doubles/chat-stream.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
 
 /**
  * An agent that one irrelevant line makes wrong, behind the proxy: it does better with memory than without,

@@ -1,11 +1,11 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
-import { startWeb } from '#test/support/processes.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { createProxyAccount } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { startWeb } from '#test/support/start/processes.ts'
 
 /* Heavy texts of one client do not hold up the requests of others: no turn of the event loop is long. */
 
@@ -24,7 +24,7 @@ const triesMax = 6
 /** On a slow machine a turn is a small part of all. */
 const isShort = (longest: number, all: number): boolean => longest < holdMaxMs || longest < all / 3
 
-const report = new URL('../support/report-event-loop.ts', import.meta.url).href
+const report = new URL('../support/checks/report-event-loop.ts', import.meta.url).href
 const prose = 'My cat is called Ada, she was born in May and hates thunder; the vet is in Naxos. '
 const text = (piece: string, length: number): string =>
   piece.repeat(Math.ceil(length / piece.length))

@@ -2,19 +2,19 @@ import t from 'tap'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
 import { finalizeStrandedWrites } from '#shared/org/memories/finalize-shared-writes.ts'
 import { sharedMemoryFilter } from '#shared/org/memories/shared-memories.mongo.ts'
-import { insertTag, makeSharedWritesDue } from '#test/support/alter.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { killAtSteps, type Scene } from '#test/support/kill-at-step.ts'
+import { insertTag, makeSharedWritesDue } from '#test/support/checks/alter.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { killAtSteps, type Scene } from '#test/support/checks/kill-at-step.ts'
 import {
   auditEventsOf,
   decisionsOfTurn,
   storedDocuments,
   teamBillsOf,
-} from '#test/support/observe.ts'
-import { countOpenTurns } from '#test/support/observe-jobs.ts'
-import { startTeamModel, type TeamModel } from '#test/support/team-model.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+} from '#test/support/checks/observe.ts'
+import { countOpenTurns } from '#test/support/checks/observe-jobs.ts'
+import { startTeamModel, type TeamModel } from '#test/support/doubles/team-model.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 t.setTimeout(0)
 t.jobs = 2
@@ -75,7 +75,7 @@ const callsWith = (at: string, calls: string[]) =>
 
 const dieAt = ({ at, turn, org }: { at: string; turn: string; org: string }) => ({
   at: `${at} commit ${org}|${turn}`,
-  program: `node test/support/run-passes.ts ${turn}`,
+  program: `node test/support/start/run-passes.ts ${turn}`,
 })
 
 const turnsDone = ({ backend }: Scene): Promise<void> =>

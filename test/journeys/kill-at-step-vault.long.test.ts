@@ -2,21 +2,26 @@ import { request } from 'node:http'
 import t, { type Test } from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { cancelScheduledExpiries, scheduleExpiries } from '#shared/vault/base/expiries.postgres.ts'
-import { createTestClient, type TestClient } from '#test/support/api.ts'
-import { checkOut, commit, ingestTexts, readUsageEvents } from '#test/support/consolidation.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { insertMemories, readBill, resolveCaller } from '#test/support/insert-memories.ts'
-import { killAtSteps, type Scene } from '#test/support/kill-at-step.ts'
+import { createTestClient, type TestClient } from '#test/support/start/api.ts'
+import {
+  checkOut,
+  commit,
+  ingestTexts,
+  readUsageEvents,
+} from '#test/support/start/consolidation.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { insertMemories, readBill, resolveCaller } from '#test/support/start/insert-memories.ts'
+import { killAtSteps, type Scene } from '#test/support/checks/kill-at-step.ts'
 import {
   billedEventsOfVault,
   countDocuments,
   countRows,
   storedDocuments,
   vaultRow,
-} from '#test/support/observe.ts'
-import { countAcceptedFiles, jobsOf, vaultOfOperation } from '#test/support/observe-jobs.ts'
-import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+} from '#test/support/checks/observe.ts'
+import { countAcceptedFiles, jobsOf, vaultOfOperation } from '#test/support/checks/observe-jobs.ts'
+import { insertStoredMemories, readVaultScope } from '#test/support/checks/stored-memories.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 t.setTimeout(0)
 t.jobs = 2

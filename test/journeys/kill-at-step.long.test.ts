@@ -1,11 +1,15 @@
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { checkJournal, sendExchanges, waitUntilSettled } from '#test/support/exchange-journal.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
-import { killAtSteps } from '#test/support/kill-at-step.ts'
-import { finishedAt } from '#test/support/observe-jobs.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import {
+  checkJournal,
+  sendExchanges,
+  waitUntilSettled,
+} from '#test/support/checks/exchange-journal.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
+import { killAtSteps } from '#test/support/checks/kill-at-step.ts'
+import { finishedAt } from '#test/support/checks/observe-jobs.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 t.setTimeout(0)
 t.jobs = 2

@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
-import { startWeb } from '#test/support/processes.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { createProxyAccount } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { startWeb } from '#test/support/start/processes.ts'
 
 t.setTimeout(0)
 

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { countOpenTurns, waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { seedTeamMemories } from '#test/support/team.ts'
-import { passMidnight, waitUntil } from '#test/support/wait-until.ts'
-import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
+import { countOpenTurns, waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import { seedTeamMemories } from '#test/support/start/team.ts'
+import { passMidnight, waitUntil } from '#test/support/checks/wait-until.ts'
+import { startTeamService, type WorkingTeam } from '#test/support/start/working-team.ts'
 
 const { backend, base, newTeam } = await startTeamService(t)
 

@@ -1,14 +1,19 @@
 import t, { type Test } from 'tap'
 import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
-import { makeJobsDue, multiplyJobs } from '#test/support/alter-jobs.ts'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { checkJournal, waitUntilSettled } from '#test/support/exchange-journal.ts'
-import { jobUpdates } from '#test/support/observe-jobs.ts'
-import { startWorker } from '#test/support/processes.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { makeJobsDue, multiplyJobs } from '#test/support/checks/alter-jobs.ts'
+import {
+  buildKey,
+  createTestClient,
+  startJobWorkers,
+  startTestApi,
+} from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { checkJournal, waitUntilSettled } from '#test/support/checks/exchange-journal.ts'
+import { jobUpdates } from '#test/support/checks/observe-jobs.ts'
+import { startWorker } from '#test/support/start/processes.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 t.setTimeout(0)
 const model = 'ollama/nomic'

@@ -3,21 +3,21 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { createTestConfig } from '#test/support/backend.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { createTestConfig } from '#test/support/start/backend.ts'
 import {
   installedVersions,
   pgbouncerPath,
   startDebianPostgres,
   superuserPassword,
   type DebianPostgres,
-} from '#test/support/debian-postgres.ts'
+} from '#test/support/start/debian-postgres.ts'
 import {
   launchProcess,
   processEnvironment,
   startWeb,
   startWorker,
-} from '#test/support/processes.ts'
+} from '#test/support/start/processes.ts'
 
 /**
  * The smallest journey on servers as people have them: a private certificate, a user who owns nothing, German dates,

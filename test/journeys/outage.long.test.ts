@@ -7,13 +7,22 @@ import { startMongodb } from '#scripts/services/mongodb.ts'
 import { startPostgres } from '#scripts/services/postgres.ts'
 import type { Backend } from '#shared/backend.ts'
 import { createLog } from '#shared/core/log.ts'
-import { buildKey, createTestClient, type TestAnswer, type TestClient } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { startFaultProxy } from '#test/support/fault-proxy.ts'
-import { checkJournal, sendExchanges, waitUntilSettled } from '#test/support/exchange-journal.ts'
-import { startWeb, startWorker } from '#test/support/processes.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import {
+  buildKey,
+  createTestClient,
+  type TestAnswer,
+  type TestClient,
+} from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { startFaultProxy } from '#test/support/doubles/fault-proxy.ts'
+import {
+  checkJournal,
+  sendExchanges,
+  waitUntilSettled,
+} from '#test/support/checks/exchange-journal.ts'
+import { startWeb, startWorker } from '#test/support/start/processes.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 t.setTimeout(0)
 

@@ -1,14 +1,14 @@
 import t from 'tap'
-import attacks from '#test/support/poisoning-attacks.json' with { type: 'json' }
-import { createTestClient, type TestClient } from '#test/support/api.ts'
-import { connectMcp } from '#test/support/mcp.ts'
+import attacks from '#test/support/samples/poisoning-attacks.json' with { type: 'json' }
+import { createTestClient, type TestClient } from '#test/support/start/api.ts'
+import { connectMcp } from '#test/support/start/mcp.ts'
 import {
   createKeyedClient,
   exportLines,
   importFile,
   type KeyedClient,
-} from '#test/support/memory-file.ts'
-import { startTeamService } from '#test/support/working-team.ts'
+} from '#test/support/start/memory-file.ts'
+import { startTeamService } from '#test/support/start/working-team.ts'
 
 /**
  * Sixty attacks (OWASP ASI06): a false claim about a person in a page, in a tool's output, in a summary and in another

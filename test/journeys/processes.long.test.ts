@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { jobNames } from '#shared/domain/jobs.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { processEnvironment, launchProcess, startProcess } from '#test/support/processes.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { processEnvironment, launchProcess, startProcess } from '#test/support/start/processes.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const config = await createTestConfig(t)
 const backend = await createTestBackend(t, { config })

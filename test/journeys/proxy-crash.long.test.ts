@@ -1,26 +1,26 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { chatCompletion, chatCompletionEvents } from '#test/support/chat-stream.ts'
-import { waitUntilSettled } from '#test/support/exchange-journal.ts'
+import { startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { chatCompletion, chatCompletionEvents } from '#test/support/doubles/chat-stream.ts'
+import { waitUntilSettled } from '#test/support/checks/exchange-journal.ts'
 import {
   neverRespond,
   respondJson,
   respondWith,
   stallAfter,
-} from '#test/support/model-provider/answers.ts'
-import { modelNames } from '#test/support/model-provider/clients.ts'
-import { defaultReply } from '#test/support/model-provider/fixtures.ts'
-import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { startWeb } from '#test/support/processes.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
-import { ageRows } from '#test/support/alter.ts'
-import { releaseIdempotencyKeys } from '#test/support/alter-jobs.ts'
-import { countRows } from '#test/support/observe.ts'
+} from '#test/support/doubles/model-provider/answers.ts'
+import { modelNames } from '#test/support/doubles/model-provider/clients.ts'
+import { defaultReply } from '#test/support/doubles/model-provider/fixtures.ts'
+import { createProxyAccount } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { startWeb } from '#test/support/start/processes.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { ageRows } from '#test/support/checks/alter.ts'
+import { releaseIdempotencyKeys } from '#test/support/checks/alter-jobs.ts'
+import { countRows } from '#test/support/checks/observe.ts'
 
 /** The process that serves a call ends before the answer does. */
 

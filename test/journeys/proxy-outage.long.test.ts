@@ -1,13 +1,17 @@
 import t from 'tap'
-import { waitUntilSettled } from '#test/support/exchange-journal.ts'
-import { startFaultProxy } from '#test/support/fault-proxy.ts'
-import { createTestBackend, createTestConfig, defaultRecallTimeout } from '#test/support/backend.ts'
-import { modelNames } from '#test/support/model-provider/clients.ts'
-import { defaultReply } from '#test/support/model-provider/fixtures.ts'
-import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { startWeb, startWorker } from '#test/support/processes.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
+import { waitUntilSettled } from '#test/support/checks/exchange-journal.ts'
+import { startFaultProxy } from '#test/support/doubles/fault-proxy.ts'
+import {
+  createTestBackend,
+  createTestConfig,
+  defaultRecallTimeout,
+} from '#test/support/start/backend.ts'
+import { modelNames } from '#test/support/doubles/model-provider/clients.ts'
+import { defaultReply } from '#test/support/doubles/model-provider/fixtures.ts'
+import { createProxyAccount } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { startWeb, startWorker } from '#test/support/start/processes.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
 
 t.setTimeout(0)
 

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { waitUntilSettled } from '#test/support/exchange-journal.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
-import { buildTeam } from '#test/support/team.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { waitUntilSettled } from '#test/support/checks/exchange-journal.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { buildTeam } from '#test/support/start/team.ts'
 import { storeAbandoned } from '#shared/vault/ingest/open-exchanges.ts'
 
 const { provider, backend, base } = await startProxyFixture(t)

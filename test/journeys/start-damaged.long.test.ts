@@ -22,8 +22,8 @@ import {
   ingestText,
   searchTexts,
   startService,
-} from '#test/support/npm-start.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+} from '#test/support/start/npm-start.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 t.setTimeout(0)
 

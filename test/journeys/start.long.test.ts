@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
-import { createTestClient } from '#test/support/api.ts'
+import { createTestClient } from '#test/support/start/api.ts'
 import {
   checkPrintedKeys,
   environmentWithoutDatabases,
@@ -17,8 +17,8 @@ import {
   searchTexts,
   startService,
   type StartedService,
-} from '#test/support/npm-start.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+} from '#test/support/start/npm-start.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 t.setTimeout(0)
 

@@ -5,22 +5,26 @@ import {
   sharedMemoryFromDocument,
   type SharedMemory,
 } from '#shared/org/memories/shared-memories.mongo.ts'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { insertTag } from '#test/support/alter.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { auditEventsOf } from '#test/support/observe.ts'
-import { countOpenTurns } from '#test/support/observe-jobs.ts'
-import { processEnvironment, startProcess, type ReadyProcess } from '#test/support/processes.ts'
+import { createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { insertTag } from '#test/support/checks/alter.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { auditEventsOf } from '#test/support/checks/observe.ts'
+import { countOpenTurns } from '#test/support/checks/observe-jobs.ts'
+import {
+  processEnvironment,
+  startProcess,
+  type ReadyProcess,
+} from '#test/support/start/processes.ts'
 import {
   fortnightMembers,
   fortnightRoles,
   newestValues,
   teamFortnight,
   type TeamExchange,
-} from '#test/support/team-fortnight.ts'
-import { buildTeam } from '#test/support/team.ts'
-import { startTeamModel } from '#test/support/team-model.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+} from '#test/support/samples/team-fortnight.ts'
+import { buildTeam } from '#test/support/start/team.ts'
+import { startTeamModel } from '#test/support/doubles/team-model.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /*
  * Two weeks of a team of eight: four exchanges in flight at a time, whatever their times are; three workers,

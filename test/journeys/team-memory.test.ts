@@ -1,17 +1,17 @@
 import t from 'tap'
-import { buildAdmin } from '#test/support/admin.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
 import {
   createTestClient,
   startTestApi,
   startJobWorkers,
   type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { startTeamModel } from '#test/support/team-model.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { removeCompletedJobs } from '#test/support/alter-jobs.ts'
-import { countRows, isStoredAnywhere, tablesHolding } from '#test/support/observe.ts'
-import { countOpenJobs, countOpenTurns } from '#test/support/observe-jobs.ts'
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { startTeamModel } from '#test/support/doubles/team-model.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { removeCompletedJobs } from '#test/support/checks/alter-jobs.ts'
+import { countRows, isStoredAnywhere, tablesHolding } from '#test/support/checks/observe.ts'
+import { countOpenJobs, countOpenTurns } from '#test/support/checks/observe-jobs.ts'
 
 // One story, told in order: each part goes on from where the one before it ended.
 

@@ -7,15 +7,15 @@ import { modelRequests } from '#scripts/lab/prove/requests/model-requests.ts'
 import { buildRequest, routes, sendersOf } from '#scripts/lab/prove/requests/requests.ts'
 import { createTenants } from '#scripts/lab/prove/tenants/create-tenants.ts'
 import type { Tenant } from '#scripts/lab/prove/tenants/tenant.ts'
-import { startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { startTestApi, startJobWorkers } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 import {
   checkText,
   createTestService,
   furnishTenant,
   inputOf,
   type Whose,
-} from '#test/support/tenants.ts'
+} from '#test/support/start/tenants.ts'
 
 /** Requests to each route by each kind of tenant: the table has up to four forms of a request. */
 const rounds = 4

@@ -7,12 +7,12 @@ import { buildRequest, planOf, routes, sendersOf } from '#scripts/lab/prove/requ
 import type { RequestInput } from '#scripts/lab/prove/requests/request-plan.ts'
 import { createTenants } from '#scripts/lab/prove/tenants/create-tenants.ts'
 import type { Tenant } from '#scripts/lab/prove/tenants/tenant.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { openOperations } from '#test/support/observe-jobs.ts'
-import { startWeb, startWorker } from '#test/support/processes.ts'
-import { createTestService } from '#test/support/tenants.ts'
-import { unbrokenTexts } from '#test/support/unbroken-texts.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { openOperations } from '#test/support/checks/observe-jobs.ts'
+import { startWeb, startWorker } from '#test/support/start/processes.ts'
+import { createTestService } from '#test/support/start/tenants.ts'
+import { unbrokenTexts } from '#test/support/samples/unbroken-texts.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /* No body that a route accepts holds the event loop of a process, in any script: its turns are measured in CPU. */
 
@@ -32,7 +32,7 @@ const longTextMax = 64 * 1024
 const outside = {
   WEBHOOK_LOOPBACK: 'on',
   LOG_LEVEL: 'warn',
-  NODE_OPTIONS: `--import=${new URL('../support/report-event-loop.ts', import.meta.url).href}`,
+  NODE_OPTIONS: `--import=${new URL('../support/checks/report-event-loop.ts', import.meta.url).href}`,
 }
 const provider = new ModelProvider()
 Object.assign(outside, await provider.listen())

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import t from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
-import { startWeb } from '#test/support/processes.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { createProxyAccount } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { startWeb } from '#test/support/start/processes.ts'
 
 /* Bodies that never end hold a bounded memory, and take nothing from other tenants. */
 

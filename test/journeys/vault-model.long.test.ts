@@ -4,8 +4,13 @@ import { consolidated, consolidation } from '#test/model/consolidation.ts'
 import { reads } from '#test/model/reads.ts'
 import { emptyVault } from '#test/model/vault-model.ts'
 import { told, writes } from '#test/model/writes.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 // MODEL_RUNS=2000 runs as many histories; MODEL_SEED repeats those of a seed that was printed.
 const runs = Number(process.env['MODEL_RUNS'] ?? 6)

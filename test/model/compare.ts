@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { countTokens } from '#shared/core/tokens.ts'
 import { debtOf, type Row, type VaultModel } from '#test/model/vault-model.ts'
-import type { TestClient } from '#test/support/api.ts'
+import type { TestClient } from '#test/support/start/api.ts'
 
 /** A vault of the service beside what it should be. */
 export type Pair = { client: TestClient; key: string; model: VaultModel }

@@ -4,7 +4,7 @@ import type { Backend } from '#shared/backend.ts'
 import { same, type Pair } from '#test/model/compare.ts'
 import { batchOf, rowOf, spanOf, waitingOf, type Batch } from '#test/model/vault-model.ts'
 import { command, pick, times, who, type Command } from '#test/model/writes.ts'
-import { expireLease } from '#test/support/consolidation.ts'
+import { expireLease } from '#test/support/start/consolidation.ts'
 
 /** A budget that three of the long texts fill. */
 const budget = 1_000

@@ -6,12 +6,15 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { listen } from '#test/support/listen.ts'
-import { defaultReply } from '#test/support/model-provider/fixtures.ts'
-import { startProxyFixture, type ProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { listen } from '#test/support/start/listen.ts'
+import { defaultReply } from '#test/support/doubles/model-provider/fixtures.ts'
+import {
+  startProxyFixture,
+  type ProxyFixture,
+} from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 

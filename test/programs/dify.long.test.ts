@@ -8,8 +8,8 @@ import t from 'tap'
 import { startChatWorld } from '#test/programs/chat-world.ts'
 import { installPython } from '#test/programs/install.ts'
 import { difyPlugin, noteSeen } from '#test/programs/seen.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
 
 /**
  * The plug-in for Dify, run by Dify's own package as its daemon runs it: lines of JSON over standard input and output.

@@ -3,7 +3,7 @@ import t from 'tap'
 import { keepApart, snippetsOf, startChatWorld, startServer } from '#test/programs/chat-world.ts'
 import { installPython } from '#test/programs/install.ts'
 import { gradio, noteSeen } from '#test/programs/seen.ts'
-import { respondError } from '#test/support/model-provider/answers.ts'
+import { respondError } from '#test/support/doubles/model-provider/answers.ts'
 
 /** A page of Gradio with the lines of the guide: two people who signed in, and an error. */
 

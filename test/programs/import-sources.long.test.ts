@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { installPython } from '#test/programs/install.ts'
 import { runProgram } from '#test/programs/run-program.ts'
-import { readFromWhole } from '#test/support/import-lines.ts'
-import { listen } from '#test/support/listen.ts'
+import { readFromWhole } from '#test/support/samples/import-lines.ts'
+import { listen } from '#test/support/start/listen.ts'
 
 /**
  * The lines of the guide that write what supermemory and Honcho hold, by their packages. Both services are hosted: what

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { findPythons } from '#test/support/python.ts'
+import { findPythons } from '#test/support/start/python.ts'
 
 /** Packages of a registry by their exact versions, such as `langgraph==1.2.24`. */
 export type Pins = readonly string[]

@@ -10,12 +10,12 @@ import {
 } from '#test/programs/chat-world.ts'
 import { installPython } from '#test/programs/install.ts'
 import { liteLlm, noteSeen } from '#test/programs/seen.ts'
-import { startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
-import { providerKey, providerUrl } from '#test/support/model-provider.ts'
-import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+import { startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { providerKey, providerUrl } from '#test/support/doubles/model-provider.ts'
+import { createProxyAccount } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
 
 /** LiteLLM as a program, with the callback of the guide: its users are ours, in front of the service and behind it. */
 

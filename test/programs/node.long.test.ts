@@ -8,7 +8,7 @@ import { installNode } from '#test/programs/install.ts'
 import { nodePrograms } from '#test/programs/node-programs.ts'
 import { runProgram, startProgramWorld } from '#test/programs/run-program.ts'
 import { noteSeen } from '#test/programs/seen.ts'
-import { installPackage } from '#test/support/installed-package.ts'
+import { installPackage } from '#test/support/start/installed-package.ts'
 
 /**
  * The adapters of the client for TypeScript in their libraries, in the versions that the guide names. `PROGRAM` names

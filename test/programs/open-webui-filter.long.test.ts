@@ -4,11 +4,11 @@ import t from 'tap'
 import { keepApart, startChatWorld, type Person } from '#test/programs/chat-world.ts'
 import { installOpenWebui, startOpenWebui, type Account } from '#test/programs/open-webui.ts'
 import { noteSeen, openWebui } from '#test/programs/seen.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { providerKey, providerUrl } from '#test/support/model-provider.ts'
-import { defaultReply } from '#test/support/model-provider/fixtures.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { providerKey, providerUrl } from '#test/support/doubles/model-provider.ts'
+import { defaultReply } from '#test/support/doubles/model-provider/fixtures.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /**
  * The filter function in Open WebUI as a program, whose models are called past the service: an administrator adds the

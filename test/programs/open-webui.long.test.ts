@@ -10,10 +10,10 @@ import {
 } from '#test/programs/chat-world.ts'
 import { installOpenWebui, startOpenWebui, type Account } from '#test/programs/open-webui.ts'
 import { noteSeen, openWebui } from '#test/programs/seen.ts'
-import { readFromWhole } from '#test/support/import-lines.ts'
-import { defaultReply } from '#test/support/model-provider/fixtures.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { readFromWhole } from '#test/support/samples/import-lines.ts'
+import { defaultReply } from '#test/support/doubles/model-provider/fixtures.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /**
  * Open WebUI as a program, with the variables that `connect` writes: two people, its titles, tags and follow-ups,

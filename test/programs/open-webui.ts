@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { startServer } from '#test/programs/chat-world.ts'
 import { installPython } from '#test/programs/install.ts'
 import { openWebui } from '#test/programs/seen.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /** Libraries for models of its own, which it loads when they are used: gigabytes. */
 const models = [

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process'
 import { createServer } from 'node:http'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { listen } from '#test/support/listen.ts'
-import { providerKey, startModelProvider } from '#test/support/model-provider.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { listen } from '#test/support/start/listen.ts'
+import { providerKey, startModelProvider } from '#test/support/doubles/model-provider.ts'
 
 type Check = { check: string; ok: boolean; detail: string }
 type Outcome = { code: number; output: string; checks: Check[] }

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { verifyAccountEvents } from '#shared/events/account-event-chain.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { accountIdOf } from '#test/support/observe.ts'
-import { processEnvironment } from '#test/support/processes.ts'
-import { runScript } from '#test/support/run-script.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { accountIdOf } from '#test/support/checks/observe.ts'
+import { processEnvironment } from '#test/support/start/processes.ts'
+import { runScript } from '#test/support/start/run-script.ts'
 
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)

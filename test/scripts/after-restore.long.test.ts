@@ -11,15 +11,19 @@ import {
   startTestApi,
   startJobWorkers,
   type TestClient,
-} from '#test/support/api.ts'
-import { createTestConfig } from '#test/support/backend.ts'
-import { makeErasuresDue } from '#test/support/alter.ts'
-import { processEnvironment } from '#test/support/processes.ts'
-import { runScript } from '#test/support/run-script.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
-import { waitUntilSettled } from '#test/support/exchange-journal.ts'
-import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
+} from '#test/support/start/api.ts'
+import { createTestConfig } from '#test/support/start/backend.ts'
+import { makeErasuresDue } from '#test/support/checks/alter.ts'
+import { processEnvironment } from '#test/support/start/processes.ts'
+import { runScript } from '#test/support/start/run-script.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { buildTeam, seedTeamMemories, type Team } from '#test/support/start/team.ts'
+import { waitUntilSettled } from '#test/support/checks/exchange-journal.ts'
+import {
+  resolveCaller,
+  readDocuments,
+  insertMemories,
+} from '#test/support/start/insert-memories.ts'
 
 const log = createLog('silent', 'test')
 

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { processEnvironment } from '#test/support/processes.ts'
-import { runScript } from '#test/support/run-script.ts'
+import { createTestClient, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { processEnvironment } from '#test/support/start/processes.ts'
+import { runScript } from '#test/support/start/run-script.ts'
 
 const backend = await createTestBackend(t)
 const api = await startTestApi(t, backend)

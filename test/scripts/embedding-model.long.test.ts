@@ -6,10 +6,10 @@ import { createServer } from 'node:http'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { listen } from '#test/support/listen.ts'
-import { createKeyedClient } from '#test/support/memory-file.ts'
-import { ingestText, searchTexts, startService as npmStart } from '#test/support/npm-start.ts'
-import { startService } from '#test/support/start-service.ts'
+import { listen } from '#test/support/start/listen.ts'
+import { createKeyedClient } from '#test/support/start/memory-file.ts'
+import { ingestText, searchTexts, startService as npmStart } from '#test/support/start/npm-start.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /** The models of the command as they are, with their real weights from a registry; nothing stands in for one. */
 

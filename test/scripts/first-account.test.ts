@@ -2,9 +2,9 @@ import t from 'tap'
 import { mintFirstKeys } from '#scripts/credentials.ts'
 import { createFirstAccount } from '#scripts/first-account.ts'
 import { openProviderKeys } from '#shared/access/provider-key.ts'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { providersOf } from '#test/support/providers.ts'
+import { createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { providersOf } from '#test/support/start/providers.ts'
 
 const config = await createTestConfig(t, {
   OPENAI_API_KEY: 'sk-operator-0123456789',

@@ -8,11 +8,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import { memoryVault } from '#scripts/hooks/opencode.ts'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { findOldNode, installPackage } from '#test/support/installed-package.ts'
-import { listen } from '#test/support/listen.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import {
+  buildKey,
+  createTestClient,
+  startJobWorkers,
+  startTestApi,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { findOldNode, installPackage } from '#test/support/start/installed-package.ts'
+import { listen } from '#test/support/start/listen.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)

@@ -7,11 +7,16 @@ import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import t, { type Test } from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { findOldNode, installPackage } from '#test/support/installed-package.ts'
-import { compileCache } from '#test/support/compile-cache.ts'
-import { listen } from '#test/support/listen.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { findOldNode, installPackage } from '#test/support/start/installed-package.ts'
+import { compileCache } from '#test/support/start/compile-cache.ts'
+import { listen } from '#test/support/start/listen.ts'
 
 const program = fileURLToPath(new URL('../../scripts/mcp.ts', import.meta.url))
 const backend = await createTestBackend(t)

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { processEnvironment } from '#test/support/processes.ts'
-import { runScript } from '#test/support/run-script.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { processEnvironment } from '#test/support/start/processes.ts'
+import { runScript } from '#test/support/start/run-script.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const backend = await createTestBackend(t)
 const { query } = backend.postgres

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { serverError } from '#test/support/mongo-double.ts'
-import { openSearchDeployment } from '#test/support/search-deployment.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { serverError } from '#test/support/doubles/mongo-double.ts'
+import { openSearchDeployment } from '#test/support/start/search-deployment.ts'
 
 const provider = await startEmbeddingProvider(t)
 const model = 'ollama/one'

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { PromiseList } from '#test/setup/promises.ts'
-import { recordServer, takeTouched } from '#test/support/promises.ts'
+import { recordServer, takeTouched } from '#test/support/checks/promises.ts'
 
 const name = 'an exchange touches what it sends and gets, a refused one its status alone'
 const route = 'POST /v1/memory/search'

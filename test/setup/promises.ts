@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { listPromises, type Touched } from '#test/support/promises.ts'
+import { listPromises, type Touched } from '#test/support/checks/promises.ts'
 
 /** What no quick test can touch, and why. */
 const untouchable: Record<string, string> = {

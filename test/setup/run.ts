@@ -10,7 +10,7 @@ import { Costs, readCpuSeconds } from '#test/setup/costs.ts'
 import { PromiseList } from '#test/setup/promises.ts'
 import { Report } from '#test/setup/report.ts'
 import { areDatabasesGiven, requestServices } from '#test/setup/shared-services.ts'
-import type { Touched } from '#test/support/promises.ts'
+import type { Touched } from '#test/support/checks/promises.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { isAlive } from '#scripts/services/process.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const execute = promisify(execFile)
 

@@ -5,8 +5,8 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import type { Test } from 'tap'
-import { followTests, takeTouched } from '#test/support/promises.ts'
-import { takeScopeViolations } from '#test/support/watch-scopes.ts'
+import { followTests, takeTouched } from '#test/support/checks/promises.ts'
+import { takeScopeViolations } from '#test/support/checks/watch-scopes.ts'
 
 /** A whole file; it only tells a hang. */
 const FILE_TIMEOUT_MS = 600_000

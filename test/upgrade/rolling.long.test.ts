@@ -8,10 +8,14 @@ import { release } from '#scripts/release.ts'
 import { hashKey } from '#shared/access/key.ts'
 import type { Config } from '#shared/core/config.ts'
 import { createLog } from '#shared/core/log.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { sendExchanges, waitUntilSettled } from '#test/support/exchange-journal.ts'
-import { processEnvironment, startProcess, type ReadyProcess } from '#test/support/processes.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { sendExchanges, waitUntilSettled } from '#test/support/checks/exchange-journal.ts'
+import {
+  processEnvironment,
+  startProcess,
+  type ReadyProcess,
+} from '#test/support/start/processes.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 import { readReleaseFacts, restoreDump } from '#test/upgrade/release-dump.ts'
 
 /** The commit of 1.0.0. */

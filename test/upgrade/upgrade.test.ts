@@ -12,9 +12,9 @@ import { release } from '#scripts/release.ts'
 import type { Backend } from '#shared/backend.ts'
 import { createLog } from '#shared/core/log.ts'
 import { migrate } from '#shared/storage/postgres/migrate.ts'
-import { startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+import { startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
 import {
   checkText,
   createTestService,
@@ -22,9 +22,9 @@ import {
   inputOf,
   type ServiceAnswer,
   type TestService,
-} from '#test/support/tenants.ts'
-import { skipTimersOfPostgres } from '#test/support/moved-clock.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+} from '#test/support/start/tenants.ts'
+import { skipTimersOfPostgres } from '#test/support/doubles/moved-clock.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 import {
   readReleaseFacts,
   readStatements,

@@ -1,17 +1,17 @@
 import { createServer, type AddressInfo } from 'node:net'
 import t from 'tap'
 import { operatorEmail } from '#shared/access/admin.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { buildKey, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import { buildKey, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 import {
   processEnvironment,
   launchProcess,
   startProcess,
   type RunningProcess,
-} from '#test/support/processes.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+} from '#test/support/start/processes.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const provider = await startEmbeddingProvider(t)
 const embeddings = { OLLAMA_BASE_URL: provider.baseUrl, EMBEDDINGS: 'ollama/small' }

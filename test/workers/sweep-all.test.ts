@@ -2,11 +2,16 @@ import t from 'tap'
 import { acceptDeletion, executeDeletion } from '#shared/vault/delete/delete-memories.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { insertStoredMemories, readVaultScope } from '#test/support/checks/stored-memories.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { resolveCaller, readDocuments } from '#test/support/start/insert-memories.ts'
 
 const backend = await createTestBackend(t)
 const api = await startTestApi(t, backend)

@@ -7,9 +7,9 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import type * as Client from '#api/client/vault.ts'
-import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { findOldNode, installPackage } from '#test/support/installed-package.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { findOldNode, installPackage } from '#test/support/start/installed-package.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)

@@ -7,8 +7,8 @@ import t from 'tap'
 import { MemoryVault } from '#api/client/n8n/MemoryVault.node.ts'
 import { MemoryVaultApi } from '#api/client/n8n/MemoryVaultApi.credentials.ts'
 import { contractDocument } from '#api/contract/document.ts'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 const folder = fileURLToPath(new URL('../../../api/client/n8n', import.meta.url))
 const { description } = new MemoryVault()

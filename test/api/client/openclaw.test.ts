@@ -6,10 +6,15 @@ import t from 'tap'
 import { vaultClient } from '#api/client/client.ts'
 import plugin from '#api/client/openclaw/plugin.ts'
 import type { Context } from '#api/client/openclaw/speaker.ts'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { providerKey, startModelProvider } from '#test/support/model-provider.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import {
+  buildKey,
+  createTestClient,
+  startJobWorkers,
+  startTestApi,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { providerKey, startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const provider = await startModelProvider(t)
 const backend = await createTestBackend(t)

@@ -8,17 +8,17 @@ import { contractDocument } from '#api/contract/document.ts'
 import { examples, sampleIds } from '#api/reference/examples.ts'
 import { version } from '#api/edge/version.ts'
 import { operatorEmail } from '#shared/access/admin.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { providerKey, startModelProvider } from '#test/support/model-provider.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { providerKey, startModelProvider } from '#test/support/doubles/model-provider.ts'
 import {
   findPythons,
   installWheel,
   noPython,
   runUnittest,
   type Python,
-} from '#test/support/python.ts'
+} from '#test/support/start/python.ts'
 
 const folder = fileURLToPath(new URL('../../../api/client/python', import.meta.url))
 const pythons = await findPythons()

@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
 import { contractDocument, fieldsOf } from '#api/contract/document.ts'
-import { buildOrg } from '#test/support/admin.ts'
-import { createTestClient, type TestClient } from '#test/support/api.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { createTestClient, type TestClient } from '#test/support/start/api.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
 
 /* Bodies with all fields of their tables at once are taken. */
 

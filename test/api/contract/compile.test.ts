@@ -5,7 +5,7 @@ import { contract } from '#api/contract/contract.ts'
 import { compileRequestShapes, type Endpoint } from '#api/contract/document.ts'
 import { runInSlices } from '#shared/core/event-loop.ts'
 import { shape, type Shape } from '#shared/core/shape.ts'
-import { refusalOf } from '#test/support/contract.ts'
+import { refusalOf } from '#test/support/checks/contract.ts'
 
 /** The shapes that requests are checked with. */
 const requestShapes = Object.values(contract).flatMap(

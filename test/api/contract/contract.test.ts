@@ -5,7 +5,7 @@ import { contract, type Route } from '#api/contract/contract.ts'
 import { contractDocument } from '#api/contract/document.ts'
 import type { Shape } from '#shared/core/shape.ts'
 import { accountActions } from '#shared/events/account-events.postgres.ts'
-import { refusalOf } from '#test/support/contract.ts'
+import { refusalOf } from '#test/support/checks/contract.ts'
 
 /** Every endpoint of the two contract documents. */
 const endpoints = {

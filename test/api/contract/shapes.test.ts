@@ -1,7 +1,7 @@
 import t from 'tap'
 import { responseShape, contract } from '#api/contract/contract.ts'
 import type { Shape } from '#shared/core/shape.ts'
-import { refusalOf } from '#test/support/contract.ts'
+import { refusalOf } from '#test/support/checks/contract.ts'
 
 const messages = [{ role: 'user', content: 'my cat is called Ada' }]
 const id = '0197a0c4-6a57-7c3e-9d0e-2f6a0d1b3c4d'

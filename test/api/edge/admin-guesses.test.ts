@@ -1,9 +1,9 @@
 import t from 'tap'
 import { createApp } from '#api/app.ts'
 import { createHttpServer } from '#api/edge/server.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { listen } from '#test/support/listen.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { listen } from '#test/support/start/listen.ts'
 
 const adminSecret = 'break-the-glass-please'
 const backend = await createTestBackend(t, {

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { buildAdmin } from '#test/support/admin.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 const secret = 'break-the-glass-please'
 const env = { ADMIN_SECRET: secret, ADMIN_EMAIL: 'ops@example.com' }

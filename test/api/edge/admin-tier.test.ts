@@ -5,11 +5,11 @@ import type { RequestInput } from '#scripts/lab/prove/requests/request-plan.ts'
 import { buildRequest, planOf } from '#scripts/lab/prove/requests/requests.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { addSharedMemories } from '#shared/org/memories/write-shared-memories.ts'
-import { startTestApi, type TestClient } from '#test/support/api.ts'
-import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { hostileText, hostileValue } from '#test/support/hostile.ts'
-import { sharedVaultOf } from '#test/support/observe.ts'
+import { startTestApi, type TestClient } from '#test/support/start/api.ts'
+import { buildAdmin, buildOrg } from '#test/support/start/admin.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { hostileText, hostileValue } from '#test/support/samples/hostile.ts'
+import { sharedVaultOf } from '#test/support/checks/observe.ts'
 
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)

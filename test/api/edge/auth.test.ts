@@ -1,13 +1,13 @@
 import t from 'tap'
 import { hashKey, mintKey } from '#shared/access/key.ts'
 import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
-import { buildAdmin, buildOrg } from '#test/support/admin.ts'
+import { buildAdmin, buildOrg } from '#test/support/start/admin.ts'
 import { operatorEmail } from '#shared/access/admin.ts'
-import { buildKey, startTestApi } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { sendRaw } from '#test/support/raw-http.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
-import { expireKey } from '#test/support/alter.ts'
+import { buildKey, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { sendRaw } from '#test/support/start/raw-http.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
+import { expireKey } from '#test/support/checks/alter.ts'
 
 const config = await createTestConfig(t)
 const backend = await createTestBackend(t, { config })

@@ -3,7 +3,7 @@ import { createServer, request, type IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import t from 'tap'
 import { collectBody } from '#api/edge/body-stream.ts'
-import { listen } from '#test/support/listen.ts'
+import { listen } from '#test/support/start/listen.ts'
 
 /** What arrives of a body takes memory until the body is whole, or given up: then it is free at once. */
 

@@ -3,11 +3,11 @@ import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { createApp } from '#api/app.ts'
 import { createHttpServer, type ConnectionLimits } from '#api/edge/server.ts'
-import { buildKey, patientLimits } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { sendRaw } from '#test/support/raw-http.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { listen } from '#test/support/listen.ts'
+import { buildKey, patientLimits } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { sendRaw } from '#test/support/start/raw-http.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { listen } from '#test/support/start/listen.ts'
 
 const backend = await createTestBackend(t)
 const key = await buildKey(backend)

@@ -3,11 +3,11 @@ import { toSubject, Budgets } from '#shared/access/budgets.ts'
 import { tellBudgets } from '#shared/access/key-budgets.postgres.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { lowestIdAt } from '#shared/core/ids.ts'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { insertMemories, resolveCaller } from '#test/support/start/insert-memories.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { callModel, proxyDialects } from '#test/support/samples/proxy-dialects.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /** Budgets of requests and tokens in 24 hours: of users by the account's policy, and of single keys. */
 

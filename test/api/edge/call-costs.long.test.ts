@@ -8,12 +8,12 @@ import { buildRequest, mcpCalls, routes, sendersOf } from '#scripts/lab/prove/re
 import { createTenants } from '#scripts/lab/prove/tenants/create-tenants.ts'
 import type { RequestOptions } from '#scripts/lab/prove/cluster.ts'
 import type { Tenant } from '#scripts/lab/prove/tenants/tenant.ts'
-import { startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { grow, type Grown } from '#test/support/grown-bodies.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { startWeb } from '#test/support/processes.ts'
-import { createTestService, furnishTenant, inputOf } from '#test/support/tenants.ts'
+import { startJobWorkers } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { grow, type Grown } from '#test/support/samples/grown-bodies.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { startWeb } from '#test/support/start/processes.ts'
+import { createTestService, furnishTenant, inputOf } from '#test/support/start/tenants.ts'
 
 /**
  * What one call costs a web process at the size limit, for every route of the contract and every tool of MCP: CPU of all its
@@ -36,7 +36,7 @@ const filled = 0.9
 /** Lines are read one by one: a long one, and not the 64 MiB of many. */
 const linesBytes = 2 * 1024 * 1024
 
-const report = new URL('../../support/report-event-loop.ts', import.meta.url).href
+const report = new URL('../../support/checks/report-event-loop.ts', import.meta.url).href
 const provider = new ModelProvider()
 const addresses = { ...(await provider.listen()), WEBHOOK_LOOPBACK: 'on' }
 t.teardown(() => provider.close())

@@ -5,8 +5,8 @@ import t from 'tap'
 import { readJson } from '#api/edge/body.ts'
 import { handleErrors } from '#api/edge/errors.ts'
 import type { Log } from '#shared/core/log.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { listen } from '#test/support/listen.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { listen } from '#test/support/start/listen.ts'
 
 t.test(
   'a client that leaves while its whole body waits to be read is no failure of the service',

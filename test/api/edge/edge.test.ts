@@ -1,8 +1,8 @@
 import t from 'tap'
-import { errorMessage } from '#test/support/contract.ts'
+import { errorMessage } from '#test/support/checks/contract.ts'
 import { deflateSync, gzipSync } from 'node:zlib'
-import { sendRaw } from '#test/support/raw-http.ts'
-import { startEdgeServer } from '#test/support/edge-server.ts'
+import { sendRaw } from '#test/support/start/raw-http.ts'
+import { startEdgeServer } from '#test/support/start/edge-server.ts'
 
 const { port, key, request, client } = await startEdgeServer(t)
 const { send, get, post, base } = client

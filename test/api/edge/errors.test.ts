@@ -3,8 +3,8 @@ import * as driver from 'mongodb'
 import pg from 'pg'
 import t from 'tap'
 import { Refusal } from '#shared/core/errors.ts'
-import { buildKey, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 const backend = await createTestBackend(t)
 const key = await buildKey(backend)

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { ModelProvider } from '#scripts/lab/prove/model-provider.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { Fuzz } from '#test/support/fuzz.ts'
-import { openOperations, troubledJobs } from '#test/support/observe-jobs.ts'
-import { startWeb, startWorker } from '#test/support/processes.ts'
-import { createTestService } from '#test/support/tenants.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { Fuzz } from '#test/support/checks/fuzz.ts'
+import { openOperations, troubledJobs } from '#test/support/checks/observe-jobs.ts'
+import { startWeb, startWorker } from '#test/support/start/processes.ts'
+import { createTestService } from '#test/support/start/tenants.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /** `FUZZ_SEED` repeats a run, `FUZZ_ROUNDS` is how many requests each route gets. */
 const seed = Number(process.env.FUZZ_SEED ?? 20_261_126)

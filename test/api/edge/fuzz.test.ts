@@ -1,11 +1,11 @@
 import t from 'tap'
 import { ModelProvider } from '#scripts/lab/prove/model-provider.ts'
-import { startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { Fuzz } from '#test/support/fuzz.ts'
-import { openOperations, troubledJobs } from '#test/support/observe-jobs.ts'
-import { createTestService } from '#test/support/tenants.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { Fuzz } from '#test/support/checks/fuzz.ts'
+import { openOperations, troubledJobs } from '#test/support/checks/observe-jobs.ts'
+import { createTestService } from '#test/support/start/tenants.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /** Requests to each route; `fuzz.long.test.ts` sends more of them, and others each time. */
 const rounds = 6

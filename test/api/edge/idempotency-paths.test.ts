@@ -1,9 +1,14 @@
 import t from 'tap'
-import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { tablesHolding } from '#test/support/observe.ts'
+import { buildAdmin, buildOrg } from '#test/support/start/admin.ts'
+import {
+  buildKey,
+  createTestClient,
+  startJobWorkers,
+  startTestApi,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { tablesHolding } from '#test/support/checks/observe.ts'
 
 /** An Idempotency-Key belongs to a route, however its path is written: so do erasures of stored answers. */
 

@@ -8,12 +8,12 @@ import {
   startTestApi,
   startJobWorkers,
   type TestAnswer,
-} from '#test/support/api.ts'
-import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { setBalance, setPaymentMethod } from '#test/support/alter.ts'
-import { loseAnswers, releaseIdempotencyKeys } from '#test/support/alter-jobs.ts'
-import { countRows, tableText } from '#test/support/observe.ts'
+} from '#test/support/start/api.ts'
+import { insertMemories, resolveCaller } from '#test/support/start/insert-memories.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { setBalance, setPaymentMethod } from '#test/support/checks/alter.ts'
+import { loseAnswers, releaseIdempotencyKeys } from '#test/support/checks/alter-jobs.ts'
+import { countRows, tableText } from '#test/support/checks/observe.ts'
 
 const backend = await createTestBackend(t)
 const key = await buildKey(backend)

@@ -1,14 +1,14 @@
 import t from 'tap'
-import { buildOrg } from '#test/support/admin.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
 import {
   buildKey,
   createTestClient,
   startTestApi,
   startJobWorkers,
   type TestAnswer,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { connectMcp } from '#test/support/mcp.ts'
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { connectMcp } from '#test/support/start/mcp.ts'
 
 // What the key of a member reaches, and what it does not, over every way in.
 const backend = await createTestBackend(t)

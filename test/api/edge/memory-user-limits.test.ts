@@ -1,6 +1,6 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 // The windows stand still: a busy machine may need longer than one for its requests.
 const { now } = Date

@@ -3,16 +3,16 @@ import t from 'tap'
 import { contractDocument } from '#api/contract/document.ts'
 import { maskKey } from '#shared/access/key.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { buildAdmin, buildOrg } from '#test/support/admin.ts'
+import { buildAdmin, buildOrg } from '#test/support/start/admin.ts'
 import {
   buildKey,
   createTestClient,
   startTestApi,
   startJobWorkers,
   type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { connectMcp } from '#test/support/mcp.ts'
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { connectMcp } from '#test/support/start/mcp.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)

@@ -4,8 +4,8 @@ import { connect } from 'node:net'
 import Koa from 'koa'
 import t from 'tap'
 import { sendNdjson } from '#api/edge/ndjson.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { listen } from '#test/support/listen.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { listen } from '#test/support/start/listen.ts'
 
 /** Lines of a file are ended however the request ends: else each would hold what it reads from. */
 

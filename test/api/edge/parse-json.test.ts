@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { parseJson, parseLargeJson } from '#api/edge/parse-json.ts'
 import { runAtOnce } from '#shared/core/event-loop.ts'
-import { leastHold, watchEventLoop } from '#test/support/event-loop.ts'
+import { leastHold, watchEventLoop } from '#test/support/checks/event-loop.ts'
 
 const filler = 'x'.repeat(200_000)
 

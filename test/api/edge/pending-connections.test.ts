@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { createHttpServer } from '#api/edge/server.ts'
 import { createApp } from '#api/app.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { listen } from '#test/support/listen.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { listen } from '#test/support/start/listen.ts'
 
 const backend = await createTestBackend(t)
 const pendingPerAddress = 20

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { buildKey, createTestClient, type TestAnswer } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { processEnvironment, startProcess } from '#test/support/processes.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { buildKey, createTestClient, type TestAnswer } from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { processEnvironment, startProcess } from '#test/support/start/processes.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /** Requests at a time. */
 const lanes = 12

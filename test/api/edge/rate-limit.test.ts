@@ -3,13 +3,18 @@ import { createApp } from '#api/app.ts'
 import type { Quotas } from '#api/edge/rate-limit.ts'
 import { createHttpServer } from '#api/edge/server.ts'
 import type { Backend } from '#shared/backend.ts'
-import { buildKey, createTestClient, type TestAnswer, type TestClient } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { hideTable } from '#test/support/alter.ts'
-import { setPending } from '#test/support/alter-jobs.ts'
-import { countRows, tableText } from '#test/support/observe.ts'
-import { listen } from '#test/support/listen.ts'
+import {
+  buildKey,
+  createTestClient,
+  type TestAnswer,
+  type TestClient,
+} from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { hideTable } from '#test/support/checks/alter.ts'
+import { setPending } from '#test/support/checks/alter-jobs.ts'
+import { countRows, tableText } from '#test/support/checks/observe.ts'
+import { listen } from '#test/support/start/listen.ts'
 
 const config = await createTestConfig(t, {
   RATE_LIMITS: 'on',

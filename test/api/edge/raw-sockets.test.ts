@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
-import { sendRaw, type RawResult } from '#test/support/raw-http.ts'
-import { startEdgeServer } from '#test/support/edge-server.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { sendRaw, type RawResult } from '#test/support/start/raw-http.ts'
+import { startEdgeServer } from '#test/support/start/edge-server.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const { server, port, key, request, client } = await startEdgeServer(t)
 const { get, post } = client

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { createTestClient, buildKey, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { providerKey, startModelProvider } from '#test/support/model-provider.ts'
-import { countDocuments, vaultsOfAccount, accountIdOf } from '#test/support/observe.ts'
-import { buildAdmin } from '#test/support/admin.ts'
+import { createTestClient, buildKey, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { providerKey, startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { countDocuments, vaultsOfAccount, accountIdOf } from '#test/support/checks/observe.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
 
 /* Headers of ours are judged as fields are: what is misspelt must not open, store or delete more than was meant. */
 

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { contractDocument } from '#api/contract/document.ts'
 import { createRouter } from '#api/routes/index.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { errorMessage, isOutsideContract } from '#test/support/contract.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { errorMessage, isOutsideContract } from '#test/support/checks/contract.ts'
 
 const backend = await createTestBackend(t)
 const api = await startTestApi(t, backend, await buildKey(backend))

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { startEveryEndpoint } from '#test/support/every-endpoint.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { startEveryEndpoint } from '#test/support/checks/every-endpoint.ts'
 
 /* What a resource's own GET answers may be sent back; what cannot be changed there, only as it is. */
 

@@ -1,8 +1,8 @@
 import Koa from 'koa'
 import t from 'tap'
 import { createHttpServer } from '#api/edge/server.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { listen } from '#test/support/listen.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { listen } from '#test/support/start/listen.ts'
 
 t.test(
   'a server is serving from the first byte of a request to the last of its response',

@@ -5,8 +5,8 @@ import {
   startTestApi,
   startJobWorkers,
   type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)

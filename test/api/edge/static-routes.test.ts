@@ -3,7 +3,7 @@ import { Router } from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import t from 'tap'
 import { dispatchRoutes } from '#api/edge/static-routes.ts'
-import { listen } from '#test/support/listen.ts'
+import { listen } from '#test/support/start/listen.ts'
 
 const answer =
   (by: string): Middleware =>

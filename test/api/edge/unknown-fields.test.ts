@@ -1,7 +1,12 @@
 import t from 'tap'
-import { startTestApi, createTestClient, buildKey, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { sendRaw } from '#test/support/raw-http.ts'
+import {
+  startTestApi,
+  createTestClient,
+  buildKey,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { sendRaw } from '#test/support/start/raw-http.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)

@@ -3,7 +3,7 @@ import { Losses } from '#api/import/draft.ts'
 import type { ExportFile } from '#api/import/export-files.ts'
 import { formats, guessFormat } from '#api/import/formats.ts'
 import { openExport, surveyExport } from '#api/import/survey.ts'
-import { readFromWhole, type Line } from '#test/support/import-lines.ts'
+import { readFromWhole, type Line } from '#test/support/samples/import-lines.ts'
 
 const read = (name: string, value: unknown) => readFromWhole(name, JSON.stringify(value))
 const brief = (lines: Line[]) =>

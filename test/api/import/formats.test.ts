@@ -8,8 +8,8 @@ import {
   lettaFile,
   mem0Page,
   zepGraph,
-} from '#test/support/foreign-exports.ts'
-import { readFromWhole, type Line } from '#test/support/import-lines.ts'
+} from '#test/support/samples/foreign-exports.ts'
+import { readFromWhole, type Line } from '#test/support/samples/import-lines.ts'
 
 const read = readFromWhole
 const readValue = (name: string, value: unknown) => read(name, JSON.stringify(value))

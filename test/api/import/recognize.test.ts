@@ -8,7 +8,7 @@ import {
   mem0Page,
   zepGraph,
   zipOf,
-} from '#test/support/foreign-exports.ts'
+} from '#test/support/samples/foreign-exports.ts'
 
 const unpack = () => Promise.reject(new Error('nothing is within an archive'))
 

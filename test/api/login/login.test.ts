@@ -1,17 +1,22 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { readConfig } from '#shared/core/config.ts'
-import { createTestClient, buildKey } from '#test/support/api.ts'
-import { buildOrg } from '#test/support/admin.ts'
-import { startIdentityProvider } from '#test/support/identity-provider.ts'
+import { createTestClient, buildKey } from '#test/support/start/api.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { startIdentityProvider } from '#test/support/doubles/identity-provider.ts'
 import {
   FormBrowser,
   LoginClient,
   registerClient,
   startOAuthService,
   useTool,
-} from '#test/support/oauth.ts'
-import { enterConsole, openLoginChoice, readLoginChoices, signInAt } from '#test/support/sign-in.ts'
+} from '#test/support/start/oauth.ts'
+import {
+  enterConsole,
+  openLoginChoice,
+  readLoginChoices,
+  signInAt,
+} from '#test/support/start/sign-in.ts'
 
 /** The console's sign-in by a real OpenID provider. */
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { createTestBackend } from '#test/support/backend.ts'
-import { FormBrowser, serveWithConfig } from '#test/support/oauth.ts'
-import { openIdShapes, startOpenIdDouble } from '#test/support/openid-double.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { FormBrowser, serveWithConfig } from '#test/support/start/oauth.ts'
+import { openIdShapes, startOpenIdDouble } from '#test/support/doubles/openid-double.ts'
 
 /** The sign-in at the providers that there are: each as it answers, and each fault a page and a line of the log. */
 

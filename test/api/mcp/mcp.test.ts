@@ -1,8 +1,13 @@
 import t, { type Test } from 'tap'
 import type { Client } from '@modelcontextprotocol/client'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { connectMcp } from '#test/support/mcp.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { connectMcp } from '#test/support/start/mcp.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { buildKey, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { connectMcp } from '#test/support/mcp.ts'
+import { buildKey, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { connectMcp } from '#test/support/start/mcp.ts'
 
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)

@@ -2,9 +2,9 @@ import type { Client } from '@modelcontextprotocol/client'
 import t, { type Test } from 'tap'
 import { fieldsOf } from '#api/contract/document.ts'
 import { tools } from '#api/mcp/tools.ts'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { connectMcp } from '#test/support/mcp.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { connectMcp } from '#test/support/start/mcp.ts'
 
 /** What models are shown of the tools, and what they get back. */
 

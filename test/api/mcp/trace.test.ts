@@ -1,11 +1,11 @@
 import t, { type Test } from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
-import { tracedCalls } from '#test/support/traced-calls.ts'
-import { connectMcp } from '#test/support/mcp.ts'
+import { buildKey, createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
+import { tracedCalls } from '#test/support/samples/traced-calls.ts'
+import { connectMcp } from '#test/support/start/mcp.ts'
 
 /** A model asks what an answer was told. */
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { ageOAuth } from '#test/support/alter.ts'
-import { buildKey } from '#test/support/api.ts'
+import { ageOAuth } from '#test/support/checks/alter.ts'
+import { buildKey } from '#test/support/start/api.ts'
 import {
   FormBrowser,
   LoginClient,
@@ -8,7 +8,7 @@ import {
   registerClient,
   startOAuthService,
   useTool,
-} from '#test/support/oauth.ts'
+} from '#test/support/start/oauth.ts'
 
 /** What others would do to the login: each is refused with a 4xx, and nothing is let in. */
 

@@ -1,9 +1,9 @@
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 import t from 'tap'
 import type { ServerResponse } from 'node:http'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { startHttpsServer } from '#test/support/https-server.ts'
-import { LoginClient, startOAuthService } from '#test/support/oauth.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { startHttpsServer } from '#test/support/doubles/https-server.ts'
+import { LoginClient, startOAuthService } from '#test/support/start/oauth.ts'
 
 /** Clients whose id is the address of their metadata (draft-ietf-oauth-client-id-metadata-document). */
 

@@ -1,7 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { LoginClient, registerClient, startOAuthService, useTool } from '#test/support/oauth.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import {
+  LoginClient,
+  registerClient,
+  startOAuthService,
+  useTool,
+} from '#test/support/start/oauth.ts'
 
 /**
  * A crowd of anonymous clients with the limits that the service has: those who have a key, a login or a sign-in under way

@@ -1,9 +1,14 @@
 import t from 'tap'
 import { dropEndedOAuth } from '#shared/access/oauth-records.postgres.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { ageOAuth } from '#test/support/alter.ts'
-import { readRows, tablesHolding } from '#test/support/observe.ts'
-import { LoginClient, registerClient, startOAuthService, useTool } from '#test/support/oauth.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { ageOAuth } from '#test/support/checks/alter.ts'
+import { readRows, tablesHolding } from '#test/support/checks/observe.ts'
+import {
+  LoginClient,
+  registerClient,
+  startOAuthService,
+  useTool,
+} from '#test/support/start/oauth.ts'
 
 /** What the login leaves in the database, and for how long. */
 

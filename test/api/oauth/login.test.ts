@@ -1,6 +1,6 @@
 import t from 'tap'
-import { ageOAuth } from '#test/support/alter.ts'
-import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
+import { ageOAuth } from '#test/support/checks/alter.ts'
+import { buildKey, createTestClient, startJobWorkers } from '#test/support/start/api.ts'
 import {
   askMcp,
   LoginClient,
@@ -8,7 +8,7 @@ import {
   startOAuthService,
   startSecondProcess,
   useTool,
-} from '#test/support/oauth.ts'
+} from '#test/support/start/oauth.ts'
 
 const { backend, base } = await startOAuthService(t)
 await startJobWorkers(backend)

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { buildKey } from '#test/support/api.ts'
-import { LoginClient, startOAuthService, useTool } from '#test/support/oauth.ts'
-import { clientShapes } from '#test/support/oauth-registrations.ts'
+import { buildKey } from '#test/support/start/api.ts'
+import { LoginClient, startOAuthService, useTool } from '#test/support/start/oauth.ts'
+import { clientShapes } from '#test/support/samples/oauth-registrations.ts'
 
 /** Registrations and scopes of the clients that there are: each is answered with what is served of what it asked. */
 

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { operatorEmail } from '#shared/access/admin.ts'
 import { registry } from '#shared/core/metrics.ts'
-import { alterDatabase } from '#test/support/alter-database.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { forgetLastMigration } from '#test/support/alter.ts'
+import { alterDatabase } from '#test/support/checks/alter-database.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { forgetLastMigration } from '#test/support/checks/alter.ts'
 
 // Metrics are those of the process, which has run other files.
 registry.resetMetrics()

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { startJobWorkers } from '#test/support/api.ts'
-import { recordedSessions, type RecordedCall } from '#test/support/agent-sessions.ts'
-import { insertMemories, readDocuments } from '#test/support/insert-memories.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+import { startJobWorkers } from '#test/support/start/api.ts'
+import { recordedSessions, type RecordedCall } from '#test/support/samples/agent-sessions.ts'
+import { insertMemories, readDocuments } from '#test/support/start/insert-memories.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
 
 /** What agents and chat programs send around a person's words, and what is stored of it. */
 

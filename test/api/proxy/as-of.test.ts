@@ -1,11 +1,11 @@
 import t from 'tap'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { chatCompletion } from '#test/support/chat-stream.ts'
-import { insertMemories, readDocuments } from '#test/support/insert-memories.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { families } from '#test/support/tool-sessions.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { chatCompletion } from '#test/support/doubles/chat-stream.ts'
+import { insertMemories, readDocuments } from '#test/support/start/insert-memories.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import { families } from '#test/support/samples/tool-sessions.ts'
 
 /** A model is told what was known at a moment. */
 

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { startJobWorkers } from '#test/support/api.ts'
-import { insertMemories, readDocuments } from '#test/support/insert-memories.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
+import { startJobWorkers } from '#test/support/start/api.ts'
+import { insertMemories, readDocuments } from '#test/support/start/insert-memories.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import { callModel, proxyDialects } from '#test/support/samples/proxy-dialects.ts'
 
 const { backend, base, provider, newKey } = await startProxyFixture(t)
 await startJobWorkers(backend)

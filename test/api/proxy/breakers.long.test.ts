@@ -1,13 +1,22 @@
 import t, { type Test } from 'tap'
 import type { Backend } from '#shared/backend.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig, defaultRecallTimeout } from '#test/support/backend.ts'
-import { chatCompletion } from '#test/support/chat-stream.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { startFaultProxy } from '#test/support/fault-proxy.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import {
+  createTestBackend,
+  createTestConfig,
+  defaultRecallTimeout,
+} from '#test/support/start/backend.ts'
+import { chatCompletion } from '#test/support/doubles/chat-stream.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { startFaultProxy } from '#test/support/doubles/fault-proxy.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { startModelProvider, providerKey } from '#test/support/doubles/model-provider.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /** A busy machine adds to the 8 s; without them it would be minutes. */
 const hangMs = 60_000

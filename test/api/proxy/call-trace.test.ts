@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { families } from '#test/support/tool-sessions.ts'
-import { tracedCalls, type TracedCall } from '#test/support/traced-calls.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { families } from '#test/support/samples/tool-sessions.ts'
+import { tracedCalls, type TracedCall } from '#test/support/samples/traced-calls.ts'
 
 /** What a trace holds of a model call: its digest and its places are those of the bytes which the provider got. */
 

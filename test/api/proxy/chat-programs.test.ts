@@ -1,8 +1,8 @@
 import t from 'tap'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { connectMcp } from '#test/support/mcp.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { connectMcp } from '#test/support/start/mcp.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
 
 /** Programs that several people use, with what each sends of its user by its source: no user meets the words of another. */
 

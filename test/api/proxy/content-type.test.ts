@@ -1,5 +1,5 @@
 import t from 'tap'
-import { asks, completionsPath, startCompletions } from '#test/support/completions.ts'
+import { asks, completionsPath, startCompletions } from '#test/support/samples/completions.ts'
 
 const { base, user, last } = await startCompletions(t)
 

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { countTokens } from '#shared/core/tokens.ts'
-import { buildKey, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { chatCompletion } from '#test/support/chat-stream.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { providerKey, startModelProvider } from '#test/support/model-provider.ts'
-import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
+import { buildKey, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { chatCompletion } from '#test/support/doubles/chat-stream.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { providerKey, startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { callModel, proxyDialects } from '#test/support/samples/proxy-dialects.ts'
 
 /** What a call is told has a bound in memories and one in tokens, and never breaks the call. */
 

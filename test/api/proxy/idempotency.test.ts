@@ -1,13 +1,16 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { chatCompletion, chatCompletionEvents } from '#test/support/chat-stream.ts'
-import { respondJson, respondWith } from '#test/support/model-provider/answers.ts'
-import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { resolveCaller, insertMemories } from '#test/support/insert-memories.ts'
-import { setBalance } from '#test/support/alter.ts'
-import { countOperationsOfKind, countStoredModelAnswers } from '#test/support/observe-jobs.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { chatCompletion, chatCompletionEvents } from '#test/support/doubles/chat-stream.ts'
+import { respondJson, respondWith } from '#test/support/doubles/model-provider/answers.ts'
+import { startModelProvider, providerKey } from '#test/support/doubles/model-provider.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { resolveCaller, insertMemories } from '#test/support/start/insert-memories.ts'
+import { setBalance } from '#test/support/checks/alter.ts'
+import {
+  countOperationsOfKind,
+  countStoredModelAnswers,
+} from '#test/support/checks/observe-jobs.ts'
 
 const provider = await startModelProvider(t)
 const backend = await createTestBackend(t, { env: provider.env })

@@ -3,12 +3,12 @@ import { request, type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { text as readText } from 'node:stream/consumers'
 import t from 'tap'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { waitUntilSettled } from '#test/support/exchange-journal.ts'
-import { respondJson, respondWith } from '#test/support/model-provider/answers.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { findHeader } from '#test/support/recording-server.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { waitUntilSettled } from '#test/support/checks/exchange-journal.ts'
+import { respondJson, respondWith } from '#test/support/doubles/model-provider/answers.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { findHeader } from '#test/support/doubles/recording-server.ts'
 
 /** With memory off no limit of this service is below that of a provider. */
 

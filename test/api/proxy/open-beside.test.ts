@@ -1,9 +1,13 @@
 import pg from 'pg'
 import t from 'tap'
-import { chatCompletion, chatCompletionEvents } from '#test/support/chat-stream.ts'
-import { respondJson, stallAfter } from '#test/support/model-provider/answers.ts'
-import { asks, completionsPath as path, startCompletions } from '#test/support/completions.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { chatCompletion, chatCompletionEvents } from '#test/support/doubles/chat-stream.ts'
+import { respondJson, stallAfter } from '#test/support/doubles/model-provider/answers.ts'
+import {
+  asks,
+  completionsPath as path,
+  startCompletions,
+} from '#test/support/samples/completions.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /** What the user says is written while the provider works, and before the client gets anything of the answer. */
 

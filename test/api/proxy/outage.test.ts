@@ -1,14 +1,19 @@
 import t from 'tap'
 import { maskKey } from '#shared/access/key.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { chatCompletion } from '#test/support/chat-stream.ts'
-import { startFaultProxy } from '#test/support/fault-proxy.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
-import { countRows } from '#test/support/observe.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { chatCompletion } from '#test/support/doubles/chat-stream.ts'
+import { startFaultProxy } from '#test/support/doubles/fault-proxy.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { startModelProvider, providerKey } from '#test/support/doubles/model-provider.ts'
+import { countRows } from '#test/support/checks/observe.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
 
 const provider = await startModelProvider(t)
 const config = await createTestConfig(t, { ...provider.env, RECALL_TIMEOUT_MS: '500' })

@@ -1,14 +1,14 @@
 import OpenAI from 'openai'
 import t from 'tap'
 import { openCompletionModel } from '#shared/models/completion.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { createKeyedClient } from '#test/support/memory-file.ts'
-import { defaultReply } from '#test/support/model-provider/fixtures.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { findHeader, startRecordingServer } from '#test/support/recording-server.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { createKeyedClient } from '#test/support/start/memory-file.ts'
+import { defaultReply } from '#test/support/doubles/model-provider/fixtures.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { findHeader, startRecordingServer } from '#test/support/doubles/recording-server.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const models = await startModelProvider(t)
 const embedding = await startEmbeddingProvider(t)

@@ -1,11 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { readConfig, type Config } from '#shared/core/config.ts'
-import { buildKey, startTestApi } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { neverRespond, respondWith, stallAfter } from '#test/support/model-provider/answers.ts'
-import { chatCompletionEvents } from '#test/support/chat-stream.ts'
-import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
+import { buildKey, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import {
+  neverRespond,
+  respondWith,
+  stallAfter,
+} from '#test/support/doubles/model-provider/answers.ts'
+import { chatCompletionEvents } from '#test/support/doubles/chat-stream.ts'
+import { startModelProvider, providerKey } from '#test/support/doubles/model-provider.ts'
 
 /** How long the service waits for a provider. */
 

@@ -1,11 +1,15 @@
 import t from 'tap'
 import { providerRoutes, routePattern } from '#api/proxy/provider-routes.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { respondError, respondJson, respondWith } from '#test/support/model-provider/answers.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { findHeader } from '#test/support/recording-server.ts'
-import { parseTables, readPage, readSection } from '#test/support/readme.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import {
+  respondError,
+  respondJson,
+  respondWith,
+} from '#test/support/doubles/model-provider/answers.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { findHeader } from '#test/support/doubles/recording-server.ts'
+import { parseTables, readPage, readSection } from '#test/support/checks/readme.ts'
 
 const provider = await startModelProvider(t)
 const backend = await createTestBackend(t, { env: provider.env })

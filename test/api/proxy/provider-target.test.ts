@@ -3,7 +3,7 @@ import type { Context } from 'koa'
 import t from 'tap'
 import { buildProviderTarget } from '#api/proxy/provider-target.ts'
 import type { ApiFormat, BuiltInName } from '#shared/core/provider-registry.ts'
-import { providersOf } from '#test/support/providers.ts'
+import { providersOf } from '#test/support/start/providers.ts'
 
 const ctxWith = (headers: Record<string, string>, querystring = ''): Context => {
   const lower = Object.fromEntries(

@@ -1,14 +1,14 @@
 import t from 'tap'
 import type { MemoryKey } from '#api/contract/generated/types.ts'
 import { maskKey } from '#shared/access/key.ts'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { chatCompletion } from '#test/support/chat-stream.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { findHeader } from '#test/support/recording-server.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { chatCompletion } from '#test/support/doubles/chat-stream.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { createProxyAccount } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { findHeader } from '#test/support/doubles/recording-server.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /** What this service has looked up within the last second, and how it ends. */
 

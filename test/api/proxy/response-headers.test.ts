@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { contractDocument } from '#api/contract/document.ts'
-import { inlineCodeSpans, parseTables, readSection } from '#test/support/readme.ts'
+import { inlineCodeSpans, parseTables, readSection } from '#test/support/checks/readme.ts'
 
 /** One list of the headers beside an answer, in three places: the code, the contract and the page. */
 

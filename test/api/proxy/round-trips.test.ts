@@ -1,13 +1,13 @@
 import pg from 'pg'
 import t from 'tap'
 import { commandListeners } from '#shared/storage/mongo/connect.ts'
-import { startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { chatCompletion } from '#test/support/chat-stream.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
+import { startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { chatCompletion } from '#test/support/doubles/chat-stream.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { createProxyAccount } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
 
 /** How often a model call asks the stores, before the provider and after it. */
 

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { chatCompletion } from '#test/support/chat-stream.ts'
-import { insertMemories, readDocuments } from '#test/support/insert-memories.ts'
-import { respondError, respondJson } from '#test/support/model-provider/answers.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { chatCompletion } from '#test/support/doubles/chat-stream.ts'
+import { insertMemories, readDocuments } from '#test/support/start/insert-memories.ts'
+import { respondError, respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
 
 /** What is stored of turns that are stopped, private, repeated, or in a session of a program. */
 

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { chatCompletion } from '#test/support/chat-stream.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { chatCompletion } from '#test/support/doubles/chat-stream.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
 
 /** What a proxied call stores of what programs write, and what it says of it. */
 

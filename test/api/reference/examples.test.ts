@@ -9,16 +9,16 @@ import {
   type RecordedAnswer,
 } from '#api/reference/examples.ts'
 import { operatorEmail } from '#shared/access/admin.ts'
-import { buildAdmin } from '#test/support/admin.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
 import {
   buildKey,
   createTestClient,
   startTestApi,
   startJobWorkers,
   type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
 
 const provider = await startModelProvider(t)
 const backend = await createTestBackend(t, { env: provider.env })

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { guides } from '#api/reference/guides.ts'
-import { startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 const { base } = await startTestApi(t, await createTestBackend(t))
 const get = async (path: string): Promise<string> => {

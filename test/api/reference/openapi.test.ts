@@ -4,8 +4,8 @@ import { contractDocument } from '#api/contract/document.ts'
 import { examples } from '#api/reference/examples.ts'
 import { buildOpenApi, toOpenApiPath, type OpenApi } from '#api/reference/openapi.ts'
 import { lintOpenApi } from '#scripts/lint-reference.ts'
-import { buildKey, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 const backend = await createTestBackend(t)
 const api = await startTestApi(t, backend, await buildKey(backend))

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'
-import { connectMcp } from '#test/support/mcp.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { tableText } from '#test/support/observe.ts'
-import { tracedCalls } from '#test/support/traced-calls.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { buildKey, createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { insertMemories, resolveCaller } from '#test/support/start/insert-memories.ts'
+import { connectMcp } from '#test/support/start/mcp.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { tableText } from '#test/support/checks/observe.ts'
+import { tracedCalls } from '#test/support/samples/traced-calls.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /** One call log for all ways to recall: what each leaves, how it is filtered, and what is forgotten. */
 

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { tableText } from '#test/support/observe.ts'
-import { isSinceStart } from '#test/support/recent.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { tableText } from '#test/support/checks/observe.ts'
+import { isSinceStart } from '#test/support/samples/recent.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 const api = await newClient()

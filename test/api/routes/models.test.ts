@@ -1,9 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { buildKey, createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  type TestClient,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /** A provider's list endpoint on loopback, and what it was asked. */
 type Lister = {

@@ -1,11 +1,11 @@
 import t from 'tap'
 import type { StepJob } from '#shared/domain/job-payloads.ts'
 import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { billedEvents } from '#test/support/observe.ts'
-import { jobsOf } from '#test/support/observe-jobs.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { billedEvents } from '#test/support/checks/observe.ts'
+import { jobsOf } from '#test/support/checks/observe-jobs.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, newClient } = await startService(t, { jobs: [] })
 const said = (content: string) => ({ messages: [{ role: 'user', content }] })

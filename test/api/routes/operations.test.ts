@@ -4,15 +4,15 @@ import {
   serviceUsageByDay,
   rollUpKeyUsage,
 } from '#shared/billing/usage-sums.postgres.ts'
-import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
-import { ageBill, makeJobsDue, rewindUsageRollUp } from '#test/support/alter-jobs.ts'
-import { billedEvents, vaultRow } from '#test/support/observe.ts'
-import { jobsOf } from '#test/support/observe-jobs.ts'
-import { passMidnight, waitUntil } from '#test/support/wait-until.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { holdRow, untilWaiting } from '#test/support/checks/held-rows.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
+import { ageBill, makeJobsDue, rewindUsageRollUp } from '#test/support/checks/alter-jobs.ts'
+import { billedEvents, vaultRow } from '#test/support/checks/observe.ts'
+import { jobsOf } from '#test/support/checks/observe-jobs.ts'
+import { passMidnight, waitUntil } from '#test/support/checks/wait-until.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, newClient } = await startService(t, { jobs: [] })
 const { key, ...api } = await newClient('owner@example.com')

@@ -2,10 +2,10 @@ import t from 'tap'
 import { verifyAccountEvents } from '#shared/events/account-event-chain.ts'
 import { operatorEmail } from '#shared/access/admin.ts'
 import { verifyExportFile } from '#shared/accounts/verify-export-file.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { accountIdOf } from '#test/support/observe.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { accountIdOf } from '#test/support/checks/observe.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const { key: operatorKey } = await buildAdmin(backend, operatorEmail(backend.config))

@@ -2,19 +2,24 @@ import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { operatorEmail } from '#shared/access/admin.ts'
 import { rollUpAccountUsage } from '#shared/billing/usage-sums.postgres.ts'
-import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { buildKey, createTestClient, startJobWorkers, type TestClient } from '#test/support/api.ts'
-import { readBill } from '#test/support/insert-memories.ts'
+import { buildAdmin, buildOrg } from '#test/support/start/admin.ts'
+import {
+  buildKey,
+  createTestClient,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/start/api.ts'
+import { readBill } from '#test/support/start/insert-memories.ts'
 import {
   insertLaterOperations,
   insertPastUsage,
   removeAccountSums,
   rewindUsageRollUp,
   setOperation,
-} from '#test/support/alter-jobs.ts'
-import { accountIdOf, countRows } from '#test/support/observe.ts'
-import { passMidnight } from '#test/support/wait-until.ts'
-import { readPages, startService } from '#test/support/start-service.ts'
+} from '#test/support/checks/alter-jobs.ts'
+import { accountIdOf, countRows } from '#test/support/checks/observe.ts'
+import { passMidnight } from '#test/support/checks/wait-until.ts'
+import { readPages, startService } from '#test/support/start/start-service.ts'
 
 await passMidnight()
 const { backend, base, newClient } = await startService(t, { jobs: [] })

@@ -1,13 +1,18 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { endAdminKeys } from '#test/support/alter.ts'
-import { countDocuments, countRows, tablesHolding, vaultsOfOrg } from '#test/support/observe.ts'
-import { countOpenOperations } from '#test/support/observe-jobs.ts'
-import { isSinceStart } from '#test/support/recent.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { buildAdmin, buildOrg } from '#test/support/start/admin.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { endAdminKeys } from '#test/support/checks/alter.ts'
+import {
+  countDocuments,
+  countRows,
+  tablesHolding,
+  vaultsOfOrg,
+} from '#test/support/checks/observe.ts'
+import { countOpenOperations } from '#test/support/checks/observe-jobs.ts'
+import { isSinceStart } from '#test/support/samples/recent.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, {
   env: { ADMIN_SECRET: 'a-secret-that-breaks-the-glass', ADMIN_EMAIL: 'Glass@example.com' },

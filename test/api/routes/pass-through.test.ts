@@ -3,15 +3,19 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import t from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { respondJson, respondWith, respondError } from '#test/support/model-provider/answers.ts'
-import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
-import { findHeader } from '#test/support/recording-server.ts'
-import { sendRaw } from '#test/support/raw-http.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
-import { setBalance } from '#test/support/alter.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import {
+  respondJson,
+  respondWith,
+  respondError,
+} from '#test/support/doubles/model-provider/answers.ts'
+import { startModelProvider, providerKey } from '#test/support/doubles/model-provider.ts'
+import { findHeader } from '#test/support/doubles/recording-server.ts'
+import { sendRaw } from '#test/support/start/raw-http.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
+import { setBalance } from '#test/support/checks/alter.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const provider = await startModelProvider(t)
 

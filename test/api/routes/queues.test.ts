@@ -4,11 +4,11 @@ import type { IngestJob } from '#shared/domain/job-payloads.ts'
 import { failOperations } from '#shared/operations/operations.postgres.ts'
 import { sampleQueues } from '#shared/storage/queue/queue-samples.postgres.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { cutUpdates } from '#test/support/alter.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import { cutUpdates } from '#test/support/checks/alter.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
 
 // No worker runs: jobs stay where they are put.
 const backend = await createTestBackend(t)

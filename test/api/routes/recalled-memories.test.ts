@@ -1,11 +1,11 @@
 import t from 'tap'
-import { ageRows } from '#test/support/alter.ts'
-import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { billedEvents } from '#test/support/observe.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
-import { tracedCalls } from '#test/support/traced-calls.ts'
+import { ageRows } from '#test/support/checks/alter.ts'
+import { buildKey, createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { billedEvents } from '#test/support/checks/observe.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
+import { tracedCalls } from '#test/support/samples/traced-calls.ts'
 
 /** Which memories model calls were given, and how often. */
 

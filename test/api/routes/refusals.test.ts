@@ -1,15 +1,15 @@
 import t, { type Test } from 'tap'
 import { contractDocument, type Endpoint } from '#api/contract/document.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { setBalance } from '#test/support/alter.ts'
-import type { TestAnswer } from '#test/support/api.ts'
-import { errorMessage } from '#test/support/contract.ts'
+import { setBalance } from '#test/support/checks/alter.ts'
+import type { TestAnswer } from '#test/support/start/api.ts'
+import { errorMessage } from '#test/support/checks/contract.ts'
 import {
   isForwarded,
   startEveryEndpoint,
   type EndpointRequest,
-} from '#test/support/every-endpoint.ts'
-import { propertiesOf, schemaFaults, smallestValue } from '#test/support/schema-faults.ts'
+} from '#test/support/checks/every-endpoint.ts'
+import { propertiesOf, schemaFaults, smallestValue } from '#test/support/checks/schema-faults.ts'
 
 /* What every endpoint refuses by its table in the contract. What only one refuses stands in the test of its route. */
 

@@ -1,13 +1,13 @@
 import t from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { waitUntilSettled } from '#test/support/exchange-journal.ts'
-import { goldenAnswers } from '#test/support/golden/index.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { findHeader } from '#test/support/recording-server.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { waitUntilSettled } from '#test/support/checks/exchange-journal.ts'
+import { goldenAnswers } from '#test/support/samples/golden/index.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { findHeader } from '#test/support/doubles/recording-server.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { readDocuments, insertMemories } from '#test/support/start/insert-memories.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const provider = await startModelProvider(t)
 const { backend, base } = await startService(t, { env: provider.env, jobs: ['ingest'] })

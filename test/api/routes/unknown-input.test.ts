@@ -5,9 +5,9 @@ import { checkParameters } from '#api/edge/query-parameters.ts'
 import { checkHeaders } from '#api/edge/request-headers.ts'
 import { InputNotes } from '#shared/core/lenient-input.ts'
 import type { Shape } from '#shared/core/shape.ts'
-import { errorMessage, refusalOf } from '#test/support/contract.ts'
-import { startEveryEndpoint, type EndpointRequest } from '#test/support/every-endpoint.ts'
-import { propertiesOf } from '#test/support/schema-faults.ts'
+import { errorMessage, refusalOf } from '#test/support/checks/contract.ts'
+import { startEveryEndpoint, type EndpointRequest } from '#test/support/checks/every-endpoint.ts'
+import { propertiesOf } from '#test/support/checks/schema-faults.ts'
 
 /*
  * Calls that change something refuse what they do not know, and do nothing. Every name is tried on every call by the

@@ -2,9 +2,9 @@ import t from 'tap'
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { buildOrg } from '#test/support/admin.ts'
-import { connectDirectory } from '#test/support/scim.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { connectDirectory } from '#test/support/start/scim.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /**
  * The conformance check of python-scim, `scim2-tester` (PyPI), which reads what the service says of itself and tries it.

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { readFileSync } from 'node:fs'
-import { buildOrg } from '#test/support/admin.ts'
-import { connectDirectory } from '#test/support/scim.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { connectDirectory } from '#test/support/start/scim.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /** Requests of Okta and Entra as their documentation prints them, in the order of a life. */
 
@@ -20,7 +20,7 @@ type Recorded = {
   lacks?: string
 }
 const { requests } = JSON.parse(
-  readFileSync(new URL('../../support/directory-requests.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../support/samples/directory-requests.json', import.meta.url), 'utf8'),
 ) as { requests: Recorded[] }
 
 const { backend, base } = await startService(t, { jobs: [] })

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { startIdentityProvider } from '#test/support/identity-provider.ts'
-import { buildOrg } from '#test/support/admin.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { startOAuthService } from '#test/support/oauth.ts'
-import { connectDirectory, patchOf } from '#test/support/scim.ts'
-import { enterConsole } from '#test/support/sign-in.ts'
+import { startIdentityProvider } from '#test/support/doubles/identity-provider.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { startOAuthService } from '#test/support/start/oauth.ts'
+import { connectDirectory, patchOf } from '#test/support/start/scim.ts'
+import { enterConsole } from '#test/support/start/sign-in.ts'
 
 const people = {
   ada: {

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { buildOrg } from '#test/support/admin.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { startIdentityProvider } from '#test/support/identity-provider.ts'
-import { connectMcp } from '#test/support/mcp.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { startIdentityProvider } from '#test/support/doubles/identity-provider.ts'
+import { connectMcp } from '#test/support/start/mcp.ts'
 import {
   FormBrowser,
   LoginClient,
@@ -11,9 +11,9 @@ import {
   startOAuthService,
   startSecondProcess,
   useTool,
-} from '#test/support/oauth.ts'
-import { connectDirectory, patchOf } from '#test/support/scim.ts'
-import { enterConsole, readLoginChoices, signInAt } from '#test/support/sign-in.ts'
+} from '#test/support/start/oauth.ts'
+import { connectDirectory, patchOf } from '#test/support/start/scim.ts'
+import { enterConsole, readLoginChoices, signInAt } from '#test/support/start/sign-in.ts'
 
 /** A person comes by the directory, and leaves: each door is open before and shut with the answer to the directory. */
 

@@ -1,7 +1,12 @@
 import t from 'tap'
-import { buildOrg } from '#test/support/admin.ts'
-import { connectDirectory, createScimClient, patchOf, type ScimClient } from '#test/support/scim.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import {
+  connectDirectory,
+  createScimClient,
+  patchOf,
+  type ScimClient,
+} from '#test/support/start/scim.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const { admin, key, path, orgKey } = await buildOrg(backend, base)

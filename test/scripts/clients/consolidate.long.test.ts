@@ -10,11 +10,11 @@ import {
   startTestApi,
   startJobWorkers,
   type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { startChatProvider, type ChatCall } from '#test/support/chat-provider.ts'
-import { checkOut, ingestTexts, expireLease } from '#test/support/consolidation.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { startChatProvider, type ChatCall } from '#test/support/doubles/chat-provider.ts'
+import { checkOut, ingestTexts, expireLease } from '#test/support/start/consolidation.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 // A process per run of the script: a busy machine needs longer than the 30 s a file has by itself.
 

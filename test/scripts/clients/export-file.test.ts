@@ -4,15 +4,15 @@ import t from 'tap'
 import { toOkfDocument } from '#scripts/clients/export/okf-document.ts'
 import { parseMarkdown } from '#scripts/clients/import/formats/okf.ts'
 import type { ExportedLine } from '#shared/domain/file-types.ts'
-import { startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 import {
   createKeyedClient,
   exportLines,
   importFile,
   storyLines,
-} from '#test/support/memory-file.ts'
-import { runScript } from '#test/support/run-script.ts'
+} from '#test/support/start/memory-file.ts'
+import { runScript } from '#test/support/start/run-script.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'upload', 'import')

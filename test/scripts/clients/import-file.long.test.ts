@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
-import { startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 import {
   chatgptConversation,
   claudeConversation,
@@ -13,11 +13,11 @@ import {
   mem0Page,
   zepGraph,
   zipOf,
-} from '#test/support/foreign-exports.ts'
-import { docxOf, pdfOf } from '#test/support/documents.ts'
-import { createKeyedClient, exportLines } from '#test/support/memory-file.ts'
-import { runScript } from '#test/support/run-script.ts'
-import { listen } from '#test/support/listen.ts'
+} from '#test/support/samples/foreign-exports.ts'
+import { docxOf, pdfOf } from '#test/support/start/documents.ts'
+import { createKeyedClient, exportLines } from '#test/support/start/memory-file.ts'
+import { runScript } from '#test/support/start/run-script.ts'
+import { listen } from '#test/support/start/listen.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'upload', 'import')

@@ -7,13 +7,18 @@ import { splitIntoParts } from '#api/import/send/split-file.ts'
 import { hashKey } from '#shared/access/key.ts'
 import type { StepJob } from '#shared/domain/job-payloads.ts'
 import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
-import { jobsOf } from '#test/support/observe-jobs.ts'
+import { jobsOf } from '#test/support/checks/observe-jobs.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { compileCache } from '#test/support/compile-cache.ts'
-import { listen } from '#test/support/listen.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { compileCache } from '#test/support/start/compile-cache.ts'
+import { listen } from '#test/support/start/listen.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'upload', 'import')

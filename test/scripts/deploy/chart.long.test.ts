@@ -11,7 +11,7 @@ import {
   readKubernetes,
   renderChart,
   type KubernetesObject,
-} from '#test/support/kubernetes.ts'
+} from '#test/support/start/kubernetes.ts'
 
 const chart = join(process.cwd(), 'scripts/deploy/kubernetes')
 const components = ['autoscaling', 'backup', 'monitoring']

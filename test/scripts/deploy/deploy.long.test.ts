@@ -15,8 +15,8 @@ import t from 'tap'
 import { parse as parseYaml } from 'tap-yaml'
 import { workerNodeOptions } from '#scripts/worker-options.ts'
 import { readConfig } from '#shared/core/config.ts'
-import { copiedPaths, parseDockerfile } from '#test/support/container-image.ts'
-import { readKubernetes } from '#test/support/kubernetes.ts'
+import { copiedPaths, parseDockerfile } from '#test/support/start/container-image.ts'
+import { readKubernetes } from '#test/support/start/kubernetes.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const deploy = join(root, 'scripts/deploy')

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { createTestConfig } from '#test/support/backend.ts'
-import { layOutImage, openBuilder, parseDockerfile } from '#test/support/container-image.ts'
-import { startFaultProxy } from '#test/support/fault-proxy.ts'
-import { processEnvironment } from '#test/support/processes.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { createTestConfig } from '#test/support/start/backend.ts'
+import { layOutImage, openBuilder, parseDockerfile } from '#test/support/start/container-image.ts'
+import { startFaultProxy } from '#test/support/doubles/fault-proxy.ts'
+import { processEnvironment } from '#test/support/start/processes.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 t.test('what the image holds runs its programs without development packages', async t => {
   const image = mkdtempSync(join(tmpdir(), 'vault-image-'))

@@ -6,10 +6,10 @@ import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { rate } from '#scripts/lab/scores/measure.ts'
 import { setReaders } from '#scripts/lab/scores/sets.ts'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { compileCache } from '#test/support/compile-cache.ts'
-import { runScript } from '#test/support/run-script.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { compileCache } from '#test/support/start/compile-cache.ts'
+import { runScript } from '#test/support/start/run-script.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)

@@ -18,11 +18,11 @@ import t from 'tap'
 import { version } from '#api/edge/version.ts'
 import { sha256Of } from '#scripts/publish/artifact.ts'
 import { readLicences } from '#scripts/publish/licences.ts'
-import { findPythons, noPython } from '#test/support/python.ts'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { ingestText, searchTexts, startService } from '#test/support/npm-start.ts'
-import { startPackageRegistry } from '#test/support/package-registry.ts'
+import { findPythons, noPython } from '#test/support/start/python.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { ingestText, searchTexts, startService } from '#test/support/start/npm-start.ts'
+import { startPackageRegistry } from '#test/support/doubles/package-registry.ts'
 
 // Builds the release of the commit that is checked out, twice, and installs what it has.
 

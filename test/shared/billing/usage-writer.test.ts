@@ -2,10 +2,10 @@ import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import type { UsageEvent } from '#shared/billing/bill.postgres.ts'
 import { UsageWriter } from '#shared/billing/usage-writer.ts'
-import { buildKey } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { buildKey } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const backend = await createTestBackend(t)
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Breaker, type BreakerState } from '#shared/core/breaker.ts'
 import { registry } from '#shared/core/metrics.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /** A dependency whose answers to probes are decided by the test. */
 function startDependency(name: string, openMs = 400) {

@@ -7,7 +7,7 @@ import {
   updateHashInSteps,
 } from '#shared/core/canonical-json.ts'
 import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
-import { anyText } from '#test/support/any-text.ts'
+import { anyText } from '#test/support/samples/any-text.ts'
 
 /** The same text, written at once. */
 function plainForm(value: unknown): string {

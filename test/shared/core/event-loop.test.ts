@@ -1,6 +1,6 @@
 import t from 'tap'
 import { runInSlices } from '#shared/core/event-loop.ts'
-import { countTurns } from '#test/support/step-clock.ts'
+import { countTurns } from '#test/support/checks/step-clock.ts'
 
 let time = 0
 performance.now = () => time

@@ -2,7 +2,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import { createJsonCounter } from '#shared/core/json-bounds.ts'
 import { BodyBudget, type BodyShare } from '#api/edge/body-budget.ts'
-import { anyText } from '#test/support/any-text.ts'
+import { anyText } from '#test/support/samples/any-text.ts'
 
 const bounds = { containersMax: 20, valuesMax: 40, fieldsMax: 9 }
 

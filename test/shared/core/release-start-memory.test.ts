@@ -1,6 +1,6 @@
 import t from 'tap'
 import { releaseStartMemory } from '#shared/core/process-lifecycle.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 t.test('what only the start needed is collected once the process is idle', async t => {
   const dropped = new WeakRef(Array.from({ length: 100_000 }, (_, n) => ({ n })))

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import t from 'tap'
 import { countTokens, countTokensInSteps, importanceFromTokens } from '#shared/core/tokens.ts'
-import { unbrokenTexts } from '#test/support/unbroken-texts.ts'
+import { unbrokenTexts } from '#test/support/samples/unbroken-texts.ts'
 
 const encoder = createRequire(import.meta.url)('gpt-tokenizer/encoding/o200k_base') as {
   countTokens(text: string): number

@@ -7,11 +7,11 @@ import {
   type ReadableSpan,
 } from '@opentelemetry/sdk-trace'
 import t from 'tap'
-import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const exporter = new InMemorySpanExporter()
 t.teardown(() => [trace, context, propagation].forEach(api => api.disable()))

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { renderContextBlock } from '#shared/domain/context-block.ts'
 import { profileElement, removeContextBlocks } from '#shared/domain/echoes.ts'
 import type { Memory } from '#shared/domain/memory.ts'
-import { anyText } from '#test/support/any-text.ts'
+import { anyText } from '#test/support/samples/any-text.ts'
 
 const now = Date.parse('2026-11-20T18:20:00Z')
 const memory = (text: string, hoursAgo = 3, rest: Partial<Memory> = {}): Memory => ({

@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { authenticateMemoryKey } from '#shared/access/caller.ts'
 import { toSharedVaultScope, type MemberScope } from '#shared/domain/member-scope.ts'
-import { startTestApi } from '#test/support/api.ts'
-import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { startTestApi } from '#test/support/start/api.ts'
+import { buildAdmin, buildOrg } from '#test/support/start/admin.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 const backend = await createTestBackend(t)
 const second = await createTestBackend(t, { config: backend.config })

@@ -19,9 +19,9 @@ import { createVaultIndex } from '#shared/search/index/vault-index.ts'
 import { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { createIndexSource } from '#shared/vault/read/search/index-source.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
 import { tagSetKey } from '#shared/domain/tags.ts'
 
 const backend = await createTestBackend(t)

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { openCompletionModel } from '#shared/models/completion.ts'
 import type { BuiltInName } from '#shared/core/provider-registry.ts'
-import { providersOf } from '#test/support/providers.ts'
-import { startTeamModel } from '#test/support/team-model.ts'
+import { providersOf } from '#test/support/start/providers.ts'
+import { startTeamModel } from '#test/support/doubles/team-model.ts'
 
 const model = await startTeamModel(t)
 const never = new AbortController().signal

@@ -2,8 +2,11 @@ import t from 'tap'
 import { readConfig } from '#shared/core/config.ts'
 import { registry } from '#shared/core/metrics.ts'
 import { createEmbedders } from '#shared/models/embedders.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { embeddingServers, type EmbeddingServerName } from '#test/support/embedding-servers.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import {
+  embeddingServers,
+  type EmbeddingServerName,
+} from '#test/support/doubles/embedding-servers.ts'
 
 const openAt = (baseUrl: string) =>
   createEmbedders(

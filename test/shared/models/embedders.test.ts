@@ -7,9 +7,9 @@ import { createEmbedders, KeepWarm } from '#shared/models/embedders.ts'
 import { callEmbeddings } from '#shared/models/embeddings-call.ts'
 import type { ModelRefusal } from '#shared/models/model-refusal.ts'
 import { chunkBytesMax, splitText } from '#shared/models/split-text.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { startRecordingServer } from '#test/support/recording-server.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { startRecordingServer } from '#test/support/doubles/recording-server.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const environment = {
   DATABASE_URL: 'postgres://db/vault',

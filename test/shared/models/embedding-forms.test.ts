@@ -3,8 +3,8 @@ import { readConfig } from '#shared/core/config.ts'
 import { createEmbedders } from '#shared/models/embedders.ts'
 import { formsOfModel } from '#shared/models/embedding-forms.ts'
 import { resolveSpaceEmbedders } from '#shared/models/space-embedders.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { embeddingServers } from '#test/support/embedding-servers.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { embeddingServers } from '#test/support/doubles/embedding-servers.ts'
 
 const embeddersAt = (baseUrl: string, env: Record<string, string> = {}) =>
   createEmbedders(

@@ -3,8 +3,8 @@ import t from 'tap'
 import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
 import { queryLengthMax } from '#shared/search/query/parse-query.ts'
 import { scoreFromCosine } from '#shared/search/ranking/ranges.ts'
-import { countTurns, startStepClock } from '#test/support/step-clock.ts'
-import { anyText } from '#test/support/any-text.ts'
+import { countTurns, startStepClock } from '#test/support/checks/step-clock.ts'
+import { anyText } from '#test/support/samples/any-text.ts'
 
 const embedder = localEmbedder()
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { ModelCatalog } from '#shared/models/model-catalog.ts'
 import { prefixedName, qualifiedName, resolveModel } from '#shared/models/resolve-model.ts'
 import { builtInNames, type ApiFormat } from '#shared/core/provider-registry.ts'
-import { providersOf } from '#test/support/providers.ts'
+import { providersOf } from '#test/support/start/providers.ts'
 
 /** What providers list, and how often anybody looked. */
 function catalogOf(lists: Record<string, string[]>) {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { readConfig } from '#shared/core/config.ts'
 import { createEmbedders } from '#shared/models/embedders.ts'
 import { resolveSpaceEmbedders } from '#shared/models/space-embedders.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
 
 const provider = await startEmbeddingProvider(t)
 const embedders = createEmbedders(

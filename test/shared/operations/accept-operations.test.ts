@@ -6,10 +6,10 @@ import { acceptDeletion } from '#shared/vault/delete/delete-memories.ts'
 import { purgeAllExpired } from '#shared/vault/delete/purge-expired.ts'
 import { setAccountRetention } from '#shared/vault/delete/retention.ts'
 import { retireVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
-import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { resolveCaller, insertMemories } from '#test/support/insert-memories.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { resolveCaller, insertMemories } from '#test/support/start/insert-memories.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 // No workers until everything is accepted.
 const { backend, base } = await startService(t, { jobs: [] })

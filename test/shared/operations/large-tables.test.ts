@@ -9,11 +9,11 @@ import { insertOperations } from '#shared/operations/operations.postgres.ts'
 import { listOperations } from '#shared/operations/operation-rows.postgres.ts'
 import { eraseSessionNames } from '#shared/vault/delete/erase-texts.postgres.ts'
 import { deleteVaultUse, listKeysOfVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
-import { buildKey } from '#test/support/api.ts'
+import { buildKey } from '#test/support/start/api.ts'
 import { readUsage } from '#shared/billing/usage-report.postgres.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
-import { watchPlans } from '#test/support/plans.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
+import { watchPlans } from '#test/support/checks/plans.ts'
 
 /* What is about one vault or account takes no longer when the service has many others. */
 

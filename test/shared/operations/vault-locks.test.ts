@@ -12,9 +12,9 @@ import { openPostgres } from '#shared/storage/postgres/connect.ts'
 import { cancelClearedOperations } from '#shared/vault/base/erasures.postgres.ts'
 import { changeVault, lockVault } from '#shared/vault/base/vaults.postgres.ts'
 import { finalizeStored } from '#shared/vault/ingest/finalize-stored.postgres.ts'
-import { buildKey } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
+import { buildKey } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
 
 const backend = await createTestBackend(t)
 const { queue, config } = backend

@@ -9,9 +9,9 @@ import {
   deleteSharedMemory,
   updateSharedMemory,
 } from '#shared/org/memories/write-shared-memories.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { processEnvironment } from '#test/support/processes.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { processEnvironment } from '#test/support/start/processes.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
 
 const backend = await createTestBackend(t)
 const { query } = backend.postgres

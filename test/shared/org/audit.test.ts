@@ -12,9 +12,9 @@ import {
   updateSharedMemory,
 } from '#shared/org/memories/write-shared-memories.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
-import { insertTag } from '#test/support/alter.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { insertTag } from '#test/support/checks/alter.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
 
 const backend = await createTestBackend(t)
 const team = await buildTeam(backend)

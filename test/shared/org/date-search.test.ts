@@ -5,17 +5,17 @@ import {
   startJobWorkers,
   startTestApi,
   type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { readDatePages } from '#test/support/date-pages.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { readDatePages } from '#test/support/samples/date-pages.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
 import {
   readBilledUsage,
   insertStoredMemories,
   readVaultScope,
-} from '#test/support/stored-memories.ts'
-import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
+} from '#test/support/checks/stored-memories.ts'
+import { buildTeam, seedTeamMemories, type Team } from '#test/support/start/team.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
 
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, {

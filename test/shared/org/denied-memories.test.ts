@@ -1,8 +1,8 @@
 import t from 'tap'
 import { findDeniedMemories } from '#shared/org/trail/denied-memories.ts'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
 
 const backend = await createTestBackend(t)
 const team = await buildTeam(backend)

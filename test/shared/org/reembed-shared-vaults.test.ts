@@ -10,11 +10,16 @@ import {
 } from '#shared/org/memories/write-shared-memories.ts'
 import { failOperations } from '#shared/operations/operations.postgres.ts'
 import { findOrg } from '#shared/org/base/orgs.postgres.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { buildTeam, seedTeamMemories, type Team } from '#test/support/start/team.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, {

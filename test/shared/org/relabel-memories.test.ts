@@ -1,9 +1,9 @@
 import t from 'tap'
 import type { RelabelJob } from '#shared/domain/job-payloads.ts'
 import { relabelMemories } from '#shared/org/memories/relabel-memories.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { buildTeam } from '#test/support/team.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { buildTeam } from '#test/support/start/team.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 

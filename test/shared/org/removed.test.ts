@@ -3,11 +3,11 @@ import { mintId } from '#shared/core/ids.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
 import { missingOrganization } from '#shared/org/base/orgs.postgres.ts'
 import { recordWriteIntents } from '#shared/org/memories/shared-writes.postgres.ts'
-import { createTestClient, type TestClient } from '#test/support/api.ts'
-import { buildOrg } from '#test/support/admin.ts'
-import { startTeamModel } from '#test/support/team-model.ts'
+import { createTestClient, type TestClient } from '#test/support/start/api.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { startTeamModel } from '#test/support/doubles/team-model.ts'
 import { jobHandlers } from '#workers/handlers.ts'
-import { startService } from '#test/support/start-service.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 // Jobs are run by hand: each sees its organization go at the worst moment.
 const model = await startTeamModel(t)

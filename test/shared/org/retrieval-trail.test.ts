@@ -1,9 +1,9 @@
 import t from 'tap'
 import { StoredRetrievalTrail } from '#shared/org/trail/retrieval-trail.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
 
 const backend = await createTestBackend(t)
 const team = await buildTeam(backend)

@@ -7,7 +7,7 @@ import {
   truncateNote,
   withholdByAntiRules,
 } from '#shared/org/base/rule-matching.ts'
-import { anyText } from '#test/support/any-text.ts'
+import { anyText } from '#test/support/samples/any-text.ts'
 
 const rule = (match: string) => ({ match, note: '' })
 

@@ -8,8 +8,8 @@ import {
 } from '#shared/org/memories/write-shared-memories.ts'
 import { sharedByIds } from '#shared/org/memories/shared-memories.mongo.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
 
 const backend = await createTestBackend(t)
 const team = await buildTeam(backend)

@@ -14,10 +14,14 @@ import {
   type VaultMiddlewareOptions,
 } from '#api/client/adapters/ai-sdk-middleware.ts'
 import { vaultClient } from '#api/client/client.ts'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { providerKey, providerUrl, startModelProvider } from '#test/support/model-provider.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import {
+  providerKey,
+  providerUrl,
+  startModelProvider,
+} from '#test/support/doubles/model-provider.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const provider = await startModelProvider(t)
 const backend = await createTestBackend(t)

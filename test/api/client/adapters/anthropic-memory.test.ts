@@ -2,8 +2,8 @@ import { betaMemoryTool } from '@anthropic-ai/sdk/helpers/beta/memory'
 import t from 'tap'
 import { vaultMemory } from '#api/client/adapters/anthropic-memory.ts'
 import { vaultClient } from '#api/client/client.ts'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)

@@ -2,8 +2,8 @@ import { RunnableLambda, RunnableSequence } from '@langchain/core/runnables'
 import t from 'tap'
 import { VaultRetriever } from '#api/client/adapters/langchain-retriever.ts'
 import { vaultClient, VaultError } from '#api/client/client.ts'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 // It would otherwise report what it does to a service of its makers.
 process.env.LANGCHAIN_TRACING_V2 = 'false'

@@ -5,8 +5,8 @@ import t from 'tap'
 import { VaultStore } from '#api/client/adapters/langgraph-store.ts'
 import { vaultClient } from '#api/client/client.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)

@@ -4,9 +4,9 @@ import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { VaultProcessor } from '#api/client/adapters/mastra-processor.ts'
 import { vaultClient, type VaultClient } from '#api/client/client.ts'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { providerKey, startModelProvider } from '#test/support/model-provider.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { providerKey, startModelProvider } from '#test/support/doubles/model-provider.ts'
 
 const provider = await startModelProvider(t)
 const backend = await createTestBackend(t)

@@ -10,8 +10,8 @@ import {
 import t from 'tap'
 import { VaultSession } from '#api/client/adapters/openai-agents-session.ts'
 import { vaultClient } from '#api/client/client.ts'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)

@@ -3,8 +3,8 @@ import { readDocument, type DocumentReading } from '#api/import/documents/read-d
 import type { Piece } from '#api/import/documents/pieces.ts'
 import { Losses } from '#api/import/draft.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { docxOf, mailOf, pdfOf, pptxOf, xlsxOf } from '#test/support/documents.ts'
-import { zipOf } from '#test/support/foreign-exports.ts'
+import { docxOf, mailOf, pdfOf, pptxOf, xlsxOf } from '#test/support/start/documents.ts'
+import { zipOf } from '#test/support/samples/foreign-exports.ts'
 
 type Read = { pieces: Piece[]; leftOut: string[]; kind: string | undefined; pages: number[] }
 

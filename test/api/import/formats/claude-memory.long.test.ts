@@ -6,9 +6,9 @@ import { vaultMemory } from '#api/client/adapters/anthropic-memory.ts'
 import { vaultClient } from '#api/client/client.ts'
 import { formats } from '#api/import/formats.ts'
 import { listFilesAt } from '#scripts/clients/import/export-files.ts'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { readFromFiles } from '#test/support/import-lines.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { readFromFiles } from '#test/support/samples/import-lines.ts'
 
 const at = new Date('2026-09-01T10:00:00Z')
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readFromFiles } from '#test/support/import-lines.ts'
+import { readFromFiles } from '#test/support/samples/import-lines.ts'
 
 const modified = Date.parse('2026-09-01T10:00:00Z')
 const file = (name: string, text: string) => ({ name, text, modified })

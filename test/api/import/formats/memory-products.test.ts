@@ -1,6 +1,6 @@
 import t from 'tap'
 import { guessFormat } from '#api/import/formats.ts'
-import { readFromWhole } from '#test/support/import-lines.ts'
+import { readFromWhole } from '#test/support/samples/import-lines.ts'
 
 const read = (name: string, ...values: unknown[]) =>
   readFromWhole(name, values.map(value => JSON.stringify(value)).join('\n'))

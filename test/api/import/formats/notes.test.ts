@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Losses } from '#api/import/draft.ts'
 import { splitFrontMatter } from '#api/import/formats/front-matter.ts'
-import { readFromFiles, type Line } from '#test/support/import-lines.ts'
+import { readFromFiles, type Line } from '#test/support/samples/import-lines.ts'
 
 const modified = Date.parse('2026-10-01T08:00:00Z')
 const brief = (lines: Line[]) => lines.map(({ content, timestamp }) => [timestamp, content])

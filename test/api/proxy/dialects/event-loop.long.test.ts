@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import type { ProxyRequest } from '#api/proxy/dialects/dialect.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 import { readMessageContent } from '#shared/domain/turn/conversation.ts'
-import { leastHold, watchEventLoop } from '#test/support/event-loop.ts'
+import { leastHold, watchEventLoop } from '#test/support/checks/event-loop.ts'
 
 /** No turn of the event loop is long while a large request is read. It is measured in CPU of the thread. */
 

@@ -7,7 +7,7 @@ import {
   samplesWithoutWords,
   samplesWithWords,
   personsWords,
-} from '#test/support/harness-samples.ts'
+} from '#test/support/samples/harness-samples.ts'
 
 const read = (family: ApiFormat, body: object): ProxyRequest =>
   dialects[family].parseRequest(Buffer.from(JSON.stringify(body)))

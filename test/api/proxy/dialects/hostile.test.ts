@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { anyText } from '#test/support/any-text.ts'
+import { anyText } from '#test/support/samples/any-text.ts'
 
 const families: ApiFormat[] = ['openai', 'anthropic', 'google']
 

@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { dialects } from '#api/proxy/dialects/index.ts'
 import type { Reply } from '#api/proxy/dialects/dialect.ts'
 import type { ApiFormat } from '#shared/core/provider-registry.ts'
-import { goldenAnswers, type GoldenAnswer } from '#test/support/golden/index.ts'
-import { anyText } from '#test/support/any-text.ts'
+import { goldenAnswers, type GoldenAnswer } from '#test/support/samples/golden/index.ts'
+import { anyText } from '#test/support/samples/any-text.ts'
 
 type Answer = { status: number; contentType: string }
 

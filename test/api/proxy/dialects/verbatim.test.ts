@@ -5,7 +5,7 @@ import {
   personsWords,
   samplesWithoutWords,
   samplesWithWords,
-} from '#test/support/harness-samples.ts'
+} from '#test/support/samples/harness-samples.ts'
 
 const read = (messages: object[]): ProxyRequest =>
   dialects.anthropic.parseRequest(Buffer.from(JSON.stringify({ messages })))

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { startJobWorkers } from '#test/support/api.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
-import { neverRespond, stallAfter } from '#test/support/model-provider/answers.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { countRows } from '#test/support/observe.ts'
-import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { startJobWorkers } from '#test/support/start/api.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { neverRespond, stallAfter } from '#test/support/doubles/model-provider/answers.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import { countRows } from '#test/support/checks/observe.ts'
+import { callModel, proxyDialects } from '#test/support/samples/proxy-dialects.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /** For each dialect: a call that ends before its answer does, whoever ends it. What was said and heard is stored. */
 

@@ -1,10 +1,18 @@
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { callModel, proxyDialects, type ProxyDialect } from '#test/support/proxy-dialects.ts'
-import { lostBytes, sessionCalls, type SessionCall } from '#test/support/tool-session-calls.ts'
-import { families } from '#test/support/tool-sessions.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import {
+  callModel,
+  proxyDialects,
+  type ProxyDialect,
+} from '#test/support/samples/proxy-dialects.ts'
+import {
+  lostBytes,
+  sessionCalls,
+  type SessionCall,
+} from '#test/support/samples/tool-session-calls.ts'
+import { families } from '#test/support/samples/tool-sessions.ts'
 import { removeContextBlocks } from '#shared/domain/echoes.ts'
 
 /** `X-Memory-Tell-Absence`: a question to memory that has no answer is told so, in all formats, where it is asked for. */

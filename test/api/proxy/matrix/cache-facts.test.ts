@@ -1,13 +1,17 @@
 import t from 'tap'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { startFaultProxy } from '#test/support/fault-proxy.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { lostBytes, sessionCalls, type SessionCall } from '#test/support/tool-session-calls.ts'
-import { families, type Family } from '#test/support/tool-sessions.ts'
-import { ageRows } from '#test/support/alter.ts'
+import { createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { startFaultProxy } from '#test/support/doubles/fault-proxy.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import {
+  lostBytes,
+  sessionCalls,
+  type SessionCall,
+} from '#test/support/samples/tool-session-calls.ts'
+import { families, type Family } from '#test/support/samples/tool-sessions.ts'
+import { ageRows } from '#test/support/checks/alter.ts'
 
 /**
  * `X-Memory-Cache-Safe` of requests that are no plain next step of a session: asides, switches, changes of

@@ -1,16 +1,23 @@
 import t from 'tap'
 import { builtInNames } from '#shared/core/provider-registry.ts'
-import { buildKey } from '#test/support/api.ts'
+import { buildKey } from '#test/support/start/api.ts'
 import {
   createAnthropicClient,
   createGeminiClient,
   modelNames,
   createOpenAiClient,
-} from '#test/support/model-provider/clients.ts'
-import { startProxyFixture, proxiedTarget } from '#test/support/model-provider/proxy-fixture.ts'
-import { providerKey } from '#test/support/model-provider.ts'
-import { callModel, proxyDialects, type ProxyDialect } from '#test/support/proxy-dialects.ts'
-import { findHeader, type RecordedRequest } from '#test/support/recording-server.ts'
+} from '#test/support/doubles/model-provider/clients.ts'
+import {
+  startProxyFixture,
+  proxiedTarget,
+} from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { providerKey } from '#test/support/doubles/model-provider.ts'
+import {
+  callModel,
+  proxyDialects,
+  type ProxyDialect,
+} from '#test/support/samples/proxy-dialects.ts'
+import { findHeader, type RecordedRequest } from '#test/support/doubles/recording-server.ts'
 
 /** For each dialect: every way to bring both keys, and what reaches the provider of them. */
 

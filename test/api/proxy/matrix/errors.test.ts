@@ -1,10 +1,10 @@
 import t from 'tap'
-import { startJobWorkers } from '#test/support/api.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
-import { redirectTo, respondError } from '#test/support/model-provider/answers.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
+import { startJobWorkers } from '#test/support/start/api.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { redirectTo, respondError } from '#test/support/doubles/model-provider/answers.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import { callModel, proxyDialects } from '#test/support/samples/proxy-dialects.ts'
 
 /** For each dialect: a provider that refuses, and one that does not answer. What the user said is stored. */
 

@@ -1,10 +1,14 @@
 import t from 'tap'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { lostBytes, sessionCalls, type SessionCall } from '#test/support/tool-session-calls.ts'
-import { families } from '#test/support/tool-sessions.ts'
+import { createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import {
+  lostBytes,
+  sessionCalls,
+  type SessionCall,
+} from '#test/support/samples/tool-session-calls.ts'
+import { families } from '#test/support/samples/tool-sessions.ts'
 
 /**
  * Providers keep the beginning of a prompt. Over a session of an agent each request goes on from the one

@@ -1,11 +1,11 @@
 import t from 'tap'
 import type { ApiFormat } from '#shared/core/provider-registry.ts'
-import { startJobWorkers } from '#test/support/api.ts'
-import { insertMemories, readDocuments } from '#test/support/insert-memories.ts'
-import { defaultReply } from '#test/support/model-provider/fixtures.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
+import { startJobWorkers } from '#test/support/start/api.ts'
+import { insertMemories, readDocuments } from '#test/support/start/insert-memories.ts'
+import { defaultReply } from '#test/support/doubles/model-provider/fixtures.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import { callModel, proxyDialects } from '#test/support/samples/proxy-dialects.ts'
 
 /** What is told in one dialect is recalled in all, each with the block where it belongs. */
 

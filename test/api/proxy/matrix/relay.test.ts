@@ -1,12 +1,16 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
-import { startJobWorkers } from '#test/support/api.ts'
-import { goldenAnswers, type GoldenAnswer } from '#test/support/golden/index.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
-import { respondWith, splitBytes } from '#test/support/model-provider/answers.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { callModel, proxyDialects, type ProxyDialect } from '#test/support/proxy-dialects.ts'
+import { startJobWorkers } from '#test/support/start/api.ts'
+import { goldenAnswers, type GoldenAnswer } from '#test/support/samples/golden/index.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { respondWith, splitBytes } from '#test/support/doubles/model-provider/answers.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import {
+  callModel,
+  proxyDialects,
+  type ProxyDialect,
+} from '#test/support/samples/proxy-dialects.ts'
 
 /** For each dialect: every golden answer reaches the client byte for byte, and what it says is stored. */
 

@@ -1,20 +1,20 @@
 import t from 'tap'
-import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { chatCompletion, chatCompletionEvents } from '#test/support/chat-stream.ts'
+import { createTestClient, startTestApi, startJobWorkers } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { chatCompletion, chatCompletionEvents } from '#test/support/doubles/chat-stream.ts'
 import {
   respondJson,
   respondWith,
   respondError,
   neverRespond,
-} from '#test/support/model-provider/answers.ts'
-import { defaultReply } from '#test/support/model-provider/fixtures.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
-import { ageRows } from '#test/support/alter.ts'
+} from '#test/support/doubles/model-provider/answers.ts'
+import { defaultReply } from '#test/support/doubles/model-provider/fixtures.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import { callModel, proxyDialects } from '#test/support/samples/proxy-dialects.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { ageRows } from '#test/support/checks/alter.ts'
 
 /** Clients send a call again when it fails: what the user said was said once. */
 

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { startJobWorkers } from '#test/support/api.ts'
-import { defaultReply } from '#test/support/model-provider/fixtures.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
+import { startJobWorkers } from '#test/support/start/api.ts'
+import { defaultReply } from '#test/support/doubles/model-provider/fixtures.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { readDocuments, insertMemories } from '#test/support/start/insert-memories.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import { callModel, proxyDialects } from '#test/support/samples/proxy-dialects.ts'
 
 /** For each dialect: what every switch means, in every place, and that none of them is passed on. */
 

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { maskKey } from '#shared/access/key.ts'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { insertMemories, readDocuments } from '#test/support/insert-memories.ts'
-import { defaultReply } from '#test/support/model-provider/fixtures.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { insertMemories, readDocuments } from '#test/support/start/insert-memories.ts'
+import { defaultReply } from '#test/support/doubles/model-provider/fixtures.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import { callModel, proxyDialects } from '#test/support/samples/proxy-dialects.ts'
 
 /** For each dialect: a call with the owner's key that names a user is one of that user. */
 

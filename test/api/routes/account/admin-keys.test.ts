@@ -1,9 +1,9 @@
 import t from 'tap'
 import { operatorEmail } from '#shared/access/admin.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { isSinceStart } from '#test/support/recent.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { isSinceStart } from '#test/support/samples/recent.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const path = '/v1/account/admin-keys'

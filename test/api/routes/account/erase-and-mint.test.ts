@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
-import { accountIdOf } from '#test/support/observe.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { holdRow, untilWaiting } from '#test/support/checks/held-rows.ts'
+import { accountIdOf } from '#test/support/checks/observe.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /* No key survives the erasure of its account, whichever of the two waits for the other. */
 

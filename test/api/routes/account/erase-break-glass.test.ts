@@ -1,6 +1,6 @@
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /* The secret of the environment stays when the account that it acts for is erased; what it was answered goes. */
 

@@ -1,12 +1,16 @@
 import t from 'tap'
 import { finishAccountErasure } from '#shared/accounts/erase-account.ts'
 import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
-import { ageRows } from '#test/support/alter.ts'
-import { insertPastUsage, postponeJobs, rewindUsageRollUp } from '#test/support/alter-jobs.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { buildTeam } from '#test/support/team.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { allJobsBut, startService } from '#test/support/start-service.ts'
+import { ageRows } from '#test/support/checks/alter.ts'
+import {
+  insertPastUsage,
+  postponeJobs,
+  rewindUsageRollUp,
+} from '#test/support/checks/alter-jobs.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { buildTeam } from '#test/support/start/team.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import { allJobsBut, startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: allJobsBut('sweep') })
 const { query } = backend.postgres

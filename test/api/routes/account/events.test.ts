@@ -1,12 +1,12 @@
 import t from 'tap'
 import { verifyAccountEvents } from '#shared/events/account-event-chain.ts'
 import { maskKey } from '#shared/access/key.ts'
-import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { createTestClient, type TestClient } from '#test/support/api.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { makeJobsDue } from '#test/support/alter-jobs.ts'
-import { accountIdOf, countRows } from '#test/support/observe.ts'
-import { readPages, startService } from '#test/support/start-service.ts'
+import { buildAdmin, buildOrg } from '#test/support/start/admin.ts'
+import { createTestClient, type TestClient } from '#test/support/start/api.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { makeJobsDue } from '#test/support/checks/alter-jobs.ts'
+import { accountIdOf, countRows } from '#test/support/checks/observe.ts'
+import { readPages, startService } from '#test/support/start/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 const { query } = backend.postgres

@@ -5,10 +5,15 @@ import { mintId } from '#shared/core/ids.ts'
 import { markOf } from '#shared/vault/read/traces/call-trace.ts'
 import { findCallTrace } from '#shared/vault/read/traces/call-traces.postgres.ts'
 import { saveRecalledTurns } from '#shared/vault/read/traces/recalled-turns.postgres.ts'
-import { buildKey, createTestClient, startJobWorkers, type TestClient } from '#test/support/api.ts'
-import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { tracedCalls } from '#test/support/traced-calls.ts'
+import {
+  buildKey,
+  createTestClient,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/start/api.ts'
+import { insertMemories, resolveCaller } from '#test/support/start/insert-memories.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { tracedCalls } from '#test/support/samples/traced-calls.ts'
 
 /** The traces of model calls in the export of an account. */
 

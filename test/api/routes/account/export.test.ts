@@ -1,9 +1,9 @@
 import t from 'tap'
-import { buildOrg } from '#test/support/admin.ts'
-import { createTestClient } from '#test/support/api.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { createTestClient } from '#test/support/start/api.ts'
 import { exportAccountItems, type AccountExportItem } from '#shared/accounts/export-account.ts'
-import { accountIdOf } from '#test/support/observe.ts'
-import { startService } from '#test/support/start-service.ts'
+import { accountIdOf } from '#test/support/checks/observe.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 const path = '/v1/account/export'

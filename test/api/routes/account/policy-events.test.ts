@@ -5,11 +5,11 @@ import type { AccountEvent } from '#api/contract/generated/types.ts'
 import { verifyAccountEvents } from '#shared/events/account-event-chain.ts'
 import { verifyExportFile } from '#shared/accounts/verify-export-file.ts'
 import { maskKey } from '#shared/access/key.ts'
-import { buildOrg } from '#test/support/admin.ts'
-import type { TestClient } from '#test/support/api.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import type { TestClient } from '#test/support/start/api.ts'
 import type { Test } from 'tap'
-import { accountIdOf } from '#test/support/observe.ts'
-import { startService } from '#test/support/start-service.ts'
+import { accountIdOf } from '#test/support/checks/observe.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t)
 

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { orgBillingHash } from '#shared/org/base/org-usage.postgres.ts'
 import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
-import { insertPastCall, rewindUsageRollUp } from '#test/support/alter-jobs.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
-import { allJobsBut, readPages, startService } from '#test/support/start-service.ts'
-import { buildTeam } from '#test/support/team.ts'
-import { passMidnight } from '#test/support/wait-until.ts'
+import { insertPastCall, rewindUsageRollUp } from '#test/support/checks/alter-jobs.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
+import { allJobsBut, readPages, startService } from '#test/support/start/start-service.ts'
+import { buildTeam } from '#test/support/start/team.ts'
+import { passMidnight } from '#test/support/checks/wait-until.ts'
 
 await passMidnight()
 // Without the sweep, which rolls usage up.

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { deliverWebhook } from '#shared/events/webhooks/deliver.ts'
 import { giveUpDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
-import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
-import { buildSubscriber } from '#test/support/webhook-subscriber.ts'
-import { startService } from '#test/support/start-service.ts'
+import { holdRow, untilWaiting } from '#test/support/checks/held-rows.ts'
+import { buildSubscriber } from '#test/support/doubles/webhook-subscriber.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { env: { WEBHOOK_LOOPBACK: 'on' }, jobs: [] })
 const { query } = backend.postgres

@@ -2,11 +2,11 @@ import t from 'tap'
 import { Webhook } from 'standardwebhooks'
 import { insertDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
 import { deliverWebhook, sendMissingDeliveryJobs } from '#shared/events/webhooks/deliver.ts'
-import { startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
-import { buildSubscriber, deliverPending } from '#test/support/webhook-subscriber.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { startJobWorkers } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
+import { buildSubscriber, deliverPending } from '#test/support/doubles/webhook-subscriber.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 import {
   completeDeliveryJob,
   endFormerSecret,
@@ -15,9 +15,9 @@ import {
   postponeDelivery,
   setDeliveryDue,
   setFailingDays,
-} from '#test/support/alter-jobs.ts'
-import { deliveryJobs, deliveryRow } from '#test/support/observe-jobs.ts'
-import { allJobsBut, readPages, startService } from '#test/support/start-service.ts'
+} from '#test/support/checks/alter-jobs.ts'
+import { deliveryJobs, deliveryRow } from '#test/support/checks/observe-jobs.ts'
+import { allJobsBut, readPages, startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, {
   env: { WEBHOOK_LOOPBACK: 'on' },

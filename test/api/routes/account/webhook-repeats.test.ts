@@ -1,6 +1,6 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)

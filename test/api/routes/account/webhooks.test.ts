@@ -12,21 +12,24 @@ import { Webhook } from 'standardwebhooks'
 import { hashKey } from '#shared/access/key.ts'
 import { reviewThreshold } from '#shared/org/memories/shared-memories.mongo.ts'
 import { thresholdImportance, thresholdTokens } from '#shared/vault/consolidate/debt.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '#test/support/webhook-receiver.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
+import {
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from '#test/support/doubles/webhook-receiver.ts'
 import {
   buildSubscriber,
   deliverPending,
   subscribe,
   webhooksPath as path,
-} from '#test/support/webhook-subscriber.ts'
-import { insertOperation } from '#test/support/alter-jobs.ts'
-import { tableText } from '#test/support/observe.ts'
-import { webhookDeliveriesOf } from '#test/support/observe-jobs.ts'
-import { isSinceStart } from '#test/support/recent.ts'
-import { allJobsBut, startService } from '#test/support/start-service.ts'
+} from '#test/support/doubles/webhook-subscriber.ts'
+import { insertOperation } from '#test/support/checks/alter-jobs.ts'
+import { tableText } from '#test/support/checks/observe.ts'
+import { webhookDeliveriesOf } from '#test/support/checks/observe-jobs.ts'
+import { isSinceStart } from '#test/support/samples/recent.ts'
+import { allJobsBut, startService } from '#test/support/start/start-service.ts'
 
 const { backend, base, newClient } = await startService(t, {
   env: { WEBHOOK_LOOPBACK: 'on' },

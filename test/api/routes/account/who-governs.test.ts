@@ -1,10 +1,10 @@
 import t from 'tap'
 import { contractDocument } from '#api/contract/document.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { createTestClient, type TestClient } from '#test/support/api.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildAdmin, buildOrg } from '#test/support/start/admin.ts'
+import { createTestClient, type TestClient } from '#test/support/start/api.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const { key: adminKey, memoryKey, email } = await buildAdmin(backend)

@@ -1,13 +1,21 @@
 import t from 'tap'
-import { buildKey, startTestApi } from '#test/support/api.ts'
-import { createTestBackend, defaultRecallTimeout } from '#test/support/backend.ts'
-import { chatCompletion } from '#test/support/chat-stream.ts'
-import { disconnectAfter, redirectTo, respondJson } from '#test/support/model-provider/answers.ts'
-import { providerKey } from '#test/support/model-provider.ts'
-import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'
-import { asks, completionsPath as path, startCompletions } from '#test/support/completions.ts'
-import { setBalance } from '#test/support/alter.ts'
-import { jobsOf } from '#test/support/observe-jobs.ts'
+import { buildKey, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend, defaultRecallTimeout } from '#test/support/start/backend.ts'
+import { chatCompletion } from '#test/support/doubles/chat-stream.ts'
+import {
+  disconnectAfter,
+  redirectTo,
+  respondJson,
+} from '#test/support/doubles/model-provider/answers.ts'
+import { providerKey } from '#test/support/doubles/model-provider.ts'
+import { insertMemories, resolveCaller } from '#test/support/start/insert-memories.ts'
+import {
+  asks,
+  completionsPath as path,
+  startCompletions,
+} from '#test/support/samples/completions.ts'
+import { setBalance } from '#test/support/checks/alter.ts'
+import { jobsOf } from '#test/support/checks/observe-jobs.ts'
 
 const { provider, backend, base, anonymous, user, calls, last } = await startCompletions(t)
 

@@ -1,13 +1,17 @@
 import t from 'tap'
-import { startJobWorkers } from '#test/support/api.ts'
-import { chatCompletion, chatCompletionEvents } from '#test/support/chat-stream.ts'
-import { respondJson, respondWith } from '#test/support/model-provider/answers.ts'
-import { providerKey } from '#test/support/model-provider.ts'
-import { findHeader } from '#test/support/recording-server.ts'
-import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { asks, completionsPath as path, startCompletions } from '#test/support/completions.ts'
-import { billedEvents, countRows } from '#test/support/observe.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { startJobWorkers } from '#test/support/start/api.ts'
+import { chatCompletion, chatCompletionEvents } from '#test/support/doubles/chat-stream.ts'
+import { respondJson, respondWith } from '#test/support/doubles/model-provider/answers.ts'
+import { providerKey } from '#test/support/doubles/model-provider.ts'
+import { findHeader } from '#test/support/doubles/recording-server.ts'
+import { readDocuments, insertMemories } from '#test/support/start/insert-memories.ts'
+import {
+  asks,
+  completionsPath as path,
+  startCompletions,
+} from '#test/support/samples/completions.ts'
+import { billedEvents, countRows } from '#test/support/checks/observe.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const { provider, backend, base, anonymous, user, last } = await startCompletions(t)
 

@@ -2,8 +2,8 @@ import t from 'tap'
 import { deflateRawSync } from 'node:zlib'
 import { documentLimits, readInProcess } from '#api/routes/files/read-in-process.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { docxOf, mailOf, pdfOf, pptxOf, xlsxOf } from '#test/support/documents.ts'
-import { zipOf } from '#test/support/foreign-exports.ts'
+import { docxOf, mailOf, pdfOf, pptxOf, xlsxOf } from '#test/support/start/documents.ts'
+import { zipOf } from '#test/support/samples/foreign-exports.ts'
 
 /* Odd files, each through the process that reads documents: none ends the service, each says what became of it. */
 

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { maskKey } from '#shared/access/key.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { buildOrg } from '#test/support/admin.ts'
-import { connectMcp } from '#test/support/mcp.ts'
-import { defaultReply } from '#test/support/model-provider/fixtures.ts'
-import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
-import { startJobWorkers } from '#test/support/api.ts'
-import { callModel, proxyDialects } from '#test/support/proxy-dialects.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { connectMcp } from '#test/support/start/mcp.ts'
+import { defaultReply } from '#test/support/doubles/model-provider/fixtures.ts'
+import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
+import { startJobWorkers } from '#test/support/start/api.ts'
+import { callModel, proxyDialects } from '#test/support/samples/proxy-dialects.ts'
 
 /** Keys that clients get: for the vault of the key that makes them, with fewer rights than it has. */
 

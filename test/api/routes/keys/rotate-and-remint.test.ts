@@ -1,7 +1,7 @@
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { holdRow, untilWaiting } from '#test/support/checks/held-rows.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /* Only the key that the owner puts in the place of a lost one opens its vault, whatever the lost one does meanwhile. */
 

@@ -2,10 +2,10 @@ import t from 'tap'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { maskKey } from '#shared/access/key.ts'
-import { createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { ageRows } from '#test/support/alter.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient, startTestApi, type TestClient } from '#test/support/start/api.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { ageRows } from '#test/support/checks/alter.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 const told = { messages: [{ role: 'user', content: 'the spare key is with Otto' }] }

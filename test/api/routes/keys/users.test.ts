@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import t from 'tap'
 import { verifyReceipt } from '#shared/accounts/erasure-receipt.ts'
 import { hashKey, maskKey } from '#shared/access/key.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { tableText } from '#test/support/observe.ts'
-import { webhookDeliveriesOf } from '#test/support/observe-jobs.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { tableText } from '#test/support/checks/observe.ts'
+import { webhookDeliveriesOf } from '#test/support/checks/observe-jobs.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 const told = { messages: [{ role: 'user', content: 'the spare key is with Otto' }] }

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
-import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
-import { readPages, startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient, type TestClient } from '#test/support/start/api.ts'
+import { insertStoredMemories, readVaultScope } from '#test/support/checks/stored-memories.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
+import { readPages, startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t)
 

@@ -1,6 +1,11 @@
 import t from 'tap'
-import { startTestApi, createTestClient, buildKey, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import {
+  startTestApi,
+  createTestClient,
+  buildKey,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 /* The switches of model calls are heard by `ingest` and `prepare` too, in header, query and body. */
 

@@ -1,13 +1,13 @@
 import t from 'tap'
-import { startTestApi, type TestAnswer, type TestClient } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { readVaultScope } from '#test/support/stored-memories.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { loseAnswers } from '#test/support/alter-jobs.ts'
-import { billedEventsOfVault, countSessions, vaultRow } from '#test/support/observe.ts'
-import { startService } from '#test/support/start-service.ts'
-import type { KeyedClient } from '#test/support/memory-file.ts'
+import { startTestApi, type TestAnswer, type TestClient } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { readVaultScope } from '#test/support/checks/stored-memories.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { readDocuments, insertMemories } from '#test/support/start/insert-memories.ts'
+import { loseAnswers } from '#test/support/checks/alter-jobs.ts'
+import { billedEventsOfVault, countSessions, vaultRow } from '#test/support/checks/observe.ts'
+import { startService } from '#test/support/start/start-service.ts'
+import type { KeyedClient } from '#test/support/start/memory-file.ts'
 
 const { backend, newClient } = await startService(t, { jobs: ['ingest', 'clear', 'delete-ids'] })
 /** A process whose accepted clearings wait: no worker takes them. */

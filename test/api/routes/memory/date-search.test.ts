@@ -1,16 +1,16 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { startTestApi, type TestClient } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import { startTestApi, type TestClient } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
 import {
   readBilledUsage,
   insertStoredMemories,
   readVaultScope,
   type StoredMemoryFixture,
-} from '#test/support/stored-memories.ts'
-import { clearSessionOf } from '#test/support/alter.ts'
-import { startService } from '#test/support/start-service.ts'
+} from '#test/support/checks/stored-memories.ts'
+import { clearSessionOf } from '#test/support/checks/alter.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const { backend, newClient } = await startService(t, {

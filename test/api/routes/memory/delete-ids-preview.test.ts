@@ -1,12 +1,12 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import type { TestClient } from '#test/support/api.ts'
-import { setBalance } from '#test/support/alter.ts'
-import { checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
-import { insertMemories, readDocuments } from '#test/support/insert-memories.ts'
-import { billedEventsOfVault } from '#test/support/observe.ts'
-import { readVaultScope } from '#test/support/stored-memories.ts'
-import { startService } from '#test/support/start-service.ts'
+import type { TestClient } from '#test/support/start/api.ts'
+import { setBalance } from '#test/support/checks/alter.ts'
+import { checkOut, commit, ingestTexts } from '#test/support/start/consolidation.ts'
+import { insertMemories, readDocuments } from '#test/support/start/insert-memories.ts'
+import { billedEventsOfVault } from '#test/support/checks/observe.ts'
+import { readVaultScope } from '#test/support/checks/stored-memories.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /* `dry_run` of delete-ids: what would go, and what would follow. */
 

@@ -2,27 +2,27 @@ import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import { createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
-import { makeJobsDue } from '#test/support/alter-jobs.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import { createTestClient, startTestApi, type TestClient } from '#test/support/start/api.ts'
+import { makeJobsDue } from '#test/support/checks/alter-jobs.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
 import {
   readBilledUsage,
   insertStoredMemories,
   readVaultScope,
   type StoredMemoryFixture,
-} from '#test/support/stored-memories.ts'
-import { jobsOf } from '#test/support/observe-jobs.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+} from '#test/support/checks/stored-memories.ts'
+import { jobsOf } from '#test/support/checks/observe-jobs.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 import {
   clearSessionOf,
   failEditBills,
   raiseEpochOf,
   removeDocuments,
   setDocumentFields,
-} from '#test/support/alter.ts'
-import { vaultRow } from '#test/support/observe.ts'
-import { startService } from '#test/support/start-service.ts'
+} from '#test/support/checks/alter.ts'
+import { vaultRow } from '#test/support/checks/observe.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const { backend, newClient } = await startService(t, {

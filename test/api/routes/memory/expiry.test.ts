@@ -1,13 +1,17 @@
 import t from 'tap'
-import { createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
-import { letHoursPass } from '#test/support/alter.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { checkOut, commit } from '#test/support/consolidation.ts'
-import { readVaultScope } from '#test/support/stored-memories.ts'
-import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { vaultRow } from '#test/support/observe.ts'
-import { importFile, type KeyedClient, uploadFile } from '#test/support/memory-file.ts'
-import { allJobsBut, startService } from '#test/support/start-service.ts'
+import { createTestClient, startTestApi, type TestClient } from '#test/support/start/api.ts'
+import { letHoursPass } from '#test/support/checks/alter.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { checkOut, commit } from '#test/support/start/consolidation.ts'
+import { readVaultScope } from '#test/support/checks/stored-memories.ts'
+import {
+  resolveCaller,
+  readDocuments,
+  insertMemories,
+} from '#test/support/start/insert-memories.ts'
+import { vaultRow } from '#test/support/checks/observe.ts'
+import { importFile, type KeyedClient, uploadFile } from '#test/support/start/memory-file.ts'
+import { allJobsBut, startService } from '#test/support/start/start-service.ts'
 
 // Without the sweep, which removes what has expired without a request.
 const { backend, newClient } = await startService(t, { jobs: allJobsBut('sweep') })

@@ -2,12 +2,12 @@ import t from 'tap'
 import type { ExportedLine } from '#shared/domain/file-types.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
-import type { TestClient } from '#test/support/api.ts'
-import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
-import { tombstoneDocuments } from '#test/support/alter.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { importFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/start-service.ts'
+import type { TestClient } from '#test/support/start/api.ts'
+import { insertStoredMemories, readVaultScope } from '#test/support/checks/stored-memories.ts'
+import { tombstoneDocuments } from '#test/support/checks/alter.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { importFile } from '#test/support/start/memory-file.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base, newClient } = await startService(t, { jobs: ['import', 'upload'] })
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { importFile, uploadFile } from '#test/support/memory-file.ts'
-import { readPages, startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { importFile, uploadFile } from '#test/support/start/memory-file.ts'
+import { readPages, startService } from '#test/support/start/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 const api = await newClient()

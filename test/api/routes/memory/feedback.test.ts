@@ -1,9 +1,9 @@
 import t from 'tap'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { exportLines, importFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { exportLines, importFile } from '#test/support/start/memory-file.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /** What its owner calls wrong is told no more, in every process, and kept; `right` tells it again. */
 

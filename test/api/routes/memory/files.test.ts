@@ -1,9 +1,9 @@
 import t from 'tap'
 import { documentLimits } from '#api/routes/files/read-in-process.ts'
-import type { TestClient } from '#test/support/api.ts'
-import { docxOf, pdfOf } from '#test/support/documents.ts'
-import { exportLines } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/start-service.ts'
+import type { TestClient } from '#test/support/start/api.ts'
+import { docxOf, pdfOf } from '#test/support/start/documents.ts'
+import { exportLines } from '#test/support/start/memory-file.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { newClient } = await startService(t, { jobs: ['upload', 'delete-ids'] })
 const { newClient: newIdleClient } = await startService(t, { jobs: [] })

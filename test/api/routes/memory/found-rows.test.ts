@@ -1,8 +1,8 @@
 import t from 'tap'
-import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { importFile, uploadFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient, type TestClient } from '#test/support/start/api.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { importFile, uploadFile } from '#test/support/start/memory-file.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /** A search hides nothing that matches, in the order of one score. */
 

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { readBill, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { readBill, readDocuments, insertMemories } from '#test/support/start/insert-memories.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const env = { OLLAMA_BASE_URL: provider.baseUrl }

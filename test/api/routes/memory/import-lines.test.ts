@@ -1,9 +1,9 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { exportLines, importFile, storyLines, storyStart } from '#test/support/memory-file.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { setPaymentMethod } from '#test/support/alter.ts'
-import { startService } from '#test/support/start-service.ts'
+import { exportLines, importFile, storyLines, storyStart } from '#test/support/start/memory-file.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { setPaymentMethod } from '#test/support/checks/alter.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, newClient } = await startService(t, { jobs: ['import'] })
 

@@ -3,17 +3,17 @@ import type { ExportedLine } from '#shared/domain/file-types.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import type { TestAnswer } from '#test/support/api.ts'
+import type { TestAnswer } from '#test/support/start/api.ts'
 import {
   exportLines,
   fileOf,
   importFile,
   storyLines,
   storyStart,
-} from '#test/support/memory-file.ts'
-import { tombstoneDocuments } from '#test/support/alter.ts'
-import { billedEventsOfVault, countRows } from '#test/support/observe.ts'
-import { startService } from '#test/support/start-service.ts'
+} from '#test/support/start/memory-file.ts'
+import { tombstoneDocuments } from '#test/support/checks/alter.ts'
+import { billedEventsOfVault, countRows } from '#test/support/checks/observe.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, newClient } = await startService(t, { jobs: ['import'] })
 const { newClient: newClientElsewhere } = await startService(t, { jobs: ['import'] })

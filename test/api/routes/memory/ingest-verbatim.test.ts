@@ -1,9 +1,9 @@
 import t from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
-import { samplesWithoutWords, samplesWithWords } from '#test/support/harness-samples.ts'
-import { waitUntilIdle } from '#test/support/observe-jobs.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { samplesWithoutWords, samplesWithWords } from '#test/support/samples/harness-samples.ts'
+import { waitUntilIdle } from '#test/support/checks/observe-jobs.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /** What ingest and upload store: every text as it was sent, but for what a client keeps out. */
 

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { startJobWorkers } from '#test/support/api.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
-import { billedEvents, countRows } from '#test/support/observe.ts'
-import { jobsOf, operationState } from '#test/support/observe-jobs.ts'
-import { startService } from '#test/support/start-service.ts'
+import { startJobWorkers } from '#test/support/start/api.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { billedEvents, countRows } from '#test/support/checks/observe.ts'
+import { jobsOf, operationState } from '#test/support/checks/observe-jobs.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, newClient } = await startService(t, { jobs: [] })
 const { key, ...api } = await newClient()

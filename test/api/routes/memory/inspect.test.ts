@@ -4,10 +4,10 @@ import {
   readBilledUsage,
   insertStoredMemories,
   readVaultScope,
-} from '#test/support/stored-memories.ts'
-import { clearSessionOf, raiseEpochOf, removeDocuments } from '#test/support/alter.ts'
-import { startService } from '#test/support/start-service.ts'
-import type { TestClient } from '#test/support/api.ts'
+} from '#test/support/checks/stored-memories.ts'
+import { clearSessionOf, raiseEpochOf, removeDocuments } from '#test/support/checks/alter.ts'
+import { startService } from '#test/support/start/start-service.ts'
+import type { TestClient } from '#test/support/start/api.ts'
 
 const { backend, newClient } = await startService(t, { jobs: [] })
 const { key, ...api } = await newClient()

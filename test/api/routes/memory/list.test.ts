@@ -1,13 +1,13 @@
 import t from 'tap'
-import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
+import { buildKey, createTestClient, type TestClient } from '#test/support/start/api.ts'
 import {
   readBilledUsage,
   insertStoredMemories,
   readVaultScope,
   type StoredMemoryFixture,
-} from '#test/support/stored-memories.ts'
-import { raiseEpochOf } from '#test/support/alter.ts'
-import { readPages, startService } from '#test/support/start-service.ts'
+} from '#test/support/checks/stored-memories.ts'
+import { raiseEpochOf } from '#test/support/checks/alter.ts'
+import { readPages, startService } from '#test/support/start/start-service.ts'
 
 const { backend, base, newClient } = await startService(t, { jobs: [] })
 const { key, ...api } = await newClient()

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { exportLines, importFile, storyLines, uploadFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/start-service.ts'
+import { exportLines, importFile, storyLines, uploadFile } from '#test/support/start/memory-file.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /* One letter with 70,000 combining marks is one grapheme, longer than any memory may be. */
 

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
-import { importFile, uploadFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { importFile, uploadFile } from '#test/support/start/memory-file.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t)
 const newVault = async () => {

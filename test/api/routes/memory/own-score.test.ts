@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { buildKey } from '#test/support/api.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey } from '#test/support/start/api.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /** A score is that of the row itself: what stands around a match is told with it, and is none. */
 
@@ -11,7 +11,10 @@ const { backend, newClient } = await startService(t)
 type Exchange = [said: string, answered: string, queries: string[]]
 /** Each about something else, with queries whose words it has. */
 const exchanges = JSON.parse(
-  readFileSync(new URL('../../../support/unrelated-exchanges.json', import.meta.url), 'utf8'),
+  readFileSync(
+    new URL('../../../support/samples/unrelated-exchanges.json', import.meta.url),
+    'utf8',
+  ),
 ) as Exchange[]
 
 type Row = { id: string; content: string; score: number; why: string[]; copies?: number }

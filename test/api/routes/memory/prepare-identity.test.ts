@@ -1,7 +1,7 @@
 import t from 'tap'
-import { asks, startCompletions } from '#test/support/completions.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
+import { asks, startCompletions } from '#test/support/samples/completions.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
 
 /** What people ask of themselves, with notes of it in the same language. */
 type Asked = { questions: string[]; notes: string[] }

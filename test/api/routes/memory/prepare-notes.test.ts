@@ -1,7 +1,7 @@
 import t from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /** Short facts and notes, as people say and programs write them, each with a question that needs it. */
 const pairs: [fact: string, question: string][] = [

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { wrappings } from '#scripts/lab/bench/harm/wrappings.ts'
 import { fillDates, questions, readConversation } from '#scripts/clients/demo/conversation.ts'
-import { startService } from '#test/support/start-service.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /** A question is found however it is wrapped, and a text that asks for nothing of the vault gets nothing. */
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
-import { readPages, startService } from '#test/support/start-service.ts'
-import type { TestClient } from '#test/support/api.ts'
+import { insertStoredMemories, readVaultScope } from '#test/support/checks/stored-memories.ts'
+import { readPages, startService } from '#test/support/start/start-service.ts'
+import type { TestClient } from '#test/support/start/api.ts'
 
 const { backend, base, newClient } = await startService(t)
 type Entry = Record<string, unknown> & { kind: string; quote: string; until: string | null }

@@ -7,13 +7,17 @@ import { acceptClearing } from '#shared/vault/delete/clear-vault.ts'
 import { findOperation } from '#shared/operations/operation-rows.postgres.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { jobHandlers } from '#workers/handlers.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { startService } from '#test/support/start-service.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { cutUpdates } from '#test/support/alter.ts'
-import { billedEvents } from '#test/support/observe.ts'
-import { countSteps } from '#test/support/observe-jobs.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { startService } from '#test/support/start/start-service.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import {
+  resolveCaller,
+  readDocuments,
+  insertMemories,
+} from '#test/support/start/insert-memories.ts'
+import { cutUpdates } from '#test/support/checks/alter.ts'
+import { billedEvents } from '#test/support/checks/observe.ts'
+import { countSteps } from '#test/support/checks/observe-jobs.ts'
 
 const provider = await startEmbeddingProvider(t)
 const narrow = await startEmbeddingProvider(t, 32)

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { startService } from '#test/support/start-service.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /** What a row was ranked by is told, and can be asked for. */
 

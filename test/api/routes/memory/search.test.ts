@@ -1,8 +1,8 @@
 import t from 'tap'
-import { startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { billedEvents } from '#test/support/observe.ts'
-import { startService } from '#test/support/start-service.ts'
+import { startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { billedEvents } from '#test/support/checks/observe.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, newClient } = await startService(t)
 const { key, ...api } = await newClient()

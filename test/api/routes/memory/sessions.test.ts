@@ -1,9 +1,9 @@
 import t from 'tap'
-import { createTestClient, type TestClient } from '#test/support/api.ts'
-import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { isSinceStart } from '#test/support/recent.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient, type TestClient } from '#test/support/start/api.ts'
+import { insertStoredMemories, readVaultScope } from '#test/support/checks/stored-memories.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { isSinceStart } from '#test/support/samples/recent.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const { backend, base, newClient } = await startService(t, {

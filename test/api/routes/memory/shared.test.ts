@@ -1,9 +1,9 @@
 import t from 'tap'
 import { jobNames } from '#shared/domain/jobs.ts'
 import { finishWithdrawals } from '#shared/org/memories/withdraw-statement.ts'
-import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
+import { buildKey, createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { startTeamService, type WorkingTeam } from '#test/support/start/working-team.ts'
 
 const { backend, base, newTeam } = await startTeamService(t, { working: false })
 // Without the sweep, which finishes what was cut short.

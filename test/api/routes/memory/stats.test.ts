@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startService } from '#test/support/start-service.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { newClient } = await startService(t)
 const email = 'owner@example.com'

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { buildOrg } from '#test/support/admin.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { insertMemories, type MemoryFixture } from '#test/support/insert-memories.ts'
-import { startService } from '#test/support/start-service.ts'
+import { insertMemories, type MemoryFixture } from '#test/support/start/insert-memories.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 /** The newer of two statements that contradict each other stands first, the older is marked; nothing is hidden. */
 

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { operatorEmail } from '#shared/access/admin.ts'
-import { buildOrg, buildAdmin } from '#test/support/admin.ts'
-import { importFile, uploadFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildOrg, buildAdmin } from '#test/support/start/admin.ts'
+import { importFile, uploadFile } from '#test/support/start/memory-file.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base, newClient } = await startService(t)
 const fresh = async () => await newClient()

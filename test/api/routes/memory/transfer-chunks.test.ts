@@ -14,13 +14,17 @@ import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
 import { findOperation } from '#shared/operations/operation-rows.postgres.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { jobHandlers } from '#workers/handlers.ts'
-import { buildKey } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { startFaultProxy } from '#test/support/fault-proxy.ts'
-import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
-import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { cutUpdates, removeDocuments } from '#test/support/alter.ts'
-import { vaultRow } from '#test/support/observe.ts'
+import { buildKey } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { startFaultProxy } from '#test/support/doubles/fault-proxy.ts'
+import { holdRow, untilWaiting } from '#test/support/checks/held-rows.ts'
+import {
+  resolveCaller,
+  readDocuments,
+  insertMemories,
+} from '#test/support/start/insert-memories.ts'
+import { cutUpdates, removeDocuments } from '#test/support/checks/alter.ts'
+import { vaultRow } from '#test/support/checks/observe.ts'
 
 /** Nobody takes jobs on this one: its chunks wait for the test. */
 const still = await createTestBackend(t)

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { readDocuments, insertMemories } from '#test/support/start/insert-memories.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t)
 const transfer = (source: string, destination_key: string, body: object = {}) =>

@@ -2,16 +2,16 @@ import t from 'tap'
 import { copyChunk } from '#shared/vault/copy/chunk.ts'
 import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
 import { raiseEpoch } from '#shared/vault/base/vaults.postgres.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { startService } from '#test/support/start/start-service.ts'
 import {
   readBill,
   resolveCaller,
   readDocuments,
   insertMemories,
-} from '#test/support/insert-memories.ts'
-import { setBalance } from '#test/support/alter.ts'
-import { balanceOf, billedEvents, countRows } from '#test/support/observe.ts'
+} from '#test/support/start/insert-memories.ts'
+import { setBalance } from '#test/support/checks/alter.ts'
+import { balanceOf, billedEvents, countRows } from '#test/support/checks/observe.ts'
 
 const { backend, base } = await startService(t)
 /** Nobody takes jobs on this one: its chunks wait for the test. */

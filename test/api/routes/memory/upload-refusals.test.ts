@@ -3,14 +3,19 @@ import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { Backend } from '#shared/backend.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import { startTestApi, type TestClient } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { setBalance, setPaymentMethod } from '#test/support/alter.ts'
-import { insertStagedFile } from '#test/support/alter-jobs.ts'
-import { countRows } from '#test/support/observe.ts'
-import { createKeyedClient, exportLines, fileOf, uploadFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/start-service.ts'
+import { startTestApi, type TestClient } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { setBalance, setPaymentMethod } from '#test/support/checks/alter.ts'
+import { insertStagedFile } from '#test/support/checks/alter-jobs.ts'
+import { countRows } from '#test/support/checks/observe.ts'
+import {
+  createKeyedClient,
+  exportLines,
+  fileOf,
+  uploadFile,
+} from '#test/support/start/memory-file.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base, newClient } = await startService(t, { jobs: ['upload'] })
 

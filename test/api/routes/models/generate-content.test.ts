@@ -1,9 +1,9 @@
 import t from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
-import { findHeader } from '#test/support/recording-server.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { startModelProvider, providerKey } from '#test/support/doubles/model-provider.ts'
+import { findHeader } from '#test/support/doubles/recording-server.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const provider = await startModelProvider(t)
 const { backend, base } = await startService(t, { env: provider.env, jobs: [] })

@@ -4,10 +4,10 @@ import {
   deleteSharedMemory,
   updateSharedMemory,
 } from '#shared/org/memories/write-shared-memories.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const team = await buildTeam(backend)

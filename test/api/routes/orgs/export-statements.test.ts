@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import t from 'tap'
 import { verifyExportFile } from '#shared/accounts/verify-export-file.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { ageRows } from '#test/support/alter.ts'
-import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { ageRows } from '#test/support/checks/alter.ts'
+import { startTeamService, type WorkingTeam } from '#test/support/start/working-team.ts'
 
 const { backend, base, newTeam } = await startTeamService(t)
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { buildOrg } from '#test/support/admin.ts'
-import { removeInstructions } from '#test/support/alter.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { removeInstructions } from '#test/support/checks/alter.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 

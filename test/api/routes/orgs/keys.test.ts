@@ -1,13 +1,13 @@
 import t from 'tap'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { buildOrg } from '#test/support/admin.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { ageRows } from '#test/support/alter.ts'
-import { loseAnswers } from '#test/support/alter-jobs.ts'
-import { lastUseOf, ownerEmailOf, tableText } from '#test/support/observe.ts'
-import { isSinceStart } from '#test/support/recent.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { ageRows } from '#test/support/checks/alter.ts'
+import { loseAnswers } from '#test/support/checks/alter-jobs.ts'
+import { lastUseOf, ownerEmailOf, tableText } from '#test/support/checks/observe.ts'
+import { isSinceStart } from '#test/support/samples/recent.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base, newClient } = await startService(t, { jobs: ['ingest'] })
 const { admin, org, path } = await buildOrg(backend, base)

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
-import { auditEventsOf } from '#test/support/observe.ts'
-import { readPages, startService } from '#test/support/start-service.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
+import { auditEventsOf } from '#test/support/checks/observe.ts'
+import { readPages, startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t)
 const team = await buildTeam(backend)

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { buildOrg } from '#test/support/admin.ts'
-import { seedTeamMemories } from '#test/support/team.ts'
-import { passMidnight, waitUntil } from '#test/support/wait-until.ts'
-import { startTeamService } from '#test/support/working-team.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { seedTeamMemories } from '#test/support/start/team.ts'
+import { passMidnight, waitUntil } from '#test/support/checks/wait-until.ts'
+import { startTeamService } from '#test/support/start/working-team.ts'
 
 await passMidnight()
 const { backend, base, model, newTeam } = await startTeamService(t)

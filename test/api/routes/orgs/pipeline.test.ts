@@ -1,10 +1,10 @@
 import t from 'tap'
 import { removeProviderKey, storeProviderKey } from '#shared/access/provider-key.ts'
 import { wakePipeline } from '#shared/org/base/pipeline-state.postgres.ts'
-import { makeJobsDue } from '#test/support/alter-jobs.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { passMidnight, waitUntil } from '#test/support/wait-until.ts'
-import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
+import { makeJobsDue } from '#test/support/checks/alter-jobs.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { passMidnight, waitUntil } from '#test/support/checks/wait-until.ts'
+import { startTeamService, type WorkingTeam } from '#test/support/start/working-team.ts'
 
 await passMidnight()
 const { backend, base, model, newTeam, finished } = await startTeamService(t)

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { jobNames } from '#shared/domain/jobs.ts'
-import { buildAdmin } from '#test/support/admin.ts'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { waitUntilIdle, webhookDeliveriesOf } from '#test/support/observe-jobs.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildAdmin } from '#test/support/start/admin.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { waitUntilIdle, webhookDeliveriesOf } from '#test/support/checks/observe-jobs.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { env: { WEBHOOK_LOOPBACK: 'on' }, jobs: [] })
 const exchange = { messages: [{ role: 'user', content: 'my cat is called Ada' }] }

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { dropOldResponses } from '#shared/operations/table-cleanup.postgres.ts'
-import { buildOrg } from '#test/support/admin.ts'
-import { ageRows } from '#test/support/alter.ts'
-import { loseAnswers } from '#test/support/alter-jobs.ts'
-import { countRows } from '#test/support/observe.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { ageRows } from '#test/support/checks/alter.ts'
+import { loseAnswers } from '#test/support/checks/alter-jobs.ts'
+import { countRows } from '#test/support/checks/observe.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const { admin, org, path } = await buildOrg(backend, base)

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { buildOrg } from '#test/support/admin.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t)
 

@@ -3,11 +3,11 @@ import { mintId } from '#shared/core/ids.ts'
 import { applyTag } from '#shared/org/pipeline/apply-tag.ts'
 import { endOrphanedTagRuns, insertTagRun } from '#shared/org/pipeline/tag-runs.postgres.ts'
 import { cancelAsOperator } from '#shared/vault/delete/cancel.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { seedTeamMemories } from '#test/support/team.ts'
-import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
-import { makeJobsDue } from '#test/support/alter-jobs.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { seedTeamMemories } from '#test/support/start/team.ts'
+import { startTeamService, type WorkingTeam } from '#test/support/start/working-team.ts'
+import { makeJobsDue } from '#test/support/checks/alter-jobs.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const { base, backend, model, newTeam } = await startTeamService(t)
 

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { addSharedMemories } from '#shared/org/memories/write-shared-memories.ts'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { buildOrg } from '#test/support/admin.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { sharedVaultOf } from '#test/support/observe.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { sharedVaultOf } from '#test/support/checks/observe.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const { admin, org, path } = await buildOrg(backend, base)

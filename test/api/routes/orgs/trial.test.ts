@@ -1,9 +1,9 @@
 import t from 'tap'
 import { storeProviderKey, removeProviderKey } from '#shared/access/provider-key.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { storedDigests, storedDocuments } from '#test/support/observe.ts'
-import { seedTeamMemories } from '#test/support/team.ts'
-import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { storedDigests, storedDocuments } from '#test/support/checks/observe.ts'
+import { seedTeamMemories } from '#test/support/start/team.ts'
+import { startTeamService, type WorkingTeam } from '#test/support/start/working-team.ts'
 
 const { backend, base, model, newTeam } = await startTeamService(t, { working: false })
 const { query } = backend.postgres

@@ -1,13 +1,18 @@
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { buildOrg } from '#test/support/admin.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { makeErasuresDue } from '#test/support/alter.ts'
-import { loseAnswers } from '#test/support/alter-jobs.ts'
-import { countDocuments, tableText, tablesHolding, vaultOfUser } from '#test/support/observe.ts'
-import { countOpenOperations } from '#test/support/observe-jobs.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { makeErasuresDue } from '#test/support/checks/alter.ts'
+import { loseAnswers } from '#test/support/checks/alter-jobs.ts'
+import {
+  countDocuments,
+  tableText,
+  tablesHolding,
+  vaultOfUser,
+} from '#test/support/checks/observe.ts'
+import { countOpenOperations } from '#test/support/checks/observe-jobs.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: ['ingest', 'clear'] })
 const { admin, org, path } = await buildOrg(backend, base)

@@ -3,9 +3,14 @@ import { existsSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { clients } from '#scripts/clients/connect/clients.ts'
-import { buildKey, startJobWorkers, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { createConnect, filesBefore as before, filesOf } from '#test/support/connect-home.ts'
+import {
+  buildKey,
+  startJobWorkers,
+  createTestClient,
+  startTestApi,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { createConnect, filesBefore as before, filesOf } from '#test/support/start/connect-home.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)

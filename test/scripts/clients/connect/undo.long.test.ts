@@ -1,15 +1,15 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 import {
   change,
   createConnect,
   filesBefore as before,
   filesOf,
-} from '#test/support/connect-home.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+} from '#test/support/start/connect-home.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)

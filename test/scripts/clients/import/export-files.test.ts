@@ -5,7 +5,7 @@ import { zstdCompressSync } from 'node:zlib'
 import type { ExportFile } from '#api/import/export-files.ts'
 import t from 'tap'
 import { listFilesAt } from '#scripts/clients/import/export-files.ts'
-import { zipOf } from '#test/support/foreign-exports.ts'
+import { zipOf } from '#test/support/samples/foreign-exports.ts'
 
 const dir = t.testdir({
   folder: { 'b.json': 'B', sub: { 'a.json': 'A' } },

@@ -8,7 +8,7 @@ import {
   type Quota,
 } from '#shared/access/rate-limit/limiter.ts'
 import { createPointStore } from '#shared/access/rate-limit/rate-limit-store.postgres.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 const { postgres } = await createTestBackend(t)
 const failures: unknown[] = []

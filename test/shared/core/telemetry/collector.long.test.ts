@@ -1,12 +1,12 @@
 import t, { type Test } from 'tap'
-import { createTestBackend } from '#test/support/backend.ts'
-import { createKeyedClient } from '#test/support/memory-file.ts'
-import { liveMarked, mark } from '#test/support/marked-life.ts'
-import { startModelProvider } from '#test/support/model-provider.ts'
-import { findCollector, noCollector, startCollector } from '#test/support/otel-collector.ts'
-import { startOtlpReceiver } from '#test/support/otlp-receiver.ts'
-import { startWeb, startWorker } from '#test/support/processes.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { createKeyedClient } from '#test/support/start/memory-file.ts'
+import { liveMarked, mark } from '#test/support/samples/marked-life.ts'
+import { startModelProvider } from '#test/support/doubles/model-provider.ts'
+import { findCollector, noCollector, startCollector } from '#test/support/start/otel-collector.ts'
+import { startOtlpReceiver } from '#test/support/doubles/otlp-receiver.ts'
+import { startWeb, startWorker } from '#test/support/start/processes.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const collector = findCollector()
 const skip = collector === undefined && noCollector

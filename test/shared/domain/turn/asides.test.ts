@@ -1,7 +1,7 @@
 import t from 'tap'
 import { hasAsidePrompt, isAsideCall, type CallShape } from '#shared/domain/turn/asides.ts'
 import { knownMarks } from '#shared/domain/turn/marks.ts'
-import { samplesWithWords } from '#test/support/harness-samples.ts'
+import { samplesWithWords } from '#test/support/samples/harness-samples.ts'
 
 const call = (more: Partial<CallShape>): CallShape => ({
   systemTexts: ['You are Claude Code.'],

@@ -4,7 +4,7 @@ import {
   samplesOfNoProgram,
   samplesWithoutWords,
   samplesWithWords,
-} from '#test/support/harness-samples.ts'
+} from '#test/support/samples/harness-samples.ts'
 import { knownMarks } from '#shared/domain/turn/marks.ts'
 import { readText as readMarked, type TextReading } from '#shared/domain/turn/text.ts'
 import { readQuestion } from '#shared/domain/turn/question.ts'

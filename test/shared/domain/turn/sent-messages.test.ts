@@ -6,7 +6,7 @@ import {
   readSentMessages,
   type StoredHalves,
 } from '#shared/domain/turn/conversation.ts'
-import { samplesWithoutWords, samplesWithWords } from '#test/support/harness-samples.ts'
+import { samplesWithoutWords, samplesWithWords } from '#test/support/samples/harness-samples.ts'
 
 const user = (content: unknown, more: object = {}): Message => ({ role: 'user', content, ...more })
 const model = (content: unknown, more: object = {}): Message => ({

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { tablesHolding } from '#test/support/observe.ts'
-import { startWebhookReceiver } from '#test/support/webhook-receiver.ts'
-import { deliverPending, webhooksPath } from '#test/support/webhook-subscriber.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { tablesHolding } from '#test/support/checks/observe.ts'
+import { startWebhookReceiver } from '#test/support/doubles/webhook-receiver.ts'
+import { deliverPending, webhooksPath } from '#test/support/doubles/webhook-subscriber.ts'
 import { Seal } from '#shared/core/seal.ts'
 import { isSameUrl, openUrl, sealUrl } from '#shared/events/webhooks/webhook.ts'
-import { startService } from '#test/support/start-service.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { env: { WEBHOOK_LOOPBACK: 'on' }, jobs: [] })
 const secret = 'T04QX7Kq9vZ2bR8sLmNw'

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { Webhook } from 'standardwebhooks'
 import { tellAudit, toOcsf } from '#shared/events/webhooks/tell-audit.ts'
-import { buildOrg } from '#test/support/admin.ts'
-import { startWebhookReceiver } from '#test/support/webhook-receiver.ts'
-import { allJobsBut, startService } from '#test/support/start-service.ts'
+import { buildOrg } from '#test/support/start/admin.ts'
+import { startWebhookReceiver } from '#test/support/doubles/webhook-receiver.ts'
+import { allJobsBut, startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, {
   env: { WEBHOOK_LOOPBACK: 'on' },

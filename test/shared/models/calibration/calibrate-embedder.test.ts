@@ -8,8 +8,8 @@ import {
 import { recordCalibration } from '#shared/models/calibration/calibrations.postgres.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import { scoreFromCosine } from '#shared/search/ranking/ranges.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const local = localEmbedder()
 const scattered = { unrelated: 0.5, scatter: 0.3, dimension: 256 }

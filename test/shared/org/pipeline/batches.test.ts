@@ -1,9 +1,9 @@
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { makeJobsDue } from '#test/support/alter-jobs.ts'
-import { auditEventsOf } from '#test/support/observe.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { makeJobsDue } from '#test/support/checks/alter-jobs.ts'
+import { auditEventsOf } from '#test/support/checks/observe.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { startTeamService, type WorkingTeam } from '#test/support/start/working-team.ts'
 
 const { base, backend, model, newTeam, finished } = await startTeamService(t, {
   // Nothing is asked about before all of it is said.

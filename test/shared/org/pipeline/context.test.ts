@@ -1,9 +1,9 @@
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { seedTeamMemories } from '#test/support/team.ts'
-import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { countOpenTurns } from '#test/support/observe-jobs.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { seedTeamMemories } from '#test/support/start/team.ts'
+import { startTeamService, type WorkingTeam } from '#test/support/start/working-team.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { countOpenTurns } from '#test/support/checks/observe-jobs.ts'
 
 const { base, backend, model, newTeam, finished } = await startTeamService(t)
 

@@ -1,17 +1,17 @@
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { countPrompts } from '#test/support/prompt-tokens.ts'
-import { makeJobsDue } from '#test/support/alter-jobs.ts'
-import { countOpenTurns } from '#test/support/observe-jobs.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { countPrompts } from '#test/support/checks/prompt-tokens.ts'
+import { makeJobsDue } from '#test/support/checks/alter-jobs.ts'
+import { countOpenTurns } from '#test/support/checks/observe-jobs.ts'
 import {
   fortnightMembers,
   fortnightRoles,
   fortnightTags,
   teamFortnight,
   type TeamExchange,
-} from '#test/support/team-fortnight.ts'
-import { startTeamService } from '#test/support/working-team.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+} from '#test/support/samples/team-fortnight.ts'
+import { startTeamService } from '#test/support/start/working-team.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const { backend, base, model, newTeam } = await startTeamService(t, {
   // Exchanges of a talk wait until all of it is said.

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { seedTeamMemories } from '#test/support/team.ts'
-import { ageRows } from '#test/support/alter.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { seedTeamMemories } from '#test/support/start/team.ts'
+import { ageRows } from '#test/support/checks/alter.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { startTeamService, type WorkingTeam } from '#test/support/start/working-team.ts'
 
 const { backend, base, newTeam, model } = await startTeamService(t)
 

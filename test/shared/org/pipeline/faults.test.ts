@@ -4,12 +4,16 @@ import { mintId } from '#shared/core/ids.ts'
 import { extractJson } from '#shared/org/pipeline/cached-completion.ts'
 import { findTurn, type TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 import { redriveDeadLetters } from '#shared/storage/queue/queue-admin.ts'
-import { startJobWorkers } from '#test/support/api.ts'
-import { hostileText } from '#test/support/hostile.ts'
-import { seedTeamMemories, type Team } from '#test/support/team.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { startJobWorkers } from '#test/support/start/api.ts'
+import { hostileText } from '#test/support/samples/hostile.ts'
+import { seedTeamMemories, type Team } from '#test/support/start/team.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
-import { createPasses, startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
+import {
+  createPasses,
+  startTeamService,
+  type WorkingTeam,
+} from '#test/support/start/working-team.ts'
 
 // No worker runs but where a test says so: passes are run by hand.
 const service = await startTeamService(t, { working: false })

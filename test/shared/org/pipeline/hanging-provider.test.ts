@@ -1,8 +1,8 @@
 import t from 'tap'
 import { findTurn } from '#shared/org/base/org-turns.postgres.ts'
-import { makeJobsDue } from '#test/support/alter-jobs.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
+import { makeJobsDue } from '#test/support/checks/alter-jobs.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { startTeamService, type WorkingTeam } from '#test/support/start/working-team.ts'
 
 /** A provider that does not answer one organization, in each pass, and one worker process for all. */
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { seedTeamMemories } from '#test/support/team.ts'
-import { startTeamService } from '#test/support/working-team.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { seedTeamMemories } from '#test/support/start/team.ts'
+import { startTeamService } from '#test/support/start/working-team.ts'
 
 const { backend, base, newTeam } = await startTeamService(t)
 const day = 24 * 3600 * 1000

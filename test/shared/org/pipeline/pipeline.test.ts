@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { seedTeamMemories, type Team } from '#test/support/team.ts'
-import { auditEventsOf } from '#test/support/observe.ts'
-import { startTeamService } from '#test/support/working-team.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { seedTeamMemories, type Team } from '#test/support/start/team.ts'
+import { auditEventsOf } from '#test/support/checks/observe.ts'
+import { startTeamService } from '#test/support/start/working-team.ts'
 
 const { backend, base, model, newTeam, finished } = await startTeamService(t)
 const { query } = backend.postgres

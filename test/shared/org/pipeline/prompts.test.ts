@@ -1,6 +1,6 @@
 import t from 'tap'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
-import { startTeamService } from '#test/support/working-team.ts'
+import { startTeamService } from '#test/support/start/working-team.ts'
 
 const { backend, model, newTeam } = await startTeamService(t)
 

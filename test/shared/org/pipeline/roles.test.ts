@@ -6,10 +6,10 @@ import {
   type SharedMemory,
 } from '#shared/org/memories/shared-memories.mongo.ts'
 import { type Decision } from '#shared/org/base/org-turns.postgres.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { seedTeamMemories, type Team } from '#test/support/team.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { seedTeamMemories, type Team } from '#test/support/start/team.ts'
 import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
-import { createPasses, startTeamService } from '#test/support/working-team.ts'
+import { createPasses, startTeamService } from '#test/support/start/working-team.ts'
 
 // No worker runs: passes are run by hand, so that roles can change between them.
 const service = await startTeamService(t, { working: false })

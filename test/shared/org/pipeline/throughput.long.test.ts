@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { turnDelays } from '#test/support/observe.ts'
-import { startTeamService } from '#test/support/working-team.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { countOpenTurns } from '#test/support/observe-jobs.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { turnDelays } from '#test/support/checks/observe.ts'
+import { startTeamService } from '#test/support/start/working-team.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { countOpenTurns } from '#test/support/checks/observe-jobs.ts'
 
 /** Time runs so many times as fast as in the organization that is played. */
 const scale = 10

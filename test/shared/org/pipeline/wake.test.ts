@@ -5,9 +5,9 @@ import {
   recordFault,
   wakePipeline,
 } from '#shared/org/base/pipeline-state.postgres.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { buildTeam } from '#test/support/team.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { buildTeam } from '#test/support/start/team.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 // No worker runs.
 const { backend, base } = await startService(t, { jobs: [] })

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { createTestClient } from '#test/support/api.ts'
-import type { Team } from '#test/support/team.ts'
-import { createPasses, startTeamService } from '#test/support/working-team.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import type { Team } from '#test/support/start/team.ts'
+import { createPasses, startTeamService } from '#test/support/start/working-team.ts'
 
 // No worker runs: passes are run by hand, so that rules can change between them.
 const service = await startTeamService(t, { working: false })

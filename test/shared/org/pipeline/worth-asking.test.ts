@@ -1,6 +1,6 @@
 import t from 'tap'
 import { isGeneralQuestion, isPhatic } from '#shared/org/pipeline/worth-asking.ts'
-import { startTeamService } from '#test/support/working-team.ts'
+import { startTeamService } from '#test/support/start/working-team.ts'
 
 const { model, newTeam } = await startTeamService(t)
 

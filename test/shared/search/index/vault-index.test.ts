@@ -11,7 +11,7 @@ import { tiers, type EmbeddedMemory, type Memory, type Tier } from '#shared/doma
 import { hashText } from '#shared/search/columns/text-hash.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import { codecOf } from '#shared/search/vectors/int8-codec.ts'
-import { createFloat32Codec } from '#test/support/float32-codec.ts'
+import { createFloat32Codec } from '#test/support/checks/float32-codec.ts'
 
 const dimension = 20
 const termsOf = (text: string): string[] => text.toLowerCase().match(/\p{L}+/gu) ?? []

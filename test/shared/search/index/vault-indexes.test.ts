@@ -1,8 +1,8 @@
 import t from 'tap'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import { createIndexStores, memory } from '#test/support/index-stores.ts'
-import { countTurns, startStepClock } from '#test/support/step-clock.ts'
+import { createIndexStores, memory } from '#test/support/start/index-stores.ts'
+import { countTurns, startStepClock } from '#test/support/checks/step-clock.ts'
 
 function open(budgetBytes = 10_000_000, now = () => 0) {
   const stores = createIndexStores()

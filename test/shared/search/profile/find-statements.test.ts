@@ -1,6 +1,6 @@
 import t from 'tap'
 import { findStatements } from '#shared/search/profile/find-statements.ts'
-import { readSamples, type Sample } from '#test/support/profile-samples.ts'
+import { readSamples, type Sample } from '#test/support/samples/profile-samples.ts'
 
 const kindsOf = (text: string): string[] => [
   ...new Set(findStatements(text).map(({ kind }) => kind)),

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { questionKind, statesPreference } from '#shared/search/query/sentence-kinds.ts'
-import { readPage } from '#test/support/question-samples.ts'
+import { readPage } from '#test/support/samples/question-samples.ts'
 
 t.test('the kind of a question, in several languages', async t => {
   for (const [kind, question] of readPage('kinds of questions'))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
 import { rank } from '#shared/search/ranking/rank.ts'
-import { indexOf, now } from '#test/support/ranked.ts'
+import { indexOf, now } from '#test/support/samples/ranked.ts'
 
 /* A question about a time of which nothing is remembered gets nothing else instead. */
 

@@ -7,7 +7,7 @@ import {
 } from '#shared/search/ranking/ranges.ts'
 import { scoreWords } from '#shared/search/ranking/score-words.ts'
 import { runAtOnce } from '#shared/core/event-loop.ts'
-import { indexOf } from '#test/support/ranked.ts'
+import { indexOf } from '#test/support/samples/ranked.ts'
 
 const calibration = { unrelated: 0.1, same: 0.8, floor: 0.3 }
 

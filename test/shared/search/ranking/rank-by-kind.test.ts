@@ -1,7 +1,7 @@
 import t from 'tap'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import { rankQuestions } from '#shared/search/ranking/rank.ts'
-import { indexOf, now, questionsOf, type Row } from '#test/support/ranked.ts'
+import { indexOf, now, questionsOf, type Row } from '#test/support/samples/ranked.ts'
 
 const DAY_MS = 86_400_000
 const { calibration } = localEmbedder()

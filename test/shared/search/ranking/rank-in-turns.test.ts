@@ -9,7 +9,7 @@ import {
   type SearchHit,
 } from '#shared/search/ranking/rank.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
-import { countTurns, startStepClock } from '#test/support/step-clock.ts'
+import { countTurns, startStepClock } from '#test/support/checks/step-clock.ts'
 
 /* A search of a large vault is made of short turns of the event loop, each on the same rows. */
 

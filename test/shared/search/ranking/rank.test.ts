@@ -4,7 +4,7 @@ import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import { rank, type SearchQuery } from '#shared/search/ranking/rank.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
-import { indexOf as buildIndex, now, type Row } from '#test/support/ranked.ts'
+import { indexOf as buildIndex, now, type Row } from '#test/support/samples/ranked.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

@@ -2,7 +2,7 @@ import t from 'tap'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import { answerConfidence } from '#shared/search/ranking/signals.ts'
 import { rank } from '#shared/search/ranking/rank.ts'
-import { indexOf, now, type Row } from '#test/support/ranked.ts'
+import { indexOf, now, type Row } from '#test/support/samples/ranked.ts'
 
 const embedder = localEmbedder()
 const { calibration } = embedder

@@ -9,7 +9,7 @@ import {
 } from '#scripts/lab/bench/generated-vectors.ts'
 import { codecOf } from '#shared/search/vectors/int8-codec.ts'
 import { VectorMatrix } from '#shared/search/vectors/vector-matrix.ts'
-import { createFloat32Codec } from '#test/support/float32-codec.ts'
+import { createFloat32Codec } from '#test/support/checks/float32-codec.ts'
 
 const dimension = 12
 

@@ -9,7 +9,7 @@ import {
   speakerMarker,
   termsOf,
 } from '#shared/search/words/index-terms.ts'
-import { anyText } from '#test/support/any-text.ts'
+import { anyText } from '#test/support/samples/any-text.ts'
 
 const wordsOf = (text: string) => termsOf(text).filter(term => !isMarkerTerm(term))
 const share = (one: string, other: string) => {

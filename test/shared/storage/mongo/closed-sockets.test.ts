@@ -4,8 +4,8 @@ import type { Socket } from 'node:net'
 import t from 'tap'
 import { withTimeout } from '#shared/core/with-timeout.ts'
 import { openMongo } from '#shared/storage/mongo/connect.ts'
-import { createTestConfig } from '#test/support/backend.ts'
-import { startFaultProxy } from '#test/support/fault-proxy.ts'
+import { createTestConfig } from '#test/support/start/backend.ts'
+import { startFaultProxy } from '#test/support/doubles/fault-proxy.ts'
 
 t.test('a command on a socket that the server has just closed ends', async t => {
   const sockets: Socket[] = []

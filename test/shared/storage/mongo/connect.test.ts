@@ -13,7 +13,7 @@ import {
   standalone,
   startMongoDouble,
   type CommandOutcome,
-} from '#test/support/mongo-double.ts'
+} from '#test/support/doubles/mongo-double.ts'
 
 const open = async (t: Test, uri: string) => {
   const mongo = await openMongo(uri)

@@ -31,8 +31,8 @@ import {
   countWithoutVector,
   dropOtherVectors,
 } from '#shared/vault/reembed/vector-spaces.mongo.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { insertStoredMemories } from '#test/support/stored-memories.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { insertStoredMemories } from '#test/support/checks/stored-memories.ts'
 
 const unnamed: string[] = []
 commandListeners.push(({ commandName, command }: CommandStartedEvent) => {

@@ -2,8 +2,8 @@ import '#test/setup/env.ts'
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { findScopeViolation } from '#test/support/scope-audit.ts'
-import { scopeViolation } from '#test/support/watch-scopes.ts'
+import { findScopeViolation } from '#test/support/checks/scope-audit.ts'
+import { scopeViolation } from '#test/support/checks/watch-scopes.ts'
 
 const vault = '0198c0de-0000-7000-8000-000000000001'
 
@@ -88,7 +88,7 @@ function watchedProcess(lines: string): { status: number | null; stderr: string 
     const mongo = await openMongo(process.env.MONGODB_URI.replace('/?', '/scope_audit?'))
     ${lines}
     await mongo.close()`
-  const watch = new URL('../../../support/watch-scopes.ts', import.meta.url).href
+  const watch = new URL('../../../support/checks/watch-scopes.ts', import.meta.url).href
   return spawnSync(process.execPath, ['--import', watch, '--input-type=module', '-e', program], {
     cwd: fileURLToPath(new URL('../../../..', import.meta.url)),
     env: { PATH: process.env.PATH, MONGODB_URI: process.env.MONGODB_URI },

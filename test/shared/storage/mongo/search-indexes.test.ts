@@ -4,7 +4,7 @@ import { MongoClient, MongoServerError } from 'mongodb'
 import t from 'tap'
 import { openMongo } from '#shared/storage/mongo/connect.ts'
 import { createSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
-import { createAtlasDouble } from '#test/support/atlas-double.ts'
+import { createAtlasDouble } from '#test/support/doubles/atlas-double.ts'
 
 const uri = new URL(process.env['MONGODB_URI']!)
 uri.pathname = `/search-indexes-${randomUUID()}`

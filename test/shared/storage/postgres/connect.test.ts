@@ -2,9 +2,9 @@ import { mock } from 'node:test'
 import t from 'tap'
 import { Refusal } from '#shared/core/errors.ts'
 import { openPostgres, ping } from '#shared/storage/postgres/connect.ts'
-import { alterDatabase } from '#test/support/alter-database.ts'
-import { createTestConfig } from '#test/support/backend.ts'
-import { startFaultProxy } from '#test/support/fault-proxy.ts'
+import { alterDatabase } from '#test/support/checks/alter-database.ts'
+import { createTestConfig } from '#test/support/start/backend.ts'
+import { startFaultProxy } from '#test/support/doubles/fault-proxy.ts'
 
 const { databaseUrl } = await createTestConfig(t)
 const gate = await startFaultProxy(t, databaseUrl)

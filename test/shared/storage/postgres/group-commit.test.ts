@@ -1,7 +1,7 @@
 import t from 'tap'
 import { groupCommit } from '#shared/storage/postgres/group-commit.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
-import { createTestConfig } from '#test/support/backend.ts'
+import { createTestConfig } from '#test/support/start/backend.ts'
 
 const { databaseUrl } = await createTestConfig(t)
 const postgres = openPostgres(databaseUrl, { max: 4, onError: () => {} })

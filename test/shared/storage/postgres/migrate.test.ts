@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import pg from 'pg'
 import t from 'tap'
 import { migrate } from '#shared/storage/postgres/migrate.ts'
-import { createTestConfig } from '#test/support/backend.ts'
+import { createTestConfig } from '#test/support/start/backend.ts'
 import { hashMigrations, readReleaseFacts } from '#test/upgrade/release-dump.ts'
 
 const { databaseUrl } = await createTestConfig(t)

@@ -6,9 +6,9 @@ import { lockVaultsOf } from '#shared/operations/vault-locks.postgres.ts'
 import { padArray } from '#shared/storage/postgres/padded-array.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { findRecalledTurns } from '#shared/vault/read/traces/recalled-turns.postgres.ts'
-import { buildKey } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
+import { buildKey } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
 
 t.test('an array has ten elements at least', async t => {
   t.same(padArray([1, 2]), [1, 2, ...Array.from({ length: 8 }, () => null)])

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import t from 'tap'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
-import { createTestConfig } from '#test/support/backend.ts'
+import { createTestConfig } from '#test/support/start/backend.ts'
 
 const { databaseUrl } = await createTestConfig(t)
 const postgres = openPostgres(databaseUrl, { max: 1, onError: () => {} })

@@ -2,9 +2,14 @@ import t from 'tap'
 import { jobNames } from '#shared/domain/jobs.ts'
 import { migrate } from '#shared/storage/postgres/migrate.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { startPoolerDouble } from '#test/support/pooler-double.ts'
+import {
+  buildKey,
+  createTestClient,
+  startJobWorkers,
+  startTestApi,
+} from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { startPoolerDouble } from '#test/support/doubles/pooler-double.ts'
 
 const config = await createTestConfig(t)
 const { databaseUrl } = config

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { registry } from '#shared/core/metrics.ts'
 import { openPostgres, type Transaction } from '#shared/storage/postgres/connect.ts'
-import { createTestConfig } from '#test/support/backend.ts'
-import { skipTimersOfPostgres } from '#test/support/moved-clock.ts'
+import { createTestConfig } from '#test/support/start/backend.ts'
+import { skipTimersOfPostgres } from '#test/support/doubles/moved-clock.ts'
 
 const { databaseUrl } = await createTestConfig(t)
 const postgres = openPostgres(databaseUrl, { max: 6, onError: () => {} })

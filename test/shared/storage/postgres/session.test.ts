@@ -3,9 +3,14 @@ import { releasePostgres } from '#scripts/release.ts'
 import { jobNames } from '#shared/domain/jobs.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 import { createLog } from '#shared/core/log.ts'
-import { alterDatabase } from '#test/support/alter-database.ts'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { alterDatabase } from '#test/support/checks/alter-database.ts'
+import {
+  buildKey,
+  createTestClient,
+  startJobWorkers,
+  startTestApi,
+} from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
 
 const config = await createTestConfig(t)
 await alterDatabase(config.databaseUrl, {

@@ -1,10 +1,10 @@
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { makeJobsDue } from '#test/support/alter-jobs.ts'
+import { makeJobsDue } from '#test/support/checks/alter-jobs.ts'
 import { insertedJobsSql } from '#shared/storage/queue/job-sql.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 /** What an idle worker asks of Postgres, and that it misses nothing. */
 

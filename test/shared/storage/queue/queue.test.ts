@@ -4,9 +4,9 @@ import { holdFor, type JobOutcome } from '#shared/storage/queue/job-outcome.ts'
 import { sendJob } from '#shared/storage/queue/job-admin.ts'
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
 import type { Job } from '#shared/storage/queue/queue.ts'
-import { makeJobsDue } from '#test/support/alter-jobs.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { makeJobsDue } from '#test/support/checks/alter-jobs.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const backend = await createTestBackend(t)
 const { postgres, queue } = backend

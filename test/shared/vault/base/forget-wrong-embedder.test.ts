@@ -1,9 +1,14 @@
 import t from 'tap'
 import { createEmbedders } from '#shared/models/embedders.ts'
-import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
+import {
+  buildKey,
+  createTestClient,
+  startJobWorkers,
+  startTestApi,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
 
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })

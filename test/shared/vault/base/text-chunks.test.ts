@@ -2,7 +2,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import { splitIntoChunks, chunkTokensMax } from '#shared/vault/base/text-chunks.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import { countTurns, startStepClock } from '#test/support/step-clock.ts'
+import { countTurns, startStepClock } from '#test/support/checks/step-clock.ts'
 
 const joined = async (text: string): Promise<string> =>
   (await splitIntoChunks(text)).map(piece => piece.text).join('')

@@ -8,9 +8,9 @@ import { findKey } from '#shared/access/key-row.postgres.ts'
 import { cancelFileOfOperation } from '#shared/vault/bulk/files.postgres.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
 import type { StepJob } from '#shared/domain/job-payloads.ts'
-import { startService } from '#test/support/start-service.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 // Nobody takes jobs here: each run of one is made by hand, so that it can end where we want it to.
 const { backend, base } = await startService(t, { jobs: [] })

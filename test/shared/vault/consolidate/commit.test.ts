@@ -4,13 +4,23 @@ import type { Backend } from '#shared/backend.ts'
 import type { Job } from '#shared/storage/queue/queue.ts'
 import { raiseEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { applyCommit } from '#shared/vault/consolidate/apply-commit.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { queuedRowsWith } from '#test/support/observe-jobs.ts'
-import { readUsageEvents, checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import { queuedRowsWith } from '#test/support/checks/observe-jobs.ts'
+import {
+  readUsageEvents,
+  checkOut,
+  commit,
+  ingestTexts,
+} from '#test/support/start/consolidation.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 import { jobHandlers } from '#workers/handlers.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
-import { startService } from '#test/support/start-service.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: ['ingest'] })
 

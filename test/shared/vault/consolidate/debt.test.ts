@@ -5,12 +5,16 @@ import { mintId } from '#shared/core/ids.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { applyCommit } from '#shared/vault/consolidate/apply-commit.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { checkOut, commit } from '#test/support/consolidation.ts'
-import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { jobData } from '#test/support/observe-jobs.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { checkOut, commit } from '#test/support/start/consolidation.ts'
+import {
+  resolveCaller,
+  readDocuments,
+  insertMemories,
+} from '#test/support/start/insert-memories.ts'
+import { jobData } from '#test/support/checks/observe-jobs.ts'
 import type { IngestJob, CommitJob } from '#shared/domain/job-payloads.ts'
-import { startService } from '#test/support/start-service.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 // What happens between writing to the one store and settling in the other, by hand: nobody takes jobs.
 const { backend, base } = await startService(t, { jobs: [] })

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
-import { checkOut, commit, ingestTexts, expireLease } from '#test/support/consolidation.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient, type TestClient } from '#test/support/start/api.ts'
+import { checkOut, commit, ingestTexts, expireLease } from '#test/support/start/consolidation.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t)
 

@@ -3,7 +3,7 @@ import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { commandListeners } from '#shared/storage/mongo/connect.ts'
 import { streamUnconsolidated } from '#shared/vault/consolidate/reflections.mongo.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 
 const finds: Document[] = []
 commandListeners.push(({ commandName, command }) => {

@@ -2,9 +2,9 @@ import t from 'tap'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 import { graftCandidates, readQueries } from '#shared/vault/copy/candidates.ts'
-import { buildKey } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'
+import { buildKey } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { insertMemories, resolveCaller } from '#test/support/start/insert-memories.ts'
 
 t.test('queries are read to a bound, each and all', t => {
   const long = Array.from({ length: 100 }, (_, number) => String(number).padEnd(32_000, 'x'))

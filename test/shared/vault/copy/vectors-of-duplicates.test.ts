@@ -1,8 +1,8 @@
 import t from 'tap'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const { backend, base } = await startService(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })

@@ -4,10 +4,14 @@ import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
 import { copyChunk } from '#shared/vault/copy/chunk.ts'
 import { cancelAsOperator } from '#shared/vault/delete/cancel.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
-import { cutUpdates } from '#test/support/alter.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { insertMemories, readDocuments, resolveCaller } from '#test/support/insert-memories.ts'
-import { startService } from '#test/support/start-service.ts'
+import { cutUpdates } from '#test/support/checks/alter.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import {
+  insertMemories,
+  readDocuments,
+  resolveCaller,
+} from '#test/support/start/insert-memories.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 // No worker takes jobs: the tests run them.
 const { backend, base } = await startService(t, { jobs: [] })

@@ -3,9 +3,13 @@ import type { Backend } from '#shared/backend.ts'
 import { acceptDeletion, executeDeletion } from '#shared/vault/delete/delete-memories.ts'
 import { acceptClearing } from '#shared/vault/delete/clear-vault.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { buildKey } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
+import { buildKey } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import {
+  resolveCaller,
+  readDocuments,
+  insertMemories,
+} from '#test/support/start/insert-memories.ts'
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
 
 const backend = await createTestBackend(t)

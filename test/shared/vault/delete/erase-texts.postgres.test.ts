@@ -1,11 +1,11 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { eraseTextsOutsideMemories } from '#shared/vault/delete/erase-texts.postgres.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { resolveCaller, insertMemories } from '#test/support/insert-memories.ts'
-import { countOpenJobs } from '#test/support/observe-jobs.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { resolveCaller, insertMemories } from '#test/support/start/insert-memories.ts'
+import { countOpenJobs } from '#test/support/checks/observe-jobs.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t)
 const { query } = backend.postgres

@@ -5,12 +5,12 @@ import { executeDeletion } from '#shared/vault/delete/delete-memories.ts'
 import { purgeAllExpired } from '#shared/vault/delete/purge-expired.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { jobData } from '#test/support/observe-jobs.ts'
-import { readVaultScope } from '#test/support/stored-memories.ts'
-import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { jobData } from '#test/support/checks/observe-jobs.ts'
+import { readVaultScope } from '#test/support/checks/stored-memories.ts'
+import { resolveCaller, readDocuments } from '#test/support/start/insert-memories.ts'
 import type { IngestJob, DeleteIdsJob } from '#shared/domain/job-payloads.ts'
-import { startService } from '#test/support/start-service.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 // What happens between one step and the next, by hand: nobody takes jobs.
 const { backend, base } = await startService(t, { jobs: [] })

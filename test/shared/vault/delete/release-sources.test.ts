@@ -8,10 +8,10 @@ import {
   startJobWorkers,
   startTestApi,
   type TestClient,
-} from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { checkOut, commit, ingestTexts } from '#test/support/start/consolidation.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
 
 const backend = await createTestBackend(t)
 // Deletions are made by requests, and by hand.

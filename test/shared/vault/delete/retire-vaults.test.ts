@@ -2,9 +2,9 @@ import t from 'tap'
 import { eraseAccount } from '#shared/accounts/erase-account.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Postgres, Query } from '#shared/storage/postgres/connect.ts'
-import { buildKey } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
+import { buildKey } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
 
 // Without workers: what is accepted stays.
 const backend = await createTestBackend(t)

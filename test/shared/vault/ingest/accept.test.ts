@@ -4,10 +4,15 @@ import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { finishClearing } from '#shared/vault/delete/clear-vault.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { cancelOperation } from '#shared/vault/delete/cancel.ts'
-import { buildKey, createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
-import { jobData } from '#test/support/observe-jobs.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  type TestClient,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { resolveCaller, readDocuments } from '#test/support/start/insert-memories.ts'
+import { jobData } from '#test/support/checks/observe-jobs.ts'
 import type { IngestJob, ClearJob } from '#shared/domain/job-payloads.ts'
 
 // Nobody takes jobs here: each run of one is made by hand.

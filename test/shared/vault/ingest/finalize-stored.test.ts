@@ -6,9 +6,9 @@ import type { IngestJob } from '#shared/domain/job-payloads.ts'
 import { finalizeStored } from '#shared/vault/ingest/finalize-stored.postgres.ts'
 import { acceptExchange } from '#shared/vault/ingest/ingest.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
-import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
 
 // No worker runs: each batch is finalized by hand.
 const backend = await createTestBackend(t)

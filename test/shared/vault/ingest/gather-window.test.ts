@@ -1,6 +1,6 @@
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { startTeamService } from '#test/support/working-team.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { startTeamService } from '#test/support/start/working-team.ts'
 
 const { base, backend, newTeam } = await startTeamService(t, {
   working: false,

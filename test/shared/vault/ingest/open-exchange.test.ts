@@ -3,10 +3,10 @@ import { mintId } from '#shared/core/ids.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
 import { renewOpenExchanges } from '#shared/vault/ingest/open-exchanges.postgres.ts'
 import { acceptClearing } from '#shared/vault/delete/clear-vault.ts'
-import { buildKey, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { readBill, resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
+import { buildKey, startJobWorkers } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { readBill, resolveCaller, readDocuments } from '#test/support/start/insert-memories.ts'
 
 const backend = await createTestBackend(t)
 const { exchanges, postgres } = backend

@@ -4,7 +4,7 @@ import { redactOrSkipTurns, type RedactionPolicy } from '#shared/privacy/apply-r
 import { redactionKinds } from '#shared/privacy/detectors.ts'
 import { chunkMessages, type ChunkedTurn } from '#shared/vault/base/text-chunks.ts'
 import { chunkMessagesAside, redactOrSkipTurnsAside } from '#shared/vault/ingest/text-thread.ts'
-import { countTurns, stopClock } from '#test/support/step-clock.ts'
+import { countTurns, stopClock } from '#test/support/checks/step-clock.ts'
 
 t.setTimeout(0)
 

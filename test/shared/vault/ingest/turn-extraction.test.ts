@@ -3,9 +3,9 @@ import { mintId } from '#shared/core/ids.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { acceptExchange } from '#shared/vault/ingest/ingest.ts'
 import { toExtractionInput } from '#shared/vault/ingest/turn-extraction.ts'
-import { buildKey } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { buildTeam } from '#test/support/team.ts'
+import { buildKey } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { buildTeam } from '#test/support/start/team.ts'
 
 const backend = await createTestBackend(t)
 const { query } = backend.postgres

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { openSearchDeployment, vectorSearches } from '#test/support/search-deployment.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { buildKey, startTestApi, type TestClient } from '#test/support/api.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { openSearchDeployment, vectorSearches } from '#test/support/start/search-deployment.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { buildKey, startTestApi, type TestClient } from '#test/support/start/api.ts'
 
 const day = 86_400_000
 const begin = Date.parse('2025-03-01T12:00:00.000Z')

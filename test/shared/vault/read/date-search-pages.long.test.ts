@@ -1,9 +1,9 @@
 import t from 'tap'
 import { searchDates } from '#shared/vault/read/lists/date-search.ts'
-import { buildKey } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { dateQuestion, readDatePages } from '#test/support/date-pages.ts'
-import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
+import { buildKey } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { dateQuestion, readDatePages } from '#test/support/samples/date-pages.ts'
+import { insertStoredMemories, readVaultScope } from '#test/support/checks/stored-memories.ts'
 
 /* Of a vault beyond the memory budget a page reads 10,000 rows at most, and says how far that was. */
 

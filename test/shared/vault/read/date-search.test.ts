@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { searchDates } from '#shared/vault/read/lists/date-search.ts'
-import { buildKey } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { dateQuestion, readDatePages } from '#test/support/date-pages.ts'
+import { buildKey } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { dateQuestion, readDatePages } from '#test/support/samples/date-pages.ts'
 import {
   insertStoredMemories,
   readVaultScope,
   type StoredMemoryFixture,
-} from '#test/support/stored-memories.ts'
+} from '#test/support/checks/stored-memories.ts'
 
 const backend = await createTestBackend(t)
 const begin = Date.parse('2025-03-01T12:00:00.000Z')

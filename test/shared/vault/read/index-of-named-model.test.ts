@@ -1,8 +1,8 @@
 import t from 'tap'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { openSearchDeployment } from '#test/support/search-deployment.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { openSearchDeployment } from '#test/support/start/search-deployment.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 t.test('a model that only requests name gets its search index at its first search', async t => {
   const provider = await startEmbeddingProvider(t)

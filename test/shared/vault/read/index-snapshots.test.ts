@@ -5,11 +5,11 @@ import { VaultIndexes, type IndexRef } from '#shared/search/index/vault-indexes.
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { createIndexSource } from '#shared/vault/read/search/index-source.ts'
 import { saveIndex } from '#shared/vault/read/search/index-snapshots.postgres.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'
-import { exportLines, importFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/start-service.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { insertMemories, resolveCaller } from '#test/support/start/insert-memories.ts'
+import { exportLines, importFile } from '#test/support/start/memory-file.ts'
+import { startService } from '#test/support/start/start-service.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const { backend, base } = await startService(t)
 const { query } = backend.postgres

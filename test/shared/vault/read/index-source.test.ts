@@ -1,11 +1,11 @@
 import t from 'tap'
 import { toBinaryVector } from '#shared/storage/mongo/documents.ts'
 import { createIndexSource } from '#shared/vault/read/search/index-source.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { insertMemories, resolveCaller } from '#test/support/insert-memories.ts'
-import { exportLines, importFile } from '#test/support/memory-file.ts'
-import { startService } from '#test/support/start-service.ts'
+import { buildKey, createTestClient } from '#test/support/start/api.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { insertMemories, resolveCaller } from '#test/support/start/insert-memories.ts'
+import { exportLines, importFile } from '#test/support/start/memory-file.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const env = { OLLAMA_BASE_URL: provider.baseUrl }

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { labelledNotes } from '#shared/vault/read/search/exact-words.ts'
-import type { CommandOutcome } from '#test/support/mongo-double.ts'
-import { insertMemories, type MemoryFixture } from '#test/support/insert-memories.ts'
-import { openSearchDeployment } from '#test/support/search-deployment.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import type { CommandOutcome } from '#test/support/doubles/mongo-double.ts'
+import { insertMemories, type MemoryFixture } from '#test/support/start/insert-memories.ts'
+import { openSearchDeployment } from '#test/support/start/search-deployment.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 t.test('the pattern of labels finds their notes, with accents, in a list too', async t => {
   const { pattern } = labelledNotes(['name', 'prenom', 'strasse', 'e-mail', 'имя', 'геи'])

@@ -5,8 +5,8 @@ import type { VaultScope } from '#shared/domain/memory.ts'
 import { commandListeners } from '#shared/storage/mongo/connect.ts'
 import { listedRows, type ListPageQuery } from '#shared/vault/read/lists/listing.mongo.ts'
 import { countTiers } from '#shared/vault/read/lists/counts.mongo.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { insertStoredMemories } from '#test/support/stored-memories.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { insertStoredMemories } from '#test/support/checks/stored-memories.ts'
 
 const asked: Document[] = []
 commandListeners.push(({ commandName, command }: CommandStartedEvent) => {

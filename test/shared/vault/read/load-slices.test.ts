@@ -5,10 +5,10 @@ import { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import { createIndexSource } from '#shared/vault/read/search/index-source.ts'
-import { buildKey } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { resolveCaller } from '#test/support/insert-memories.ts'
-import { countTurns, startStepClock } from '#test/support/step-clock.ts'
+import { buildKey } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { resolveCaller } from '#test/support/start/insert-memories.ts'
+import { countTurns, startStepClock } from '#test/support/checks/step-clock.ts'
 
 /* Loading a large vault is made of short turns of the event loop: others are served in between. */
 

@@ -2,7 +2,7 @@ import '#test/setup/env.ts'
 import t from 'tap'
 import { openMongo } from '#shared/storage/mongo/connect.ts'
 import { chooseNearestSearch } from '#shared/vault/read/search/nearest.mongo.ts'
-import { serverError, startMongoDouble } from '#test/support/mongo-double.ts'
+import { serverError, startMongoDouble } from '#test/support/doubles/mongo-double.ts'
 
 const question = {
   partition: { session: null, sessionEpoch: 0 },

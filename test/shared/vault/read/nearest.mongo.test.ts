@@ -13,7 +13,7 @@ import { createNearestScan } from '#shared/vault/read/search/nearest-scan.mongo.
 import { chooseNearestSearch } from '#shared/vault/read/search/nearest.mongo.ts'
 import { createSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
 import { withoutConnectDeadlines } from '#test/setup/connect-deadlines.ts'
-import { createAtlasDouble } from '#test/support/atlas-double.ts'
+import { createAtlasDouble } from '#test/support/doubles/atlas-double.ts'
 import type { NearestSearch, NearestQuestion } from '#shared/vault/read/search/nearest.ts'
 
 const dimension = 8

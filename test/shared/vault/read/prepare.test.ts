@@ -1,13 +1,18 @@
 import t from 'tap'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { chatCompletion } from '#test/support/chat-stream.ts'
-import { respondJson } from '#test/support/model-provider/answers.ts'
-import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { chatCompletion } from '#test/support/doubles/chat-stream.ts'
+import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
+import { startModelProvider, providerKey } from '#test/support/doubles/model-provider.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { readDocuments, insertMemories } from '#test/support/start/insert-memories.ts'
 
 /** What the request says itself, the block does not say again. */
 

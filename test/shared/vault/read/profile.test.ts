@@ -4,11 +4,15 @@ import { commandListeners } from '#shared/storage/mongo/connect.ts'
 import { ProfileCache } from '#shared/vault/read/prepare/profile-cache.ts'
 import { createProfileSource } from '#shared/vault/read/prepare/profile-source.mongo.ts'
 import { readProfile, type ProfileRow } from '#shared/vault/read/prepare/read-profile.ts'
-import { readSamples } from '#test/support/profile-samples.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { buildKey, startTestApi } from '#test/support/api.ts'
-import { insertMemories, readDocuments, resolveCaller } from '#test/support/insert-memories.ts'
-import { countTurns, startStepClock } from '#test/support/step-clock.ts'
+import { readSamples } from '#test/support/samples/profile-samples.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { buildKey, startTestApi } from '#test/support/start/api.ts'
+import {
+  insertMemories,
+  readDocuments,
+  resolveCaller,
+} from '#test/support/start/insert-memories.ts'
+import { countTurns, startStepClock } from '#test/support/checks/step-clock.ts'
 
 /** What MongoDB was asked for. */
 const reads: string[] = []

@@ -1,9 +1,13 @@
 import t, { type Test } from 'tap'
-import { insertMemories } from '#test/support/insert-memories.ts'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createKeyedClient } from '#test/support/memory-file.ts'
-import { findHeader, startRecordingServer, type Responder } from '#test/support/recording-server.ts'
-import { startService } from '#test/support/start-service.ts'
+import { insertMemories } from '#test/support/start/insert-memories.ts'
+import { createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createKeyedClient } from '#test/support/start/memory-file.ts'
+import {
+  findHeader,
+  startRecordingServer,
+  type Responder,
+} from '#test/support/doubles/recording-server.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const reranker = await startRecordingServer(t, () => {})
 const url = `${reranker.origin}/rerank`

@@ -4,15 +4,23 @@ import type { Backend } from '#shared/backend.ts'
 import { wholeOrPartialIndex } from '#shared/vault/read/search/searchable-index.ts'
 import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
 import { toBinaryVector } from '#shared/storage/mongo/documents.ts'
-import type { TestClient } from '#test/support/api.ts'
-import { insertMemories, resolveCaller, type MemoryFixture } from '#test/support/insert-memories.ts'
-import { serverError, type CommandOutcome, type MongoDouble } from '#test/support/mongo-double.ts'
+import type { TestClient } from '#test/support/start/api.ts'
+import {
+  insertMemories,
+  resolveCaller,
+  type MemoryFixture,
+} from '#test/support/start/insert-memories.ts'
+import {
+  serverError,
+  type CommandOutcome,
+  type MongoDouble,
+} from '#test/support/doubles/mongo-double.ts'
 import {
   openSearchDeployment,
   vectorSearches,
   type SearchDeployment,
-} from '#test/support/search-deployment.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+} from '#test/support/start/search-deployment.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const day = 86_400_000
 const fillers = (count: number): MemoryFixture[] =>

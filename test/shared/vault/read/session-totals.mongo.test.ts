@@ -6,8 +6,8 @@ import { commandListeners } from '#shared/storage/mongo/connect.ts'
 import { sessionTotals } from '#shared/vault/read/lists/counts.mongo.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { storedSessions, type SessionPosition } from '#shared/vault/read/lists/sessions.postgres.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { insertStoredMemories } from '#test/support/stored-memories.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { insertStoredMemories } from '#test/support/checks/stored-memories.ts'
 
 const asked: Document[] = []
 commandListeners.push(({ commandName, command }: CommandStartedEvent) => {

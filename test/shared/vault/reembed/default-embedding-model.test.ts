@@ -7,11 +7,16 @@ import { resolveDefaultEmbeddingModel } from '#shared/vault/reembed/default-embe
 import { createLog } from '#shared/core/log.ts'
 import { reembedLateArrivals } from '#shared/vault/reembed/reembed.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+} from '#test/support/start/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { resolveCaller, readDocuments } from '#test/support/start/insert-memories.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
 
 const small = 'openai/text-embedding-3-small'
 const provider = await startEmbeddingProvider(t)

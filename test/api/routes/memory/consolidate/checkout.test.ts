@@ -8,12 +8,12 @@ import {
   type Vault,
   ingestTexts,
   expireLease,
-} from '#test/support/consolidation.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { falsifyDebt, setBalance } from '#test/support/alter.ts'
-import { loseAnswers } from '#test/support/alter-jobs.ts'
-import { balanceOf } from '#test/support/observe.ts'
-import { startService } from '#test/support/start-service.ts'
+} from '#test/support/start/consolidation.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { falsifyDebt, setBalance } from '#test/support/checks/alter.ts'
+import { loseAnswers } from '#test/support/checks/alter-jobs.ts'
+import { balanceOf } from '#test/support/checks/observe.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const { backend, base } = await startService(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })

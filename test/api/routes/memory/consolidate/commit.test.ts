@@ -3,8 +3,8 @@ import { mintId } from '#shared/core/ids.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { raiseEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import { startTestApi, type TestClient } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { startTestApi, type TestClient } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
 import {
   readUsageEvents,
   checkOut,
@@ -13,12 +13,12 @@ import {
   type Vault,
   ingestTexts,
   expireLease,
-} from '#test/support/consolidation.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { removeDocuments, setBalance } from '#test/support/alter.ts'
-import { jobsOf } from '#test/support/observe-jobs.ts'
-import { startService } from '#test/support/start-service.ts'
+} from '#test/support/start/consolidation.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { removeDocuments, setBalance } from '#test/support/checks/alter.ts'
+import { jobsOf } from '#test/support/checks/observe-jobs.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const { backend, base } = await startService(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })

@@ -4,12 +4,12 @@ import { hashKey } from '#shared/access/key.ts'
 import { savePassResults } from '#shared/org/base/org-turns.postgres.ts'
 import { insertRetrievals } from '#shared/org/trail/shared-retrievals.postgres.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { buildTeam, seedTeamMemories, type Team } from '#test/support/start/team.ts'
 import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
-import { ageRows, endTurn } from '#test/support/alter.ts'
-import { existingTurns } from '#test/support/observe.ts'
-import { startService } from '#test/support/start-service.ts'
+import { ageRows, endTurn } from '#test/support/checks/alter.ts'
+import { existingTurns } from '#test/support/checks/observe.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const { query } = backend.postgres

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { jobNames } from '#shared/domain/jobs.ts'
-import { createTestClient, startJobWorkers } from '#test/support/api.ts'
-import { ageRows } from '#test/support/alter.ts'
-import { buildTeam } from '#test/support/team.ts'
-import { startTeamService } from '#test/support/working-team.ts'
+import { createTestClient, startJobWorkers } from '#test/support/start/api.ts'
+import { ageRows } from '#test/support/checks/alter.ts'
+import { buildTeam } from '#test/support/start/team.ts'
+import { startTeamService } from '#test/support/start/working-team.ts'
 
 /** Answers stored for Idempotency-Keys of admins and reviewers show no words that are gone for good. */
 

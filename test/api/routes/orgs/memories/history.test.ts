@@ -1,10 +1,10 @@
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
-import { ageRows } from '#test/support/alter.ts'
-import { tableText } from '#test/support/observe.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
+import { ageRows } from '#test/support/checks/alter.ts'
+import { tableText } from '#test/support/checks/observe.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const team = await buildTeam(backend)

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 

@@ -3,10 +3,10 @@ import { mintId } from '#shared/core/ids.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { reviewSharedMemory } from '#shared/org/memories/review-shared-memory.ts'
 import { savePassResults } from '#shared/org/base/org-turns.postgres.ts'
-import { createTestClient } from '#test/support/api.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
 import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
-import { startService } from '#test/support/start-service.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const { backend, base } = await startService(t, { jobs: [] })
 const team = await buildTeam(backend)

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { findDeniedMemories } from '#shared/org/trail/denied-memories.ts'
-import { createTestClient, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
-import { storedDigests, storedDocuments } from '#test/support/observe.ts'
-import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { createTestClient, startTestApi } from '#test/support/start/api.ts'
+import { createTestBackend } from '#test/support/start/backend.ts'
+import { storedDigests, storedDocuments } from '#test/support/checks/observe.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
 
 const backend = await createTestBackend(t)
 const team = await buildTeam(backend)

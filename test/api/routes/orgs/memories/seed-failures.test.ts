@@ -1,8 +1,8 @@
 import t from 'tap'
-import { createTestClient } from '#test/support/api.ts'
-import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { buildTeam } from '#test/support/team.ts'
-import { startService } from '#test/support/start-service.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
+import { buildTeam } from '#test/support/start/team.ts'
+import { startService } from '#test/support/start/start-service.ts'
 
 const provider = await startEmbeddingProvider(t)
 const { backend, base } = await startService(t, {

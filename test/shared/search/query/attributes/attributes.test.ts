@@ -1,6 +1,6 @@
 import t from 'tap'
 import { askedLabels, hasLabel } from '#shared/search/query/attributes.ts'
-import { readPage } from '#test/support/question-samples.ts'
+import { readPage } from '#test/support/samples/question-samples.ts'
 
 t.test('askedLabels has the labels under which the answer is noted', async t => {
   for (const [label, question] of readPage('labels under which the answer is noted'))
