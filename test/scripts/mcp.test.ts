@@ -45,7 +45,7 @@ async function remember(t: Test, client: Client): Promise<void> {
 t.test('a client that starts programs has the same tools', async t => {
   const client = await connect(t, process.execPath, [program, '--url', `${base}/mcp/`], key)
   await remember(t, client)
-  t.equal((await client.listTools()).tools.length, 14)
+  t.equal((await client.listTools()).tools.length, 15)
   const args = [program, '--url', base, '--tools', 'search,store']
   const reader = await connect(t, process.execPath, args, `${key}:read`)
   t.same(

@@ -249,7 +249,7 @@ const odd: [name: string, bytes: Buffer, said: RegExp][] = [
 
 t.test(`${odd.length} odd files crash nothing and say what was left out`, async t => {
   t.ok(odd.length >= 100)
-  // Of two accounts: two are read at once.
+  // Two accounts: two are read at once.
   const halves = [0, 1].map(async half => {
     for (const [name, bytes, said] of odd.filter((_, index) => index % 2 === half))
       t.match((await read(name, bytes, `account ${half}`)).slice(0, 4_000), said, name)
