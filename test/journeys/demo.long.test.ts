@@ -134,7 +134,7 @@ t.test('no service: one is started, filled, asked and removed again', async t =>
     readSection(readPage('README.md'), 'Two commands'),
   )!
   const lines = shown.trimEnd().split('\n').map(constantPart)
-  t.same([lines.length, lines.filter(line => !printed.has(line))], [12, []], 'the first page')
+  t.same([lines.length, lines.filter(line => !printed.has(line))], [11, []], 'the first page')
   t.notOk(out.includes('\u001B'), 'no colours where nobody looks')
   t.ok(
     out.split('\n').every(line => line.length <= 100),
