@@ -9,8 +9,8 @@ import { examples, sampleIds } from '#api/reference/examples.ts'
 import { version } from '#api/edge/version.ts'
 import { operatorEmail } from '#shared/access/admin.ts'
 import { buildAdmin } from '#test/support/start/admin.ts'
-import { buildKey, startJobWorkers, startTestApi } from '#test/support/start/api.ts'
-import { createTestBackend } from '#test/support/start/backend.ts'
+import { buildKey, startJobWorkers } from '#test/support/start/api.ts'
+import { LoginClient, registerClient, startOAuthService } from '#test/support/start/oauth.ts'
 import { providerKey, startModelProvider } from '#test/support/doubles/model-provider.ts'
 import {
   findPythons,
@@ -38,9 +38,8 @@ else await startService()
 
 async function startService(): Promise<void> {
   const provider = await startModelProvider(t)
-  const backend = await createTestBackend(t, { env: provider.env })
+  const { backend, base } = await startOAuthService(t, { env: provider.env })
   await startJobWorkers(backend)
-  const { base } = await startTestApi(t, backend)
   const file = join(
     t.testdir({ 'examples.json': JSON.stringify(describeOperations()) }),
     'examples.json',
@@ -59,6 +58,7 @@ async function startService(): Promise<void> {
         ANTHROPIC_API_KEY: providerKey('anthropic'),
         GEMINI_API_KEY: providerKey('google'),
       }
+      await new LoginClient(base, await registerClient(base)).login({ key: env.MEMORY_KEY })
       await reportTests(t, python, env)
     })
 

@@ -34,7 +34,11 @@ class EveryOperation(unittest.TestCase):
             text = text.replace(sample, real)
         example = json.loads(text)
         body = example.get("body") or {}
-        fields = {"lines": body} if isinstance(body, str) else body
+        if isinstance(body, str):
+            is_file = OPERATIONS[service.python_name(operation)].body == "bytes"
+            fields = {"file": body.encode()} if is_file else {"lines": body}
+        else:
+            fields = body
         named = {**example.get("path", {}), **example.get("query", {}), **fields}
         headers = {HEADERS[name]: value for name, value in example.get("headers", {}).items()}
         return {**{service.python_name(name): value for name, value in named.items()}, **headers}
@@ -77,13 +81,41 @@ class EveryOperation(unittest.TestCase):
                 " graft listOperations readOperation createKey listSessions profile usage"
                 " putProviderKey listProviderKeys deleteProviderKey health live ready information",
             )
+            self.files(vault)
             self.assertGreater(len(self.run_one(vault, "exportVault")), 1)
             self.made("batch", self.run_one(vault, "checkout")["batch_id"])
             self.run_one(vault, "commit")
             keys = self.run_one(vault, "listKeys")["items"]
             self.made("memoryKey", next(key for key in keys if not key["current"])["id"])
-            self.run_all(vault, "inspect deleteIds clearMemory remintKey revokeKey")
+            self.assertEqual(self.run_one(vault, "changeKey")["budget"]["requests"], 500)
+            self.run_one(vault, "inspect")
+            self.feedback(vault)
+            self.run_all(vault, "deleteIds clearMemory remintKey revokeKey")
+            self.assertEqual(self.run_one(vault, "deleteAccountUser")["erased"]["keys"], 1)
+            self.assertEqual(self.run_one(vault, "account")["users"], 0)
             self.refused(vault, "cancelOperation", 409)
+
+    def files(self, vault: Vault) -> None:
+        stored = self.run_one(vault, "storeFile")
+        self.assertEqual((stored["status"], stored["skipped"]), ("complete", 0))
+        again = self.run_one(vault, "storeFile")
+        self.assertEqual((again["stored"], again["skipped"]), (0, stored["stored"]), "the same file adds nothing")
+        (file,) = self.run_one(vault, "listFiles")["items"]
+        self.assertEqual((file["name"], file["memories"]), ("lease.txt", stored["stored"]))
+        self.assertEqual(self.run_one(vault, "deleteFile")["deleted"], stored["stored"])
+        self.assertEqual(self.run_one(vault, "listFiles")["items"], [])
+
+    def feedback(self, vault: Vault) -> None:
+        of_one = self.run_one(vault, "feedback")
+        self.assertIn(self.arguments("feedback")["memory_id"], of_one["ids"])
+        self.assertEqual(vault.stats()["feedback"]["wrong"], of_one["count"])
+        told = [{"role": "user", "content": "The boiler is from 1998."}]
+        vault.ingest(messages=told, metadata={"origin": "program", "run_id": "r-7"}, wait=True)
+        of_run = self.run_one(vault, "feedbackOfMany")
+        self.assertEqual((of_run["count"], of_run["dry_run"]), (1, True))
+        taken_back = self.run_one(vault, "feedbackOfMany", dry_run=False)
+        self.assertEqual((taken_back["ids"], taken_back["dry_run"]), (of_run["ids"], False))
+        self.assertEqual(vault.stats()["feedback"]["wrong"], of_one["count"] + 1)
 
     def test_2_model_calls(self) -> None:
         with service.vault("MODEL_KEY") as vault:
@@ -95,6 +127,9 @@ class EveryOperation(unittest.TestCase):
                 " streamGenerateContent drawImages reembed generateContentBeta"
                 " streamGenerateContentBeta",
             )
+            chats = self.run_one(vault, "listTraces", model="openai/gpt-5-mini")["items"]
+            self.made("trace", chats[0]["trace_id"])
+            self.assertEqual(self.run_one(vault, "readTrace")["model"], "openai/gpt-5-mini")
             self.assertIsInstance(self.run_one(vault, "speak"), bytes)
             heard = self.run_one(
                 vault, "transcribe", model="openai/whisper-1", file=("a.wav", b"RIFF\0\0\0\0WAVE")
@@ -128,6 +163,7 @@ class EveryOperation(unittest.TestCase):
             self.refused(admin, "tryText", 400)
             (reviewer,) = self.run_one(admin, "listReviewers")["reviewers"]
             self.run_one(admin, "removeReviewer", reviewer_id=reviewer["reviewer_id"])
+            self.directory(admin)
             self.refused(admin, "reviewMemory", 404, 409)
             self.refused(admin, "undoReview", 404, 409)
             self.run_one(admin, "deleteSharedMemory")
@@ -139,6 +175,18 @@ class EveryOperation(unittest.TestCase):
             issued = admin.create_admin_key()["id"]
             self.run_one(admin, "revokeAdminKey", admin_key_id=issued)
             self.run_one(admin, "deleteOrg")
+
+    def directory(self, admin: Vault) -> None:
+        (grant,) = self.run_one(admin, "putDirectory")["grants"]
+        self.assertEqual((grant["group"], grant["reviews"]), ("Finance", True))
+        self.assertEqual(self.run_one(admin, "readDirectory")["grants"], [grant])
+        token = self.run_one(admin, "createScimToken")
+        self.made("scimToken", token["token_id"])
+        (listed,) = self.run_one(admin, "listScimTokens")["tokens"]
+        self.assertEqual((listed["token_id"], listed["description"]), (token["token_id"], "Okta"))
+        self.assertNotIn("token", listed, "shown once")
+        self.run_one(admin, "removeScimToken")
+        self.assertEqual(self.run_one(admin, "listScimTokens")["tokens"], [])
 
     def test_4_an_account_and_its_end(self) -> None:
         with service.vault("LEAVING_KEY") as owner:
@@ -165,21 +213,15 @@ class EveryOperation(unittest.TestCase):
             self.run_all(operator, "listQueues readQueueHistory listQueueJobs readQueueJob runQueueJobs")
             self.run_all(operator, "cancelQueueJobs deleteQueueJobs")
 
-    def test_6_nothing_is_left_out(self) -> None:
+    def test_6_a_client_that_has_logged_in(self) -> None:
+        with service.vault() as vault:
+            (client,) = self.run_one(vault, "listApplications")["items"]
+            self.assertEqual(client["name"], "Test client")
+            ended = self.run_one(vault, "disconnectApplication", application_id=client["id"])
+            self.assertEqual(ended["id"], client["id"])
+            self.assertEqual(self.run_one(vault, "listApplications")["items"], [])
+
+    def test_7_nothing_is_left_out(self) -> None:
         operations = {service.python_name(name) for name in self.examples["operations"]}
         self.assertEqual(set(OPERATIONS), operations)
-        told = set(called)
-        # Those that no story above needs: answered, or refused for want of one.
-        with service.vault() as vault:
-            for operation in self.examples["operations"]:
-                if service.python_name(operation) not in called:
-                    with self.subTest(operation):
-                        self.run_or_be_refused(vault, operation)
-        self.assertEqual(operations - called, set())
-        self.assertLess(len(operations) - len(told), 10, "a story tells more than a refusal")
-
-    def run_or_be_refused(self, vault: Vault, operation: str) -> None:
-        try:
-            self.run_one(vault, operation)
-        except VaultStatusError as refusal:
-            self.assertIn(refusal.status, (401, 403, 404, 409), operation)
+        self.assertEqual(operations - called, set(), "each is called in a story above")
