@@ -59,9 +59,11 @@ export function Documents(): View {
           />`,
       )}
       ${view}
-      <ul class="quiet bullets" role="status">
-        ${sent.map(document => html`<li key=${document.file_id}>${describe(document)}</li>`)}
-      </ul>
+      <div role="status">
+        <ul class="quiet bullets">
+          ${sent.map(document => html`<li key=${document.file_id}>${describe(document)}</li>`)}
+        </ul>
+      </div>
     </div>`
   }
   ${editableList(list, {
