@@ -33,10 +33,13 @@ export function Providers(): View {
         'Model calls bring their own. A key kept here serves every key of the account.',
       ],
       key: ({ provider }) => provider,
-      main: ({ provider, masked_key, updated_at }) =>
-        line(html`<b>${provider}</b> <code>${masked_key}</code> ${keyState(provider, models)}`, [
+      main: ({ provider, masked_key, updated_at }) => {
+        const [state, fault] = keyState(provider, models)
+        return html`${line(html`<b>${provider}</b> <code>${masked_key}</code> ${state}`, [
           `since ${formatShortDay(updated_at)}`,
-        ]),
+        ])}
+        ${fault && html`<p class="quiet">${fault}</p>`}`
+      },
       actions: ({ provider }) =>
         confirmButton('Forget', {
           about: `key for ${provider}`,
@@ -51,18 +54,19 @@ export function Providers(): View {
   })
 }
 
-/** Whether the provider takes the key, as far as its list of models tells. */
+/** Whether the provider takes the key, as far as its list of models tells; the words of a refusal apart. */
 function keyState(
   provider: string,
   { answer, fault }: QueryState<EndpointResponse<'GET /v1/models'>>,
-): View | null {
+): readonly [state: View | null, fault?: string] {
   const list = answer?.providers.find(one => one.provider === provider)
   const words = list?.fault ?? (fault?.message.includes(provider) ? fault.message : undefined)
-  if (words !== undefined) return html`${chip('refused', 'bad')} <span>${words}</span>`
-  return list === undefined
-    ? null
-    : html`${chip('works', 'good')}
-        <a href=${hrefTo('playground')}>${pluralize(list.models.length, 'model')}</a>`
+  if (words !== undefined) return [chip('refused', 'bad'), words]
+  if (list === undefined) return [null]
+  return [
+    html`${chip('works', 'good')}
+      <a href=${hrefTo('playground')}>${pluralize(list.models.length, 'model')}</a>`,
+  ]
 }
 
 type AddProps = { onClose: () => void; onAdded: () => void }
