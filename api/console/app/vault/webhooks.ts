@@ -36,6 +36,9 @@ const eventLabels: Record<WebhookEvent, string> = {
 
 const allEvents = Object.entries(eventLabels) as [WebhookEvent, string][]
 
+/** Events of a new webhook. The audit is a stream for a SIEM, without a list of deliveries: it is chosen by hand. */
+const usualEvents = allEvents.map(([event]) => event).filter(event => event !== 'audit.event')
+
 /**
  * The webhooks of the account, or one of them with what was sent to it.
  *
@@ -71,7 +74,7 @@ export function Webhooks({ id }: { id: string | undefined }): View {
       return webhooks.length === 0
         ? emptyNote(
             'No webhook yet',
-            'A webhook hears of finished uploads, due reflections, waiting reviews, revoked keys and budgets.',
+            'A webhook hears of finished uploads, due reflections, waiting reviews, revoked keys and budgets, and for a SIEM of the whole audit.',
           )
         : rows(webhooks.map(webhook => [webhook.id, webhookRow(webhook)]))
     })}
@@ -96,7 +99,7 @@ function WebhookForm({ onClose, onCreated }: FormProps): View {
   const { fields, of } = useFields<Draft>({
     url: '',
     description: '',
-    events: allEvents.map(([event]) => event),
+    events: usualEvents,
   })
   const { url, description, events } = fields
   return dialogForm({
