@@ -47,6 +47,7 @@ export async function compare({ client, model }: Pair): Promise<void> {
     total_tokens: model.rows.reduce((sum, { text }) => sum + countTokens(text), 0),
     oldest: iso(times[0]),
     newest: iso(times.at(-1)),
+    feedback: { right: 0, wrong: 0, outdated: 0, not_mine: 0 },
   })
   const page = (await client.get('/v1/memory/list?limit=1')).body
   const count = (tier: number): number =>
