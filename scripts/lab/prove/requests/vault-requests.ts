@@ -89,11 +89,15 @@ export const vaultRequests: Record<string, RequestPlan> = {
   upload: { type: lines, body: input => JSON.stringify({ content: note(input) }) },
   storeFile: {
     type: 'text/plain',
-    query: ({ word }) => ({ name: 'harbour.txt', file_id: `file-${word}` }),
+    query: ({ word, random }) => ({
+      name: 'harbour.txt',
+      file_id: `file-${word}-${random() < 0.5 ? 'one' : 'two'}`,
+    }),
     body: input => note(input),
+    keeps: answered('file', 'file_id'),
   },
-  listFiles: paged('files'),
-  deleteFile: { query: ({ word }) => ({ file_id: `file-${word}` }) },
+  listFiles: paged('filesCursor'),
+  deleteFile: { query: ({ id }) => ({ file_id: id('file', 'take') }) },
   importVault: {
     type: lines,
     query: ({ random }) => ({ on_conflict: random() < 0.5 ? 'skip' : 'replace' }),
