@@ -46,6 +46,7 @@ async function takePicture(link: string): Promise<void> {
     const page = await browser.newPage({ viewport: size, colorScheme: 'light' })
     await page.goto(link)
     await page.getByRole('button', { name: 'Open this vault' }).click()
+    await page.getByRole('link', { name: 'Memory', exact: true }).click()
     await page.getByRole('link', { name: 'Search' }).click()
     await page.getByLabel('Question').fill(question)
     await page.keyboard.press('Enter')
