@@ -1,3 +1,4 @@
+import { trimEndOf } from '#api/import/trim-end.ts'
 import { Parser } from 'htmlparser2'
 import { decodeText } from '#api/import/documents/plain-text.ts'
 import type { DocumentReader, Paragraph } from '#api/import/documents/document.ts'
@@ -44,8 +45,8 @@ export function htmlParagraphs(html: string, losses: Losses, under?: string): Pa
   const end = (): void => {
     const line =
       kept > 0
-        ? text.replaceAll(/^\n+|\s+$/g, '')
-        : text.replaceAll(/\s+/g, ' ').replaceAll(/^[\s|]+|[\s|]+$/g, '')
+        ? text.replace(/^\n+/, '').trimEnd()
+        : trimEndOf(text.replaceAll(/\s+/g, ' ').replace(/^[ |]+/, ''), ' |')
     text = ''
     if (line === '') return
     if (heading) section = line

@@ -5,7 +5,7 @@ import { openPackage, type Package } from '#api/import/documents/package.ts'
 const isBuiltInDate = (id: number): boolean => (id >= 14 && id <= 22) || (id >= 45 && id <= 47)
 /** Quoted words and colours are taken out first. */
 const isDateFormat = (code: string): boolean =>
-  /[ymdhs]/i.test(code.replaceAll(/"[^"]*"|\[[^\]]*\]|\\./g, ''))
+  /[ymdhs]/i.test(code.replaceAll(/"[^"]*"?|\[[^\]]*\]?|\\./g, ''))
 
 /** Reads an XLSX (ECMA-376, part 1, 18): a section for each sheet, a paragraph for each row, its cells divided by bars. */
 export const readSheets: DocumentReader = async function* (document, losses) {

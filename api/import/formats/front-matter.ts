@@ -20,12 +20,13 @@ export function splitFrontMatter(
   let list: string[] | undefined
   for (const line of (found[1] ?? '').split(/\r?\n/)) {
     const item = /^[ \t]*-[ \t]+(.*)$/.exec(line)
-    const field = /^([^\s#:-][^:]*?)[ \t]*:(?:[ \t]+(.*))?$/.exec(line)
+    const field = /^([^\s#:-][^:]*):(?:[ \t]+(.*))?$/.exec(line)
     if (item && list) list.push(readScalar(item[1]!))
     else if (field) {
       const value = (field[2] ?? '').trim()
       list = value === '' ? [] : undefined
-      fields[field[1]!] = list ?? (/^\[.*\]$/.test(value) ? readList(value) : readScalar(value))
+      fields[field[1]!.trimEnd()] =
+        list ?? (/^\[.*\]$/.test(value) ? readList(value) : readScalar(value))
     } else if (line.trim() !== '' && !/^\s*#/.test(line)) {
       list = undefined
       losses.add('lines of front matter that are no fields of one line')
@@ -47,5 +48,5 @@ function readScalar(given: string): string {
   if (double) return double[1]!.replaceAll(/\\(["\\/])/g, '$1').replaceAll('\\n', '\n')
   const single = /^'((?:''|[^'])*)'/.exec(text)
   if (single) return single[1]!.replaceAll("''", "'")
-  return text.replace(/(?:^|\s+)#.*$/, '')
+  return text.replace(/(?:^|\s)#.*$/, '').trimEnd()
 }

@@ -1,3 +1,4 @@
+import { trimEndOf } from '#api/import/trim-end.ts'
 import type { Draft } from '#api/import/draft.ts'
 import type { ExportFile } from '#api/import/export-files.ts'
 import { addMilliseconds, asText, asTime } from '#api/import/formats/fields.ts'
@@ -102,7 +103,8 @@ function sectionsOf(body: string): Section[] {
     const mark = /^\s{0,3}(`{3,}|~{3,})/.exec(line)?.[1]
     if (mark && fence === undefined) fence = mark
     else if (mark && mark.startsWith(fence!)) fence = undefined
-    const heading = fence === undefined ? /^#{1,6}[ \t]+(.*?)[ \t#]*$/.exec(line)?.[1] : undefined
+    const title = fence === undefined ? /^#{1,6}[ \t]+(.*)$/.exec(line)?.[1] : undefined
+    const heading = title === undefined ? undefined : trimEndOf(title, ' \t#')
     if (heading !== undefined || sections.length === 0) sections.push({ heading, lines: [line] })
     else sections.at(-1)!.lines.push(line)
   }

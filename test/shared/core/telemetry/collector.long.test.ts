@@ -21,7 +21,7 @@ async function startObserved(t: Test, protocol: string, env: Record<string, stri
     ...models.env,
     OTEL_EXPORTER_OTLP_ENDPOINT: protocol === 'grpc' ? grpc : http,
     ...(protocol && { OTEL_EXPORTER_OTLP_PROTOCOL: protocol }),
-    OTEL_METRIC_EXPORT_INTERVAL: '1000',
+    OTEL_METRIC_EXPORT_INTERVAL: '10000',
     ...env,
   }
   const [web, worker] = await Promise.all([
