@@ -105,6 +105,11 @@ t.test('401: every other credential, and a token once it is removed', async t =>
     { action: 'scim_token.created' },
   ])
   t.match(await admin.post(`${path}/scim-tokens`, { expires_at: '2020-01-01' }), { status: 400 })
+  const end = Date.now() + 86_400_000
+  const ending = await admin.post(`${path}/scim-tokens`, {
+    expires_at: new Date(end).toISOString(),
+  })
+  t.match(ending, { status: 201, body: { expires_at: end } })
   t.equal((await foreign.admin.get(`${path}/scim-tokens`)).status, 404)
 })
 
