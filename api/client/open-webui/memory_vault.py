@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 
 logger = logging.getLogger(__name__)
 
-# Questions that are kept so that an answer made anew does not store them again.
+# Questions that are kept so that an answer which is made again does not store them twice.
 QUESTIONS_MAX = 1000
 # Messages before the question that are asked with.
 MESSAGES_MAX = 6
@@ -74,7 +74,7 @@ class Filter:
             await _tell(__event_emitter__, "nothing was recalled", error)
             return body
         if answer.get("context"):
-            # Of the request alone: the chat keeps what the person wrote.
+            # Only the request has it: the chat keeps what the person wrote.
             messages[-1] = _with_block(messages[-1], answer["context"])
         return body
 
@@ -85,7 +85,7 @@ class Filter:
         __metadata__: Optional[dict] = None,
         __event_emitter__: Emitter = None,
     ) -> dict:
-        """Stores the person's last message and the answer; of an answer that was made anew, the answer alone."""
+        """Stores the person's last message and the answer; the answer alone where it was made again."""
         headers = self._headers(__user__)
         messages = body.get("messages") or []
         chat = {"chat_id": body.get("chat_id"), **(__metadata__ or {})}
