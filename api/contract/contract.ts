@@ -25,15 +25,13 @@ type EndpointShapes<Parts> = {
   readonly endpoint: Endpoint
 }
 
-export type Contract = { readonly [Name in Route]: EndpointShapes<Endpoints[Name]> }
-
 /** Every endpoint of the service, in the order of its pages. Shapes compile at their first check. */
 export const contract = Object.fromEntries(
   Object.values(contractDocument.endpoints).map(endpoint => [
     `${endpoint.method} ${endpoint.path}`,
     bindShapes(endpoint),
   ]),
-) as Contract
+) as { readonly [Name in Route]: EndpointShapes<Endpoints[Name]> }
 
 /**
  * The shape of an answer, for tests that check answers against the contract; of JSON lines, the shape of

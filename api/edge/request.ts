@@ -129,14 +129,6 @@ export function decodeHeader(raw: string): string {
   return isUtf8(bytes) ? bytes.toString('utf8') : raw
 }
 
-/** The session of a request that reads and stores memory. */
-export type SessionSpace = {
-  /** The session whose memories are used in addition to the core's; null: the core alone. */
-  session: string | null
-  /** The id that the client gave, which names the conversation. */
-  conversation: string | null
-}
-
 /**
  * The session of a request, and whether it has memories of its own. With `core` (`X-Memory-Sessions`, or the
  * query's `sessions`) the id names the conversation, and its memories live in the core. This is the default
@@ -156,7 +148,12 @@ export function resolveSessionSpace(
     inBody?: string | null | undefined
     query?: { session_id?: string | undefined; sessions?: string | undefined }
   } = {},
-): SessionSpace {
+): {
+  /** The session whose memories are used in addition to the core's; null: the core alone. */
+  session: string | null
+  /** The id that the client gave, which names the conversation. */
+  conversation: string | null
+} {
   const conversation = resolveSession(ctx, inBody, query.session_id)
   const asked = new Set([parseSessionsHeader(ctx), query.sessions])
   const isNamed = Boolean(inBody || query.session_id)

@@ -6,10 +6,9 @@ import { unknownField } from '#shared/core/refusals.ts'
 import type { JsonSchema } from '#shared/core/schema-walk.ts'
 
 type Fields = Record<string, unknown>
-type Change = Pick<Endpoint, 'body' | 'answers'>
 
 /** Takes the fields that an endpoint does not set out of a body, in place. */
-export function takeOthers(sent: unknown, { body }: Change): Fields {
+export function takeOthers(sent: unknown, { body }: Pick<Endpoint, 'body' | 'answers'>): Fields {
   const others: Fields = {}
   if (!isObject(sent)) return others
   const settable = contractSchemas.properties(body!.schema)
@@ -34,7 +33,7 @@ const isSettable = (schema: JsonSchema | undefined, value: unknown): boolean =>
  */
 export async function requireUnchanged(
   others: Fields,
-  { body, answers }: Change,
+  { body, answers }: Pick<Endpoint, 'body' | 'answers'>,
   current: () => Promise<object | undefined>,
 ): Promise<void> {
   const names = Object.keys(others)

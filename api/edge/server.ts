@@ -24,9 +24,6 @@ const connectionLimits = {
 
 export type ConnectionLimits = typeof connectionLimits
 
-/** See `limitPendingConnections`. */
-type PendingLimit = { pendingPerAddress?: number | null }
-
 export type HttpServer = Server & {
   /**
    * Sets `draining` and goes on serving until no connection has been opened for 250 ms, at most 5 s.
@@ -48,7 +45,10 @@ const connectionsMax = 2_000
  */
 export function createHttpServer(
   app: Koa,
-  { pendingPerAddress = null, ...bounds }: Partial<ConnectionLimits> & PendingLimit = {},
+  {
+    pendingPerAddress = null,
+    ...bounds
+  }: Partial<ConnectionLimits> & { pendingPerAddress?: number | null } = {},
 ): HttpServer {
   // Node would answer a missing Host with an empty body.
   const options = { ...connectionLimits, ...bounds, requireHostHeader: false }
@@ -191,9 +191,6 @@ async function closeServer(
   clearTimeout(cutTimer)
 }
 
-/** A connection, and how many bytes it had received when its last response had been sent. */
-type ConnectionReads = Map<Socket, number>
-
 /**
  * Bounds the connections of one address (of one /64 network of IPv6) on which a whole request head has not
  * arrived: for a further one the oldest is closed. Requests under way and idle connections that are
@@ -203,7 +200,8 @@ type ConnectionReads = Map<Socket, number>
  */
 function limitPendingConnections(server: Server, perAddress: number | null): void {
   if (perAddress === null) return
-  const byAddress = new Map<string, ConnectionReads>()
+  // Connections of an address, and how many bytes each had received when its last response had been sent.
+  const byAddress = new Map<string, Map<Socket, number>>()
   // Worked out once for each connection: a closed socket has no address any more.
   const addresses = new WeakMap<Socket, string>()
 
@@ -234,7 +232,7 @@ function limitPendingConnections(server: Server, perAddress: number | null): voi
 }
 
 /** The first connection that is pending, if more than `max` are. */
-function findOldestPending(reads: ConnectionReads, max: number): Socket | undefined {
+function findOldestPending(reads: Map<Socket, number>, max: number): Socket | undefined {
   let oldest: Socket | undefined
   let count = 0
   for (const [socket, readBefore] of reads) {

@@ -47,11 +47,9 @@ export function openTicket(ctx: Context, seal: Seal, now: number): Ticket | unde
   return { keyHash: Buffer.from(keyHash, 'base64url'), maskedKey, mode, externalId }
 }
 
-type Fields = [string, string, KeyMode, string | null, number]
-
-function openFields(seal: Seal, sealed: string): Fields {
+function openFields(seal: Seal, sealed: string): [string, string, KeyMode, string | null, number] {
   try {
-    return JSON.parse(seal.open(sealed, place)) as Fields
+    return JSON.parse(seal.open(sealed, place)) as [string, string, KeyMode, string | null, number]
   } catch {
     throw invalidTicket()
   }

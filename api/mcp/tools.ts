@@ -43,11 +43,10 @@ const hintsByEffect: Record<string, ToolHints> = {
   changes: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
 }
 
-/** A tool as `tools.json` has it: with what it does, and the operation of the contract that it performs. */
-type ToolRow = Omit<Tool, 'annotations' | 'endpoint'> & { effect: string; operation: string }
-
 /** The tools of the vault, by the endpoint that each calls. */
-export const tools: Tool[] = (rows as ToolRow[]).map(({ effect, operation, ...row }) => ({
+export const tools: Tool[] = (
+  rows as (Omit<Tool, 'annotations' | 'endpoint'> & { effect: string; operation: string })[]
+).map(({ effect, operation, ...row }) => ({
   ...row,
   annotations: { title: row.title, ...hintsByEffect[effect]!, openWorldHint: false },
   endpoint: contractDocument.endpoints[operation]!,

@@ -13,9 +13,6 @@ import type { KeyMode } from '#shared/access/key.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Backend } from '#shared/backend.ts'
 
-/** What an access token lets a client do. */
-export type TokenGrant = Ticket & { vault: string; scopes: readonly ApplicationScope[] }
-
 /**
  * The grant of an access token at `/mcp`: its key is live, and it was issued for `/mcp` (RFC 8707).
  *
@@ -25,7 +22,7 @@ export async function openAccessToken(
   ctx: Context,
   backend: Pick<Backend, 'postgres' | 'seal' | 'config'>,
   { token, publicUrl }: { token: string; publicUrl: string },
-): Promise<TokenGrant> {
+): Promise<Ticket & { vault: string; scopes: readonly ApplicationScope[] }> {
   const id = oauthRecordId(backend.config, 'AccessToken', token)
   const found = await findTokenApplication(backend.postgres.query, id)
   if (!found) throw invalidToken()

@@ -163,8 +163,6 @@ export async function createOAuthProvider(
   return provider
 }
 
-type Metadata = Record<string, unknown>
-
 /** What is used of the metadata of a registration, and what the provider itself adds. */
 const usedMetadata = new Set([
   'client_id',
@@ -191,7 +189,7 @@ function servedOf(asked: unknown, served: readonly string[]): unknown {
  * Makes of a registration what is served of it (RFC 7591, section 2): null is absence, and what is not served or not
  * used is left out. Who names no grants gets a refresh token, and who names no way to authenticate no secret.
  */
-function answerRegistration(metadata: Metadata): void {
+function answerRegistration(metadata: Record<string, unknown>): void {
   const isUsed = usedMetadata.union(
     new Set(metadata.token_endpoint_auth_method === 'private_key_jwt' ? signingMetadata : []),
   )
@@ -221,7 +219,7 @@ type ClientSchema = {
 function takeMcpClients(provider: Provider): void {
   const Client = provider.Client as unknown as {
     Schema: (new () => ClientSchema) & { prototype: ClientSchema }
-    needsSecret(metadata: Metadata): boolean
+    needsSecret(metadata: Record<string, unknown>): boolean
   }
   const { Schema } = Client
   // `needsSecret` is the first call on the raw metadata of a registration; the later one has a `Schema`. Checked with

@@ -20,14 +20,11 @@ export const presentOperation = (row: OperationRow, waitingFor?: string) => ({
   outcome: row.outcome && presentOperationOutcome(row.id, row.outcome),
 })
 
-/** The answer of a request that waits for its operation. */
-export type PresentedOutcome = { body: object; status: number }
-
 /** The answer of a finished operation. */
 export function presentOperationOutcome(
   operation: string,
   { status, value }: StoredOutcome,
-): PresentedOutcome {
+): { body: object; status: number } {
   return { body: presentOutcome(value, { operation_id: operation }), status }
 }
 
@@ -178,19 +175,17 @@ function presentUpload(
   }
 }
 
-type ImportTally = {
-  lines: number
-  failed: number
-  stored: number
-  replaced: number
-  skipped: number
-  errors?: LineError[]
-  cancelled?: true
-}
-
 /** The answer to an import, or to its preview with `dryRun`. */
 export function presentImport(
-  tally: ImportTally,
+  tally: {
+    lines: number
+    failed: number
+    stored: number
+    replaced: number
+    skipped: number
+    errors?: LineError[]
+    cancelled?: true
+  },
   { dryRun, id }: { dryRun: boolean; id?: { operation_id: string } },
 ) {
   const { failed, stored, replaced, skipped, errors } = tally

@@ -24,8 +24,6 @@ export type ProxyCaller = {
   verify(): Promise<Caller>
 }
 
-type KeyBackend = MemoryKeyBackend & Pick<Backend, 'verifiedKeys'>
-
 /**
  * Authenticates the caller of a model call. Google's clients send their only key as `x-goog-api-key`: a Memory Key is
  * accepted there as in `X-Memory-Key`. In the query it is not accepted: logs would hold it.
@@ -37,7 +35,7 @@ type KeyBackend = MemoryKeyBackend & Pick<Backend, 'verifiedKeys'>
  */
 export async function authenticateProxyCaller(
   ctx: Context,
-  backend: KeyBackend,
+  backend: MemoryKeyBackend & Pick<Backend, 'verifiedKeys'>,
 ): Promise<ProxyCaller> {
   const memoryKey = memoryKeyOf(ctx)
   const key = toPresentedKey(backend.config, readMemoryKey(ctx, memoryKey))
@@ -65,7 +63,7 @@ type HeaderKey = PresentedKey & { memoryKey: string }
  */
 async function lookUpCaller(
   ctx: Context,
-  backend: KeyBackend,
+  backend: MemoryKeyBackend & Pick<Backend, 'verifiedKeys'>,
   { memoryKey, ...key }: HeaderKey,
 ): Promise<Omit<ProxyCaller, 'verify'>> {
   const mayGoOn = !namesUser(ctx) && needsNoStore(ctx, key.mode)

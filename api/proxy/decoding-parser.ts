@@ -19,9 +19,6 @@ const decoders: Record<string, () => Transform> = {
 const pendingBytesMax = 4 * 1024 * 1024
 const inflatedBytesMax = 64 * 1024 * 1024
 
-/** A reply parser whose end is asynchronous. */
-type DecodingParser = Pick<ReplyParser, 'feed'> & { end(): Promise<Reply> }
-
 /**
  * Decompresses a response for its parser, in bounded memory. Requests ask for no compression, but some
  * providers compress all the same; the client gets their bytes unchanged. The parser gets the beginning
@@ -29,7 +26,10 @@ type DecodingParser = Pick<ReplyParser, 'feed'> & { end(): Promise<Reply> }
  *
  * @param encoding the provider's `content-encoding`, empty when it sent none
  */
-export function createDecodingParser(parser: ReplyParser, encoding: string): DecodingParser {
+export function createDecodingParser(
+  parser: ReplyParser,
+  encoding: string,
+): Pick<ReplyParser, 'feed'> & { end(): Promise<Reply> } {
   const name = encoding.trim().toLowerCase()
   if (name === '' || name === 'identity') {
     return { feed: parser.feed, end: () => Promise.resolve(parser.end()) }

@@ -174,21 +174,19 @@ export async function readProxyCall(
   return { caller, request, unread, model, target, idempotentCall, memoryUse, releaseBody: release }
 }
 
-type ReadRequest = {
-  request: ProxyRequest
-  /** The body as it came. */
-  bytes: Buffer
-  /** A body that was too long to be read; `request` has then nothing but its model. */
-  unread: StreamedBody | undefined
-}
-
 /** Reads the body; of one over 20 MiB, which only a call without memory may have, the model alone. */
 async function readRequest(
   ctx: Context,
   { permissions, keyRow }: Caller,
   channels: readonly ChannelSwitches[],
   dialect: Dialect,
-): Promise<ReadRequest> {
+): Promise<{
+  request: ProxyRequest
+  /** The body as it came. */
+  bytes: Buffer
+  /** A body that was too long to be read; `request` has then nothing but its model. */
+  unread: StreamedBody | undefined
+}> {
   const usesMemory = isAnyAllowed(resolveMemoryAccess(permissions, channels, keyRow.storage))
   const bytes = usesMemory ? await readJsonBytes(ctx) : await readJsonOrStream(ctx)
   if (!Buffer.isBuffer(bytes)) {

@@ -73,15 +73,15 @@ export function mcp(router: Router, backend: ApiBackend): void {
   })
 }
 
-/** A request as far as it was read before the SDK gets it. */
-type ReadRequest = {
-  view: McpView
-  body: unknown
-  /** Whether `Accept` names the type of a stream; everyone else gets JSON, also who accepts neither. */
-  takesStream: boolean
-}
-
-const contexts = new WeakMap<object, ReadRequest>()
+const contexts = new WeakMap<
+  object,
+  {
+    view: McpView
+    body: unknown
+    /** Whether `Accept` names the type of a stream; everyone else gets JSON, also who accepts neither. */
+    takesStream: boolean
+  }
+>()
 
 /** What the key or the access token of a request permits. */
 async function authenticate(ctx: Context, backend: ApiBackend): Promise<ToolRights> {

@@ -2,9 +2,6 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '#shared/core/errors.ts'
 
-/** Which parts of an installation are in the data folder, not elsewhere by the environment. */
-export type EmbeddedParts = { secrets: boolean; postgres: boolean; mongodb: boolean }
-
 /** The files and folders of an installation in the order in which the first start makes them. */
 const partPaths = {
   postgres: 'postgres/data',
@@ -26,12 +23,13 @@ const isThere: Record<Part, (path: string) => boolean> = {
  * empty, and nothing that was stored would be found. A first start that was killed has no secrets, which are
  * created last, and starts.
  *
+ * @param embedded which parts are in the data folder, not elsewhere by the environment
  * @param hasBeenReady a start has succeeded on this folder
  * @throws Refusal `conflict` naming what is missing.
  */
 export function refuseHalfInstallation(
   dataDir: string,
-  embedded: EmbeddedParts,
+  embedded: { secrets: boolean; postgres: boolean; mongodb: boolean },
   hasBeenReady: boolean,
 ): void {
   const parts = (Object.keys(partPaths) as Part[]).filter(part => embedded[part])

@@ -18,8 +18,6 @@ const distributionReleases = [
   { id: 'ubuntu', suite: 'noble', keyring: '/usr/share/keyrings/ubuntu-archive-keyring.gpg' },
 ] as const
 
-type DistributionRelease = (typeof distributionReleases)[number]
-
 /** The path of the dynamic loader inside the package of the C library, by architecture. */
 const loaderPaths: Partial<Record<string, string>> = {
   x64: 'usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2',
@@ -97,7 +95,7 @@ async function fetchGlibc(
   }
 }
 
-function detectRelease(): DistributionRelease | undefined {
+function detectRelease(): (typeof distributionReleases)[number] | undefined {
   const { ID = '', ID_LIKE = '' } = readOsRelease()
   // ID comes first: Ubuntu has ID_LIKE=debian.
   const ids = [ID, ...ID_LIKE.split(' ')]
@@ -117,7 +115,7 @@ function readOsRelease(): Partial<Record<string, string>> {
 
 async function fetchPackage(
   work: string,
-  { suite, keyring }: DistributionRelease,
+  { suite, keyring }: (typeof distributionReleases)[number],
   path: string,
 ): Promise<void> {
   await access(keyring)

@@ -20,17 +20,6 @@ export type DatabaseServices = {
   stop(): Promise<void>
 }
 
-export type StartOptions = {
-  /** Created if it is missing, with mode 0700. */
-  dataDir: string
-  log: LineLogger
-  /** Trades safety against power cuts for speed, and allows 200 connections instead of 100. */
-  forTests?: boolean
-  /** The URL of an external server: none is started, and the URL is returned unchanged. */
-  databaseUrl?: string | undefined
-  mongodbUri?: string | undefined
-}
-
 /** The state file of running services, for other processes. */
 type ServicesState = { pid: number; databaseUrl?: string; mongodbUri?: string }
 
@@ -54,7 +43,16 @@ const mongodbDeadlines =
  * @throws Refusal `conflict` when another process uses this folder; `unavailable` when a service
  *   cannot run here or does not start, with a hint what to do. Nothing stays running.
  */
-export async function startServices(options: StartOptions): Promise<DatabaseServices> {
+export async function startServices(options: {
+  /** Created if it is missing, with mode 0700. */
+  dataDir: string
+  log: LineLogger
+  /** Trades safety against power cuts for speed, and allows 200 connections instead of 100. */
+  forTests?: boolean
+  /** The URL of an external server: none is started, and the URL is returned unchanged. */
+  databaseUrl?: string | undefined
+  mongodbUri?: string | undefined
+}): Promise<DatabaseServices> {
   const { databaseUrl, mongodbUri } = options
   const dataDir = resolve(options.dataDir)
   const unlock = databaseUrl && mongodbUri ? () => {} : await lockDataDir(dataDir)

@@ -25,17 +25,15 @@ const columns = `a.id, a.client_id as "clientId", a.client_name as "clientName",
   a.redirect_host as "redirectHost", a.scopes, a.external_id as "externalId",
   a.created_at as "createdAt", a.last_used_at as "lastUsedAt"`
 
-type NewApplication = Omit<Application, 'createdAt' | 'lastUsedAt'> & {
-  account: string
-  vault: string
-  keyHash: Buffer
-  /** Id of the record of its client. */
-  client: Buffer
-}
-
 export async function insertApplication(
   { query }: Transaction,
-  application: NewApplication,
+  application: Omit<Application, 'createdAt' | 'lastUsedAt'> & {
+    account: string
+    vault: string
+    keyHash: Buffer
+    /** Id of the record of its client. */
+    client: Buffer
+  },
 ): Promise<void> {
   const { id, account, vault, keyHash, externalId, client } = application
   const { clientId, clientName, redirectHost, scopes } = application

@@ -39,20 +39,18 @@ export type Caller = {
   keyRow: KeyRow
 }
 
-/** Headers that may carry a Memory Key; values as sent, `Bearer ` removed. */
-export type Credentials = {
-  memoryKey: string | undefined
-  authorization: string | undefined
-  apiKey: string | undefined
-}
-
 /**
  * Finds the one Memory Key of a request. When it is sent twice with different suffixes, it may do
  * what both allow.
  *
+ * @param credentials headers that may carry a key; values as sent
  * @throws Refusal `unauthenticated` when there is none, or when two headers carry different keys.
  */
-export function extractMemoryKey(credentials: Credentials): { key: string; mode: KeyMode } {
+export function extractMemoryKey(credentials: {
+  memoryKey: string | undefined
+  authorization: string | undefined
+  apiKey: string | undefined
+}): { key: string; mode: KeyMode } {
   const { memoryKey, authorization, apiKey } = credentials
   const memoryKeys = [memoryKey, authorization, apiKey].filter(
     (value): value is string => value !== undefined && looksLikeKey(value),

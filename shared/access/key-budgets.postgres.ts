@@ -48,8 +48,6 @@ export async function updateKeyBudget(
   return rows[0]
 }
 
-type BudgetMessage = { account: string; isUsedUp: boolean; data: object }
-
 const toldMax = 1_000
 
 /**
@@ -66,7 +64,7 @@ export function tellBudgets({
   queue: Queue
 }): Promise<number> {
   return postgres.transaction(async tx => {
-    const { rows } = await tx.query<BudgetMessage>(
+    const { rows } = await tx.query<{ account: string; isUsedUp: boolean; data: object }>(
       `with counted as (
          select p.key, p.points, p.expire, k.account, k.masked, k.id, v.external_id,
                 split_part(p.key, ':', 1) as what, ${limitsSql}
@@ -96,7 +94,8 @@ export function tellBudgets({
       [Date.now()],
       'budgets.tell',
     )
-    const nameOf = ({ isUsedUp }: BudgetMessage) => (isUsedUp ? 'budget.used_up' : 'budget.warning')
+    const nameOf = ({ isUsedUp }: { isUsedUp: boolean }) =>
+      isUsedUp ? 'budget.used_up' : 'budget.warning'
     const events = rows.map(row => ({ ...row, event: nameOf(row) }) as const)
     await emitWebhookEvents(tx, queue, events)
     return rows.length

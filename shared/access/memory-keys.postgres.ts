@@ -158,19 +158,15 @@ export type ListedUser = {
   active: boolean
   createdAt: Date
   lastUsedAt: Date | null
-} & KeyLimits &
-  UserVault
-
-/** What counting the memories of a user's vault takes. */
-type UserVault = {
-  vault: string
-  epoch: number
-  revision: number
-  /** Sessions of which everything up to an epoch is cleared and not removed yet. */
-  clearedSessions: { session: string; upTo: number }[]
-  /** Some of its memories have expired and may not be removed yet. */
-  hasExpired: boolean
-}
+} & KeyLimits & {
+    vault: string
+    epoch: number
+    revision: number
+    /** Sessions of which everything up to an epoch is cleared and not removed yet. */
+    clearedSessions: { session: string; upTo: number }[]
+    /** Some of its memories have expired and may not be removed yet. */
+    hasExpired: boolean
+  }
 
 /** Users of an account, newest first. */
 export async function listUsers(

@@ -30,13 +30,10 @@ export function parseProviderKey(text: string): string {
   throw new Refusal('invalid', 'key must be 1 to 1024 printable ASCII characters without spaces')
 }
 
-/** The owner of the key, and who stores or deletes it, as the account's events name them. */
-type ProviderKeyOwner = { account: string; actor: string }
-
 /** Stores an account's key for a provider, sealed to its row; it replaces an earlier one. */
 export async function storeProviderKey(
   { query, seal }: { query: Query; seal: Seal },
-  { account, actor }: ProviderKeyOwner,
+  { account, actor }: { account: string; actor: string },
   provider: string,
   key: string,
 ): Promise<ProviderKeyRow> {
@@ -53,7 +50,7 @@ export async function storeProviderKey(
 /** @returns false when the account has no key for the provider. */
 export async function removeProviderKey(
   tx: Transaction,
-  { account, actor }: ProviderKeyOwner,
+  { account, actor }: { account: string; actor: string },
   provider: string,
 ): Promise<boolean> {
   if (!(await deleteProviderKey(tx.query, account, provider))) return false

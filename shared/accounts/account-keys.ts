@@ -35,20 +35,6 @@ import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import { findOperationStatus } from '#shared/vault/base/erasures.postgres.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 
-/** A key that a client gets. */
-export type ClientKey = {
-  account: string
-  /** As the account's events name who makes it. */
-  actor: string
-  /** The vault of the key that makes it. */
-  vault: string
-  name: string
-  rights: 'memory' | 'users'
-  expiresAt: Date | null
-  /** Hash of the key whose rate limits it shares; null: limits of its own. */
-  limitedAs: Buffer | null
-}
-
 /**
  * Creates a further key for a vault, with fewer rights than the key that makes it. The raw key is only in the result.
  *
@@ -57,7 +43,18 @@ export type ClientKey = {
 export async function mintClientKey(
   tx: Transaction,
   { config }: Pick<KeyBackend, 'config'>,
-  client: ClientKey,
+  client: {
+    account: string
+    /** As the account's events name who makes it. */
+    actor: string
+    /** The vault of the key that makes it. */
+    vault: string
+    name: string
+    rights: 'memory' | 'users'
+    expiresAt: Date | null
+    /** Hash of the key whose rate limits it shares; null: limits of its own. */
+    limitedAs: Buffer | null
+  },
 ): Promise<MintedKey> {
   const { vault, name } = client
   // An erasure takes the same lock, and revokes every key that the vault has by then.
@@ -117,8 +114,6 @@ export async function rotateMemoryKey(
   return { ...rotated, previousExpiresAt: previous.expiresAt }
 }
 
-export type LostKey = Replacement & { account: string; keyId: string }
-
 /**
  * Creates another key for the vault of a lost one, and revokes every key that the vault had. The memories of
  * the vault stay.
@@ -129,7 +124,7 @@ export type LostKey = Replacement & { account: string; keyId: string }
 export async function remintKey(
   tx: Transaction,
   backend: KeyBackend,
-  { account, actor, keyId, name, expiresAt }: LostKey,
+  { account, actor, keyId, name, expiresAt }: Replacement & { account: string; keyId: string },
 ) {
   const { vault, limitedAs, externalId, ...lost } = await lockReplaceableKey(tx, account, keyId)
   const revoked = await revokeVaultKeys(tx, vault)

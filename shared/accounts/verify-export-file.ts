@@ -11,13 +11,6 @@ export type ExportAnchor = { position: number; hash: string } & (
 
 export type FileChainResult = ChainVerification & ({ org: string } | { account: string })
 
-export type ExportVerification = {
-  /** Null when the file is complete. */
-  fault: string | null
-  lines: number
-  chains: FileChainResult[]
-}
-
 type ExportFileLine = { type: string; [field: string]: unknown }
 
 /**
@@ -31,7 +24,12 @@ type ExportFileLine = { type: string; [field: string]: unknown }
 export async function verifyExportFile(
   lines: AsyncIterable<string>,
   anchors: readonly ExportAnchor[] = [],
-): Promise<ExportVerification> {
+): Promise<{
+  /** Null when the file is complete. */
+  fault: string | null
+  lines: number
+  chains: FileChainResult[]
+}> {
   const chains = createChainVerifiers(anchors)
   const counts: Record<string, number> = {}
   let linesRead = 0

@@ -16,26 +16,26 @@ export function recordRead(
   usage.record({ id: mintId(), account, vault, keyHash, kind, session, memoryTokens: tokens })
 }
 
-/** A provider request and its counts; 0 where the provider reports none. */
-export type ModelCall = {
-  /** UUIDv7 of the request: it counts once, however often it is recorded. */
-  id: string
-  kind: 'proxy' | 'pass-through'
-  /** Provider-prefixed. */
-  model: string
-  session: string | null
-  inputTokens: number
-  cachedTokens?: number | undefined
-  outputTokens: number
-  /** Tokens of the memories recalled for it. */
-  recalledTokens: number
-}
-
 /** Counts a model call that stores nothing; a stored one is billed with what it stores. */
 export function recordModelCall(
   { usage }: { usage: UsageWriter },
   { account, scope, keyHash }: Pick<Caller, 'account' | 'keyHash'> & { scope: { vault: string } },
-  { recalledTokens, ...call }: ModelCall,
+  {
+    recalledTokens,
+    ...call
+  }: {
+    /** UUIDv7 of the request: it counts once, however often it is recorded. */
+    id: string
+    kind: 'proxy' | 'pass-through'
+    /** Provider-prefixed. */
+    model: string
+    session: string | null
+    inputTokens: number
+    cachedTokens?: number | undefined
+    outputTokens: number
+    /** Tokens of the memories recalled for it. */
+    recalledTokens: number
+  },
 ): void {
   const { vault } = scope
   usage.record({ ...call, account, vault, keyHash, memoryTokens: recalledTokens })

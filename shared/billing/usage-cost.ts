@@ -1,14 +1,6 @@
 import type { ModelTokens } from '#shared/billing/usage-report.postgres.ts'
 import type { Prices, TablePrice } from '#shared/models/prices.ts'
 
-/** What tokens of several models cost. */
-export type UsageCost = {
-  /** Dollars; null when none of the models has a price. */
-  costUsd: number | null
-  /** Input and output tokens of models without a price. */
-  unpricedTokens: number
-}
-
 /** Amounts are told to a millionth of a cent. */
 const round = (dollars: number): number => Math.round(dollars * 1e8) / 1e8
 
@@ -16,7 +8,12 @@ const round = (dollars: number): number => Math.round(dollars * 1e8) / 1e8
 export function costOfModels(
   prices: Pick<Prices, 'costOf'>,
   models: readonly ModelTokens[],
-): UsageCost {
+): {
+  /** Dollars; null when none of the models has a price. */
+  costUsd: number | null
+  /** Input and output tokens of models without a price. */
+  unpricedTokens: number
+} {
   let cost = 0
   let unpricedTokens = 0
   let isPriced = models.length === 0

@@ -185,20 +185,18 @@ async function rollUp(
 /** Events of a slice: reading as many takes some 0.02 s. */
 const sliceRows = 10_000
 
-/** `at > after and at <= upTo`, as texts with microseconds: a Date has none. */
-export type UsageSlice = { after: string; upTo: string }
-
 /**
  * Walks the usage events of a key, or of the whole service, in the order of time: `usage_events` is never
  * trimmed, so no statement may read all of it. There is no index on its vaults and accounts, which each counted
  * request would have to write.
  *
  * @param after where to begin: a time, or `-infinity`
+ * @returns bounds `at > after and at <= upTo`, as texts with microseconds: a Date has none
  */
 export async function* usageSlices(
   query: Query,
   { key, after }: { key?: Buffer; after: string },
-): AsyncGenerator<UsageSlice> {
+): AsyncGenerator<{ after: string; upTo: string }> {
   const ofKey = key ? 'and key_hash = $3' : ''
   for (let from = after; ;) {
     const { rows } = await query<{ upTo: string }>(

@@ -10,9 +10,6 @@ export type ChainEntry = {
   payload: readonly string[]
 }
 
-/** The last event; position 0 and an empty hash when the chain is empty. */
-export type ChainHead = { position: number; hash: Buffer }
-
 /** The first fault of a chain; `id` is null for an event that is missing. */
 type BrokenEntry = {
   position: number
@@ -23,9 +20,6 @@ type BrokenEntry = {
 /** The last valid event, and the first that is not valid. */
 export type ChainVerification = { position: number; hash: string; broken: BrokenEntry | null }
 
-/** Hashes in hex, as an earlier reader recorded them. */
-type KnownHashes = readonly { position: number; hash: string }[]
-
 /** Recomputes the hashes of a chain, event by event, up to the first that differs. */
 export class ChainVerifier {
   readonly #owner: string
@@ -35,7 +29,7 @@ export class ChainVerifier {
   #broken: BrokenEntry | null = null
 
   /** @param owner part of every hash */
-  constructor(owner: string, anchors: KnownHashes = []) {
+  constructor(owner: string, anchors: readonly { position: number; hash: string }[] = []) {
     this.#owner = owner
     this.#expected = Map.groupBy(anchors, ({ position }) => position)
   }
@@ -73,8 +67,10 @@ export async function verifyChain({
 }: {
   owner: string
   read: (page: { after: number; limit: number }) => Promise<ChainEntry[]>
-  head: () => Promise<ChainHead>
-  anchors?: KnownHashes
+  /** The last event; position 0 and an empty hash when the chain is empty. */
+  head: () => Promise<{ position: number; hash: Buffer }>
+  /** Hashes in hex, as an earlier reader recorded them. */
+  anchors?: readonly { position: number; hash: string }[]
 }): Promise<ChainVerification> {
   const before = await head()
   const known = { position: before.position, hash: before.hash.toString('hex') }

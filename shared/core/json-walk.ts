@@ -74,14 +74,16 @@ export function memberAt(
 }
 
 /**
- * Is called with the offsets of a member's name, of the end of that name, and of its value.
+ * Visits the members of the object that begins at `at`, duplicates included.
  *
- * @returns the end of the value where that is known
+ * @param visit gets the offsets of name, end of name and value, and returns the end of the value where it knows it
+ * @returns its end.
  */
-export type VisitMember = (name: number, nameEnd: number, value: number) => number | undefined
-
-/** Visits the members of the object that begins at `at`, duplicates included. @returns its end. */
-export function forEachMember(bytes: Buffer, at: number, visit: VisitMember): number {
+export function forEachMember(
+  bytes: Buffer,
+  at: number,
+  visit: (name: number, nameEnd: number, value: number) => number | undefined,
+): number {
   let name = firstElement(bytes, at)
   for (let member = memberAt(bytes, name); member; member = memberAt(bytes, name)) {
     const { nameEnd, valueAt } = member

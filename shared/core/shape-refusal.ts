@@ -71,14 +71,11 @@ function errorMessage(error: ErrorObject, name: string): string {
   return `${field} ${description ?? error.message ?? 'is not valid'}`
 }
 
-type MessageTemplate = (
-  params: Record<string, unknown>,
-  came: unknown,
-  schema: JsonSchema,
-) => string
-
 /** The second half of a message, by keyword: the bound, then the value. */
-const messageTemplates: Record<string, MessageTemplate> = {
+const messageTemplates: Record<
+  string,
+  (params: Record<string, unknown>, came: unknown, schema: JsonSchema) => string
+> = {
   type: ({ type }, came) => `must be ${describeTypes(type)}, not ${describeValue(came)}`,
   enum: ({ allowedValues }, came) =>
     `must be ${describeChoices(allowedValues)}, not ${describeValue(came)}`,

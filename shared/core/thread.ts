@@ -11,10 +11,10 @@ type ThreadAnswer = {
   error?: unknown
 }
 
-type ThreadTask = { id: number; task: unknown } | { id: number; ends: Ended }
-
-/** Why a task has to end. */
-type Ended = NonNullable<ThreadAnswer['refusal']>
+/** A task, or why one has to end. */
+type ThreadTask =
+  | { id: number; task: unknown }
+  | { id: number; ends: NonNullable<ThreadAnswer['refusal']> }
 
 type Thread = {
   worker: Worker

@@ -31,13 +31,6 @@ export const withSpan = <Result>(
     ? activeTracer().startActiveSpan(name, { attributes }, span => endSpanAfter(span, work))
     : work(noSpan)
 
-type MemoryOperation =
-  | 'search_memory'
-  | 'create_memory'
-  | 'update_memory'
-  | 'upsert_memory'
-  | 'delete_memory'
-
 type MemorySpan<Result> = {
   vault: string
   /** What a clearing clears; the name of a session may be words of a user. */
@@ -58,7 +51,12 @@ const tracedIdsMax = 64
  *
  */
 export const withMemorySpan = <Result>(
-  operation: MemoryOperation,
+  operation:
+    | 'search_memory'
+    | 'create_memory'
+    | 'update_memory'
+    | 'upsert_memory'
+    | 'delete_memory',
   { vault, range, ids }: MemorySpan<Result>,
   work: () => Promise<Result>,
 ): Promise<Result> =>

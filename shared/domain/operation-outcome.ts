@@ -28,16 +28,6 @@ type CopyCounts = {
   errors?: string[]
 }
 
-type ClearedPart = {
-  key: string
-  /** Whether one session was cleared; its name, until that is removed. */
-  inSession: boolean
-  session: string | null
-}
-
-/** Memories. */
-type ReembeddingCounts = { embedded: number; dropped: number }
-
 export type FailureReason = 'invalid' | 'conflict' | 'upstream' | 'unavailable' | 'unexpected'
 
 /**
@@ -51,10 +41,26 @@ export type OperationOutcome =
   | ({ kind: 'import'; replaced: number } & FileOutcome)
   | ({ kind: 'transfer' } & CopyCounts)
   | ({ kind: 'graft'; queries: string[]; threshold: number | null } & CopyCounts)
-  | ({ kind: 'clear'; deleted: number; reset: boolean } & ClearedPart)
+  | {
+      kind: 'clear'
+      deleted: number
+      reset: boolean
+      key: string
+      /** Whether one session was cleared; its name, until that is removed. */
+      inSession: boolean
+      session: string | null
+    }
   | { kind: 'delete-ids'; requested: number; deleted: number; failed: string[] }
   | { kind: 'expire'; expired: number }
-  | ({ kind: 'reembed'; key: string; model: string; dimension: number } & ReembeddingCounts)
+  | {
+      kind: 'reembed'
+      key: string
+      model: string
+      dimension: number
+      /** Memories. */
+      embedded: number
+      dropped: number
+    }
   | { kind: 'retention'; days: number | null; looked: number; changed: number }
   | { kind: 'failed'; reason: FailureReason; error: string; hint: string }
 

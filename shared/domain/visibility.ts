@@ -24,14 +24,11 @@ export function isPermitted(visibility: Visibility, tags: readonly string[]): bo
   return tags.every(tag => allowed.has(tag))
 }
 
-/** Who can see a memory: every member, some roles, or only roles that see everything. */
-export type Sensitivity = 'open' | 'internal' | 'restricted'
-
-/** @param roles the allowed tags of each role of the organization */
+/** Who sees a memory: all members, some roles, or only those that see all. @param roles the allowed tags of each role */
 export function sensitivityOf(
   tags: readonly string[],
   roles: readonly (readonly string[])[],
-): Sensitivity {
+): 'open' | 'internal' | 'restricted' {
   if (tags.length === 0) return 'open'
   const allowed = roles.filter(role => !role.includes('*')).flat()
   return isPermitted({ wildcard: false, tags: allowed }, tags) ? 'internal' : 'restricted'

@@ -6,14 +6,12 @@ import {
 } from '#shared/events/account-events.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-export type EventChainResult = ChainVerification & { account: string }
-
 /** Recomputes the hash chain of an account's events. @param anchors of this account, from earlier checks */
 export async function verifyAccountEvents(
   query: Query,
   account: string,
   anchors: readonly { position: number; hash: string }[] = [],
-): Promise<EventChainResult> {
+): Promise<ChainVerification & { account: string }> {
   const head = () => accountChainHead(query, account)
   const read = async (page: { after: number; limit: number }) =>
     (await accountChainEntries(query, account, page)).map(toEventChainEntry)

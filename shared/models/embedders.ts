@@ -34,12 +34,10 @@ export type Embedders = {
 /** Further embedders are opened again by a call of one word. */
 const openMax = 64
 
-type Settings = Pick<Config, 'embeddingModel' | 'providers'> &
-  Partial<Pick<Config, 'embeddingPrefixes' | 'embeddingDimensions'>>
-
 /** Opens a provider's embedder at its first use. @param modelsInUse models whose spaces hold memories */
 export function createEmbedders(
-  config: Settings,
+  config: Pick<Config, 'embeddingModel' | 'providers'> &
+    Partial<Pick<Config, 'embeddingPrefixes' | 'embeddingDimensions'>>,
   modelsInUse: ReadonlySet<string> = new Set(),
   onChange: (model: string, state: BreakerState, reason: string | undefined) => void = () => {},
   calibrator?: Calibrator,

@@ -9,17 +9,15 @@ export type EmbeddingForms = { query: InputForm; passage: InputForm }
 /** Prefixes of the operator; '' switches a form off, undefined leaves the model's own. */
 export type SetPrefixes = { query?: string | undefined; passage?: string | undefined }
 
-type Family = {
+/** By the makers' own pages; a model of no family is sent texts as they are. */
+const families: readonly {
   /** Part of the model's name, in lower case; the first family that matches is the model's. */
   name: RegExp
   query?: string
   passage?: string
   /** A field of the call in place of prefixes. */
   field?: { name: string; query: string; passage: string }
-}
-
-/** By the makers' own pages; a model of no family is sent texts as they are. */
-const families: readonly Family[] = rows.map(row => ({ ...row, name: new RegExp(row.name) }))
+}[] = rows.map(row => ({ ...row, name: new RegExp(row.name) }))
 
 /** The forms of a model, by its name without the provider. */
 export function formsOfModel(name: string, set: SetPrefixes = {}): EmbeddingForms {

@@ -51,8 +51,6 @@ const incompleteFinishReasons = new Set<string>([
   'insufficient_system_resource',
 ])
 
-type ChatBody = Omit<OpenAI.Chat.ChatCompletionCreateParamsNonStreaming, 'response_format'>
-
 /** Ways to ask for the form of an answer, the strictest first. */
 const forms: ((
   schema: object,
@@ -74,7 +72,7 @@ const forms: ((
  */
 export async function completeInForm(
   client: OpenAI,
-  body: ChatBody,
+  body: Omit<OpenAI.Chat.ChatCompletionCreateParamsNonStreaming, 'response_format'>,
   schema: object,
   options: { signal?: AbortSignal },
   state = { form: 0 },

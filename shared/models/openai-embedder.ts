@@ -20,17 +20,6 @@ import {
 import type { ProviderAccess } from '#shared/models/model-catalog.ts'
 import { toUnitLength } from '#shared/models/split-text.ts'
 
-export type EmbeddingModelSettings = ProviderAccess & {
-  /** Provider-prefixed, as clients name the model. */
-  model: string
-  /** As the provider names it. */
-  name: string
-  /** In place of those of the model's family. */
-  prefixes?: SetPrefixes | undefined
-  /** For models with vectors of several lengths. */
-  dimensions?: number | undefined
-}
-
 const textPolicy: CallPolicy = { timeoutMs: 20_000, retries: 3 }
 /** A client waits for a query, and for the first call of all. */
 const queryPolicy: CallPolicy = { timeoutMs: 3_400, retries: 1, leaveMs: 20_000 }
@@ -43,7 +32,18 @@ const queryCharactersMax = 16_000
  * @throws Refusal `upstream` when the provider refuses, does not answer for 20 s, or answers without vectors;
  *   DimensionRefusal for vectors of another dimension. Rate limits and overloads are tried again (three times).
  */
-export async function openProviderEmbedder(settings: EmbeddingModelSettings): Promise<Embedder> {
+export async function openProviderEmbedder(
+  settings: ProviderAccess & {
+    /** Provider-prefixed, as clients name the model. */
+    model: string
+    /** As the provider names it. */
+    name: string
+    /** In place of those of the model's family. */
+    prefixes?: SetPrefixes | undefined
+    /** For models with vectors of several lengths. */
+    dimensions?: number | undefined
+  },
+): Promise<Embedder> {
   const { model, name, provider, apiKey, prefixes, dimensions } = settings
   const url = openAiUrl(provider, '/embeddings', name).href
   const keyHeader = apiKey ? openAiKeyHeader(provider, apiKey) : {}

@@ -64,12 +64,12 @@ async function ask(
   return orderOf(await response.json(), documents.length)
 }
 
-type Ranked = { index?: unknown; relevance_score?: unknown; score?: unknown } | null
-
 /** Cohere's rows are in `results`, Voyage's in `data`; TEI sends the bare list. */
 function orderOf(answer: unknown, count: number): number[] {
   const { results, data } = Object(answer) as { results?: unknown; data?: unknown }
-  const rows = [answer, results, data].find(list => Array.isArray(list)) as Ranked[] | undefined
+  const rows = [answer, results, data].find(list => Array.isArray(list)) as
+    | ({ index?: unknown; relevance_score?: unknown; score?: unknown } | null)[]
+    | undefined
   const scores = new Map<number, number>()
   for (const row of rows ?? []) {
     const score = row?.relevance_score ?? row?.score

@@ -3,17 +3,6 @@ import type { Agent, request as UndiciRequest } from 'undici'
 import { Refusal } from '#shared/core/errors.ts'
 import { timeProviderCall } from '#shared/core/timed-fetch.ts'
 
-type UpstreamRequest = {
-  /** As errors name the provider. */
-  provider: string
-  url: URL
-  headers: Record<string, string>
-  /** `POST`, when missing. */
-  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  body: Buffer | Readable | null
-  signal: AbortSignal
-}
-
 /** A provider's response; the body's bytes are unchanged. */
 export type UpstreamResponse = {
   status: number
@@ -47,7 +36,16 @@ export class Upstream {
    * @throws Refusal `upstream` when the provider is out of reach, sends no response head in time,
    *   or redirects; the signal's reason when that fires first.
    */
-  async send(call: UpstreamRequest): Promise<UpstreamResponse> {
+  async send(call: {
+    /** As errors name the provider. */
+    provider: string
+    url: URL
+    headers: Record<string, string>
+    /** `POST`, when missing. */
+    method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+    body: Buffer | Readable | null
+    signal: AbortSignal
+  }): Promise<UpstreamResponse> {
     const { provider, url, headers, method = 'POST', body, signal } = call
     assertNoMemoryKey(url, headers)
     const { request, dispatcher } = await (this.#client ??= this.#open())

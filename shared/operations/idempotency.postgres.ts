@@ -21,16 +21,6 @@ export const erasedResponse = ''
 export const organizationRouteSql = (org: string): string =>
   `route like '% /v1/orgs/%/%' and split_part(route, '/', 4) = ${org}::text`
 
-export type ClaimResult =
-  /** The claim is new: run the request under this operation id. */
-  | { state: 'begun'; operation: string }
-  /** Another request with this key is still running. */
-  | { state: 'running' }
-  /** The request has ended: its sealed response, or `erasedResponse`. */
-  | { state: 'answered'; answer: string }
-  /** The key was used for another request. */
-  | { state: 'other' }
-
 /**
  * After this long without a response, the process of the request has died, and it may be sent
  * again.
@@ -47,7 +37,16 @@ export async function tryClaimIdempotencyKey(
   request: IdempotentRequest,
   operation: string,
   lockSeconds = defaultLockSeconds,
-): Promise<ClaimResult> {
+): Promise<
+  /** The claim is new: run the request under this operation id. */
+  | { state: 'begun'; operation: string }
+  /** Another request with this key is still running. */
+  | { state: 'running' }
+  /** The request has ended: its sealed response, or `erasedResponse`. */
+  | { state: 'answered'; answer: string }
+  /** The key was used for another request. */
+  | { state: 'other' }
+> {
   const { keyHash, route, idempotencyKey, bodyHash } = request
   const { rows } = await query<{
     begun: string | null

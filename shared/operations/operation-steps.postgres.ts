@@ -26,14 +26,6 @@ export type StepError = {
   reason?: FailureReason
 }
 
-export type NewStep = {
-  n: number
-  input: object
-  sessions?: readonly string[]
-  counts?: StepCounts
-  errors?: readonly StepError[]
-}
-
 /** A step of an operation that has not ended, with the fields of its request and of its input. */
 export type OperationStep<Request = object, Input = object, Plan = unknown> = Request &
   Input & {
@@ -68,7 +60,13 @@ export async function insertLongOperation(
 export async function insertSteps(
   query: Query,
   id: string,
-  steps: readonly NewStep[],
+  steps: readonly {
+    n: number
+    input: object
+    sessions?: readonly string[]
+    counts?: StepCounts
+    errors?: readonly StepError[]
+  }[],
   commit?: 'off',
 ): Promise<void> {
   const items = steps.map(({ sessions = [], counts = {}, errors = [], ...step }) => ({

@@ -96,13 +96,6 @@ function* findPrivateKeys(text: string): Generator<[start: number, end: number]>
 
 const lineEnd = (match: RegExpExecArray): number => match.index + match[0].length + match[1]!.length
 
-/** A text in the characters of the patterns. */
-type PlainText = {
-  text: string
-  /** The range of the original text for a range of the plain one, in UTF-16 units. */
-  toRange: (start: number, end: number) => [start: number, end: number]
-}
-
 /**
  * Characters to replace: default-ignorable ones between those of private data, digits of other scripts, dashes, spaces,
  * and full-width forms of ASCII.
@@ -129,7 +122,13 @@ function toPlain(character: string): string {
 }
 
 /** Writes a text in plain characters; undefined when it has no others. */
-function toPlainText(original: string): PlainText | undefined {
+function toPlainText(original: string):
+  | {
+      text: string
+      /** The range of the original text for a range of the plain one, in UTF-16 units. */
+      toRange: (start: number, end: number) => [start: number, end: number]
+    }
+  | undefined {
   // The ends of shorter replacements in the plain text, with the units lost up to there.
   const cuts: { at: number; lost: number }[] = []
   let [text, from, lost] = ['', 0, 0]

@@ -79,14 +79,14 @@ export const isTextPart = (body: Buffer, { start, fields: { text } }: ContentPar
 /** Most parts of one message that are read, as in `POST /v1/memory/ingest`. */
 const partsMax = 10_000
 
-/** A part that is a text has nothing else; one of another kind has the type that tells its placeholder. */
-type ContentPartObject = { type: 'text'; text: string } | object
-
 /**
  * The content that begins at `at`: a string, an array of parts or one part, with each part as its text or
  * placeholder. Images and files are skipped without decoding.
  */
-export function readContent(body: Buffer, at: number): string | ContentPartObject[] {
+export function readContent(
+  body: Buffer,
+  at: number,
+): string | ({ type: 'text'; text: string } | object)[] {
   if (kindAt(body, at) === 'string')
     return sanitizeText(parseValue(body, at, valueEnd(body, at)) as string)
   if (kindAt(body, at) === 'other') return ''

@@ -200,9 +200,6 @@ const messagesMax = 10_000
 const stepBytes = 1024 * 1024
 const stepMessages = 500
 
-/** The messages of a body, with what is removed from them, and where they end. */
-type ReadMessages = { messages: RequestMessage[]; removals: Removals; end: number }
-
 /**
  * Reads the messages of the array (or the one object or text) that begins at `at`; each `memory` member is
  * to be removed.
@@ -210,7 +207,10 @@ type ReadMessages = { messages: RequestMessage[]; removals: Removals; end: numbe
  * @throws Refusal `invalid` for a `memory` that is neither boolean nor null: the client may have
  *   meant a private message.
  */
-export function* readMessages(source: RequestSource, at: number): Steps<ReadMessages> {
+export function* readMessages(
+  source: RequestSource,
+  at: number,
+): Steps<{ messages: RequestMessage[]; removals: Removals; end: number }> {
   const { body, places } = source
   const removals: Removals = []
   const kind = kindAt(body, at)

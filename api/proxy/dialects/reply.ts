@@ -203,8 +203,6 @@ export function createReplyParser(
   }
 }
 
-type ByteReader = { feed(bytes: Uint8Array): void; end(): void }
-
 /** Some providers send a wrong content type, or none; an event stream never begins with these. */
 const jsonStartBytes = new Set([0x7b, 0x5b])
 
@@ -212,7 +210,7 @@ function createJsonReader(
   onObject: (value: unknown) => void,
   fieldNames: string,
   reply: ReplyAccumulator,
-): ByteReader {
+): { feed(bytes: Uint8Array): void; end(): void } {
   const reader = new JsonFieldReader(new Set(fieldNames.split(' ')), replyTextMax, onObject)
   return {
     feed: bytes => reader.feed(bytes),
@@ -228,7 +226,7 @@ const eventBytesMax = 4 * 1024 * 1024
 function createEventStreamReader(
   onObject: (value: unknown) => void,
   reply: ReplyAccumulator,
-): ByteReader {
+): { feed(bytes: Uint8Array): void; end(): void } {
   const decoder = new TextDecoder()
   let overflowed = false
   const parser = createParser({

@@ -31,13 +31,6 @@ export function newUserMessages(messages: readonly RequestMessage[]): Message[] 
 const storedOf = (messages: readonly RequestMessage[]): Message[] =>
   messages.flatMap(({ stored }) => stored ?? [])
 
-/** A turn of the user that another one follows without a final reply between them. */
-type UnansweredTurn = {
-  fingerprint: Buffer
-  /** How many of `newMessages` repeat it and what precedes it. */
-  messages: number
-}
-
 /** A turn of the user by its last message. */
 abstract class Turn {
   readonly message: RequestMessage
@@ -83,7 +76,11 @@ export class UserTurn extends Turn {
   }
 
   /** The turns before it that got no final reply, oldest first: this call ends them. */
-  get unansweredBefore(): readonly UnansweredTurn[] {
+  get unansweredBefore(): readonly {
+    fingerprint: Buffer
+    /** How many of `newMessages` repeat it and what precedes it. */
+    messages: number
+  }[] {
     const { sinceModel, fingerprints, unanswered } = this.conversation
     let at = 0
     let messages = 0

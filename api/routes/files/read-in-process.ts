@@ -26,12 +26,6 @@ export type ReadingEnd = {
   left_out: ReturnType<Losses['list']>
 }
 
-type ProcessLine = {
-  piece?: Piece
-  end?: ReadingEnd
-  refusal?: { reason: RefusalReason; message: string; hint?: string }
-}
-
 /**
  * Reads a document in a process of its own, which has no environment, may write no file and start no program.
  *
@@ -72,7 +66,11 @@ async function read(
   const pieces: Piece[] = []
   let end: ReadingEnd | undefined
   for await (const text of createInterface({ input: process_.stdout })) {
-    const line = JSON.parse(text) as ProcessLine
+    const line = JSON.parse(text) as {
+      piece?: Piece
+      end?: ReadingEnd
+      refusal?: { reason: RefusalReason; message: string; hint?: string }
+    }
     if (line.refusal)
       throw new Refusal(line.refusal.reason, line.refusal.message, line.refusal.hint)
     if (line.piece) pieces.push(line.piece)

@@ -9,17 +9,6 @@ export type Quota = {
   postpaid?: boolean
 }
 
-/** The use of a quota by all processes. */
-type QuotaUsage = {
-  /**
-   * Points used or leased in this window; more than the quota when the last request asked for too
-   * many.
-   */
-  taken: number
-  /** Milliseconds until the window ends. */
-  resetInMs: number
-}
-
 /** Counts the points of one quota for all processes. */
 export type PointStore = {
   /**
@@ -27,7 +16,18 @@ export type PointStore = {
    *
    * @throws Error when the store is out of reach.
    */
-  take(subject: string, points: number): Promise<QuotaUsage>
+  take(
+    subject: string,
+    points: number,
+  ): Promise<{
+    /**
+     * Points used or leased in this window; more than the quota when the last request asked for too
+     * many.
+     */
+    taken: number
+    /** Milliseconds until the window ends. */
+    resetInMs: number
+  }>
 }
 
 /** A subject's window as one process knows it, with the points it may spend without asking. */

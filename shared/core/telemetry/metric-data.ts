@@ -27,14 +27,12 @@ export class RegistryProducer implements MetricProducer {
   }
 }
 
-type Times = Pick<DataPoint<number>, 'startTime' | 'endTime'>
-
 const toHrTime = (ms: number): HrTime => [Math.floor(ms / 1_000), Math.round((ms % 1_000) * 1e6)]
 
 /** @returns none for a metric without values. */
 function toMetricData(
   { name, help, type, values: all }: MetricSamples,
-  times: Times,
+  times: Pick<DataPoint<number>, 'startTime' | 'endTime'>,
 ): MetricData[] {
   // JSON has no NaN: a collector would refuse the whole export.
   const values = all.filter(({ value }) => Number.isFinite(value))

@@ -2,8 +2,6 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 import { deadLetterQueueOf } from '#shared/domain/jobs.ts'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 
-type LoggedAttempt = { at: string; status: number | null; error: string | null; ms: number }
-
 export type DeliveryRow = {
   id: string
   event: string
@@ -12,7 +10,7 @@ export type DeliveryRow = {
   /** The next try of a pending message. */
   dueAt: Date
   /** The newest thirty, oldest first. */
-  tries: LoggedAttempt[]
+  tries: { at: string; status: number | null; error: string | null; ms: number }[]
   createdAt: Date
 }
 

@@ -4,13 +4,6 @@ import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
-export type WebhookEvent = {
-  account: string
-  event: WebhookEventName
-  /** The `data` of the message: ids, states and counts, never what is remembered. */
-  data: object
-}
-
 /**
  * Writes a message for every active webhook that is subscribed to an event, and sends the jobs that deliver them, in
  * the caller's transaction. The caller leaves out events about the private vaults of members.
@@ -18,7 +11,12 @@ export type WebhookEvent = {
 export async function emitWebhookEvents(
   tx: Transaction,
   queue: Pick<Queue, 'send'>,
-  events: readonly WebhookEvent[],
+  events: readonly {
+    account: string
+    event: WebhookEventName
+    /** The `data` of the message: ids, states and counts, never what is remembered. */
+    data: object
+  }[],
 ): Promise<void> {
   if (events.length === 0) return
   await sendDeliveryJobs(tx, queue, await insertDeliveries(tx.query, events))

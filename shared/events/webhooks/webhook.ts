@@ -81,8 +81,6 @@ export async function createWebhook(
 const toTargetUrl = (config: WebhookBackend['config'], url: string): string =>
   requirePublicUrl(url, { allowLoopback: config.allowLoopbackWebhooks }).href
 
-type WebhookReader = { postgres: Pick<Postgres, 'query'>; seal: Seal }
-
 const toWebhookRow = (seal: Seal, { storedUrl, ...webhook }: StoredWebhook): WebhookRow => ({
   ...webhook,
   url: openUrl(seal, webhook.id, storedUrl),
@@ -90,7 +88,7 @@ const toWebhookRow = (seal: Seal, { storedUrl, ...webhook }: StoredWebhook): Web
 
 /** Oldest first. @throws Refusal `conflict` when an address can no longer be opened. */
 export async function listWebhooks(
-  { postgres, seal }: WebhookReader,
+  { postgres, seal }: { postgres: Pick<Postgres, 'query'>; seal: Seal },
   account: string,
 ): Promise<WebhookRow[]> {
   const stored = await listStoredWebhooks(postgres.query, account)
@@ -99,7 +97,7 @@ export async function listWebhooks(
 
 /** @throws Refusal `missing`; `conflict` when its address can no longer be opened. */
 export const requireWebhook = async (
-  { postgres, seal }: WebhookReader,
+  { postgres, seal }: { postgres: Pick<Postgres, 'query'>; seal: Seal },
   account: string,
   id: string,
 ): Promise<WebhookRow> =>
@@ -118,8 +116,6 @@ async function requireStoredWebhook(
 const webhookNotFound = (): Refusal =>
   new Refusal('missing', 'No such webhook', 'GET /v1/account/webhooks lists those of the account')
 
-export type WebhookChange = Omit<StoredWebhookChange, 'storedUrl'> & { url?: string | undefined }
-
 /**
  * Changes the given fields. Switching a webhook off gives up its pending messages; switching it on clears its failures.
  *
@@ -129,7 +125,7 @@ export async function changeWebhook(
   { postgres, seal, config }: WebhookBackend,
   { account, actor }: WebhookOwner,
   id: string,
-  { url, ...change }: WebhookChange,
+  { url, ...change }: Omit<StoredWebhookChange, 'storedUrl'> & { url?: string | undefined },
 ): Promise<WebhookRow> {
   const target = url === undefined ? undefined : toTargetUrl(config, url)
   const stored = await requireStoredWebhook(postgres.query, account, id)

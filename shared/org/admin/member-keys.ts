@@ -204,20 +204,18 @@ export async function ensureOrgKey(
   return insertSealedKey(tx, backend, row, actor)
 }
 
-type NewSealedKey = Pick<MemberKeyRow, 'id' | 'org' | 'user'> & {
-  account: string
-  vault: string
-  name: string
-  shares?: boolean
-  expiresAt?: Date | null
-  signedIn?: boolean
-}
-
 /** Mints a `mk_org_` key whose raw form can be read again. @param actor who mints it, for the event */
 async function insertSealedKey(
   tx: Transaction,
   { config, seal }: SealBackend,
-  row: NewSealedKey,
+  row: Pick<MemberKeyRow, 'id' | 'org' | 'user'> & {
+    account: string
+    vault: string
+    name: string
+    shares?: boolean
+    expiresAt?: Date | null
+    signedIn?: boolean
+  },
   actor: string,
 ): Promise<string> {
   const key = mintKey('member')

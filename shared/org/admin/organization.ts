@@ -141,7 +141,10 @@ export const changeOrganization = (
   id: string,
   { pipeline = {}, ...settings }: OrgChange & { pipeline?: PipelineSettings },
 ): Promise<OrgRow> =>
-  changePart<StoredSettings>(
+  changePart<{
+    org: OrgRow
+    pipeline: { paused: boolean; dailyTokenBudget: number | null }
+  }>(
     backend,
     { admin, org: id, conflictMessage: takenName },
     {
@@ -173,11 +176,6 @@ export const changeOrganization = (
 
 const hasValue = (settings: object): boolean =>
   Object.values(settings).some(value => value !== undefined)
-
-type StoredSettings = {
-  org: OrgRow
-  pipeline: { paused: boolean; dailyTokenBudget: number | null }
-}
 
 /**
  * Removes an organization with its policy, users and keys. The shared vault and the private ones are invisible at

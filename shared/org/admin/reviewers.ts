@@ -12,8 +12,6 @@ import {
 } from '#shared/org/base/reviewers.postgres.ts'
 import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 
-type ReviewerBackend = { postgres: Postgres; config: Config }
-
 /** An admin, or a reviewer of one organization, with the account that it belongs to. */
 export type Reviewer = Admin & {
   /** The only organization of a reviewer; null: all of the account. */
@@ -26,7 +24,7 @@ export type Reviewer = Admin & {
  * @returns undefined for a credential that is unknown, expired or revoked.
  */
 export async function findReviewerByCredential(
-  backend: ReviewerBackend,
+  backend: { postgres: Postgres; config: Config },
   credential: string,
 ): Promise<Reviewer | undefined> {
   const admin = await findAdminByCredential(backend, credential)
@@ -69,7 +67,7 @@ export async function deleteReviewerOf(
  * @throws Refusal as `policyResource`.
  */
 export const createReviewer = (
-  backend: ReviewerBackend,
+  backend: { postgres: Postgres; config: Config },
   { admin, org }: OrgAdmin,
   { email, operation }: { email: string; operation: string },
 ): Promise<{ reviewer: ReviewerRow; key: string }> =>

@@ -10,8 +10,6 @@ import {
 } from '#shared/org/base/scim-tokens.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
-type TokenBackend = { postgres: Postgres; config: Config }
-
 const tokens = policyResource({
   name: 'scim_token',
   rows: scimTokenRows,
@@ -29,7 +27,7 @@ export const { remove: removeScimToken } = tokens
  * @throws Refusal as `policyResource`.
  */
 export const createScimToken = (
-  { postgres, config }: TokenBackend,
+  { postgres, config }: { postgres: Postgres; config: Config },
   scope: OrgAdmin,
   id: string,
   given: Pick<ScimTokenRow, 'description' | 'expiresAt'>,
@@ -45,7 +43,7 @@ export const createScimToken = (
 
 /** Finds what a token opens, as the admin whom its events name masked; undefined for none that is valid. */
 export async function findScimScope(
-  { postgres, config }: TokenBackend,
+  { postgres, config }: { postgres: Postgres; config: Config },
   token: string,
 ): Promise<OrgAdmin | undefined> {
   const keyHash = hashKey(config.keyPepper, token)

@@ -17,8 +17,6 @@ export type TurnTrailEntry = TrailEntry &
     withheld: 'turn' | 'answer' | null
   }
 
-type HiddenMemory = { id: string; tags: string[] }
-
 /** One retrieval of a member: the shared memories that it returned, and those that it withheld. */
 export type RetrievalTrailEntry = TrailEntry & {
   kind: 'retrieval'
@@ -27,12 +25,12 @@ export type RetrievalTrailEntry = TrailEntry & {
   /** The number of memories that the member may see, and may not. */
   permitted: number
   dropped: number
-  sample: HiddenMemory[]
+  sample: { id: string; tags: string[] }[]
   request: 'search' | 'prepare' | 'date-search'
   /** Ids of returned memories, best first. */
   returned: string[]
   /** The memories that were denied, best first; null while unknown. */
-  denied: HiddenMemory[] | null
+  denied: { id: string; tags: string[] }[] | null
 }
 
 type TrailQuery = {

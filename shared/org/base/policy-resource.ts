@@ -79,7 +79,7 @@ export function policyResource<Row extends { id: string }, Name extends PolicyNa
         backend,
         { ...scope, conflictMessage },
         {
-          action: `${name as Changeable}.changed`,
+          action: `${name as Exclude<PolicyName, 'reviewer' | 'scim_token'>}.changed`,
           subjectOf: row => row.id,
           read: query => require(query, scope.org, id),
           write: update,
@@ -107,6 +107,3 @@ export function policyResource<Row extends { id: string }, Name extends PolicyNa
 }
 
 type PolicyName = 'role' | 'tag' | 'user' | 'group' | 'reviewer' | 'scim_token'
-
-/** Credentials are created and removed only. */
-type Changeable = Exclude<PolicyName, 'reviewer' | 'scim_token'>

@@ -1,14 +1,6 @@
 import { isUuid } from '#shared/core/ids.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-type PolicyTable =
-  | 'org_roles'
-  | 'org_tags'
-  | 'org_users'
-  | 'org_reviewers'
-  | 'org_groups'
-  | 'org_scim_tokens'
-
 /** The statements that roles, tags, users and reviewers have in common. */
 export type PolicyRows<Row> = {
   /** Lists the rows of an organization, oldest first. */
@@ -31,7 +23,13 @@ export type PolicyRows<Row> = {
  * @param label of its statements, where several lists of columns are read of a table
  */
 export function policyRows<Row>(
-  table: PolicyTable,
+  table:
+    | 'org_roles'
+    | 'org_tags'
+    | 'org_users'
+    | 'org_reviewers'
+    | 'org_groups'
+    | 'org_scim_tokens',
   columns: string,
   label: string = table,
 ): PolicyRows<Row> {

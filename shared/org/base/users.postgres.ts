@@ -69,13 +69,11 @@ export const userConditions = {
   active: '(p.suspended_at is null)::text = lower($)',
 }
 
-export type NewUser = Pick<
-  UserRow,
-  'id' | 'org' | 'vault' | 'teamMemberId' | 'email' | 'firstName' | 'lastName'
->
-
 /** @throws a unique violation when another user has that name or email. */
-export async function insertUser(tx: Transaction, user: NewUser): Promise<void> {
+export async function insertUser(
+  tx: Transaction,
+  user: Pick<UserRow, 'id' | 'org' | 'vault' | 'teamMemberId' | 'email' | 'firstName' | 'lastName'>,
+): Promise<void> {
   await tx.query(
     `insert into org_users (id, org, vault, team_member_id, email, first_name, last_name)
      values ($1, $2, $3, $4, $5, $6, $7)`,

@@ -53,8 +53,6 @@ function toSeed(
   return { text, tags: parseTags(tags), confidence, ...(metadata && { metadata }) }
 }
 
-export type SeedResult = { added: SharedMemory[]; errors: { index: number; error: string }[] }
-
 /**
  * Seeds memories in an admin's own words. They need no review, unless their confidence is below the threshold.
  * Those that cannot be embedded are reported, the others stored. A second run under the same operation stores
@@ -66,7 +64,7 @@ export async function seedSharedMemories(
   backend: SharedMemoryBackend,
   orgVault: OrgVault,
   { operation, actor, seeds }: ChangeOrigin & { seeds: readonly Seed[] },
-): Promise<SeedResult> {
+): Promise<{ added: SharedMemory[]; errors: { index: number; error: string }[] }> {
   // Equal for every run: the first 48 bits of the operation are its time.
   const acquiredAt = parseInt(operation.replaceAll('-', '').slice(0, 12), 16)
   const items = seeds.map(seed => ({

@@ -80,11 +80,6 @@ export const toOrgVault = ({ id, vault, epoch }: OrgRow): OrgVault => ({ org: id
 export const toWriteId = ({ operation, id }: { operation: string; id: string }): string =>
   copyIdOf(operation, 0, id)
 
-/** Returns the new content of a memory; null removes it. */
-type Mutation = (
-  current: SharedMemoryState,
-) => MemorySnapshot | null | Promise<MemorySnapshot | null>
-
 /** A try fails only when another writer changes the memory between its read and its write. */
 const triesMax = 8
 
@@ -101,7 +96,7 @@ export async function mutateSharedMemory(
   backend: SharedMemoryBackend,
   orgVault: OrgVault,
   { operation, actor, id, kind }: ChangeOrigin & { id: string; kind: WriteKind },
-  mutation: Mutation,
+  mutation: (current: SharedMemoryState) => MemorySnapshot | null | Promise<MemorySnapshot | null>,
 ): Promise<SharedMemory | null> {
   const { mongo, postgres } = backend
   const write = toWriteId({ operation, id })

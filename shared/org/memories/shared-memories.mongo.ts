@@ -24,7 +24,7 @@ export type SharedMemory = {
   /** When its text was said, epoch milliseconds. */
   acquiredAt: number
   /** For one that was updated: its first author and time, and the authors of all its texts in order. */
-  origin?: MemoryOrigin
+  origin?: { author: string; acquiredAt: number; contributors: readonly string[] }
   /** When a member last repeated it, epoch milliseconds. */
   confirmedAt?: number
   /** As it was seeded; changes keep it. */
@@ -34,8 +34,6 @@ export type SharedMemory = {
   /** Rises with every change. */
   version: number
 }
-
-type MemoryOrigin = { author: string; acquiredAt: number; contributors: readonly string[] }
 
 /** The document of an id: a memory, or the tombstone of a removed one. */
 export type SharedMemoryState = {

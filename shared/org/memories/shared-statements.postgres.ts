@@ -22,11 +22,6 @@ export type SharedStatement = {
   recordedAt: Date
 }
 
-export type NewSharedStatement = Pick<
-  SharedStatement,
-  'position' | 'memory' | 'action' | 'outdated' | 'text'
->
-
 const columns = `s.id, s.author, s.turn, s.position, s.memory, s.action, s.outdated, s.text,
   s.said_at as "saidAt", s.recorded_at as "recordedAt"`
 
@@ -34,7 +29,10 @@ const columns = `s.id, s.author, s.turn, s.position, s.memory, s.action, s.outda
 export async function insertStatements(
   { query }: Transaction,
   { turn, saidAt }: { turn: string; saidAt: Date },
-  statements: readonly NewSharedStatement[],
+  statements: readonly Pick<
+    SharedStatement,
+    'position' | 'memory' | 'action' | 'outdated' | 'text'
+  >[],
 ): Promise<void> {
   if (statements.length === 0) return
   await query(
@@ -235,13 +233,11 @@ export async function updateSharing(
   return rowCount === 1
 }
 
-type TurnFact = { turn: string; position: number }
-
 /** Empties the text of a fact in the trail of its turn. */
 async function forgetTurnFact(
   query: Query,
   org: string,
-  { turn, position }: TurnFact,
+  { turn, position }: { turn: string; position: number },
 ): Promise<void> {
   // Further memories that a fact changed have places after those of the facts.
   await query(
@@ -273,7 +269,7 @@ export async function forgetMemory(tx: Transaction, org: string, memory: string)
     [org, memory],
     'shared.forget-history',
   )
-  const { rows } = await query<TurnFact>(
+  const { rows } = await query<{ turn: string; position: number }>(
     'delete from shared_statements where org = $1 and memory = $2 returning turn, position',
     [org, memory],
     'statements.forget-memory',

@@ -83,7 +83,7 @@ export type SharedMemoryChange = {
   /** The text is an admin's: a member's turn replaces it only after a review. */
   byHand?: boolean
   /** Who said the text, and when. */
-  statement?: Statement
+  statement?: { author: string; saidAt: number }
   /** Any other version is refused with `conflict`. */
   ifVersion?: number
   kind?: WriteKind
@@ -143,16 +143,11 @@ export async function deleteSharedMemory(
   })
 }
 
-/** A member's statement; epoch milliseconds. */
-export type Statement = { author: string; saidAt: number }
-
-type Attribution = Pick<SharedMemory, 'author' | 'acquiredAt' | 'origin'>
-
 /** Makes a statement the last of a memory and keeps the first. */
 export function attributeTo(
-  { author, acquiredAt, origin }: Attribution,
-  statement: Statement,
-): Attribution {
+  { author, acquiredAt, origin }: Pick<SharedMemory, 'author' | 'acquiredAt' | 'origin'>,
+  statement: { author: string; saidAt: number },
+): Pick<SharedMemory, 'author' | 'acquiredAt' | 'origin'> {
   const first = origin ?? { author, acquiredAt, contributors: [author] }
   const contributors = [...new Set([...first.contributors, statement.author])]
   const { author: sayer, saidAt } = statement

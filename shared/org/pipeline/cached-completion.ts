@@ -179,12 +179,6 @@ export function extractJson(text: string): unknown {
   return undefined
 }
 
-export type ProcessorModel = {
-  /** Provider-prefixed. */
-  model: string
-  answeringModel: CompletionModel
-}
-
 /**
  * Opens a model of the organization's provider with a key of its owner's account; the operator's keys do not pay
  * for it.
@@ -200,7 +194,11 @@ export async function openProcessor(
     apiKey: givenKey,
   }: Pick<OrgPolicy, 'account' | 'provider'> & { apiKey?: string | undefined },
   model: string,
-): Promise<ProcessorModel> {
+): Promise<{
+  /** Provider-prefixed. */
+  model: string
+  answeringModel: CompletionModel
+}> {
   const provider = backend.config.providers.get(providerName)
   if (!provider) throw new Refusal('invalid', `No such provider: ${providerName}`)
   const apiKey = givenKey ?? (await openProviderKeys(backend, account)).get(providerName) ?? ''

@@ -227,14 +227,11 @@ function decideAnswers(
   }
 }
 
-/** Facts with their decisions, and what their author may see. */
-type AuthoredFacts = { author: MemberScope; decided: readonly DecidedFact[] }
-
 /** Adds no fact that its author may not see and that a memory hidden from them says. */
 async function skipHiddenDuplicates(
   backend: DecideBackend,
   { policy, ...comparison }: Comparison,
-  { author, decided }: AuthoredFacts,
+  { author, decided }: { author: MemberScope; decided: readonly DecidedFact[] },
   signal: AbortSignal,
 ): Promise<DecidedFact[]> {
   const visibility = visibilityOf(author)
@@ -279,7 +276,7 @@ async function skipHiddenDuplicates(
 async function markDoubtfulAdditions(
   { mongo }: Pick<DecideBackend, 'mongo'>,
   policy: OrgPolicy,
-  { author, decided }: AuthoredFacts,
+  { author, decided }: { author: MemberScope; decided: readonly DecidedFact[] },
 ): Promise<Decision[]> {
   const visibility = visibilityOf(author)
   const marked: Decision[] = []

@@ -21,19 +21,17 @@ type JudgedFact = {
   text: string
 }
 
-type Rule = {
-  name: string
-  action: 'NONE' | 'UPDATE'
-  when: (judged: JudgedFact) => boolean
-  decide: (judged: JudgedFact) => Decision
-}
-
 /**
  * The rules for an answer that names a memory. The first one with the answer's action that holds decides; the
  * last of each action always holds. An update never changes who may see a memory. An answer that cannot be
  * carried out becomes an addition, so that nothing is lost or overwritten.
  */
-const rules: readonly Rule[] = [
+const rules: readonly {
+  name: string
+  action: 'NONE' | 'UPDATE'
+  when: (judged: JudgedFact) => boolean
+  decide: (judged: JudgedFact) => Decision
+}[] = [
   {
     name: 'an open fact does not disappear into a memory that fewer may see',
     action: 'NONE',

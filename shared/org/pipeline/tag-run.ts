@@ -35,9 +35,6 @@ export function callOf<Memory extends { tokens: number }>(memories: readonly Mem
 export const pagePrompt = (tag: TagQuestion, texts: readonly string[]) =>
   tagPrompt([tag], { facts: texts.map((text, fact) => ({ fact, text })) })
 
-/** What asking a tag of everything would cost; where memories are long somewhat more calls. */
-export type TagRunEstimate = { memories: number; calls: number; inputTokens: number }
-
 /**
  * How many memories have not got a tag, and what asking about them would cost.
  *
@@ -46,7 +43,7 @@ export type TagRunEstimate = { memories: number; calls: number; inputTokens: num
 export async function estimateTagRun(
   { postgres, mongo }: Stores,
   { admin, org: id, tag: tagId }: OrgTagRequest,
-): Promise<TagRunEstimate> {
+): Promise<{ memories: number; calls: number; inputTokens: number }> {
   const org = await requireOrganization(postgres.query, admin, id)
   const tag = await requireTag(postgres.query, org.id, tagId)
   const { memories, tokens } = await countUntagged(mongo, org, tag.label)

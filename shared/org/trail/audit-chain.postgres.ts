@@ -53,8 +53,6 @@ export async function listOrgIds(
   return rows.map(({ id }) => id)
 }
 
-export type AuditChainResult = ChainVerification & { org: string }
-
 /**
  * Recomputes the hash chain of an organization's audit.
  *
@@ -66,7 +64,7 @@ export async function verifyAuditChain(
   query: Query,
   org: string,
   anchors: readonly { org?: string; position: number; hash: string }[] = [],
-): Promise<AuditChainResult> {
+): Promise<ChainVerification & { org: string }> {
   const head = () => auditChainHead(query, org)
   const read = async (page: { after: number; limit: number }) =>
     (await auditChainEntries(query, org, page)).map(toAuditChainEntry)

@@ -7,9 +7,6 @@ type Records = { textHash(slot: number): number; timeAt(slot: number): number }
 /** A copy that takes the place of its removed home. `settle` takes the new slot of the copy. */
 type Inheritance = { home: number; heir: number; settle(slot: number): void }
 
-/** The slots of a text that has several: how many, and the newest. */
-type Copies = { count: number; newest: number }
-
 /** The text of a removed slot: beyond every text. */
 const noText = 0xffffffff
 
@@ -24,7 +21,8 @@ export class CopyGroups {
   #texts = new KeyTable(2)
   #homeOfText = new Uint32Array(0)
   #textBySlot = new Uint32Array(0)
-  #copies = new Map<number, Copies>()
+  /** The slots of a text that has several: how many, and the newest. */
+  #copies = new Map<number, { count: number; newest: number }>()
   #count = 0
 
   get bytes(): number {

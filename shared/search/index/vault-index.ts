@@ -32,7 +32,12 @@ export type VaultIndex = {
   restore(saved: Buffer): void
 }
 
-export type VaultIndexOptions = {
+export function createVaultIndex({
+  dimension,
+  codec = codecOf(dimension),
+  termsOf,
+  packLater = false,
+}: {
   dimension: number
   /** Default: the int8 codec of the dimension, which has an error of 0.0002 in a cosine. */
   codec?: Codec
@@ -40,14 +45,7 @@ export type VaultIndexOptions = {
   termsOf: (text: string) => string[]
   /** Packs nothing before the first `trimSteps` or `trim`; for loading. */
   packLater?: boolean
-}
-
-export function createVaultIndex({
-  dimension,
-  codec = codecOf(dimension),
-  termsOf,
-  packLater = false,
-}: VaultIndexOptions): VaultIndex {
+}): VaultIndex {
   const emptyTierIndex = sharedEmptyTierIndex(codec)
   const byTier: Record<Tier, TierIndex> = {
     1: emptyTierIndex,

@@ -120,13 +120,10 @@ export function parseDayRange(
   })
 }
 
-/** Day, month and year as they stand in the text; the year may be empty. */
-type NamedDay = readonly (string | undefined)[]
-
 /** Parses the days from one to another; the last may be of the next year: "30 December to 2 January". */
 export function parseRangeOfMonths(
-  [firstDay, firstMonth, firstYear]: NamedDay,
-  [lastDay, lastMonth, lastYear]: NamedDay,
+  [firstDay, firstMonth, firstYear]: readonly (string | undefined)[],
+  [lastDay, lastMonth, lastYear]: readonly (string | undefined)[],
   now: number,
 ): TimeSpan[] {
   const [from, to] = [monthOf(firstMonth ?? ''), monthOf(lastMonth ?? '')]

@@ -8,15 +8,6 @@ import { hasLabel } from '#shared/search/query/attributes.ts'
 import type { QueryTerm } from '#shared/search/query/parse-query.ts'
 import { isMarkerTerm, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
 
-export type Candidates = {
-  /** Ascending. */
-  rows: Uint32Array
-  /** Approximate; 0 when the query has no vector. */
-  cosines: Float32Array
-  /** Whether a row of every text of the range is a candidate. */
-  complete: boolean
-}
-
 /** Rows that a scan finds in a range; best first. */
 export type ScannedRows = {
   /** Null: candidates by words and times only. */
@@ -80,7 +71,14 @@ export function findCandidates(
   range: SearchRange,
   { firstContextRow, lastContextRow }: AdjacentTurns,
   search: CandidateQuery,
-): Candidates {
+): {
+  /** Ascending. */
+  rows: Uint32Array
+  /** Approximate; 0 when the query has no vector. */
+  cosines: Float32Array
+  /** Whether a row of every text of the range is a candidate. */
+  complete: boolean
+} {
   const { tierIndex, first, end, allowsAll } = range
   const { vector, scanned, candidateCount } = search
   const rows = createRowSet(first, end)

@@ -43,10 +43,8 @@ function arePieces(tierIndex: SearchRange['tierIndex'], row: number): boolean {
   return piece !== undefined && piece.message === next?.message && piece.number + 1 === next.number
 }
 
-/** Whether each row of an index and the next are of one conversation, 0 unknown, 1 no, 2 yes; at a version of the index. */
-type Links = { version: number; known: Uint8Array }
-
-const linksByIndex = new WeakMap<SearchRange['tierIndex'], Links>()
+/** Whether each row of an index and the next are of one conversation: 0 unknown, 1 no, 2 yes; at a version of it. */
+const linksByIndex = new WeakMap<SearchRange['tierIndex'], { version: number; known: Uint8Array }>()
 
 function linksOf(tierIndex: SearchRange['tierIndex']): Uint8Array {
   const { version, count } = tierIndex
@@ -97,13 +95,6 @@ export function findAdjacentTurns({ tierIndex, first, end }: SearchRange): Adjac
 const nearPositions = new Uint32Array(rowsBeforeMax + 1 + rowsAfterMax)
 const nearWeights = new Float64Array(nearPositions.length)
 
-export type ContextScores = {
-  /** Score of the words that a turn near a row has and the row lacks, discounted by distance. */
-  words: Float32Array
-  /** How far the similarity of turns near a row, discounted by distance, exceeds its own. */
-  similarity: Float32Array
-}
-
 /**
  * Scores each row by the turns around it: an answer often lacks the words of its question, which the turn before
  * has. `rows` ascends and matches `similarities`.
@@ -113,7 +104,12 @@ export function scoreContext(
   wordScores: WordScores,
   rows: Uint32Array,
   similarities: Float32Array,
-): ContextScores {
+): {
+  /** Score of the words that a turn near a row has and the row lacks, discounted by distance. */
+  words: Float32Array
+  /** How far the similarity of turns near a row, discounted by distance, exceeds its own. */
+  similarity: Float32Array
+} {
   const words = new Float32Array(rows.length)
   const similarity = new Float32Array(rows.length)
   for (let i = 0; i < rows.length; i++) {

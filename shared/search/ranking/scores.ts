@@ -76,12 +76,6 @@ const informativeTokens = 14
 /** Tokens beyond which a text names many things in passing. */
 const usualTokens = 120
 
-type RangeScores = {
-  scored: ScoredRow[]
-  /** Whether all rows of the range are scored. */
-  complete: boolean
-}
-
 /** What a search finds of a range before rows are scored. */
 type Scanned = Pick<CandidateQuery, 'scanned' | 'attributeRows' | 'wordScores' | 'candidateCount'>
 
@@ -102,7 +96,11 @@ function scoreScanned(
   range: SearchRange,
   query: RankingQuery,
   { scanned, attributeRows, wordScores, candidateCount }: Scanned,
-): RangeScores {
+): {
+  scored: ScoredRow[]
+  /** Whether all rows of the range are scored. */
+  complete: boolean
+} {
   const { parsedQuery, concepts, vector, calibration, weights, now } = query
   const { tierIndex } = range
   const { times } = parsedQuery

@@ -23,9 +23,6 @@ const article = new RegExp(`^(?:${alternativesOf('articles')})$`, 'u')
 /** Words of such a part that are no words of what ended. */
 const endingTerms: ReadonlySet<string> = new Set(wordsOf('endingWords').flatMap(termsOf))
 
-/** Positions of the rows that a newer one supersedes, each with the position of the newest. */
-type Superseded = ReadonlyMap<number, number>
-
 /** Whether a question has a term. */
 type IsAsked = (term: string) => boolean
 
@@ -50,8 +47,10 @@ type Compared = {
  * Finds, among the best rows of a question, statements about one thing of which a later one has another value: by the
  * kinds and subjects of a profile ("I live in Berlin", "I moved to Lisbon"), and by their shape: two texts with the same
  * words of the question that differ in one run of at most eight words. Statements of one time supersede nothing.
+ *
+ * @returns the positions of superseded rows, each with the position of the newest
  */
-function findSuperseded(rows: readonly FusedRow[], isAsked: IsAsked): Superseded {
+function findSuperseded(rows: readonly FusedRow[], isAsked: IsAsked): ReadonlyMap<number, number> {
   const compared = rows
     .slice(0, comparedMax)
     .flatMap((row, position) => (isComparable(row) ? readRow(row, position) : []))

@@ -230,21 +230,18 @@ const [innerLevel, outerLevel] = [0.453, 1.51]
 /** Error of a sum of quantized products relative to the length of the query. */
 const quantizationNoise = 0.33
 
-/** The lookup table of a query for the two-bit codes of rows. */
-export type PrefilterTable = {
-  /** The contribution of each of the sixteen values of a half column, low halves before high halves. */
-  readonly bytes: Uint8Array
-  /** Standard deviation of the error of a row's sum. */
-  readonly deviation: number
-}
-
 /** Returns the columns of the codes: one byte for four dimensions, padded to whole groups of the kernel. */
 export function columnCountOf(dimension: number): number {
   return Math.ceil(dimension / (4 * columnsPerGroup)) * columnsPerGroup
 }
 
 /** Returns the table of a query. It is overwritten after `queriesMax` others. */
-export function prefilterTableOf(query: Int8Array): PrefilterTable {
+export function prefilterTableOf(query: Int8Array): {
+  /** The contribution of each of the sixteen values of a half column, low halves before high halves. */
+  readonly bytes: Uint8Array
+  /** Standard deviation of the error of a row's sum. */
+  readonly deviation: number
+} {
   let known = tablesByDimension.get(query.length)
   if (!known) {
     known = { tables: [], next: 0 }

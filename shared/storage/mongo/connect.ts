@@ -153,11 +153,10 @@ function uselessUri(error: unknown): ConfigError {
   return new ConfigError([`MONGODB_URI cannot be used: ${reason}`])
 }
 
-type CommandListener =
-  Parameters<MongoClient['on']> extends [infer _, infer Listener] ? Listener : never
-
 /** Listeners of every client opened later: tests check each command's scope with them. */
-export const commandListeners: CommandListener[] = []
+export const commandListeners: (Parameters<MongoClient['on']> extends [infer _, infer Listener]
+  ? Listener
+  : never)[] = []
 
 /** A server without search answers with a code of its own; after any other refusal search may be there. */
 async function answersSearch(memories: Collection<MemoryDocument>): Promise<boolean> {

@@ -7,17 +7,17 @@ const fields = ['rawUnits', 'rawTokens', 'tier2Count', 'tier2Importance', 'tier2
 export const addDebt = (one: DebtChange, other: DebtChange, sign: 1 | -1 = 1): DebtChange =>
   Object.fromEntries(fields.map(name => [name, (one[name] ?? 0) + sign * (other[name] ?? 0)]))
 
-type CountedMemory = {
-  session: string | null
-  tier: number
-  tokens: number
-  importance?: number | undefined
-  consolidated: boolean
-  feedback?: Feedback | undefined
-}
-
 /** What memories add to the debt: those of the core vault that are told and no reflection covers. */
-export function debtOf(memories: readonly CountedMemory[]): DebtChange {
+export function debtOf(
+  memories: readonly {
+    session: string | null
+    tier: number
+    tokens: number
+    importance?: number | undefined
+    consolidated: boolean
+    feedback?: Feedback | undefined
+  }[],
+): DebtChange {
   const debt = { rawUnits: 0, rawTokens: 0, tier2Count: 0, tier2Importance: 0, tier2Tokens: 0 }
   for (const memory of memories) {
     const { session, tier, tokens, importance = 0, consolidated } = memory

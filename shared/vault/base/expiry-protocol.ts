@@ -10,9 +10,6 @@ import type { Stores } from '#shared/storage/stores.ts'
 import { requireNothingExpired } from '#shared/access/caller.ts'
 import { type KeyRow, findKey } from '#shared/access/key-row.postgres.ts'
 
-/** Work that writes memories of one vault; `operation` identifies what is scheduled for it. */
-type ExpiringWork = { operation: string; vault: string; memories: readonly Expiry[] }
-
 /**
  * Writes memories that may expire, so that no reader misses the moment:
  *
@@ -24,7 +21,7 @@ type ExpiringWork = { operation: string; vault: string; memories: readonly Expir
  */
 export async function withExpiryProtocol<Result>(
   { postgres }: { postgres: Postgres },
-  works: readonly ExpiringWork[],
+  works: readonly { operation: string; vault: string; memories: readonly Expiry[] }[],
   write: () => Promise<Result>,
 ): Promise<Result> {
   const scheduled = works.flatMap(({ operation, vault, memories }) => {

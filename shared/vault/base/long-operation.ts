@@ -34,8 +34,6 @@ const stepQueues = {
   retention: { name: 'retention', isSequential: true },
 } as const satisfies Record<LongOperationKind, { name: string; isSequential: boolean }>
 
-type StepQueueName = (typeof stepQueues)[LongOperationKind]['name']
-
 /**
  * The jobs that an operation begins with, each with a lower priority than the one before.
  *
@@ -45,7 +43,7 @@ export function firstStepJobs(
   { operation, kind, vault }: Pick<OperationStep, 'operation' | 'kind' | 'vault'>,
   numbers: readonly number[],
   pending: number,
-): NewJob<StepQueueName>[] {
+): NewJob<(typeof stepQueues)[LongOperationKind]['name']>[] {
   const sent = stepQueues[kind].isSequential ? numbers.slice(0, 1) : numbers
   return sent.map((n, index) => stepJob({ operation, vault, n }, -(pending + index)))
 }
@@ -53,7 +51,7 @@ export function firstStepJobs(
 const stepJob = (
   { operation, vault, n }: Pick<OperationStep, 'operation' | 'vault' | 'n'>,
   priority: number,
-): NewJob<StepQueueName> => ({
+): NewJob<(typeof stepQueues)[LongOperationKind]['name']> => ({
   id: memoryIdOf(operation, n),
   data: { operation, vault, n },
   priority,

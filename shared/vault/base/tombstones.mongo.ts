@@ -11,9 +11,6 @@ import {
   idsFilter,
 } from '#shared/storage/mongo/commands.ts'
 
-/** The partition of a memory. */
-export type LiveMemory = { id: string; session: string | null; sessionEpoch: number }
-
 /** The fields of a deleted memory that bill, debt and change log need. */
 export type TombstonedMemory = {
   id: string
@@ -34,7 +31,7 @@ export async function findLiveMemories(
   { memories }: Pick<Mongo, 'memories'>,
   scope: Pick<TombstoneScope, 'vault' | 'epoch'>,
   ids: readonly string[],
-): Promise<LiveMemory[]> {
+): Promise<{ id: string; session: string | null; sessionEpoch: number }[]> {
   const filter = idsFilter(scope, ids)
   const rows = await findDocuments(memories, filter, {
     projection: { session: 1, session_epoch: 1 },
@@ -47,14 +44,6 @@ export async function findLiveMemories(
   }))
 }
 
-/** Work that has marked memories whose debt it will change, or not, when it is finalized. */
-type OpenChanges = {
-  /** Being committed: memories they have marked still count in the debt, and they will not subtract them. */
-  committingBatches: readonly string[]
-  /** Memories they have released do not count in the debt, and they will not add them. */
-  unsettledDeletions: readonly string[]
-}
-
 /**
  * Replaces memories by tombstones: text, vectors and epoch go in one write, the id stays taken. Until
  * `finalizeTombstones` a tombstone keeps what the operation needs to finalize, so that a second run finalizes
@@ -64,7 +53,15 @@ export async function tombstone(
   { memories }: Pick<Mongo, 'memories'>,
   { operation, vault, epoch, overAt }: TombstoneScope,
   ids: readonly string[],
-  { committingBatches, unsettledDeletions }: OpenChanges,
+  {
+    committingBatches,
+    unsettledDeletions,
+  }: {
+    /** Being committed: memories they have marked still count in the debt, and they will not subtract them. */
+    committingBatches: readonly string[]
+    /** Memories they have released do not count in the debt, and they will not add them. */
+    unsettledDeletions: readonly string[]
+  },
 ): Promise<void> {
   const marked = {
     $setIntersection: [{ $ifNull: ['$consolidated_by', []] }, [...committingBatches]],

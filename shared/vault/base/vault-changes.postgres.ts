@@ -1,8 +1,6 @@
 import type { VaultScope } from '#shared/domain/memory.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-export type VaultChanges = { stored: string[]; removed: string[] }
-
 /**
  * The changes in one partition of a vault after a revision, up to the scope's own.
  *
@@ -13,7 +11,7 @@ export async function changesSince(
   { vault, revision }: VaultScope,
   session: string | null,
   since: number,
-): Promise<VaultChanges | null> {
+): Promise<{ stored: string[]; removed: string[] } | null> {
   const { rows } = await query<{
     session: string
     stored: string[]

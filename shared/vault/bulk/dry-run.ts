@@ -18,9 +18,6 @@ import { isLineExpired } from '#shared/vault/bulk/upload-lines.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
-/** Lines and memories that an import would store, replace, skip or refuse; the first errors. */
-export type ImportPreview = Omit<BulkTally, 'memories'> & { errors: LineError[] }
-
 /** Lines that are compared with the vault at a time. */
 const batchLines = 500
 
@@ -38,7 +35,7 @@ export async function dryRunImport(
     reader: LineReader
     replaces: boolean
   },
-): Promise<ImportPreview> {
+): Promise<Omit<BulkTally, 'memories'> & { errors: LineError[] }> {
   const tally = { lines: 0, failed: 0, stored: 0, replaced: 0, skipped: 0 }
   const errors: LineError[] = []
   const seenKeys = new Set<string>()

@@ -62,9 +62,7 @@ export async function findStoredStates(
   return states
 }
 
-export type TextAndTime = { hash: Uint8Array; at: number }
-
-export const textAndTimeKey = ({ hash, at }: TextAndTime): string =>
+export const textAndTimeKey = ({ hash, at }: { hash: Uint8Array; at: number }): string =>
   `${Buffer.from(hash).toString('base64')}:${at}`
 
 /** Which of these texts with their times a part of the vault has already, as `textAndTimeKey`. */
@@ -72,7 +70,7 @@ export async function presentTexts(
   { memories }: MemoryCollection,
   { vault, epoch }: VaultEpoch,
   { session, sessionEpoch }: Partition,
-  texts: readonly TextAndTime[],
+  texts: readonly { hash: Uint8Array; at: number }[],
 ): Promise<Set<string>> {
   if (texts.length === 0) return new Set()
   const rows = await findDocuments(

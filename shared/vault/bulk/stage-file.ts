@@ -39,12 +39,6 @@ const chunkBytes = 512 * 1024
 /** Chunks are numbered tier by tier, so that an import stores the sources of a reflection before it. */
 const chunksPerTierMax = 1_000_000
 
-export type StagedFile = {
-  lines: number
-  /** SHA-256 of the file's bytes. */
-  hash: Buffer
-}
-
 /**
  * Stages a file in chunks as it arrives, one per tier at a time: memory use does not grow with the file. Faulty
  * lines are counted, reported and left out.
@@ -57,7 +51,11 @@ export async function stageFile(
   source: AsyncIterable<Uint8Array>,
   limits: LineLimits,
   reader: LineReader,
-): Promise<StagedFile> {
+): Promise<{
+  lines: number
+  /** SHA-256 of the file's bytes. */
+  hash: Buffer
+}> {
   const hash = createHash('sha256')
   const hashedSource = async function* (): AsyncGenerator<Uint8Array> {
     for await (const bytes of source) {

@@ -37,8 +37,6 @@ type Checkout = {
 
 export type Batch = Lease & { memories: UnconsolidatedMemory[]; tokens: number }
 
-type CheckoutBackend = Stores & { embedders: Embedders }
-
 /**
  * Leases a batch: the oldest memories of a tier of the core vault that no reflection covers and no other lease
  * holds. Selection, lease and bill are one transaction.
@@ -48,7 +46,7 @@ type CheckoutBackend = Stores & { embedders: Embedders }
  *   answer, `unavailable`.
  */
 export async function checkOut(
-  { postgres, mongo, embedders }: CheckoutBackend,
+  { postgres, mongo, embedders }: Stores & { embedders: Embedders },
   { scope, account, keyHash, keyRow }: Caller,
   { batch, tier, maxTokens, session, embeddings }: Checkout,
 ): Promise<Batch | null> {
@@ -103,7 +101,7 @@ export type UnconsolidatedInOtherSpace = {
  * @throws as `checkOut`.
  */
 export async function findUnconsolidatedInOtherSpace(
-  { mongo, embedders }: Pick<CheckoutBackend, 'mongo' | 'embedders'>,
+  { mongo, embedders }: Pick<Stores & { embedders: Embedders }, 'mongo' | 'embedders'>,
   { scope, keyRow }: Pick<Caller, 'scope' | 'keyRow'>,
   { tier, embeddings }: Pick<Checkout, 'tier' | 'embeddings'>,
 ): Promise<UnconsolidatedInOtherSpace | null> {
@@ -192,9 +190,6 @@ function spanOf(memories: readonly UnconsolidatedMemory[]): Span {
 /** The totals of a batch so far. */
 export type BatchTotals = { count: number; tokens: number; importance: number }
 
-/** Whether the next memory, by time, still belongs to the batch; the first always does. */
-type BatchRule = (taken: BatchTotals, next: { tokens: number }) => boolean
-
 const tokensMin = 1_000
 const tokensMax = 200_000
 
@@ -205,11 +200,14 @@ const tier2SoftTokensMax = 10_000
 const memoriesMax = 10_000
 
 /**
- * The rule that fills a batch. With a token budget, clamped to 1,000 to 200,000, a memory that would exceed it
+ * The rule that fills a batch: whether it takes the next memory, by time; it takes the first always. With a token budget, clamped to 1,000 to 200,000, a memory that would exceed it
  * is left for the next batch, unless it is the first. Tier 2 without a budget takes reflections until their
  * importance reaches 150 or their tokens 10,000, including the one that reaches it.
  */
-export function batchRule(tier: SourceTier, maxTokens?: number): BatchRule {
+export function batchRule(
+  tier: SourceTier,
+  maxTokens?: number,
+): (taken: BatchTotals, next: { tokens: number }) => boolean {
   if (tier === 2 && maxTokens === undefined) {
     return ({ count, importance, tokens }) =>
       count < memoriesMax && importance < thresholdImportance && tokens < tier2SoftTokensMax

@@ -28,13 +28,6 @@ import type { Log } from '#shared/core/log.ts'
 
 type ReflectionEntry = { text: string; importance: number }
 
-export type Commit = {
-  /** The UUIDv7 this commit is billed under. */
-  operation: string
-  batch: string
-  entries: readonly ReflectionEntry[]
-}
-
 export type CommitResult = {
   tier: TargetTier
   /** In the order of the entries. */
@@ -72,7 +65,12 @@ const commitEmbeddingMs = 30_000
 export async function commitBatch(
   backend: CommitBackend,
   caller: Caller,
-  commit: Commit,
+  commit: {
+    /** The UUIDv7 this commit is billed under. */
+    operation: string
+    batch: string
+    entries: readonly ReflectionEntry[]
+  },
 ): Promise<CommitResult> {
   const { query } = backend.postgres
   const lease = await findCommittableLease(query, caller.scope, commit.batch)

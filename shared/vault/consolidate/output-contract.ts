@@ -1,17 +1,6 @@
 import type { TargetTier } from '#shared/domain/lease.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
-/** What a client's model does with a batch, and the format of its answer. */
-type ReflectionContract = {
-  version: number
-  targetTier: TargetTier
-  /** For the model, verbatim. */
-  instructions: string
-  entriesMin: number
-  entriesMax: number
-  entriesRecommended: string
-}
-
 /** Rises only when the wording of the instructions or the meaning of an entry changes. */
 const version = 2
 
@@ -62,7 +51,17 @@ HOW TO ANSWER
 Answer with one JSON object and nothing else: {"entries": [{"text": "...", "importance": 5}]}. A text has 1 to 8,000 characters, an importance is a whole number.`
 
 /** The contract of a batch whose reflections go to a tier. */
-export const reflectionContract = (targetTier: TargetTier): ReflectionContract => ({
+export const reflectionContract = (
+  targetTier: TargetTier,
+): {
+  version: number
+  targetTier: TargetTier
+  /** For the model, verbatim. */
+  instructions: string
+  entriesMin: number
+  entriesMax: number
+  entriesRecommended: string
+} => ({
   version,
   targetTier,
   instructions: `${tierInstructions[targetTier]}\n\n${commonInstructions}`,

@@ -75,7 +75,7 @@ export async function copyChunk(
 async function writeCopies(
   backend: CopyBackend,
   chunk: CopyChunk,
-  { space, copies }: PreparedCopies,
+  { space, copies }: { space: string; copies: PreparedCopy[] },
   { again, days }: { again: boolean; days: number | null },
 ): Promise<void> {
   const { postgres, mongo, memories, queue } = backend
@@ -132,7 +132,6 @@ async function writeCopies(
 }
 
 type PreparedCopy = { hash: Uint8Array; memory: RestoredMemory }
-type PreparedCopies = { space: string; copies: PreparedCopy[] }
 
 /** The memories of a chunk as the destination will store them; those deleted, cleared or expired since are left out. */
 async function prepareCopies(
@@ -140,7 +139,7 @@ async function prepareCopies(
   chunk: CopyChunk,
   days: number | null,
   signal?: AbortSignal,
-): Promise<PreparedCopies> {
+): Promise<{ space: string; copies: PreparedCopy[] }> {
   const embedder = await embedders.get(chunk.model)
   if (await isSourceCleared(postgres.query, chunk)) return { space: embedder.space, copies: [] }
   const from = { vault: chunk.source, epoch: chunk.sourceEpoch }

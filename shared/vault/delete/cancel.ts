@@ -89,9 +89,6 @@ export async function cancelAsOperator(
   })
 }
 
-/** Memories that work was to store in a vault. */
-type PromisedMemories = { vault: string; ids: readonly string[] }
-
 const endedStates = new Set(['done', 'cancelled'])
 
 /**
@@ -105,7 +102,7 @@ async function discardUnfinished(
   { mongo }: { mongo: Mongo },
   tx: Transaction,
   operation: string,
-  ingested: readonly PromisedMemories[],
+  ingested: readonly { vault: string; ids: readonly string[] }[],
 ): Promise<void> {
   const status = await findOperationStatus(tx.query, operation)
   if (!status || endedStates.has(status.state)) return

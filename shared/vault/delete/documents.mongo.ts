@@ -8,14 +8,12 @@ import type { Stores } from '#shared/storage/stores.ts'
 import { withoutClearedSessions } from '#shared/vault/base/vaults.postgres.ts'
 import { pieceKey } from '#shared/vault/bulk/upload-lines.ts'
 
-type Scope = Pick<VaultScope, 'vault' | 'epoch'>
-
 const ofDocument = (id: string): MetadataFilter => [[`file_id=${JSON.stringify(id)}`]]
 
 /** The ids of the pieces of a document that are not among these, of all sessions: those of an earlier version. */
 export async function findStalePieces(
   { memories }: Pick<Mongo, 'memories'>,
-  scope: Scope,
+  scope: Pick<VaultScope, 'vault' | 'epoch'>,
   id: string,
   { session, keys }: { session: string | null; keys: ReadonlySet<string> },
 ): Promise<string[]> {
@@ -49,7 +47,7 @@ const termOf = (name: string) => ({
 /** All documents of a vault and its sessions. */
 export async function listDocuments(
   { mongo, postgres }: Stores,
-  scope: Scope,
+  scope: Pick<VaultScope, 'vault' | 'epoch'>,
 ): Promise<ListedDocument[]> {
   const rows = await aggregateDocuments<
     Omit<ListedDocument, 'id' | 'session'> & { _id: { id: string; session: string; epoch: number } }

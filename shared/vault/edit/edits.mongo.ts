@@ -34,9 +34,6 @@ export type EditableMemory = {
   edited: { operation: string; at: number; before: number } | null
 }
 
-/** A partition of a vault, at one of its session's epochs; `session` null: the core. */
-export type TextLocation = { session: string | null; sessionEpoch: number }
-
 export type TextReplacement = {
   operation: string
   text: string
@@ -63,12 +60,12 @@ export async function findEditableMemory(
   return document ? editableFromDocument(document) : undefined
 }
 
-/** The partitions that hold another memory of this content; some may have been cleared. */
+/** The partitions (session null: the core) that hold another memory of this content; some may have been cleared. */
 export async function memoriesWithSameText(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
   { hash, except }: { hash: Buffer; except: string },
-): Promise<TextLocation[]> {
+): Promise<{ session: string | null; sessionEpoch: number }[]> {
   const rows = await aggregateDocuments<{ _id: { session: string; epoch: number } }>(
     memories,
     [

@@ -11,15 +11,12 @@ import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
 /** The text of an exchange that may add to the shared memory of an organization. */
 export type ExtractionInput = {
   session: string | null
-  parts: ExtractionPart[]
+  parts: (Pick<OrgExtractJob, 'saidAt' | 'messages'> & {
+    /** Characters in it, or before it, that are not extracted from. */
+    leftOut: number
+  })[]
   /** Tags of the shared memories in the prompt. */
   inheritedTags: readonly string[]
-}
-
-/** As much of an exchange as one model call extracts from. */
-type ExtractionPart = Pick<OrgExtractJob, 'saidAt' | 'messages'> & {
-  /** Characters in it, or before it, that are not extracted from. */
-  leftOut: number
 }
 
 /** Longest message, in characters: of a longer one only the beginning and the end are used. */

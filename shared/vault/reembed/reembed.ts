@@ -77,13 +77,6 @@ export async function acceptReembedding(
 
 const nothingToDo: ReembeddingInput = { dropping: false, places: [], after: null }
 
-type ReembeddingBackend = Stores & {
-  embedders: Embedders
-  queue: Queue
-  config: Pick<Config, 'vectorIndex'>
-  log: Log
-}
-
 /**
  * Does one step: embeds memories or drops their other vectors, makes that visible, and sends the next step or
  * ends the operation. Safe to run any number of times at once: a step counts once.
@@ -95,7 +88,12 @@ type ReembeddingBackend = Stores & {
  * @throws Refusal `upstream` when the embedding model does not answer, `unavailable`.
  */
 export async function reembedStep(
-  backend: ReembeddingBackend,
+  backend: Stores & {
+    embedders: Embedders
+    queue: Queue
+    config: Pick<Config, 'vectorIndex'>
+    log: Log
+  },
   { operation, n }: Omit<StepJob, 'vault'>,
   signal?: AbortSignal,
 ): Promise<void> {
@@ -164,15 +162,13 @@ const failures = {
   },
 } as const satisfies Record<string, OperationOutcome>
 
-type StepCounts = { embedded: number; dropped: number }
-
 async function embedTextsWithoutVector(
   { mongo }: { mongo: Mongo },
   step: ReembeddingStep,
   embedder: Embedder,
   ids: readonly string[],
   signal?: AbortSignal,
-): Promise<StepCounts> {
+): Promise<{ embedded: number; dropped: number }> {
   if (ids.length === 0) return { embedded: 0, dropped: 0 }
   const withoutVector = await textsWithoutVector(mongo, step, embedder.space, ids)
   const texts = withoutVector.map(({ text }) => text)
@@ -187,7 +183,7 @@ async function dropVectorsOfOtherSpaces(
   step: ReembeddingStep,
   { space }: Embedder,
   ids: readonly string[],
-): Promise<StepCounts> {
+): Promise<{ embedded: number; dropped: number }> {
   await dropOtherVectors(mongo, step, space, ids)
   return { embedded: 0, dropped: ids.length }
 }

@@ -30,8 +30,6 @@ const withOtherVectors = (space: string): Filter<MemoryDocument> => ({
   $expr: { $gt: [{ $size: { $objectToArray: '$vectors' } }, 1] },
 })
 
-export type ReembeddingPage = { places: PartitionIds[]; after: MemoryPosition | null }
-
 export type ReembeddingPageOptions = {
   /** The last memory of the previous page; null for the first page. */
   after: MemoryPosition | null
@@ -62,7 +60,7 @@ async function nextPage(
   scope: VaultEpoch,
   filter: Filter<MemoryDocument>,
   { after, sessionEpochs, max }: ReembeddingPageOptions,
-): Promise<ReembeddingPage> {
+): Promise<{ places: PartitionIds[]; after: MemoryPosition | null }> {
   const prefix = { vault: scope.vault, epoch: scope.epoch }
   const first = new MinKey()
   const last = new MaxKey()

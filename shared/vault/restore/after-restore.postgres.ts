@@ -5,16 +5,13 @@ import type {
 import { adjustTagSetCounts } from '#shared/vault/base/tag-sets.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** `unused`: by the data of Postgres nothing was ever stored in it. */
-type ListedVault = { id: string; unused: boolean }
-
-/** A page of all vaults, ordered by id. */
+/** A page of all vaults, ordered by id; in an `unused` one nothing was ever stored, by the data of Postgres. */
 export async function listVaultsPage(
   query: Query,
   after: string,
   limit: number,
-): Promise<ListedVault[]> {
-  const { rows } = await query<ListedVault>(
+): Promise<{ id: string; unused: boolean }[]> {
+  const { rows } = await query<{ id: string; unused: boolean }>(
     'select id, revision = 0 as unused from vaults where id > $1 order by id limit $2',
     [after, limit],
     'after-restore.vaults',

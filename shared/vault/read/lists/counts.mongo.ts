@@ -53,11 +53,6 @@ async function readTierCounts(
   return { 1: raw, 2: reflections, 3: high }
 }
 
-/** A UTC day as `YYYY-MM-DD`, and how many memories happened on it. */
-type DayCount = { day: string; raw: number; reflections: number }
-
-type DayRow = { _id: string; raw: number; all: number }
-
 const countsOfDay = {
   _id: { $dateToString: { date: '$at', format: '%Y-%m-%d' } },
   raw: { $sum: { $cond: [{ $eq: ['$tier', 1] }, 1, 0] } },
@@ -71,14 +66,14 @@ type DayCountOptions = {
   daysMax: number
 }
 
-/** Counts the memories of a vault, sessions included, by the day they happened, oldest first. */
+/** Counts the memories of a vault, sessions included, by the UTC day (`YYYY-MM-DD`) they happened, oldest first. */
 export async function countDays(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
   { clearedSessions, daysMax }: DayCountOptions,
-): Promise<DayCount[]> {
+): Promise<{ day: string; raw: number; reflections: number }[]> {
   const $match = { ...epochFilter(scope), ...notOfCleared(clearedSessions) }
-  const days = await aggregateDocuments<DayRow>(
+  const days = await aggregateDocuments<{ _id: string; raw: number; all: number }>(
     memories,
     [{ $match }, { $group: countsOfDay }, { $sort: { _id: -1 } }, { $limit: daysMax }],
     { hint: partitionIndex },
@@ -94,9 +89,6 @@ const notOfCleared = (sessions: DayCountOptions['clearedSessions']) =>
 /** The memories of a session, and the event times of the first and last. */
 export type SessionTotals = { memories: number; first: Date; last: Date }
 
-/** A session, and how many times it was cleared. */
-type SessionEpoch = { session: string; epoch: number }
-
 /**
  * How many memories some sessions of a vault hold, and from when; empty sessions are left out. Counting reads
  * one range of an index per session and no documents, except where cleared or expired memories may not be
@@ -107,7 +99,7 @@ type SessionEpoch = { session: string; epoch: number }
 export async function sessionTotals(
   mongo: Pick<Mongo, 'memories'>,
   scope: Pick<VaultScope, 'vault' | 'epoch'>,
-  sessions: readonly SessionEpoch[],
+  sessions: readonly { session: string; epoch: number }[],
   now: number,
 ): Promise<Map<string, SessionTotals>> {
   if (sessions.length === 0) return new Map()
@@ -118,7 +110,7 @@ export async function sessionTotals(
       ({ _id }) => _id,
     ),
   )
-  const needsNoFilter = ({ session, epoch }: SessionEpoch): boolean =>
+  const needsNoFilter = ({ session, epoch }: { session: string; epoch: number }): boolean =>
     epoch === 0 && !sessionsWithExpired.has(session)
   const unfilteredSessions = sessions.filter(needsNoFilter).map(({ session }) => session)
   const sums = await Promise.all([

@@ -42,9 +42,6 @@ export type SourcesOfEmbedder = {
 
 type RelevanceQuery = { window: TimeWindow; query: string; oldestFirst: boolean }
 
-/** What was not found up to a time (epoch ms, the next one to be read) does not match. */
-export type ReadLimit = { reached: number }
-
 /**
  * All rows of a window that match a query by themselves, each with its score, in the order of time; ranked in spans of about
  * 1,000 rows as they are consumed. Raw memories are ranked in the vaults' indexes; those of a vault that is too large for one
@@ -55,7 +52,7 @@ export async function* byRelevance(
   backend: RankingBackend,
   parts: readonly SourcesOfEmbedder[],
   relevanceQuery: RelevanceQuery,
-): AsyncGenerator<DateSearchRow | ReadLimit, void, void> {
+): AsyncGenerator<DateSearchRow | { reached: number }, void, void> {
   const { window, oldestFirst } = relevanceQuery
   const opened = await Promise.all(
     parts.map(part => {
@@ -85,13 +82,6 @@ export async function* byRelevance(
   }
 }
 
-/** The indexes of the sources of a part, and the span [from, to) of which they hold all raw memories. */
-type RankedPart = {
-  indexes: readonly VaultIndex[]
-  span: Span
-  rank(span: Span): Promise<DateSearchRow[]>
-}
-
 const overlapOf = (spans: readonly Span[]): Span => ({
   from: Math.max(...spans.map(({ from }) => from)),
   to: Math.min(...spans.map(({ to }) => to)),
@@ -102,7 +92,13 @@ async function openPart(
   backend: RankingBackend,
   { embedder, sources }: SourcesOfEmbedder,
   { window, query, oldestFirst }: RelevanceQuery,
-): Promise<(span: Span) => Promise<RankedPart>> {
+): Promise<
+  (span: Span) => Promise<{
+    indexes: readonly VaultIndex[]
+    span: Span
+    rank(span: Span): Promise<DateSearchRow[]>
+  }>
+> {
   const { space, dimension } = embedder
   const vector = await backend.queryVectors.embed(embedder, query)
   const opened = await Promise.all(

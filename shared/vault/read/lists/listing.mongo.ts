@@ -249,13 +249,6 @@ type ListQuestion = ListFilter &
     cursor: string | undefined
   }
 
-type ListPage = Page<ListedRow> & {
-  /** Numbers of all memories of the core vault, without the filters; on the first page only. */
-  counts: Record<Tier, number> | null
-}
-
-type ListingBackend = { mongo: Mongo; cursors: CursorCodec }
-
 /**
  * One page of the core vault and its reflections. A page begins after a key: rows that are added or deleted
  * between two pages neither repeat nor hide others, and an edit moves no row.
@@ -264,10 +257,15 @@ type ListingBackend = { mongo: Mongo; cursors: CursorCodec }
  *   also when a text search takes too long.
  */
 export async function listMemories(
-  { mongo, cursors }: ListingBackend,
+  { mongo, cursors }: { mongo: Mongo; cursors: CursorCodec },
   { scope }: Pick<Caller, 'scope'>,
   { asOf, ...asked }: ListQuestion,
-): Promise<ListPage> {
+): Promise<
+  Page<ListedRow> & {
+    /** Numbers of all memories of the core vault, without the filters; on the first page only. */
+    counts: Record<Tier, number> | null
+  }
+> {
   const { to: end = Infinity } = boundsAsOf(asOf)
   const question = asOf === undefined ? asked : { ...asked, to: Math.min(asked.to ?? end, end) }
   const { limit, cursor } = question

@@ -5,16 +5,14 @@ import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { ProfileSource } from '#shared/vault/read/prepare/profile-cache.ts'
 import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
 
-/** Reads of MongoDB that a search may need: refused at once while MongoDB does not answer. */
-export type GuardedReads = {
-  memories: Pick<MemoryStore, 'stream' | 'byIds' | 'count'>
-  nearest: NearestSearch
-}
-
+/** The reads of MongoDB that a search may need: refused at once while MongoDB does not answer. */
 export function guardReads(
   breaker: Breaker,
   { memories, nearest }: { memories: MemoryStore; nearest: NearestSearch },
-): GuardedReads {
+): {
+  memories: Pick<MemoryStore, 'stream' | 'byIds' | 'count'>
+  nearest: NearestSearch
+} {
   const guard =
     <Args extends unknown[], Result>(read: (...args: Args) => Promise<Result>) =>
     (...args: Args): Promise<Result> =>

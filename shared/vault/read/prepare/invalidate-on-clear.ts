@@ -3,13 +3,6 @@ import { clearedChannel } from '#shared/vault/base/erasures.postgres.ts'
 import type { ProfileSource } from '#shared/vault/read/prepare/profile-cache.ts'
 import type { IndexSource } from '#shared/search/index/vault-indexes.ts'
 
-export type InvalidatingSource = {
-  source: IndexSource
-  /** A source of profiles that subscribes, too. */
-  subscribing(profiles: ProfileSource): ProfileSource
-  close(): Promise<void>
-}
-
 /**
  * Subscribes a process to the notification of cleared vaults before it loads its first index, so that deleted
  * memories leave its memory at once. A lost notification only delays that: an index of an earlier epoch never
@@ -19,7 +12,12 @@ export function invalidateOnClear(
   source: IndexSource,
   postgres: Postgres,
   onCleared: (vault: string) => void,
-): InvalidatingSource {
+): {
+  source: IndexSource
+  /** A source of profiles that subscribes, too. */
+  subscribing(profiles: ProfileSource): ProfileSource
+  close(): Promise<void>
+} {
   let subscription: Promise<{ close(): Promise<void> }> | null = null
 
   const subscribe = (): Promise<unknown> => {

@@ -12,23 +12,8 @@ import type {
   StoredStatement,
 } from '#shared/vault/read/prepare/profile-cache.ts'
 
-export type ProfileQuestion = {
-  /** The session to read; null is the core vault. */
-  session: string | null
-  /** Only these; all, when undefined. */
-  kinds: readonly ProfileKind[] | undefined
-  /** Leave out what was replaced. */
-  current: boolean
-  /** Epoch ms: later statements are unknown. */
-  asOf: number | undefined
-  limit: number
-  cursor: string | undefined
-}
-
 export type ProfileRow = ProfileEntry &
   Pick<StoredStatement, 'tags' | 'author'> & { source: 'core' | 'session' | 'org' }
-
-type ProfileBackend = { profiles: ProfileCache; cursors: CursorCodec; now: () => number }
 
 /** Kind, source, time, memory and place of the last row of a page. */
 type ProfilePosition = [kind: number, source: number, since: number, memory: string, place: number]
@@ -40,9 +25,20 @@ type ProfilePosition = [kind: number, source: number, since: number, memory: str
  * @throws Refusal `invalid` for a cursor of another profile, `unavailable`.
  */
 export async function readProfile(
-  { profiles, cursors, now }: ProfileBackend,
+  { profiles, cursors, now }: { profiles: ProfileCache; cursors: CursorCodec; now: () => number },
   { scope, memberScope }: Pick<Caller, 'scope' | 'memberScope'>,
-  question: ProfileQuestion,
+  question: {
+    /** The session to read; null is the core vault. */
+    session: string | null
+    /** Only these; all, when undefined. */
+    kinds: readonly ProfileKind[] | undefined
+    /** Leave out what was replaced. */
+    current: boolean
+    /** Epoch ms: later statements are unknown. */
+    asOf: number | undefined
+    limit: number
+    cursor: string | undefined
+  },
 ): Promise<Page<ProfileRow>> {
   const { session, kinds, current, asOf = null, limit, cursor } = question
   const own: ProfileRef = { scope, session }

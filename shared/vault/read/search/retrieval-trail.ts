@@ -6,16 +6,15 @@ export type Retrieval = {
   request: 'search' | 'prepare' | 'date-search'
   /** Ids of the shared memories in the answer, best first. */
   returned: readonly string[]
-  /** The question; null: all of a span of time, or a rebuilt block. */
-  question: RetrievalQuestion | null
+  /** The question, which is looked up again without the wall; null: all of a span of time, or a rebuilt block. */
+  question:
+    | (Partial<RecallFilters> &
+        Pick<RecallQuestion, 'text' | 'within'> & {
+          /** Rows; without it as many as have to do with the words. */
+          limit?: number
+        })
+    | null
 }
-
-/** The words and bounds of a request, which is looked up again without the wall. */
-type RetrievalQuestion = Partial<RecallFilters> &
-  Pick<RecallQuestion, 'text' | 'within'> & {
-    /** Rows; without it as many as have to do with the words. */
-    limit?: number
-  }
 
 export type RetrievalTrail = {
   /** Records, without delaying the answer, what a member was given of the shared memory. */

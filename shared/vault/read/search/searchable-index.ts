@@ -83,19 +83,17 @@ export async function searchableIndex(
   return wholeOrPartialIndex(backend, ref, way => candidateIndex(backend, request, way))
 }
 
-/** How candidates are found: by the search index alone, or by any means. */
-export type CandidateWay = 'indexed' | 'candidates'
-
 /**
  * The index of a whole partition, or one of candidates where it is too large or being loaded.
  *
- * @param partial an index of the candidates; null where `indexed` cannot answer
+ * @param partial an index of the candidates, found by the search index alone (`indexed`; null where it cannot answer)
+ *   or by any means
  * @throws Refusal `unavailable` where the load takes longer than `waitMs`.
  */
 export async function wholeOrPartialIndex(
   { vaultIndexes, nearest }: Pick<IndexBackend, 'vaultIndexes' | 'nearest'>,
   ref: IndexRef,
-  partial: (way: CandidateWay) => Promise<VaultIndex | null>,
+  partial: (way: 'indexed' | 'candidates') => Promise<VaultIndex | null>,
   waitMs = loadWaitMs,
 ): Promise<VaultIndex> {
   const whole = () => withTimeout(vaultIndexes.get(ref), waitMs, refuseWhileLoading)
@@ -138,7 +136,7 @@ function askedNotes(text: string): ExactWord[] {
 async function candidateIndex(
   { nearest, postgres, mongo, now }: IndexBackend,
   request: IndexRequest,
-  way: CandidateWay,
+  way: 'indexed' | 'candidates',
 ): Promise<VaultIndex | null> {
   const { scope, embedder, vectors, question } = request
   const { space, dimension } = embedder

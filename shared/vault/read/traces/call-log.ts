@@ -12,13 +12,11 @@ const batchMax = 100
 /** More entries wait only while the database is slow; further ones are dropped. */
 const waitingMax = 2_000
 
-type Entry = { build: () => Promise<NewCallTrace> } | EndedCall
-
 /** Writes traces that no answer waits for. One that cannot be written is dropped, and the log says so. */
 export class CallLog {
   readonly #postgres: Pick<Postgres, 'query'>
   readonly #log: Log
-  #waiting: Entry[] = []
+  #waiting: ({ build: () => Promise<NewCallTrace> } | EndedCall)[] = []
   #timer: NodeJS.Timeout | undefined
   /** One statement at a time; never rejects. */
   #writing: Promise<void> | undefined
@@ -45,7 +43,7 @@ export class CallLog {
     await this.#write()
   }
 
-  #add(entry: Entry): void {
+  #add(entry: { build: () => Promise<NewCallTrace> } | EndedCall): void {
     if (this.#waiting.length >= waitingMax) return this.#noteDropped(new Error('too many wait'))
     this.#waiting.push(entry)
     if (this.#waiting.length >= batchMax) void this.#write()

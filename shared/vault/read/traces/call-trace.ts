@@ -34,7 +34,11 @@ type SentCallTrace = {
   format: 'openai' | 'responses' | 'anthropic' | 'google'
   /** Provider-prefixed. */
   model: string
-  splices: Splice[]
+  splices: {
+    what: 'block' | 'model' | 'cache_control'
+    at: number
+    bytes: number
+  }[]
   /** Start and end of what was taken out of the client's body, in turn. */
   removed: number[]
   leftOut: LeftOutCounts
@@ -82,13 +86,6 @@ export type TracedBlock = {
   isByText?: true
   /** For each line what it was ranked by; empty for the block of an earlier call. */
   ranking: { relevance: number; why: (MatchReason | 'reply')[] }[]
-}
-
-/** What was put into the body, by its place in the bytes that were sent. */
-type Splice = {
-  what: 'block' | 'model' | 'cache_control'
-  at: number
-  bytes: number
 }
 
 const markLength = 8
