@@ -1,3 +1,4 @@
+import scalarSchemasJson from '#scripts/contract/scalar-schemas.json' with { type: 'json' }
 import type { Schema } from '#shared/core/shape.ts'
 
 /**
@@ -97,39 +98,8 @@ function readBase(reader: TokenReader): Schema {
   return { ...schema, 'x-clamped': true }
 }
 
-const scalarSchemas: Record<string, Schema> = {
-  string: { type: 'string' },
-  line: {
-    type: 'string',
-    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
-    'x-says': 'must not hold control characters',
-  },
-  slug: {
-    type: 'string',
-    pattern: '^[A-Za-z0-9._-]*$',
-    'x-says': 'must hold only letters, digits, ".", "_" and "-"',
-  },
-  uuid: { type: 'string', format: 'uuid' },
-  email: { type: 'string', format: 'email' },
-  date: { type: 'string', format: 'date' },
-  'date-time': { type: 'string', format: 'date-time' },
-  'iso-date-time': { type: 'string', format: 'iso-date-time' },
-  bytes: { type: 'string', contentMediaType: 'application/octet-stream' },
-  // Numbers between 1970 and 1973 are seconds, which clients send by mistake.
-  'epoch-ms': {
-    type: 'number',
-    minimum: -62_135_596_800_000,
-    maximum: 253_402_300_799_999,
-    not: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 100_000_000_000 },
-    'x-says': 'must be in milliseconds since 1970',
-  },
-  integer: { type: 'integer' },
-  number: { type: 'number' },
-  boolean: { type: 'boolean' },
-  null: { type: 'null' },
-  object: { type: 'object' },
-  any: {},
-}
+/** By name; an `epoch-ms` between 1970 and 1973 is in seconds, which clients send by mistake. */
+const scalarSchemas: Record<string, Schema> = scalarSchemasJson
 
 type ValueRange = { min?: number; max?: number }
 

@@ -1,3 +1,4 @@
+import rows from '#shared/core/built-in-providers.json' with { type: 'json' }
 import { Refusal } from '#shared/core/errors.ts'
 
 /** A request and response format; `responses` is OpenAI's Responses API. Formats are never translated. */
@@ -38,33 +39,9 @@ export type Providers = ReadonlyMap<string, Provider>
  * `<NAME>_BASE_URL` overrides an address: with its version path for OpenAI's API and copies of it, without one for
  * Anthropic and Google, as the official SDKs read them.
  */
-export const builtInProviders = {
-  openai: { baseUrl: 'https://api.openai.com/v1', responses: true },
-  anthropic: {
-    baseUrl: 'https://api.anthropic.com',
-    compatiblePath: '/v1',
-    native: 'anthropic',
-    keyPrefix: 'sk-ant-',
-  },
-  google: {
-    baseUrl: 'https://generativelanguage.googleapis.com',
-    compatiblePath: '/v1beta/openai',
-    native: 'google',
-    keyPrefix: 'AIza',
-  },
-  openrouter: { baseUrl: 'https://openrouter.ai/api/v1', keyPrefix: 'sk-or-', responses: true },
-  xai: { baseUrl: 'https://api.x.ai/v1', keyPrefix: 'xai-', responses: true },
-  deepseek: { baseUrl: 'https://api.deepseek.com/v1' },
-  mistral: { baseUrl: 'https://api.mistral.ai/v1' },
-  groq: { baseUrl: 'https://api.groq.com/openai/v1', keyPrefix: 'gsk_', responses: true },
-  cerebras: { baseUrl: 'https://api.cerebras.ai/v1', keyPrefix: 'csk-' },
-  together: { baseUrl: 'https://api.together.xyz/v1' },
-  fireworks: { baseUrl: 'https://api.fireworks.ai/inference/v1', keyPrefix: 'fw_' },
-  ollama: { baseUrl: 'http://127.0.0.1:11434/v1', responses: true, selfHosted: true },
-  vllm: { baseUrl: 'http://127.0.0.1:8000/v1', responses: true, selfHosted: true },
-} as const satisfies Record<string, ProviderApi>
+export const builtInProviders = rows as Record<BuiltInName, ProviderApi>
 
-export type BuiltInName = keyof typeof builtInProviders
+export type BuiltInName = keyof typeof rows
 export const builtInNames = Object.keys(builtInProviders) as BuiltInName[]
 
 /** The built-in provider whose keys begin like this one; undefined when several do. */

@@ -1,21 +1,5 @@
-const letterFolds: Record<string, string> = {
-  ß: 'ss',
-  æ: 'ae',
-  œ: 'oe',
-  ø: 'o',
-  đ: 'd',
-  ð: 'd',
-  þ: 'th',
-  ł: 'l',
-  ı: 'i',
-  ς: 'σ',
-  أ: 'ا',
-  إ: 'ا',
-  آ: 'ا',
-  ٱ: 'ا',
-  ى: 'ي',
-  ة: 'ه',
-}
+import letterFoldsJson from '#shared/search/words/letter-folds.json' with { type: 'json' }
+const letterFolds: Record<string, string> = letterFoldsJson
 const foldedLetters = new RegExp(`[${Object.keys(letterFolds).join('')}]`, 'g')
 
 /** Combining marks that are removed; vowel signs of Indic and Thai script stay. */
