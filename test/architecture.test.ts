@@ -4,8 +4,6 @@ import { dirname, join } from 'node:path'
 
 const files = globSync('{api,workers,shared,scripts}/**/*.ts')
 const text = (file: string): string => readFileSync(file, 'utf8')
-/** Texts of programs that the console shows; it runs none of them. */
-const programsOfOthers = /^api\/console\/app\/vault\/connect\/\w+-snippets\.ts$/
 
 const importsOf = (file: string): string[] =>
   [
@@ -269,7 +267,7 @@ t.test('SQL stands in *.postgres.ts, commands to MongoDB in *.mongo.ts', async t
 })
 
 t.test('each outside package is spoken to from one place', async t => {
-  for (const file of files.filter(file => !programsOfOthers.test(file))) {
+  for (const file of files) {
     const strays = importsOf(file).filter(name => {
       const owned = owners[packageOf(name)]
       return owned && !owned.some(owner => isIn(file, owner))
@@ -296,10 +294,7 @@ t.test('the table of owners is whole and says what is so', async t => {
 
 t.test('the environment is read in one file', async t => {
   const readers = globSync('{api,workers,shared}/**/*.ts').filter(
-    file =>
-      text(file).includes('process.env') &&
-      !/^(api|workers)\/index\.ts$/.test(file) &&
-      !programsOfOthers.test(file),
+    file => text(file).includes('process.env') && !/^(api|workers)\/index\.ts$/.test(file),
   )
   t.same(readers, [])
 })

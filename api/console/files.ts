@@ -24,11 +24,14 @@ const stopWordsModule = [
   `export const stopWords = new Set(${JSON.stringify([...stopWords])})`,
 ] as const
 
-/** The tables of the stemmer as a module: not all browsers import JSON. */
-const stemTablesModule = [
-  servedPath('shared/search/words/stem.json'),
-  `export default ${readFileSync(new URL('shared/search/words/stem.json', root), 'utf8')}`,
-] as const
+/** Tables as modules: not all browsers import JSON. */
+const tables = ['shared/search/words/stem.json', 'api/console/app/vault/connect/clients.json'].map(
+  file =>
+    [
+      servedPath(file),
+      `export default ${JSON.stringify(JSON.parse(readText(new URL(file, root))))}`,
+    ] as const,
+)
 
 /** Packages that modules import, with the file of each. */
 const vendorFiles: Record<string, string> = {
@@ -61,7 +64,7 @@ export async function consoleFiles(login: string | null = null): Promise<Record<
     .map(name => readText(new URL(`style/${name}.css`, import.meta.url)))
     .concat(readText(import.meta.resolve('uplot/dist/uPlot.min.css')))
   const texts = new Map(
-    [...modules, stopWordsModule, stemTablesModule, ...libraries].map(
+    [...modules, stopWordsModule, ...tables, ...libraries].map(
       ([path, text]) => [path, rewriteImports(text)] as const,
     ),
   )
@@ -89,7 +92,9 @@ function importedBy(path: string, texts: ReadonlyMap<string, string>, found = ne
   return found
 }
 
-const readText = (file: string | URL): string => readFileSync(new URL(file), 'utf8')
+function readText(file: string | URL): string {
+  return readFileSync(new URL(file), 'utf8')
+}
 
 function stripTypes(files: string[]): Promise<string[]> {
   return new Promise((resolve, reject) => {

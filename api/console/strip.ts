@@ -4,11 +4,9 @@ import { parentPort, workerData } from 'node:worker_threads'
 
 // In a worker thread: stripping takes as long as some hundred requests, and prints a warning.
 const files = workerData as string[]
-const stripped = files.map(file => {
-  const source = stripTypeScriptTypes(readFileSync(new URL(file), 'utf8'))
-  // Texts of programs have comments and empty lines of their own.
-  return file.endsWith('-snippets.ts') ? source : stripComments(source)
-})
+const stripped = files.map(file =>
+  stripComments(stripTypeScriptTypes(readFileSync(new URL(file), 'utf8'))),
+)
 
 /** Removes comments on lines of their own, and empty lines: a twentieth of what a browser loads. */
 function stripComments(source: string): string {

@@ -3,7 +3,7 @@ import { cpSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { frameworkSnippets } from '#api/console/app/vault/connect/framework-snippets.ts'
+import { connectedClients } from '#api/console/app/vault/connect/snippets.ts'
 import { buildKey, startJobWorkers } from '#test/support/start/api.ts'
 import { installPackage } from '#test/support/start/installed-package.ts'
 import { providerKey } from '#test/support/doubles/model-provider.ts'
@@ -42,8 +42,8 @@ const frameworksInPython = /from memory_vault\.adapters/
 const inPython = 'import setup; exec(open(__import__("sys").argv[1]).read())'
 
 const programs = await Promise.all(
-  Object.entries(frameworkSnippets).flatMap(([name, { snippets }]) =>
-    ['TypeScript', 'Python'].map(async language => {
+  Object.entries(connectedClients).flatMap(([name, { kind, snippets }]) =>
+    (kind === 'Frameworks' ? ['TypeScript', 'Python'] : []).map(async language => {
       const key = await buildKey(backend)
       const found = snippets({ url: base, key, rights: 'memory' }).find(
         one => one.file === language,

@@ -1,11 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import {
-  clientSnippets,
-  frameworkSnippets,
-} from '#api/console/app/vault/connect/framework-snippets.ts'
-import { programSnippets } from '#api/console/app/vault/connect/program-snippets.ts'
-import { sdkSnippets } from '#api/console/app/vault/connect/sdk-snippets.ts'
+import { connectedClients } from '#api/console/app/vault/connect/snippets.ts'
 import { MemoryVaultApi } from '#api/client/n8n/MemoryVaultApi.credentials.ts'
 import { clients } from '#scripts/clients/connect/clients.ts'
 
@@ -25,7 +20,7 @@ const connectNames: Record<string, string> = {
 
 for (const [name, connectName] of Object.entries(connectNames)) {
   t.test(`${name}: the console shows what npm run connect writes`, t => {
-    const snippets = programSnippets[name]!.snippets(place)
+    const snippets = connectedClients[name]!.snippets(place)
     const files = clients[connectName]!.files(
       { baseUrl: place.url, key: place.key, rights: place.rights },
       { env: {}, home: '/nowhere', platform: 'linux', configDir: undefined, cwd: '/nowhere' },
@@ -74,15 +69,16 @@ t.test('SDKs and clients: the console shows the programs that the pages run', t 
   ])
   // What reads no variable of the environment needs no import for it.
   const isRun = (text: string) => blocks.has(text) || blocks.has(`import os\n${text}`)
-  for (const [name, { snippets }] of Object.entries({ ...sdkSnippets, ...clientSnippets })) {
-    if (name === 'curl') continue
+  for (const [name, { kind, snippets }] of Object.entries(connectedClients)) {
+    if (name === 'curl' || !['SDKs by base URL', 'Clients'].includes(kind)) continue
     for (const { file, text } of snippets(place)) t.ok(isRun(text), `${name}: ${file}`)
   }
   t.end()
 })
 
 t.test('frameworks: each adapter has an entry, and settings are those of the packages', t => {
-  const texts = Object.values(frameworkSnippets)
+  const texts = Object.values(connectedClients)
+    .filter(({ kind }) => kind === 'Frameworks')
     .flatMap(({ snippets }) => snippets(place))
     .map(({ text }) => text)
   const all = texts.join('\n')

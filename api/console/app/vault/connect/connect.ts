@@ -10,26 +10,15 @@ import { onSubmit, textField } from '#api/console/app/parts/fields.ts'
 import { faultNote } from '#api/console/app/parts/notes.ts'
 import { useAction, useCall, useRefresh } from '#api/console/app/queries.ts'
 import { traceHref } from '#api/console/app/vault/traces.ts'
-import { programSnippets } from '#api/console/app/vault/connect/program-snippets.ts'
 import {
-  clientSnippets,
-  frameworkSnippets,
-} from '#api/console/app/vault/connect/framework-snippets.ts'
-import {
+  connectedClients,
   kinds,
-  sdkSnippets,
   type ClientRights,
   type ConnectedClient,
   type Snippet,
-} from '#api/console/app/vault/connect/sdk-snippets.ts'
+} from '#api/console/app/vault/connect/snippets.ts'
 import type { TraceSummary } from '#api/contract/generated/types.ts'
 
-const connectedClients: Record<string, ConnectedClient> = {
-  ...programSnippets,
-  ...sdkSnippets,
-  ...clientSnippets,
-  ...frameworkSnippets,
-}
 const noClient = { client: 'openai' }
 
 /** What to paste where, for each client, with the address of this service and a key of the client's own. */
