@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { createAsset, type Asset } from '#api/edge/assets.ts'
-import { consolePage } from '#api/console/page.ts'
+import { consolePage, consolePolicy, modulePage } from '#api/console/page.ts'
 import { stopWords } from '#shared/search/words/stop-words.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -41,21 +41,22 @@ const vendorFiles: Record<string, string> = {
   uplot: 'uplot/dist/uPlot.esm.js',
 }
 
-const script = 'text/javascript; charset=utf-8'
-const style = 'text/css; charset=utf-8'
-
 /**
  * The files of the console by path: its page, that of the API reference, its modules without types, its style sheets and its
  * libraries. There is no build step and no external file. Takes 250 ms, once.
  */
-export async function consoleFiles(login: string | null = null): Promise<Record<string, Asset>> {
+export async function consoleFiles(
+  login: string | null = null,
+): Promise<{ policy: string; assets: Record<string, Asset> }> {
   const own = globSync('api/console/app/**/*.ts', { cwd: fileURLToPath(root) }).sort()
   // Documents are read by the service.
   const importers = globSync('api/import/{*,formats/*,send/*}.ts', {
     cwd: fileURLToPath(root),
   }).sort()
   const sources = [...own, ...importers, ...sharedSources]
-  const stripped = await stripTypes(sources.map(file => new URL(file, root).href))
+  const [inlineScript, ...stripped] = await stripTypes(
+    ['api/console/boot.ts', ...sources].map(file => new URL(file, root).href),
+  )
   const modules = sources.map((file, index) => [servedPath(file), stripped[index]!] as const)
   const libraries = Object.entries(vendorFiles).map(
     ([name, file]) => [servedPath(name), readText(import.meta.resolve(file))] as const,
@@ -69,16 +70,24 @@ export async function consoleFiles(login: string | null = null): Promise<Record<
     ),
   )
   // Without preloading, a browser would load the modules one level of imports after the other.
-  const pageOf = (title: string, module: string, login: string | null): Asset => {
-    const preloadPaths = [...importedBy(module, texts)]
-    const page = consolePage({ title, module, preloadPaths, login })
-    return createAsset('text/html; charset=utf-8', page)
+  const partsOf = (module: string) => ({ module, preloadPaths: [...importedBy(module, texts)] })
+  const door = { title: 'Memory Vault', inlineScript: inlineScript!, login }
+  const pages = {
+    '/console': consolePage({ ...door, ...partsOf('/console/app/main.ts') }),
+    '/docs': modulePage({
+      title: 'API reference · Memory Vault',
+      ...partsOf('/console/app/reference/reference.ts'),
+    }),
   }
+  const assetsOf = (files: Iterable<[string, string]>, type: string) =>
+    Object.fromEntries([...files].map(([path, text]) => [path, createAsset(type, text)]))
   return {
-    '/console': pageOf('Memory Vault', '/console/app/main.ts', login),
-    '/docs': pageOf('API reference · Memory Vault', '/console/app/reference/reference.ts', null),
-    '/console/style.css': createAsset(style, sheets.join('\n')),
-    ...Object.fromEntries([...texts].map(([path, text]) => [path, createAsset(script, text)])),
+    policy: consolePolicy(inlineScript!),
+    assets: {
+      ...assetsOf(Object.entries(pages), 'text/html; charset=utf-8'),
+      ...assetsOf([['/console/style.css', sheets.join('\n')]], 'text/css; charset=utf-8'),
+      ...assetsOf(texts, 'text/javascript; charset=utf-8'),
+    },
   }
 }
 

@@ -1,11 +1,14 @@
-import { html } from '#api/edge/html.ts'
+import { createHash } from 'node:crypto'
+import { doorWords } from '#api/console/app/door-words.ts'
+import { html, Html } from '#api/edge/html.ts'
 
 /**
- * The console may load its own files only: no inline script or style, no form that is submitted, and no
- * text that becomes markup, since `require-trusted-types-for` makes `innerHTML` throw.
+ * The console may load its own files only: no inline script but one that is known by its hash, no inline style, no
+ * form that is submitted, and no text that becomes markup, since `require-trusted-types-for` makes `innerHTML` throw.
  */
-export const consolePolicy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+export const consolePolicy = (inlineScript: string): string =>
+  `default-src 'none'; script-src 'self' 'sha256-${createHash('sha256').update(inlineScript).digest('base64')}'; ` +
+  "style-src 'self'; img-src 'self' data:; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
   "require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -14,37 +17,109 @@ export const favicon = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect x="1" y="1" width="22" height="22" rx="6" fill="#0b6b70"/><g fill="none" stroke="#fff" stroke-width="2"><circle cx="12" cy="12" r="6"/><path d="M12 3.5v4M12 16.5v4M3.5 12h4M16.5 12h4"/></g><circle cx="12" cy="12" r="2" fill="#fff"/></svg>',
 )}`
 
+const head = (title: string): Html =>
+  html`<meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <meta name="color-scheme" content="light dark" />
+    <title>${title}</title>
+    <link rel="icon" href="${favicon}" />`
+
 type PageParts = {
   title: string
   /** The module that draws the page. */
   module: string
   /** Modules that the first view needs, by path. */
   preloadPaths: readonly string[]
+}
+
+/** A page that its module draws. */
+export const modulePage = ({ title, module, preloadPaths }: PageParts): string =>
+  html`<!doctype html>
+    <html lang="en">
+      <head>
+        ${head(title)}
+        <link rel="stylesheet" href="/console/style.css" />
+        ${preloadPaths.map(path => html`<link rel="modulepreload" href="${path}" />`)}
+      </head>
+      <body>
+        <div id="console"></div>
+        <noscript>This page needs JavaScript.</noscript>
+        <script type="module" src="${module}"></script>
+      </body>
+    </html> `.text
+
+type DoorParts = PageParts & {
+  /** What makes the form work until the console is loaded. */
+  inlineScript: string
   /** The name of the login provider; null for none. */
   login: string | null
 }
 
-/** A page that its module draws. */
+/** The page of the console: the form for signing in, as `SignIn` draws it, which asks for two files alone. */
 export const consolePage = ({
   title,
   module,
   preloadPaths,
+  inlineScript,
   login,
-}: PageParts): string => `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title}</title>${login === null ? '' : html` <meta name="login" content="${login}" />`.text}
-<link rel="icon" href="${favicon}">
-<link rel="stylesheet" href="/console/style.css">
-${preloadPaths.map(path => `<link rel="modulepreload" href="${path}">`).join('\n')}
-</head>
-<body>
-<div id="console"></div>
-<noscript>This page needs JavaScript.</noscript>
-<script type="module" src="${module}"></script>
-</body>
-</html>
-`
+}: DoorParts): string =>
+  html`<!doctype html>
+    <html lang="en">
+      <head>
+        ${head(title)}${login === null ? '' : html`<meta name="login" content="${login}" />`}
+        ${new Html(`<script data-entry="${module}" data-modules="${preloadPaths.join(' ')}">${inlineScript}</script>`)}
+        <link rel="stylesheet" href="/console/style.css" />
+      </head>
+      <body>
+        ${door(login)}
+        <noscript>This page needs JavaScript.</noscript>
+      </body>
+    </html> `.text
+
+/** No space between elements: the console takes over those that are there, and moves none. */
+const door = (login: string | null): Html =>
+  new Html(
+    html` <div id="console">
+      <div class="app">
+        <div class="door">
+          <main class="door-card">
+            ${mark}
+            <div class="page stack-wide">
+              <header class="section-head page-head">
+                <div>
+                  <h1 tabindex="-1">Memory Vault</h1>
+                  <p class="quiet">${doorWords.description}</p>
+                </div>
+              </header>
+              <form class="stack">
+                <div class="field stack-close">
+                  <label class="stack-close"
+                    ><span class="field-label">Key</span
+                    ><input
+                      spellcheck="false"
+                      aria-describedby="key-hint"
+                      type="password"
+                      required
+                      autocomplete="off"
+                      placeholder="mk_…" /></label
+                  ><span id="key-hint" class="field-hint">${doorWords.hint}</span>
+                </div>
+                <div class="actions">
+                  <button type="submit" class="button button-main">Open</button>
+                </div>
+              </form>
+            </div>
+            <p class="door-stuck notice" hidden>
+              The console could not be loaded. <a href="/console">Try again</a>
+            </p>
+            ${login === null ? '' : html`<p class="door-login"><a class="button" href="/console/login">Sign in with ${login}</a></p>`}
+          </main>
+          <footer class="door-foot chips"><a href="/docs">API reference</a></footer>
+        </div>
+      </div>
+    </div>`.text.replaceAll(/>\s+</g, '><'),
+  )
+
+const mark = new Html(
+  '<svg class="mark" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><rect x="1" y="1" width="22" height="22" rx="6" fill="var(--accent)"></rect><g fill="none" stroke="var(--accent-ink)" stroke-width="2"><circle cx="12" cy="12" r="6"></circle><path d="M12 3.5v4M12 16.5v4M3.5 12h4M16.5 12h4"></path></g><circle cx="12" cy="12" r="2" fill="var(--accent-ink)"></circle></svg>',
+)

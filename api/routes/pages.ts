@@ -4,7 +4,6 @@ import { buildOpenApi } from '#api/reference/openapi.ts'
 import { findInGuides, guideFiles, guidesSecurityPolicy } from '#api/reference/guides.ts'
 import { version } from '#api/edge/version.ts'
 import { consoleFiles } from '#api/console/files.ts'
-import { consolePolicy } from '#api/console/page.ts'
 import { requireOperator } from '#api/operators/operator-auth.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { countFaultyPipelines } from '#shared/org/base/pipeline-state.postgres.ts'
@@ -37,15 +36,16 @@ export function pages(router: Router, backend: ApiBackend): void {
   })
 
   // The web console, and the API reference. Their files are open; the data that they show needs a credential.
-  let files: Promise<Record<string, Asset>> | undefined
+  let files: ReturnType<typeof consoleFiles> | undefined
   router.get(/^\/(?:console(?:\/.*)?|docs\/?)$/, async ctx => {
     files ??= consoleFiles(backend.config.oidc?.name).catch((error: unknown) => {
       files = undefined
       throw error
     })
-    const asset = (await files)[ctx.path.replace(/\/$/, '')]
+    const { policy, assets } = await files
+    const asset = assets[ctx.path.replace(/\/$/, '')]
     if (!asset) return
-    ctx.set('Content-Security-Policy', consolePolicy)
+    ctx.set('Content-Security-Policy', policy)
     ctx.set('Referrer-Policy', 'no-referrer')
     ctx.set('Cross-Origin-Opener-Policy', 'same-origin')
     await sendAsset(ctx, asset)

@@ -32,3 +32,5 @@ applyTheme(storedTheme())
 answerOtherTabs()
 if (!doors.has(currentPath()[0])) await askOtherTabs()
 render(renderComponent(App, {}), document.querySelector('#console')!)
+// From here on the page is the console's; see `boot.ts`.
+delete document.documentElement.dataset.door

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { clientWith, UserError } from '#api/console/app/api-call.ts'
 import {
   currentCredential,
@@ -7,6 +7,7 @@ import {
   type Credential,
 } from '#api/console/app/credential.ts'
 import { LinkQuestion, LoginChoices, loginName } from '#api/console/app/login.ts'
+import { doorWords } from '#api/console/app/door-words.ts'
 import { hrefTo, replaceAddress, useHashPath } from '#api/console/app/address.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { form, textField } from '#api/console/app/parts/fields.ts'
@@ -17,7 +18,11 @@ import { VaultError } from '#api/client/client.ts'
 
 /** Asks for a Memory Key or an admin credential, and verifies it. */
 export function SignIn(): View {
-  const [key, setKey] = useState('')
+  // The form was there before the console, and may have been filled in and sent.
+  const [key, setKey] = useState(() => doorInput()?.value ?? '')
+  useLayoutEffect(() => {
+    if (document.documentElement.dataset.door === 'asked') doorInput()?.form?.requestSubmit()
+  }, [])
   const reason = signOutReason()
   const provider = loginName()
   const [place, secret] = useHashPath()
@@ -32,8 +37,7 @@ export function SignIn(): View {
       ${mark()}
       ${page({
         title: 'Memory Vault',
-        description:
-          'Look into a vault with its Memory Key, or look after a team with an admin credential.',
+        description: doorWords.description,
         children:
           link !== undefined && place === 'open'
             ? renderComponent(LinkQuestion, { secret: link, verify: verifyKey, enter })
@@ -54,7 +58,7 @@ export function SignIn(): View {
                       required: true,
                       autocomplete: 'off',
                       placeholder: 'mk_…',
-                      hint: 'Kept by the open tabs of the console until you sign out. It is sent to this service alone.',
+                      hint: doorWords.hint,
                     }),
                   ],
                 }),
@@ -75,6 +79,9 @@ export function SignIn(): View {
   </div>`
 }
 
+const doorInput = (): HTMLInputElement | null =>
+  document.querySelector<HTMLInputElement>('.door form input')
+
 /** @throws UserError when the service rejects the key. */
 async function verifyKey(key: string): Promise<Credential> {
   // Header values are Latin-1; keys are ASCII.
@@ -83,11 +90,14 @@ async function verifyKey(key: string): Promise<Credential> {
   const none = { owner: false, member: false, operator: false, reviewer: false }
   try {
     if (key.startsWith('mk_') && !key.startsWith('mk_admin')) {
-      await client.call('GET /v1/memory/stats')
-      const owner = await succeeds(client.call('GET /v1/keys', { query: { limit: 1 } }))
-      const member =
-        !owner && (await succeeds(client.call('GET /v1/shares', { query: { limit: 1 } })))
-      return { ...none, key, kind: 'vault', owner, member }
+      const query = { limit: 1 }
+      // Whoever has any key reads its operations, also while the store of memories is out of reach.
+      const [owner, isMember] = await Promise.all([
+        succeeds(client.call('GET /v1/keys', { query })),
+        succeeds(client.call('GET /v1/shares', { query })),
+        client.call('GET /v1/operations', { query }),
+      ])
+      return { ...none, key, kind: 'vault', owner, member: !owner && isMember }
     }
     const { orgs } = await client.call('GET /v1/orgs')
     if (orgs[0]?.access === 'reviewer') return { ...none, key, kind: 'admin', reviewer: true }

@@ -12,7 +12,8 @@ function PageFrame({ title, description, actions, children }: Props): View {
   const user = useVaultUser()
   // Screen readers begin a new page at its heading.
   useEffect(() => {
-    heading.current?.focus({ preventScroll: true })
+    const isTyping = document.activeElement?.closest('.door form')
+    if (!isTyping) heading.current?.focus({ preventScroll: true })
     scrollTo(0, 0)
   }, [title])
   useEffect(() => {
