@@ -20,6 +20,7 @@ memory does to messages that it cannot help, measured in this process on the pro
   beam <folder>         chats/100K (500K, 1M) of github.com/mohammadtavakoli78/BEAM
   consolidation <file>  MemoryAgentBench/data/Conflict_Resolution.json of github.com/DSAIL-Memory/EvoMemBench
   vehicle <folder>      benchmark of github.com/isyuhaochen/VehicleMemBench
+  realtalk <folder>     data of github.com/danny911kr/REALTALK
   precision <folder>    github.com/tenurehq/precisionMemBench
 
 Each conversation is stored in a vault of its own of the account, and removed. The service is the one that runs here,

@@ -35,6 +35,7 @@ export const setReaders: Record<string, (path: string) => Iterable<ScoredVault>>
   beam: readBeam,
   consolidation: readFactConsolidation,
   vehicle: readVehicleMemBench,
+  realtalk: readRealTalk,
 }
 
 /** `data/locomo10.json` of snap-research/locomo: questions of categories 1 to 4. */
@@ -45,12 +46,11 @@ function* readLocomo(file: string): Generator<ScoredVault> {
     for (const session of Object.keys(conversation).filter(name => /^session_\d+$/.test(name))) {
       const start = parseLocomoTime(String(conversation[`${session}_date_time`]))
       for (const [at, turn] of (conversation[session] as Fields[]).entries()) {
-        const image = turn.blip_caption ? ` [image: ${turn.blip_caption}]` : ''
         lines.push({
           id: turn.dia_id,
           session,
           role: turn.speaker === conversation.speaker_a ? 'user' : 'assistant',
-          content: `${turn.speaker}: ${turn.text}${image}`,
+          content: `${turn.speaker}: ${turn.text}${imageOf(turn)}`,
           timestamp: start + at * lineMs,
         })
       }
@@ -72,6 +72,44 @@ function parseLocomoTime(text: string): number {
   const [time = '', date = ''] = text.split(' on ')
   return Date.parse(`${date.replace(',', '')} ${time} UTC`)
 }
+
+/** The folder `data` of REALTALK: people who write each other for three weeks, and questions about them. */
+function* readRealTalk(folder: string): Generator<ScoredVault> {
+  const kinds = ['', 'multi-hop', 'temporal', 'commonsense']
+  const names = readdirSync(folder).filter(name => /^Chat_.*\.json$/.test(name))
+  for (const name of names.sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))) {
+    const chat = readJson(join(folder, name))
+    const sessions = Object.keys(chat).filter(key => /^session_\d+$/.test(key))
+    const lines = sessions.flatMap(session =>
+      (chat[session] as Fields[]).map((turn): ScoredLine => ({
+        id: turn.dia_id,
+        session,
+        role: turn.speaker === chat.name.speaker_1 ? 'user' : 'assistant',
+        content: `${turn.speaker}: ${turn.clean_text}${imageOf(turn)}`,
+        timestamp: parseRealTalkTime(String(turn.date_time)),
+      })),
+    )
+    const sessionOf = new Map(lines.map(({ id, session }) => [id, session]))
+    const questions = (chat.qa as Fields[]).flatMap(({ question, evidence, category }) => {
+      // Some stand as `D1:6; D 3:18`; a few name no line that is there.
+      const said = String(evidence.join(' ')).matchAll(/D\s?(\d+:\d+)/g)
+      const answers = [...new Set(Array.from(said, ([, id]) => `D${id}`))]
+      const there = answers.filter(id => sessionOf.has(id))
+      return there.length > 0 ? [toQuestion(question, kinds[category]!, there, sessionOf)] : []
+    })
+    yield { lines, questions }
+  }
+}
+
+/** Such as `29.12.2023, 22:42:04`. */
+function parseRealTalkTime(text: string): number {
+  const [day, month, year, time] = text.split(/[.,]\s*/)
+  return Date.parse(`${year}-${month}-${day}T${time}Z`)
+}
+
+/** What a picture shows, as a model described it for the set. */
+const imageOf = ({ blip_caption: caption }: Fields): string =>
+  caption ? ` [image: ${caption}]` : ''
 
 /** `longmemeval_s*.json`: a vault for each question that has an answer. */
 function* readLongMemEval(file: string): Generator<ScoredVault> {

@@ -80,6 +80,19 @@ function writeSets(t: Test) {
     join(dir, 'benchmark/qa_data/qa_1.json'),
     JSON.stringify({ related_to_vehicle_preference: [preference] }),
   )
+  mkdirSync(join(dir, 'realtalk'))
+  const date_time = '29.12.2023, 22:42:04'
+  const talk = {
+    name: { speaker_1: 'Ada', speaker_2: 'Ben' },
+    session_1: turns.map(({ text: clean_text, ...turn }) => ({ ...turn, clean_text, date_time })),
+    session_1_date_time: date_time,
+    events_session_1: {},
+    qa: [
+      { question: 'Which colour is the canoe?', evidence: ['D 1:1; D9:9', ''], category: 3 },
+      { question: 'Who?', evidence: ['D9:9'], category: 1 },
+    ],
+  }
+  writeFileSync(join(dir, 'realtalk/Chat_1_Ada_Ben.json'), JSON.stringify(talk))
   const chat = join(dir, 'chats/100K/1')
   mkdirSync(join(chat, 'probing_questions'), { recursive: true })
   const said = [
@@ -150,6 +163,19 @@ t.test('the sets are read as their makers publish them', t => {
   t.match(facts, [{ lines: { length: 2 }, questions: [{ lines: ['1'] }] }], 'of one hop, the last')
   const [car] = setReaders.vehicle!(join(dir, 'benchmark'))
   t.match(car?.questions, [{ kind: 'preference_conflict', lines: ['0'] }])
+  const talks = [...setReaders.realtalk!(join(dir, 'realtalk'))]
+  t.match(talks[0]?.lines[0], {
+    session: 'session_1',
+    role: 'user',
+    content: 'Ada: My canoe is red. [image: a canoe]',
+    timestamp: Date.UTC(2023, 11, 29, 22, 42, 4),
+  })
+  t.match(talks, [{ lines: [{}, { role: 'assistant' }] }])
+  t.same(
+    talks[0]?.questions.map(({ kind, lines }) => ({ kind, lines })),
+    [{ kind: 'commonsense', lines: ['D1:1'] }],
+    'without those of which no line is there',
+  )
   const [chat] = setReaders.beam!(beam)
   t.match(chat?.lines[0], { content: /^My canoe is red\.$/, session: '1' })
   t.match(chat?.questions, [{ kind: 'information_extraction', lines: ['0'] }])
