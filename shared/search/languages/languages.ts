@@ -56,6 +56,8 @@ type PatternList =
   | 'asksFirst'
   | 'asksPast'
   | 'endsStatement'
+  | 'workspaceParts'
+  | 'recalls'
   | 'yesterday'
   | 'today'
   | 'labelAdjectives'

@@ -86,6 +86,10 @@ export const isImpersonalRequest = (sentence: string): boolean =>
 
 const generalBeginnings = phrasesOf('generalRequests').map(words => `${words} `)
 
+/** What an agent finds in the files before it, and words that ask what was said of it all the same. */
+const workspaceParts = patternOf('workspaceParts')
+const recalls = patternOf('recalls')
+
 /** Whether a sentence asks what was said before, or for something of the person: what only memory could tell. */
 export function asksMemory(sentence: string): boolean {
   if (questionKind(sentence) === 'self') return true
@@ -94,7 +98,8 @@ export function asksMemory(sentence: string): boolean {
     isAsking(sentence) &&
     personal.test(text) &&
     !isImpersonalRequest(sentence) &&
-    !generalBeginnings.some(words => text.startsWith(words))
+    !generalBeginnings.some(words => text.startsWith(words)) &&
+    (!workspaceParts.test(text) || recalls.test(text))
   )
 }
 

@@ -9,6 +9,7 @@ export const unhelpedKinds: readonly HarmKind[] = [
   'small talk',
   'task',
   'agent turn',
+  'agent question',
 ]
 
 export const share = <One>(all: readonly One[], has: (one: One) => boolean): number =>

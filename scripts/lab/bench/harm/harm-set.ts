@@ -27,6 +27,7 @@ export type HarmKind =
   | 'task'
   | 'general'
   | 'agent turn'
+  | 'agent question'
   | 'cross-language'
 
 export type HarmCase = {
@@ -135,10 +136,36 @@ const agentObjects = [
   ],
 ]
 
-const agentTurns = (half: number): HarmCase[] =>
-  agentVerbs[half]!.flatMap(verb =>
+/** What people ask an agent of the files before it. */
+const agentQuestions = [
+  [
+    'Why does our build fail?',
+    'Why do our tests fail since this morning?',
+    'Where is our retry loop?',
+    'Is my branch up to date?',
+    'Which of our dependencies are outdated?',
+    'What does our migration script do?',
+    'How many unit tests do we have?',
+    'Warum schlägt unser Build fehl?',
+  ],
+  [
+    'Why is our pipeline red?',
+    'Can you see why our linter complains?',
+    'Where do we handle uploads in this code?',
+    'Does my commit break the parser?',
+    'Which functions call our endpoint?',
+    'What is wrong with my Dockerfile?',
+    'Why do I get this exception in our module?',
+    'Welche unserer Abhängigkeiten sind veraltet?',
+  ],
+]
+
+const agentTurns = (half: number): HarmCase[] => [
+  ...agentVerbs[half]!.flatMap(verb =>
     agentObjects[half]!.map(object => ({
       kind: 'agent turn' as const,
       text: `${verb} ${object}.`,
     })),
-  )
+  ),
+  ...agentQuestions[half]!.map(text => ({ kind: 'agent question' as const, text })),
+]
