@@ -46,6 +46,7 @@ import { openProviderKeys } from '#shared/access/provider-key.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { idempotencyKeyNotTaken } from '#shared/core/refusals.ts'
 import { InputNotes } from '#shared/core/lenient-input.ts'
+import { withSaidOrigin } from '#shared/domain/origin.ts'
 import { resolveModel, type ModelRef } from '#shared/models/resolve-model.ts'
 
 /** An endpoint for model calls: one API format at one path. */
@@ -125,7 +126,7 @@ export async function readProxyCall(
   facts.keyRow = caller.keyRow
   const callMetadata = parseMetadataHeaders(headers, caller)
   const verbatim = resolveVerbatim(switches, caller.keyRow.storage)
-  const access = resolveCallMemory(ctx, caller, request, { switches, verbatim })
+  const { isOfProgram, ...access } = resolveCallMemory(ctx, caller, request, { switches, verbatim })
   const stored = resolveSessionSpace(ctx, caller.keyRow.storage, {
     inBody: inBody.session_id,
     query,
@@ -146,6 +147,9 @@ export async function readProxyCall(
   const memoryUse: MemoryUse = {
     ...access,
     ...callMetadata,
+    metadata: isOfProgram
+      ? withSaidOrigin('program', callMetadata.metadata)
+      : callMetadata.metadata,
     ...stored,
     space,
     asOf,
@@ -227,13 +231,16 @@ async function callerNow(
   return verified
 }
 
-/** Whether the call recalls and stores: by the rights of its caller, its switches and what kind of call it is. */
+/**
+ * Whether the call recalls and stores: by the rights of its caller, its switches and what kind of call it is; and whether
+ * what it stores is a program's own, which only verbatim stores.
+ */
 function resolveCallMemory(
   { headers }: Pick<Context, 'headers'>,
   { permissions, keyRow }: Caller,
   request: ProxyRequest,
   { switches, verbatim }: { switches: readonly ChannelSwitches[]; verbatim: boolean },
-): Pick<MemoryUse, 'memoryAccess' | 'aside' | 'retrieves'> {
+): Pick<MemoryUse, 'memoryAccess' | 'aside' | 'retrieves'> & { isOfProgram: boolean } {
   const allowed = resolveMemoryAccess(permissions, switches, keyRow.storage)
   const kind = isAnyAllowed(allowed) ? (asideOfHeaders(headers) ?? request.aside) : undefined
   const isRecalledFor = kind !== undefined && switches.some(one => one.recallsAsides)
@@ -242,7 +249,8 @@ function resolveCallMemory(
   const memoryAccess = kind ? { ...(verbatim ? allowed : noMemoryAccess), retrieve } : allowed
   // An aside with a prompt of its own shares no prefix with the conversation that it is about.
   const retrieves = allowed.retrieve && aside !== 'apart'
-  return { memoryAccess, aside, retrieves }
+  const isOfProgram = verbatim && (kind !== undefined || request.isMarksAlone)
+  return { memoryAccess, aside, retrieves, isOfProgram }
 }
 
 /** The model of the path or body. A body that was not read goes to the provider that the client names. */

@@ -54,7 +54,7 @@ export function renderMemoryLine(memory: ContextMemory, now: number): string {
     tier === 1
       ? escapeLine(speaker ?? author ?? fileOf(memory) ?? role).replaceAll(']', ')') +
         throughOf(memory)
-      : `${tierNames[tier]}, importance ${importance}`
+      : `${tierNames[tier]}, importance ${importance}${throughOf(memory)}`
   return `[${formatRelativeTime(at, now)} · ${formatUtc(at)} · ${who}${place}] ${escapeLine(tellText(memory))}`
 }
 
@@ -64,9 +64,11 @@ const fileOf = ({ role, metadata: { file, page } = {} }: Memory): string | undef
     ? `${file}${page === undefined ? '' : `, page ${page}`}`
     : undefined
 
-/** What else wrote words with the role of a person. */
-const throughOf = ({ role, metadata }: Memory): string =>
-  role === 'user' && isSaidByProgram(metadata) ? ` by way of a program, unconfirmed` : ''
+/** What else wrote words with the role of a person, or what a reflection was made of. */
+const throughOf = ({ role, tier, metadata }: Memory): string =>
+  ((role === 'user' || tier > 1) && isSaidByProgram(metadata)
+    ? ' by way of a program, unconfirmed'
+    : '') + (tier > 1 && metadata?.['made_of_untold'] === true ? ', of what was taken back' : '')
 
 /** The text or the passage of a memory; `…` stands for what is left out. */
 export function tellText({ text, passage }: Pick<ContextMemory, 'text' | 'passage'>): string {

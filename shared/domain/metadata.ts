@@ -10,7 +10,7 @@ export type Metadata = Readonly<Record<string, MetadataValue>>
 /** For each field, the terms of which a memory must have one. */
 export type MetadataFilter = readonly (readonly string[])[]
 
-const fieldsMax = 16
+export const fieldsMax = 16
 const keyMax = 64
 const textMax = 256
 const choicesMax = 32

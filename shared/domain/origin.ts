@@ -1,5 +1,6 @@
 import type { Memory } from '#shared/domain/memory.ts'
-import { metadataTerms, type MetadataFilter } from '#shared/domain/metadata.ts'
+import { fieldsMax, metadataTerms } from '#shared/domain/metadata.ts'
+import type { Metadata, MetadataFilter } from '#shared/domain/metadata.ts'
 
 /** Who a memory comes from. */
 type Origin = 'person' | 'model' | 'program' | 'import' | 'seed' | 'reflection'
@@ -8,6 +9,14 @@ type Origin = 'person' | 'model' | 'program' | 'import' | 'seed' | 'reflection'
 export const saidOrigins: readonly string[] = ['model', 'program', 'import', 'seed'].map(
   origin => `origin="${origin}"`,
 )
+
+/** Says an origin in metadata that say none; a client that fills all fields has no room for it. */
+export const withSaidOrigin = (origin: 'program' | 'seed', metadata: Metadata = {}): Metadata =>
+  isSaid(metadata) || Object.keys({ ...metadata, origin }).length > fieldsMax
+    ? metadata
+    : { ...metadata, origin }
+
+const isSaid = ({ origin }: Metadata): boolean => saidOrigins.includes(`origin="${origin}"`)
 
 /** Tells who wrote a memory; a shared one of which nothing else is said is a model's, from what a member said. */
 export function originOf({

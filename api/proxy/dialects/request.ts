@@ -119,6 +119,13 @@ export class ProxyRequest {
     return this.#conversation.leftOut
   }
 
+  /** Whether known programs have written all that is stored of the user's messages. */
+  get isMarksAlone(): boolean {
+    const { messages } = this.#members
+    const stored = messages.slice(afterModel(messages)).filter(({ isStored }) => isStored)
+    return stored.length > 0 && stored.every(({ isMarksAlone }) => isMarksAlone)
+  }
+
   /** What of the user's last message is not left out; empty without one. */
   get words(): string {
     return this.userTurn?.message.reading.words ?? ''

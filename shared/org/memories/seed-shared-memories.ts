@@ -6,6 +6,7 @@ import type { ChangeOrigin, SharedMemoryBackend } from '#shared/org/memories/sha
 import { addSharedMemories } from '#shared/org/memories/write-shared-memories.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import { parseMetadata, type Metadata } from '#shared/domain/metadata.ts'
+import { withSaidOrigin } from '#shared/domain/origin.ts'
 
 export type Seed = {
   text: string
@@ -49,8 +50,8 @@ function toSeed(
   { text, tags = [], confidence = 1, metadata: given }: SeedInput,
   field: string,
 ): Seed {
-  const metadata = parseMetadata(given, field)
-  return { text, tags: parseTags(tags), confidence, ...(metadata && { metadata }) }
+  const metadata = withSaidOrigin('seed', parseMetadata(given, field))
+  return { text, tags: parseTags(tags), confidence, metadata }
 }
 
 /**

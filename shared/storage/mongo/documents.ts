@@ -112,7 +112,7 @@ export function memoryFromDocument(document: MemoryDocument): Memory {
     ...(importance !== undefined && { importance }),
     ...(speaker !== undefined && { speaker }),
     ...(expires_at && { expiresAt: expires_at.getTime() }),
-    ...(metadata && { metadata: metadataFromTerms(metadata) }),
+    ...(metadata && metadata.length > 0 && { metadata: metadataFromTerms(metadata) }),
     ...(piece && { piece }),
     ...(tags !== undefined && { tags }),
     ...(author !== undefined && { author }),

@@ -3,7 +3,7 @@ import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { toMemoryDocument, ignoreDuplicateKeys } from '#shared/vault/base/memories.mongo.ts'
-import { partitionFilter, toldFilter } from '#shared/storage/mongo/partition.ts'
+import { metadataCondition, partitionFilter, toldFilter } from '#shared/storage/mongo/partition.ts'
 import type { SourceTier, Span } from '#shared/domain/lease.ts'
 import { idIndex, unconsolidatedIndex } from '#shared/storage/mongo/indexes.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
@@ -120,17 +120,34 @@ export async function addReflections(
   job: CommitJob,
   sourceIds: readonly string[],
 ): Promise<void> {
+  const ofProgram = await hasProgramSource({ memories }, job, sourceIds)
   // Every reflection contains the ids of all its sources, which bounds the reflections per message.
   const lineage = sourceIds.length * 48
   const size = Math.max(...job.reflections.map(row => row.vector.length + row.text.length * 3))
   const rows = Math.max(1, Math.floor(writeBytes / (size + lineage)))
   for (let start = 0; start < job.reflections.length; start += rows) {
-    const documents = job.reflections
-      .slice(start, start + rows)
-      .map(reflection => toReflectionDocument(job, reflection, sourceIds))
+    const documents = job.reflections.slice(start, start + rows).map(reflection => ({
+      ...toReflectionDocument(job, reflection, sourceIds),
+      ...(ofProgram && { metadata: [programTerm] }),
+    }))
     const insert = memories.insertMany(documents, { ordered: false })
     await withWriteTimeout(insert).catch(ignoreDuplicateKeys)
   }
+}
+
+const programTerm = 'origin="program"'
+
+/** Whether a program wrote one of the sources: what is made of it is no more the person's own word than that. */
+async function hasProgramSource(
+  { memories }: Pick<Mongo, 'memories'>,
+  { vault, epoch }: Pick<CommitJob, 'vault' | 'epoch'>,
+  sourceIds: readonly string[],
+): Promise<boolean> {
+  for (const ids of idBatches(sourceIds)) {
+    const filter = { ...idsFilter({ vault, epoch }, ids), ...metadataCondition([[programTerm]]) }
+    if (await findDocument(memories, filter, { projection: { _id: 1 }, hint: idIndex })) return true
+  }
+  return false
 }
 
 /** The sources a commit has consolidated: those that still existed. */

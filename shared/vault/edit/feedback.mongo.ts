@@ -1,11 +1,12 @@
-import type { Feedback } from '#shared/domain/feedback.ts'
-import { untold } from '#shared/domain/feedback.ts'
+import { untold, type Feedback } from '#shared/domain/feedback.ts'
 import type { VaultEpoch } from '#shared/domain/memory.ts'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import {
   acknowledged,
   epochFilter,
+  findDocument,
   findDocuments,
+  idBatches,
   idsFilter,
 } from '#shared/storage/mongo/commands.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
@@ -18,7 +19,7 @@ type Memories = Pick<Mongo, 'memories'>
 /** A memory as its feedback changes the debt. */
 export type JudgedMemory = Pick<
   MemoryDocument,
-  'tier' | 'tokens' | 'importance' | 'consolidated' | 'feedback'
+  'tier' | 'tokens' | 'importance' | 'consolidated' | 'consolidated_by' | 'feedback'
 > & { id: string; session: string | null; sessionEpoch: number }
 
 const projection = {
@@ -28,6 +29,7 @@ const projection = {
   tokens: 1,
   importance: 1,
   consolidated: 1,
+  consolidated_by: 1,
   feedback: 1,
 } as const
 
@@ -92,3 +94,35 @@ export const setFeedback = (
       { hint: idIndex },
     ),
   )
+
+/** The reflections of the core that were made of some memories. */
+export const reflectionsMadeOf = async (
+  { memories }: Memories,
+  scope: VaultEpoch,
+  sources: readonly JudgedMemory[],
+): Promise<MemoryDocument[]> => {
+  const batches = sources.flatMap(({ consolidated_by: by = [] }) => by)
+  if (batches.length === 0) return []
+  const filter = { ...epochFilter(scope), batch: { $in: batches } }
+  const fields = { _id: 1, batch: 1, sources: 1 }
+  return findDocuments(memories, filter, { projection: fields, hint: 'lineage' })
+}
+
+/** Notes in the metadata of reflections whether a source of theirs is told no more. */
+export async function noteUntoldSources(
+  { memories }: Memories,
+  scope: VaultEpoch,
+  reflections: readonly MemoryDocument[],
+): Promise<void> {
+  for (const rows of Map.groupBy(reflections, ({ batch }) => batch).values()) {
+    let isUntold = false
+    for (const ids of idBatches(rows[0]!.sources ?? [])) {
+      const judged = { ...idsFilter(scope, ids), feedback: { $in: [...untold] } }
+      isUntold ||= (await findDocument(memories, judged, { hint: idIndex })) !== null
+    }
+    const ids = rows.map(({ _id }) => _id)
+    const note = { metadata: 'made_of_untold=true' }
+    const change = { ...(isUntold ? { $addToSet: note } : { $pull: note }), $inc: { version: 1 } }
+    await acknowledged(memories.updateMany(idsFilter(scope, ids), change, { hint: idIndex }))
+  }
+}

@@ -10,7 +10,12 @@ import {
   takeVaultAdvisoryLock,
   withoutClearedSessions,
 } from '#shared/vault/base/vaults.postgres.ts'
-import { findJudged, setFeedback } from '#shared/vault/edit/feedback.mongo.ts'
+import {
+  findJudged,
+  noteUntoldSources,
+  reflectionsMadeOf,
+  setFeedback,
+} from '#shared/vault/edit/feedback.mongo.ts'
 import { contentsLock } from '#shared/vault/edit/finalize-edit.postgres.ts'
 
 type FeedbackRequest = {
@@ -24,7 +29,7 @@ type FeedbackRequest = {
 /**
  * Notes what the owner of a vault says of memories, in its core and in sessions. What is wrong, outdated or of another
  * person is from then on in no search, block, profile or batch; `right` tells it again. Its text, vectors and id stay.
- * An account event names the memories and who said so. Sent again it is done again: a process that died between its two
+ * Reflections that were made of them say so. An account event names the memories and who said so. Sent again it is done again: a process that died between its two
  * stores has answered nothing.
  *
  * @returns the ids of those that exist
@@ -46,12 +51,19 @@ export function giveFeedback(
     if (isPreview || told.length === 0) return told
     const after = debtOf(judged.map(one => ({ ...one, feedback })))
     // Removed and stored: an index drops them, and reads again those that are told.
-    const changes = changesBySession(judged, some => ({ removed: some, stored: some }))
+    const reflections = await reflectionsMadeOf(mongo, scope, judged)
+    const sessionOf = new Map([
+      ...reflections.map(({ _id }) => [_id, null] as const),
+      ...judged.map(({ id, session }) => [id, session] as const),
+    ])
+    const changed = Array.from(sessionOf, ([id, session]) => ({ id, session }))
+    const changes = changesBySession(changed, some => ({ removed: some, stored: some }))
     await changeVault(tx, scope.vault, changes, addDebt(after, debtOf(judged), -1))
     const subject = { account, actor: actorOf(caller), subject: maskedKey } as const
     const change = [null, { feedback, memories: told }] as const
     await recordAccountEvent(tx, { ...subject, action: 'feedback.given', change })
     await setFeedback(mongo, scope, told, feedback)
+    await noteUntoldSources(mongo, scope, reflections)
     return told
   })
 }

@@ -37,6 +37,14 @@ async function ask(
   return { status: response.status, headers: response.headers, stored, sent, text }
 }
 
+/** How many memories have each origin. */
+async function originsOf(key: string): Promise<Record<string, number>> {
+  const { body } = await createTestClient(base, key).get('/v1/memory/list')
+  const rows = body.items as { origin: string }[]
+  const groups = Map.groupBy(rows, ({ origin }) => origin)
+  return Object.fromEntries(Array.from(groups, ([origin, { length }]) => [origin, length]))
+}
+
 t.test(
   'marks of known programs are left out and told; an element of no program is stored',
   async t => {
@@ -65,6 +73,19 @@ t.test('header, body and policy store everything as it was sent', async t => {
   t.equal((await ask(await newKey(), { headers: { 'x-memory-verbatim': 'all' } })).status, 400)
 })
 
+t.test(
+  "verbatim: marks alone are a program's, marks beside words stay with the person",
+  async t => {
+    const headers = { 'x-memory-verbatim': 'true', 'x-memory-metadata': '{"run_id":"r-7"}' }
+    const key = await newKey()
+    await ask(key, { headers, more: { messages: [{ role: 'user', content: reminder }] } })
+    t.same(await originsOf(key), { program: 2 })
+    const beside = await newKey()
+    await ask(beside, { headers })
+    t.same(await originsOf(beside), { person: 1, model: 1 })
+  },
+)
+
 t.test('verbatim: a call of a program for itself, and text beside calls of tools', async t => {
   const key = await newKey()
   const headers = { 'x-memory-verbatim': 'true' }
@@ -72,6 +93,7 @@ t.test('verbatim: a call of a program for itself, and text beside calls of tools
   const aside = await ask(key, { headers, more: { messages: [{ role: 'user', content: title }] } })
   t.equal(aside.headers.get('x-memory-status'), 'aside')
   t.same(aside.stored, [title, reply].toSorted())
+  t.same(await originsOf(key), { program: 2 }, "no person's words")
   const loop = await newKey()
   const client = createTestClient(base, loop)
   const calls = {

@@ -4563,8 +4563,10 @@ Metadata = Dict[str, MetadataValue]
 # Who a memory comes from: `person` and `model` by its role, `reflection` by its tier. The field
 # `origin` of metadata says `program` (a tool, a hook, an agent), `model`, `import` or `seed` where
 # the role alone would say too much; `person` is not believed there. The tool `store` of MCP says
-# `program`, imports of files `import`. Shared memories are `model`, which wrote them, but for those
-# that were seeded with `seed` there. In a filter of metadata it may be any of these.
+# `program`, imports of files `import`. Shared memories are `model`, which wrote them, but for
+# seeds, which say `seed` there. A reflection says `program` there where a program wrote a source of
+# it, and `made_of_untold` where a source was taken back by feedback. In a filter of metadata it may
+# be any of these.
 Origin = Literal["person", "model", "program", "import", "seed", "reflection"]
 
 MetadataChoice = Union[str, float, bool, List[MetadataValue]]

@@ -37,21 +37,33 @@ async function filled() {
   return { ...begun, items: seeded.body.items as { mem_id: string; metadata?: object }[] }
 }
 
-t.test('201: seeds keep their metadata, one or several; without it they have none', async t => {
+const origin = 'seed'
+
+t.test('201: seeds keep their metadata, one or several, and say that they are seeds', async t => {
   const { admin, path, items } = await filled()
   t.same(
     items.map(({ metadata }) => metadata),
-    [{ source: 'wiki', page: 3, current: true }, { source: 'faq', page: 3 }, undefined],
+    [
+      { source: 'wiki', page: 3, current: true, origin },
+      { source: 'faq', page: 3, origin },
+      { origin },
+    ],
   )
   const one = { text: 'One', metadata: { name: 'Cafe\u0301', zero: -0 } }
   const { body } = await admin.post(path, one)
-  t.same(body.items[0].metadata, { name: 'Caf\u00e9', zero: 0 })
-  t.notOk('metadata' in (await admin.post(path, { text: 'Two', metadata: {} })).body.items[0])
+  t.same(body.items[0].metadata, { name: 'Caf\u00e9', zero: 0, origin })
+  const two = await admin.post(path, { text: 'Two', metadata: { origin: 'person' } })
+  t.same(two.body.items[0].metadata, { origin }, 'no seed is the word of a person')
+  const three = await admin.post(path, { text: 'Three', metadata: { origin: 'program' } })
+  t.same(three.body.items[0].metadata, { origin: 'program' }, 'less trust is kept')
+  const full = Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`f${i}`, i]))
+  const four = await admin.post(path, { text: 'Four', metadata: full })
+  t.same(four.body.items[0].metadata, full, "all fields are the client's")
   const listed = (await admin.get(path)).body.items as { text: string; metadata?: object }[]
   const shown = new Map(listed.map(({ text, metadata }) => [text, metadata]))
-  t.same(shown.get(wiki), { source: 'wiki', page: 3, current: true })
+  t.same(shown.get(wiki), { source: 'wiki', page: 3, current: true, origin })
   t.same(shown.get('One'), body.items[0].metadata)
-  t.equal(shown.get(plain), undefined)
+  t.same(shown.get(plain), { origin })
 })
 
 t.test('the list of an admin is filtered by it, with a question and without', async t => {
@@ -108,7 +120,7 @@ t.test(
   async t => {
     const { admin, org, path, items, list } = await filled()
     const one = `${path}/${items[0]!.mem_id}`
-    const metadata = { source: 'wiki', page: 3, current: true }
+    const metadata = { source: 'wiki', page: 3, current: true, origin }
     const patch = (change: object) => admin.send('PATCH', one, { body: change })
     const text = 'The spare key is in the shed.'
     t.same((await patch({ text })).body.metadata, metadata)
@@ -134,7 +146,10 @@ t.test(
       exported.find(line => line.text === text),
       { metadata },
     )
-    t.notOk('metadata' in exported.find(line => line.text === plain)!)
+    t.match(
+      exported.find(line => line.text === plain),
+      { metadata: { origin } },
+    )
 
     const historyOf = async (): Promise<string> => {
       const rows = JSON.parse(await tableText(backend, 'shared_writes')) as { memory: string }[]
@@ -154,7 +169,7 @@ t.test('the policy on private data holds for it', async t => {
   t.equal((await decide('redact')).status, 200)
   const seed = { text: 'Hello there', metadata: { from: 'ada@example.com', floor: 3 } }
   const { body } = await admin.post(path, seed)
-  t.same(body.items[0].metadata, { from: '[redacted:email]', floor: 3 })
+  t.same(body.items[0].metadata, { from: '[redacted:email]', floor: 3, origin })
   t.same((await admin.get(path)).body.items[0].metadata, body.items[0].metadata)
   await decide('block')
   const items = [{ ...seed, text: 'Hello again' }, { text: 'Good day' }]
