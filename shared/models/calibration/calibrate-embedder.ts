@@ -7,14 +7,10 @@ import {
 } from '#shared/models/calibration/calibrations.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import sentences from '#shared/models/calibration/sentences.json' with { type: 'json' }
+import { tuned } from '#shared/search/tuned.ts'
 
 /** The calibration of a model that is not measured yet; the texts of a vault correct it. */
-export const unmeasuredCalibration: Calibration = {
-  unrelated: 0.2,
-  same: 0.9,
-  floor: 0.35,
-  typical: 0.1,
-}
+export const unmeasuredCalibration: Calibration = tuned.unmeasured
 
 /** Between two attempts to measure a model that does not answer. */
 const retryMs = 60_000
@@ -75,16 +71,7 @@ const languages = Object.values(sentences) as unknown as readonly Language[]
 /** In a call, which must be answered within seconds: a model on a busy processor takes some 50 to 500 ms for each. */
 const queriesMax = 6
 
-/** Share of unrelated pairs below the cosine that scores 0. */
-const unrelatedShare = 0.98
-/** Share of pairs of the same meaning below the cosine that scores 1. */
-const sameShare = 0.75
-/** The model knows a language whose questions are nearer to their answers than this share of unrelated pairs. */
-const knownShare = 0.9
-/** Least distance of `same` on the way from `unrelated` to 1: a model may find no meaning at all. */
-const rangeMin = 0.2
-/** The least `floor`, of a model that hardly finds answers, and the greatest, of one that finds most. */
-const floorRange = [0.35, 0.6] as const
+const { unrelatedShare, sameShare, knownShare, rangeMin, floorMin, floorMax } = tuned.calibration
 
 /**
  * Measures the distribution of an embedder's cosines within each of nine languages, over 72 statements, each with a
@@ -123,7 +110,7 @@ export async function measureCalibration(
   return {
     unrelated,
     same,
-    floor: Math.min(Math.max(answer, floorRange[0]), floorRange[1]),
+    floor: Math.min(Math.max(answer, floorMin), floorMax),
     typical: quantile(pooled('unrelated'), 0.5),
     certain: Math.max(...measured.map(one => quantile(one.unrelated, unrelatedShare))),
   }

@@ -3,6 +3,7 @@ import { relatedTerms, type RelatedTerm } from '#shared/search/words/related-ter
 import { isCommonWord } from '#shared/search/words/term-weights.ts'
 import { speakerMarker } from '#shared/search/words/index-terms.ts'
 import type { ReadonlyWordIndex, WeightedTerm } from '#shared/search/words/word-index.ts'
+import { tuned } from '#shared/search/tuned.ts'
 
 /** A term of the query with its spelling variants and related terms. */
 export type Concept = {
@@ -43,12 +44,7 @@ const fewRowsShare = 1 / 50
 const relatedConceptsMax = 12
 const relatedMax = 40
 const correctedTermsMax = 3
-/** Rows without terms that are added to the real ones, so that idf works in a vault of three memories. */
-const smoothingRows = 100
-/** Most rows that begin with a name which is their subject, `Payroll: …`, and not their speaker: it is a term of theirs. */
-const headingRowsMax = 3
-/** Score of a term that is in no text, matched by a related term. */
-const unknownTermScore = 4
+const { smoothingRows, headingRowsMax, unknownTermScore } = tuned.terms
 
 /** Statistics over several indexes. */
 type TermStatistics = {

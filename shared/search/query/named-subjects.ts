@@ -2,6 +2,7 @@ import { isAsking, isRequest } from '#shared/search/query/sentence-kinds.ts'
 import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { isCommonWord } from '#shared/search/words/term-weights.ts'
+import { tuned } from '#shared/search/tuned.ts'
 
 /** A word with a capital, in one script: that of "Kestrelについて" has seven letters. */
 const capitalWord = String.raw`(?:(?=\p{sc=Latin})\p{Lu}[\p{sc=Latin}\p{M}\p{N}'’-]*|(?!\p{sc=Latin})\p{Lu}[\p{L}\p{M}'’-]*)`
@@ -10,8 +11,7 @@ const capitalRunsInOtherScripts = new RegExp(`${capitalWord}(?: ${capitalWord}){
 /** Letters of scripts without capitals; a Latin word among them is a name. */
 const caselessLetters =
   /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Arabic}\p{sc=Devanagari}\p{sc=Thai}\p{sc=Hebrew}]/u
-/** Share of capitalised words beyond which a text is German, whose nouns have capitals, or a title. */
-const capitalisedShareMax = 0.3
+const { capitalisedShareMax, otherWeightMax } = tuned.terms
 /** Words of a name; a longer run of capitals is a title. */
 const nameWordsMax = 3
 const textLengthMax = 400
@@ -43,9 +43,6 @@ export function namedSubjects(sentence: string): NamedSubject[] {
   const isCapitalised = capitals > 1 && capitals > text.split(/\s+/).length * capitalisedShareMax
   return isCapitalised && !isCaseless ? names.slice(-1) : names
 }
-
-/** Most weight of the other words of a sentence that asks for a name alone. */
-const otherWeightMax = 0.35
 
 /**
  * Whether a sentence asks for all that is known of its names: it gives a task ("Summarize Project Aurora"), or asks with

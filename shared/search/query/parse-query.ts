@@ -7,6 +7,7 @@ import { termWeight } from '#shared/search/words/term-weights.ts'
 import { functionTermWeight, isFunctionTerm } from '#shared/search/words/stop-words.ts'
 import { isMarkerTerm, termsOf } from '#shared/search/words/index-terms.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
+import { tuned } from '#shared/search/tuned.ts'
 
 export type QueryTerm = { term: string; /** 0 to 1. */ weight: number }
 
@@ -34,7 +35,7 @@ export type ParsedQuery = {
 const genericQueryWords: ReadonlySet<string> = new Set(
   wordsOf('genericWords').flatMap(word => termsOf(word)),
 )
-const genericWordWeight = 0.3
+const { genericWordWeight } = tuned.terms
 
 const asksNumber = patternOf('asksNumber')
 const asksTime = patternOf('asksTime')

@@ -4,42 +4,11 @@ import type { RankingQuery, ScoredRow } from '#shared/search/ranking/scores.ts'
 import { scoreFromCosine } from '#shared/search/ranking/ranges.ts'
 import { textTests } from '#shared/search/ranking/text-tests.ts'
 import { isMarkerTerm, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
+import { tuned } from '#shared/search/tuned.ts'
 
-/**
- * Fitted by logistic regression to the tuned halves of `npm run bench -- recall` and of
- * `npm run bench -- harm`: answerable questions against those that were asked of another vault. Then rounded.
- * The weight of `impersonal` was lowered from 2, which had lost a fifth of short notes about a person.
- * The bias was raised by 0.3 after the held-out recall set had lost 2.9 points of evidence with the fitted one: for the
- * bias that half is not held out.
- */
-const weights = {
-  bias: -1.95,
-  relevance: 1.8,
-  /** For the share of the words that the row and the turns around it have. */
-  words: 1.9,
-  /** For each unit of idf in common. */
-  shared: 0.38,
-  /** The row is of a time that the question names. */
-  time: 1.5,
-  /** For a similarity above `meaningScoreMin` that unrelated texts do not reach: other words or another language. */
-  meaning: 6,
-  /** The question names a person or thing that no row names. */
-  unknownName: -3.1,
-  /** The row only gives a task, or asks about the world. */
-  request: -3,
-  /** The question is about the person who asks, the row about no person. */
-  impersonal: -1.5,
-}
-const relevanceMax = 2
-/** Similarity score of texts of nearly the same meaning. */
-const meaningScoreMin = 0.5
-const sharedMax = 25
+const weights = tuned.evidence
 
-/** Log odds from which a row answers plainly, and below which another row is then left out. */
-export const certainEvidence = 2
-export const unlikelyEvidence = -2
-
-/** Log odds that a row answers a question; below `unlikelyEvidence` an upper bound of them. */
+/** Log odds that a row answers a question; below `unlikely` an upper bound of them. */
 export type AnswerEvidence = (scored: ScoredRow) => number
 
 /**
@@ -57,11 +26,11 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
     // In a text of many capitals, such as a short or a German one, names of several words.
     namedSubjects(text).some(name => name.length > 1 && name.some(isUnknown))
   const asksOfPerson = parsedQuery.role === 'user' && isPersonal(text)
-  const sharedWeightMax = weights.shared * Math.min(sharedMax, concepts.maxTotal)
+  const sharedWeightMax = weights.shared * Math.min(weights.sharedMax, concepts.maxTotal)
   const known = new Map<ScoredRow, number>()
   const { certain } = calibration
   const certainScore = Math.max(
-    meaningScoreMin,
+    weights.meaningScoreMin,
     certain === undefined ? Infinity : scoreFromCosine(certain, calibration),
   )
 
@@ -76,20 +45,21 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
 
   /** Adds the cheapest weights first and stops where a row cannot become likely. */
   function weigh({ relevance, signals, range, row, statesAttribute }: ScoredRow): number {
-    if (statesAttribute) return certainEvidence
+    if (statesAttribute) return weights.certain
     let evidence =
       weights.bias +
-      weights.relevance * Math.min(relevanceMax, relevance - excess(signals)) +
+      weights.relevance * Math.min(weights.relevanceMax, relevance - excess(signals)) +
       weights.words * Math.min(1, signals.words + signals.context) +
       weights.time * signals.time +
       (signals.similarity > certainScore
-        ? weights.meaning * (signals.similarity - meaningScoreMin)
+        ? weights.meaning * (signals.similarity - weights.meaningScoreMin)
         : 0) +
       (hasUnknownName ? weights.unknownName : 0)
-    if (evidence + sharedWeightMax < unlikelyEvidence) return evidence
+    if (evidence + sharedWeightMax < weights.unlikely) return evidence
     const { tierIndex } = range
-    evidence += weights.shared * Math.min(sharedMax, sharedScore(tierIndex.text(row), scoreByTerm))
-    if (evidence < unlikelyEvidence) return evidence
+    evidence +=
+      weights.shared * Math.min(weights.sharedMax, sharedScore(tierIndex.text(row), scoreByTerm))
+    if (evidence < weights.unlikely) return evidence
     const isOfUser = tierIndex.role(row) === 'user'
     if (isOfUser && tierIndex.passes(row, textTests.isImpersonalRequest))
       evidence += weights.request

@@ -7,6 +7,7 @@ import { findStatements, statementCues } from '#shared/search/profile/find-state
 import { hasLabel } from '#shared/search/query/attributes.ts'
 import type { QueryTerm } from '#shared/search/query/parse-query.ts'
 import { isMarkerTerm, speakerMarker, termsOf } from '#shared/search/words/index-terms.ts'
+import { tuned } from '#shared/search/tuned.ts'
 
 /** Rows that a scan finds in a range; best first. */
 export type ScannedRows = {
@@ -32,11 +33,7 @@ export type CandidateQuery = {
   candidateCount: number
 }
 
-/** Number of best rows whose context also becomes candidates: it may contain the answer. */
-const contextSeedsMax = 16
-/** Without a scan: least share of the words of a candidate, and number of candidates. */
-const wordShareMin = 0.4
-const wordOnlyMax = 12
+const { contextSeedsMax, wordShareMin, wordOnlyMax } = tuned.candidates
 /** Rows of each time named in the query that become candidates whatever their content. */
 const rowsPerTimeMax = 60
 const timeRowsMax = 4 * rowsPerTimeMax

@@ -5,6 +5,7 @@ import { contextScoreOf, isContext, scoreOf } from '#shared/search/ranking/signa
 import { type ScoredRow, uniqueTexts } from '#shared/search/ranking/scores.ts'
 import type { SearchRange } from '#shared/search/ranking/ranges.ts'
 import type { Tier } from '#shared/domain/memory.ts'
+import { tuned } from '#shared/search/tuned.ts'
 
 /** The rows of a part of a message, best first; `toRanked` completes those that are chosen. */
 export type QuestionRanking = {
@@ -163,12 +164,7 @@ export function* copiesOfRows(rows: readonly RankedRow[]): Steps<number[]> {
 
 type BlendableRow = { range: { tier: Tier }; relevance: number }
 
-/** Share of the results that relevant reflections get: they summarise many turns. */
-const reflectionShareMin = 1 / 5
-/** Share beyond which they would displace the turns themselves. */
-const reflectionShareMax = 1 / 2
-/** Least relevance of a row that enters for a share, relative to the row that leaves. */
-const replacementRelevanceRatio = 0.6
+const { reflectionShareMin, reflectionShareMax, replacementRelevanceRatio } = tuned.candidates
 
 /**
  * Returns the best `limit` rows of all tiers, best first. Reflections (tiers 2 and 3) get a share between a fifth and a

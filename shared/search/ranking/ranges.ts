@@ -3,6 +3,7 @@ import { tiers as allTiers, type Tier } from '#shared/domain/memory.ts'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { ReadonlyTierIndex } from '#shared/search/index/tier-index.ts'
 import type { VaultIndex } from '#shared/search/index/vault-index.ts'
+import { tuned } from '#shared/search/tuned.ts'
 
 /** The rows of one tier index within the bounds of a query. */
 export type SearchRange = {
@@ -95,10 +96,7 @@ export function scoreFromCosine(cosine: number, { unrelated, same }: Calibration
 
 /** Texts with which a query is compared. */
 const sampleMax = 64
-/** Fewer texts of a vault may well all be about what is asked. */
-const sampleMin = 24
-/** A query is hardly nearer than this to all texts. */
-const shiftMax = 0.95
+const { sampleMin, shiftMax } = tuned.calibration
 
 /**
  * Calibrates each query for a vault. Texts of one person, of one subject or in a language that the model does not

@@ -3,7 +3,6 @@ import type { QuestionKind } from '#shared/search/query/sentence-kinds.ts'
 import { nameLabels } from '#shared/search/query/attributes.ts'
 import { findAttributeRows } from '#shared/search/ranking/candidates.ts'
 import type { QuestionRanking } from '#shared/search/ranking/fusion.ts'
-import { attributeStrength } from '#shared/search/ranking/relevance-floor.ts'
 import {
   isNotExcluded,
   uniqueTexts,
@@ -14,15 +13,10 @@ import {
 import type { SearchRange } from '#shared/search/ranking/ranges.ts'
 import { noSignals, type Signals } from '#shared/search/ranking/signals.ts'
 import { textTests } from '#shared/search/ranking/text-tests.ts'
+import { tuned } from '#shared/search/tuned.ts'
 
 /** Factor of the relevance of every further row of one day, so that rows of many days are found. */
-const sameDayFactors: Partial<Record<QuestionKind, number>> = {
-  everything: 0.7,
-  count: 0.5,
-  order: 0.6,
-}
-/** Factor of the relevance of a row that states a preference, where one is asked for. */
-const preferenceFactor = 1.6
+const sameDayFactors: Partial<Record<QuestionKind, number>> = { ...tuned.kinds, preference: 1 }
 
 const DAY_MS = 86_400_000
 
@@ -39,7 +33,7 @@ export function rankByKind<Row extends ScoredRow>(
     const day = Math.floor(row.at / DAY_MS)
     const before = rowsOfDay.get(day) ?? 0
     rowsOfDay.set(day, before + 1)
-    const factor = wantsPreference && isPreference(row) ? preferenceFactor : 1
+    const factor = wantsPreference && isPreference(row) ? tuned.kinds.preference : 1
     return { ...row, relevance: row.relevance * factor * sameDayFactor ** before }
   })
   return weighted.sort((one, other) => other.relevance - one.relevance || other.at - one.at)
@@ -67,7 +61,11 @@ export function* personRows(
   return {
     rows: uniqueTexts([...rows, ...rest], ranges),
     weight: 1,
-    toRanked: row => ({ ...row, strength: row.statesAttribute ? attributeStrength : 1, vector }),
+    toRanked: row => ({
+      ...row,
+      strength: row.statesAttribute ? tuned.floor.attributeStrength : 1,
+      vector,
+    }),
   }
 }
 

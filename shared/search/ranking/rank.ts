@@ -12,7 +12,7 @@ import {
 import { isAsking, questionKind } from '#shared/search/query/sentence-kinds.ts'
 import type { Question } from '#shared/search/query/select-questions.ts'
 import { splitSentences } from '#shared/search/query/split-sentences.ts'
-import { certainEvidence, createEvidence } from '#shared/search/ranking/answer-evidence.ts'
+import { createEvidence } from '#shared/search/ranking/answer-evidence.ts'
 import { nearestRowsOf } from '#shared/search/ranking/candidates.ts'
 import {
   blendTiers,
@@ -38,7 +38,6 @@ import {
   isNamedTimeEmpty,
   isRareName,
   keepClearMatches,
-  kindWeights,
   relevanceStrength,
   rowsThatName,
 } from '#shared/search/ranking/relevance-floor.ts'
@@ -60,6 +59,7 @@ import {
   type RankingWeights,
   type Signals,
 } from '#shared/search/ranking/signals.ts'
+import { tuned } from '#shared/search/tuned.ts'
 
 export type SearchOptions = RowLimits &
   SearchBounds & {
@@ -258,7 +258,7 @@ function* rankRanges(
       scoreOf({ relevance: relevance / (1 - lost * signals.question), ownShare }) >=
         Math.max(minScore, clearScore)
     hasClearMatch ||= search.floor && all.some(isClearMatch)
-    const weight = kind === 'statement' && !asks ? 1 : kindWeights[kind]
+    const weight = kind === 'statement' && !asks ? 1 : tuned.parts[kind]
     const toRanked = (row: ScoredRow): RankedRow => ({
       ...row,
       strength: relevanceStrength(row, query) * (kind === 'asking' ? 1 : weight),
@@ -296,7 +296,9 @@ function* rankRanges(
       newest,
     }),
   )
-  const isCertain = chosen.length <= weighedMax && chosen.slice(0, certainMax).some(isCertainAnswer)
+  const isCertain =
+    chosen.length <= tuned.evidence.weighedRowsMax &&
+    chosen.slice(0, tuned.evidence.certainRowsMax).some(isCertainAnswer)
   const cosines = rescore(chosen, calibrationOf)
   const scores = scoreRows(chosen)
   const copies = search.floor || search.everyRow ? [] : yield* copiesOfRows(chosen)
@@ -330,10 +332,8 @@ function withSuperseded(
   return older ? { ...hit, supersedes: older.map(({ memory }) => memory.id) } : hit
 }
 
-/** Evidence is given where one of so many best rows answers plainly, and the rows are few. */
-const certainMax = 3
-const weighedMax = 12
-const isCertainAnswer = ({ weigh }: RankedRow): boolean => (weigh?.() ?? -1) >= certainEvidence
+const isCertainAnswer = ({ weigh }: RankedRow): boolean =>
+  (weigh?.() ?? -1) >= tuned.evidence.certain
 
 /**
  * Computes exact cosines of the chosen rows, which were ranked by approximate ones, and writes their scores into the

@@ -14,21 +14,9 @@ import { runAtOnce } from '#shared/core/event-loop.ts'
 import { emptySums, positionsOf, scoreWords } from '#shared/search/ranking/score-words.ts'
 import type { SearchRange } from '#shared/search/ranking/ranges.ts'
 import { textTests } from '#shared/search/ranking/text-tests.ts'
+import { tuned } from '#shared/search/tuned.ts'
 
-/** Words and context by which alone a row is relevant. */
-const wordRelevanceFloor = 0.35
-/**
- * Score of all words of a question (weight times idf) below which they are too common to be about anything: "can you
- * help me" has 2, "how do I get to work" 3, most questions more than 10.
- */
-const substantialScore = 3
-/** Floor of a question where evidence is weighed too. */
-const wordedFloor = 0.55
-/** Best rows of which one must be likely to answer. */
-const weighedMax = 6
-/** Shares of the floor and of the best row's strength that the other rows need. */
-const companionFloor = 0.35
-const companionShare = 0.15
+const bounds = tuned.floor
 
 type RelevanceOptions = {
   floor?: number
@@ -86,11 +74,11 @@ export function filterRelevant(
     if (scored.statesAttribute) return strengths[i]! >= reasonFloor
     const strength = strengths[i]! * (evidenceOf ? 1 : wordTrust(scored))
     if (strength < reasonFloor || strength * requestTrust(scored) < reasonFloor) return false
-    return !evidenceOf || (i < weighedMax && evidenceOf(scored) >= 0)
+    return !evidenceOf || (i < bounds.weighedMax && evidenceOf(scored) >= 0)
   }
   if (best < reasonFloor || !ranked.some(isReason))
     return isNamed ? ranked.slice(0, namedRowsMax).filter(isNamed) : []
-  const strengthMin = Math.max(companionFloor, best * companionShare)
+  const strengthMin = Math.max(bounds.companion, best * bounds.companionShare)
   const ownStrengths = ranked.map(scored =>
     relevanceStrength(scored, rankingQuery, { withContext: false }),
   )
@@ -110,7 +98,7 @@ export function filterRelevant(
     const own = ownStrengths[i]!
     if (!isAnswer(scored)) return own > 0 || isReply(scored)
     // An answer repeats much of the turns before it; it is needed where these only asked.
-    return own >= companionFloor || (isReply(scored) && isAfterQuestion(scored))
+    return own >= bounds.companion || (isReply(scored) && isAfterQuestion(scored))
   })
 }
 
@@ -119,21 +107,20 @@ export function filterRelevant(
  * nearly all words of the question to be relevant by itself.
  */
 const wordTrust = ({ signals: { similarity, time } }: ScoredRow): number =>
-  time > 0 ? 1 : wordTrustMin + (1 - wordTrustMin) * Math.min(1, similarity / trustedSimilarity)
-const wordTrustMin = 0.55
-const trustedSimilarity = 0.2
+  time > 0
+    ? 1
+    : bounds.wordTrustMin +
+      (1 - bounds.wordTrustMin) * Math.min(1, similarity / bounds.trustedSimilarity)
 
 /**
  * How far a row counts that is a question about the world or a task: it says nothing of the person who sent it. What
  * named people ask each other is part of what happened.
  */
 const requestTrust = ({ range: { tierIndex }, row }: ScoredRow): number => {
-  if (tierIndex.role(row) !== 'user' || tierIndex.tokens(row) > requestTokensMax) return 1
+  if (tierIndex.role(row) !== 'user' || tierIndex.tokens(row) > bounds.requestTokensMax) return 1
   if (tierIndex.speaker(row) !== undefined) return 1
-  return tierIndex.passes(row, textTests.asksOfWorld) ? impersonalRequestTrust : 1
+  return tierIndex.passes(row, textTests.asksOfWorld) ? bounds.impersonalRequestTrust : 1
 }
-const requestTokensMax = 28
-const impersonalRequestTrust = 0.35
 
 const isAnswer = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
   tierIndex.role(row) === 'assistant' && !tierIndex.isFact(row)
@@ -141,56 +128,31 @@ const isAnswer = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
 const isAfterQuestion = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
   tierIndex.passes(row - 1, textTests.endsWithQuestion)
 
-/** Strength of a row of the named time, where a question asks for nothing else. */
-const timeStrength = 1.2
-
-/** Strength of a row that states what is asked for; a row with all words that is similar has more. */
-export const attributeStrength = 3
-
 /** Returns how well a row fits a question; from 1 on it is relevant by itself. */
 export function relevanceStrength(
   { signals, statesAttribute }: ScoredRow,
   { calibration, concepts, isOpen }: RankingQuery,
   { withContext }: { withContext: boolean } = { withContext: true },
 ): number {
-  if (statesAttribute) return attributeStrength
+  if (statesAttribute) return bounds.attributeStrength
   const { similarity, words, context, time } = signals
-  const substance = Math.min(1, concepts.maxTotal / substantialScore)
+  const substance = Math.min(1, concepts.maxTotal / bounds.substantialScore)
   const strength =
     substance *
-    (similarity / calibration.floor + (words + (withContext ? context : 0)) / wordRelevanceFloor)
-  return isOpen ? strength + timeStrength * time : strength
+    (similarity / calibration.floor + (words + (withContext ? context : 0)) / bounds.wordRelevance)
+  return isOpen ? strength + bounds.timeStrength * time : strength
 }
 
 /** The strength of the best row with which a question finds anything. */
 const reasonFloorOf = (floor: number, evidenceOf: AnswerEvidence | undefined): number =>
-  evidenceOf && floor <= questionFloor ? wordedFloor : floor
-
-/** Weight of a row that fits a part of a message, by the kind of the part. */
-export const kindWeights: Record<Question['kind'], number> = {
-  asking: 1,
-  whole: 0.9,
-  statement: 0.6,
-  name: 0.4,
-}
-const questionFloor = 1.1
-/** Floor of a statement where another sentence asks: the row must be about it, not only near it. */
-const besideQuestionFloor = 4
-/** Floor of the sentences of a message that asks nothing. */
-const statementFloor = 2.8
-/** Floor of tasks such as "write a poem": most need no memory. */
-const taskFloor = 3.5
+  evidenceOf && floor <= bounds.question ? bounds.worded : floor
 
 /** Returns the lowest strength of the best row with which a part of a message finds anything. */
 export function floorOf(text: string, kind: Question['kind'], asks: boolean): number {
-  if (kind === 'statement' && asks) return besideQuestionFloor
-  if (kind !== 'name' && isImpersonalTask(text)) return taskFloor
-  return kind === 'statement' ? statementFloor : questionFloor
+  if (kind === 'statement' && asks) return bounds.besideQuestion
+  if (kind !== 'name' && isImpersonalTask(text)) return bounds.task
+  return kind === 'statement' ? bounds.statement : bounds.question
 }
-
-/** Greatest number and share of rows with a rare name. */
-const rareNameRows = 3
-const rareNameShare = 0.01
 
 /** Whether a part has a name that few rows have. */
 export function isRareName({ terms }: ParsedQuery, indexes: readonly ReadonlyWordIndex[]): boolean {
@@ -198,7 +160,7 @@ export function isRareName({ terms }: ParsedQuery, indexes: readonly ReadonlyWor
   return terms.some(({ term }) => {
     if (term.endsWith('*') || isCommonWord(term)) return false
     const rows = indexes.reduce((sum, index) => sum + index.documentFrequency(term), 0)
-    return rows > 0 && rows <= Math.max(rareNameRows, count * rareNameShare)
+    return rows > 0 && rows <= Math.max(bounds.rareNameRows, count * bounds.rareNameShare)
   })
 }
 
@@ -222,11 +184,6 @@ export function isNamedTimeEmpty(
     }),
   )
 }
-
-/** Share of what is asked that a clear match has, and number of words that must be asked for. */
-const clearShare = 0.75
-const clearTermsMin = 3
-const clearRowsMax = 3
 
 /** Words of times that name no day, month or year; rows have them for different times. */
 const relativeWords: ReadonlySet<string> = new Set(wordsOf('relativeTimeWords').flatMap(termsOf))
@@ -252,9 +209,10 @@ export function keepClearMatches(
   return rows
     .filter(
       row =>
-        (asked.length >= clearTermsMin && shareOf(row) >= clearShare) || timeOf(row) >= clearShare,
+        (asked.length >= bounds.clearTermsMin && shareOf(row) >= bounds.clearShare) ||
+        timeOf(row) >= bounds.clearShare,
     )
-    .slice(0, clearRowsMax)
+    .slice(0, bounds.clearRowsMax)
 }
 
 /** Returns the share of the concepts that each row has, 0 to 1. */

@@ -29,6 +29,7 @@ import { type SearchRange, scoreFromCosine } from '#shared/search/ranking/ranges
 import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
 import { rowsWithWords, scoreWords, type WordScores } from '#shared/search/ranking/score-words.ts'
 import { speakerMarker } from '#shared/search/words/index-terms.ts'
+import { tuned } from '#shared/search/tuned.ts'
 
 /** A candidate with its signals and relevance. */
 export type ScoredRow = {
@@ -70,11 +71,7 @@ export const asksOnlyTimeOrSpeaker = (
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** Tokens of a text with about two thirds of the greatest informativeness. */
-const informativeTokens = 14
-
-/** Tokens beyond which a text names many things in passing. */
-const usualTokens = 120
+const { informativeTokens, usualTokens, boostedRowsMax, boostMax } = tuned.signals
 
 /** What a search finds of a range before rows are scored. */
 type Scanned = Pick<CandidateQuery, 'scanned' | 'attributeRows' | 'wordScores' | 'candidateCount'>
@@ -267,10 +264,6 @@ export function* rankRows(
     }
   }
 }
-
-/** Number of best rows that are boosted. */
-const boostedRowsMax = 20
-const boostMax = 0.15
 
 /**
  * Raises the relevance of the later of the best rows by up to 15 % when a query asks for the latest state, of the

@@ -1,4 +1,4 @@
-import type { ConceptWeights, Concepts } from '#shared/search/query/concepts.ts'
+import type { Concepts } from '#shared/search/query/concepts.ts'
 import type { SearchRange } from '#shared/search/ranking/ranges.ts'
 import { emptySums, positionsOf } from '#shared/search/ranking/score-words.ts'
 import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
@@ -6,6 +6,7 @@ import { isFollowedByTurn } from '#shared/search/ranking/context.ts'
 import { textTests } from '#shared/search/ranking/text-tests.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
 import { numberMarker, questionMarker, timeMarker } from '#shared/search/words/index-terms.ts'
+import { tuned } from '#shared/search/tuned.ts'
 
 /** The ranking signals of a row, each from 0 to 1. */
 export type Signals = {
@@ -41,38 +42,8 @@ export const noSignals: Signals = {
   informativeness: 1,
 }
 
-export type RankingWeights = ConceptWeights & {
-  words: number
-  contextWords: number
-  contextSimilarity: number
-  time: number
-  speakerMatch: number
-  answerType: number
-  recency: number
-  /** How much less a question of the user is worth than a statement. */
-  question: number
-  /** Exponent by which the relevance of a long text falls with its length. */
-  longText: number
-}
-
-/**
- * Measured on the tuned split of the evaluation (`npm run bench -- recall`), then rounded: each
- * may change by a third with less than a point of difference in the results.
- */
-export const defaultWeights: RankingWeights = {
-  related: 1.2,
-  misspelling: 0.7,
-  speaker: 0.15,
-  words: 0.8,
-  contextWords: 0.7,
-  contextSimilarity: 0.4,
-  time: 1.4,
-  speakerMatch: 0.5,
-  answerType: 0.4,
-  recency: 0.04,
-  question: 0.5,
-  longText: 0.5,
-}
+export type RankingWeights = typeof tuned.weights
+export const defaultWeights: RankingWeights = tuned.weights
 
 /**
  * Fuses the signals into one relevance. Similarity and words are added on their calibrated scales, not by rank, so
@@ -96,15 +67,9 @@ export function fuseSignals(
   return (
     informativeness *
     carried *
-    (related * support * (1 + weights.recency * recency) + timeOnlyWeight * time)
+    (related * support * (1 + weights.recency * recency) + tuned.signals.timeOnlyWeight * time)
   )
 }
-
-/** Relevance of a row that matches by time only: below rows that match otherwise. */
-const timeOnlyWeight = 0.2
-
-/** Strength of a matching role; that of a matching name is 1. */
-const roleHintStrength = 0.8
 
 /** Returns for each row 1 when the query names its speaker, less when only its role is asked for. */
 export function speakerHints(
@@ -117,7 +82,7 @@ export function speakerHints(
   const { role } = query.parsedQuery
   if (role) {
     for (let i = 0; i < rows.length; i++)
-      if (tierIndex.role(rows[i]!) === role) hints[i] = roleHintStrength
+      if (tierIndex.role(rows[i]!) === role) hints[i] = tuned.signals.roleHintStrength
   }
   const isNamed = createSpeakerMatcher(query.text)
   for (let i = 0; i < rows.length; i++) {
@@ -143,9 +108,6 @@ export function answerTypeHints(
   return hints
 }
 
-/** Tokens beyond which a turn with a question mark states something too. */
-const questionTokensMax = 28
-
 /** Whether another person follows: what people ask each other is part of what happened. */
 const isAnsweredByPerson = ({ tierIndex, end }: SearchRange, row: number): boolean =>
   row + 1 < end && isFollowedByTurn(tierIndex, row) && tierIndex.role(row + 1) === 'user'
@@ -158,7 +120,8 @@ export function questionHints(range: SearchRange, rows: Uint32Array): Float32Arr
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i]!
     if (hints[i] === 0) continue
-    const isShort = tierIndex.role(row) === 'user' && tierIndex.tokens(row) <= questionTokensMax
+    const isShort =
+      tierIndex.role(row) === 'user' && tierIndex.tokens(row) <= tuned.signals.questionTokensMax
     const isQuestion =
       isShort && !isAnsweredByPerson(range, row) && tierIndex.passes(row, textTests.onlyAsks)
     if (!isQuestion) hints[i] = 0
@@ -198,16 +161,13 @@ function applyMarkerHints(
 
 export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'context'
 
-/** Similarity and words below which a row is found for the turns around it only. */
-const ownSignalMin = 0.1
-
 /** What a row has of a question by itself, but for times. */
 export const ownSignal = ({ similarity, words }: Signals): number =>
   similarity + defaultWeights.words * words
 
 /** Whether a row is found for the turns around it, which answer, and not by itself. */
 export const isContext = (signals: Signals): boolean =>
-  signals.context > 0 && signals.time === 0 && ownSignal(signals) < ownSignalMin
+  signals.context > 0 && signals.time === 0 && ownSignal(signals) < tuned.signals.ownSignalMin
 
 /** Least signal that is given as a reason. */
 const signalMin = 0.1
@@ -225,8 +185,6 @@ export function matchReasons(signals: Signals): MatchReason[] {
   return [words > similarity ? 'words' : 'similarity']
 }
 
-/** Relevance with the score 0.5: that of a row just good enough for a block. */
-const middleRelevance = 0.3
 /** Greatest score of a row whose text is not the query itself; that one has 1. */
 const scoreMax = 0.9999
 /** Greatest score that the turns around a row give it, alone and relative to the best of them. */
@@ -235,7 +193,9 @@ const contextScoreRatio = 0.999
 
 /** Maps a relevance to a score. Monotone. */
 const toScore = (relevance: number): number =>
-  relevance === Infinity ? 1 : Math.min(scoreMax, 1 - 2 ** (-relevance / middleRelevance))
+  relevance === Infinity
+    ? 1
+    : Math.min(scoreMax, 1 - 2 ** (-relevance / tuned.signals.middleRelevance))
 
 /**
  * The score of a row, 0 to 1: 0.4 to 0.5 broad, 0.5 to 0.65 balanced, 0.65 and up strict. From 0.5 on it is that of the row
@@ -243,7 +203,7 @@ const toScore = (relevance: number): number =>
  */
 export function scoreOf({ relevance, ownShare }: { relevance: number; ownShare: number }): number {
   const own = relevance * ownShare
-  if (own >= middleRelevance) return toScore(own)
+  if (own >= tuned.signals.middleRelevance) return toScore(own)
   return Math.min(contextScoreMax, toScore(Math.min(relevance, 2 * own)))
 }
 
@@ -251,20 +211,13 @@ export function scoreOf({ relevance, ownShare }: { relevance: number; ownShare: 
 export const contextScoreOf = (relevance: number, best: number): number =>
   Math.min(toScore(relevance), contextScoreMax, best * contextScoreRatio)
 
-/**
- * Fitted by logistic regression to the tuned halves of `npm run bench -- harm` and, with a tenth of the
- * weight, of the questions in other words of `npm run bench -- recall`. Calibration error over five
- * folds 0.018.
- */
-const confidenceWeights = { bias: 0.31, words: 4.34, similarity: 0.89 }
-
 /** Returns how likely the hits answer a question, 0 to 1, by the strongest of them; 0 without hits. */
 export function answerConfidence(
   hits: readonly { strength: number; signals: Pick<Signals, 'words' | 'similarity'> }[],
 ): number {
   if (hits.length === 0) return 0
   const best = hits.reduce((one, hit) => (hit.strength > one.strength ? hit : one))
-  const { bias, words, similarity } = confidenceWeights
+  const { bias, words, similarity } = tuned.confidence
   const sum = bias + words * best.signals.words + similarity * best.signals.similarity
   return 1 / (1 + Math.exp(-sum))
 }

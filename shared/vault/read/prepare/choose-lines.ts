@@ -3,19 +3,16 @@ import { tellText, type ContextMemory } from '#shared/domain/context-block.ts'
 import { questionKind } from '#shared/search/query/sentence-kinds.ts'
 import type { Question } from '#shared/search/query/select-questions.ts'
 import { bestPassage } from '#shared/search/query/best-passage.ts'
-import { certainEvidence, unlikelyEvidence } from '#shared/search/ranking/answer-evidence.ts'
 import type { RecalledMemory } from '#shared/vault/read/search/recall.ts'
 import type { Memory } from '#shared/domain/memory.ts'
+import { tuned } from '#shared/search/tuned.ts'
 
-/** The share of the words of the question, of its similarity, and of the relevance of the row that answers. */
-const answerWords = 0.75
-const answerSimilarity = 0.5
-const restRelevance = 0.3
+const { answerWords, answerSimilarity, restRelevance, wholeTokensMax } = tuned.lines
+const { sameAnswerWords, sameAnswerRelevance } = tuned.lines
 
 /**
  * Leaves out weak rows where the best memory plainly answers the only question: those that share a word with it
- * by chance, at less than a third of its relevance. Fitted to the tuned halves of scripts/lab/bench/recall-
- * quality.ts, which lose no evidence, and of `npm run bench -- harm`.
+ * by chance, at less than a third of its relevance.
  *
  * @param found best first
  * @param questions the parts of the message
@@ -27,7 +24,7 @@ export function leaveOutWeakRest<
   const [asked, ...others] = questions.filter(({ kind }) => kind !== 'name')
   if (!best || !asked || others.length > 0 || questionKind(asked.text)) return found
   const certain = Math.max(...found.map(({ evidence = -Infinity }) => evidence))
-  const likely = certain >= certainEvidence ? found.filter(isLikely) : found
+  const likely = certain >= tuned.evidence.certain ? found.filter(isLikely) : found
   const { words, similarity, question } = best.signals
   const isAnswer = words >= answerWords && similarity >= answerSimilarity && question === 0
   if (!isAnswer) return likely
@@ -35,10 +32,8 @@ export function leaveOutWeakRest<
 }
 
 const isLikely = ({ evidence = 0 }: { evidence?: number | undefined }): boolean =>
-  evidence >= unlikelyEvidence
+  evidence >= tuned.evidence.unlikely
 
-/** A block contains the best passage of memories of more tokens. */
-const wholeTokensMax = 160
 /** Tokens of the times and the speaker of a line. */
 const lineTokens = 24
 
@@ -80,9 +75,6 @@ export const toldTokens = (lines: readonly ContextMemory[]): number =>
   lines.reduce((sum, line) => sum + told(line), 0)
 
 const DAY_MS = 86_400_000
-/** The share of the words of the question, and of the relevance of the best one. */
-const sameAnswerWords = 0.5
-const sameAnswerRelevance = 0.6
 
 /** The last of statements that answer the same, days apart; undefined when only one answers. */
 function laterMemory(found: readonly RecalledMemory[]): string | undefined {

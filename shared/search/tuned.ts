@@ -1,0 +1,16 @@
+import groups from '#shared/search/tuned.json' with { type: 'json' }
+
+type Groups = typeof groups
+
+/**
+ * The numbers that were tuned, by group and name. `tuned.json` has them with their units, what they mean, and the
+ * bench and half that they were tuned on.
+ */
+export const tuned = Object.fromEntries(
+  Object.entries(groups).map(([group, { values }]) => [
+    group,
+    Object.fromEntries(Object.entries(values).map(([name, { value }]) => [name, value])),
+  ]),
+) as {
+  readonly [Name in keyof Groups]: { readonly [Value in keyof Groups[Name]['values']]: number }
+}
