@@ -61,13 +61,13 @@ type TurnsInput = { policy: OrgPolicy; turns: readonly TurnRow[] }
 /** How the model is asked. */
 type QuestionMode = { storedOnly?: boolean; judged: JudgedFacts; usesJudged: boolean }
 
-/** From this round on the lane asks what is missing itself. */
+/** From this round on a turn keeps the lane while its model is asked: others would change the memory each time. */
 const firstRoundInside = 4
 
 /**
  * Settles the first turn, and those after it that do not go on from it. Turns of a team ask their models side by
  * side: inside the lane the questions are made again, and an answer about memories that have not changed is
- * stored already. Where one is missing, the lane is left to ask it. An answer of a round before counts as long as
+ * stored already. Where one is missing, the lane is left to ask it, three times. An answer of a round before counts as long as
  * `JudgedFacts` finds that it holds: in the lane from the second round on, outside from the third, since the first
  * two ask about memories that others have just written.
  */
@@ -85,8 +85,9 @@ async function settleTurns(
     }
     const mode = { storedOnly: round < firstRoundInside, judged, usesJudged: round > 1 }
     try {
-      return await inOrgLane(backend.postgres, input.policy.org, signal, () =>
-        decideAndApply(backend, input, mode, signal),
+      const lane = { org: input.policy.org, turn: input.turns[0]!.id }
+      return await inOrgLane(backend.postgres, lane, signal, inLane =>
+        decideAndApply(backend, input, mode, inLane),
       )
     } catch (error) {
       if (!(error instanceof AnswerMissing)) throw error
