@@ -17,6 +17,7 @@ import { copyChunk } from '#shared/vault/copy/chunk.ts'
 import { failChunk } from '#shared/vault/copy/settle-chunk.ts'
 import { abandonClearing, finishClearing } from '#shared/vault/delete/clear-vault.ts'
 import { executeDeletion } from '#shared/vault/delete/delete-memories.ts'
+import { removeEarlierVersion } from '#shared/vault/delete/remove-earlier-version.ts'
 import { runRetentionStep } from '#shared/vault/delete/retention.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { reembedStep } from '#shared/vault/reembed/reembed.ts'
@@ -43,6 +44,7 @@ const failOperation = (
 const bulk: JobDefinition<'upload' | 'import'> = {
   async run(backend, { data, signal }) {
     const result = await storeChunk(backend, data, signal)
+    if (typeof result === 'object') return removeEarlierVersion(backend, result)
     const { operation, n } = data
     // The chunk was settled before, or the vault was erased with the file.
     if (!result) backend.log.info({ operation, chunk: n }, 'bulk.nothing-left')

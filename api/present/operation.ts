@@ -147,7 +147,14 @@ const presentRetention = ({ days, looked, changed }: Outcome<'retention'>, id: O
 
 /** The answer to an upload. */
 function presentUpload(
-  { key, inSession, memories, cancelled, ...tally }: Extract<OperationOutcome, { kind: 'upload' }>,
+  {
+    key,
+    inSession,
+    memories,
+    replaced,
+    cancelled,
+    ...tally
+  }: Extract<OperationOutcome, { kind: 'upload' }>,
   id: { operation_id: string },
 ) {
   const { lines, failed, stored, skipped, errors } = tally
@@ -163,6 +170,7 @@ function presentUpload(
       failed,
       total: lines,
       processed: lines - failed,
+      ...(replaced !== undefined && { replaced }),
     },
     ...(errors && errors.length > 0 && { errors }),
     ...id,

@@ -45,7 +45,7 @@ import { createImportReader } from '#shared/vault/bulk/import-lines.ts'
 import { acceptClearing } from '#shared/vault/delete/clear-vault.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { InputNotes } from '#shared/core/lenient-input.ts'
-import { acceptAndDelete } from '#shared/vault/delete/delete-memories.ts'
+import { acceptAndDelete, notRemovedYet } from '#shared/vault/delete/delete-memories.ts'
 import {
   previewDeletion,
   idsWithMetadata,
@@ -268,14 +268,6 @@ const presentDeletionPreview = ({
   sources_released: sourcesReleased,
   reflections_left: reflectionsLeft,
 })
-
-/** In place of a 202, after which the memories must be invisible. */
-export const notRemovedYet = (operation: string): Refusal =>
-  new Refusal(
-    'unavailable',
-    'The memories could not be removed yet',
-    `It will be done as soon as it can be; GET /v1/operations/${operation} tells when`,
-  )
 
 /** Says in the message too which fields of lines were not used: `date` or `session_id` may have been meant to count. */
 function tellUnused(ctx: Context, { ignored }: InputNotes): void {

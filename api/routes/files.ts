@@ -10,36 +10,31 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import { ndjsonLimits } from '#api/edge/ndjson.ts'
 import { sendOperationOutcome } from '#api/edge/operation-response.ts'
 import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
+import type { UploadAnswer } from '#api/contract/generated/types.ts'
 import { presentPage } from '#api/present/page.ts'
-import { idsMax } from '#api/edge/ids-or-matching.ts'
-import { acceptClaimed, notRemovedYet, requireFileAllowed } from '#api/routes/bulk.ts'
+import { acceptClaimed, requireFileAllowed } from '#api/routes/bulk.ts'
 import { readInProcess } from '#api/routes/files/read-in-process.ts'
-import {
-  requireRetrievePermission,
-  requireStorePermission,
-  type Caller,
-} from '#shared/access/caller.ts'
+import { requireRetrievePermission, requireStorePermission } from '#shared/access/caller.ts'
 import { parseStart } from '#shared/core/dates.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { formatUuid, mintId } from '#shared/core/ids.ts'
+import { formatUuid } from '#shared/core/ids.ts'
 import { readPage } from '#shared/core/page.ts'
 import type { NumberedLine, UploadedLine } from '#shared/domain/file-types.ts'
 import { parseMetadata, parseMetadataObject } from '#shared/domain/metadata.ts'
 import { applyRedaction } from '#shared/privacy/apply-redaction.ts'
 import { contentHash } from '#shared/vault/base/memories.mongo.ts'
-import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
-import { endEarlierVersions } from '#shared/vault/bulk/files.postgres.ts'
-import { pieceKey } from '#shared/vault/bulk/upload-lines.ts'
-import { acceptAndDelete } from '#shared/vault/delete/delete-memories.ts'
 import {
-  findStalePieces,
+  findPieces,
   listDocuments,
   type ListedDocument,
-} from '#shared/vault/delete/documents.mongo.ts'
+} from '#shared/vault/bulk/documents.mongo.ts'
+import { endEarlierVersions } from '#shared/vault/bulk/files.postgres.ts'
+import { pieceKey } from '#shared/vault/bulk/upload-lines.ts'
+import { deleteInParts } from '#shared/vault/delete/delete-memories.ts'
 
 /** The endpoints of `contract/files.md`: documents, whose text becomes memories. */
 export function files(router: Router, backend: ApiBackend): void {
-  // Stores the text of a document; what an earlier version had and this one has not is removed.
+  // Stores the text of a document; its job removes what an earlier version had and this one has not.
   endpoint(router, backend, {
     route: 'POST /v1/memory/files',
     auth: memoryKey(requireStorePermission),
@@ -48,7 +43,8 @@ export function files(router: Router, backend: ApiBackend): void {
       const { caller, query, idempotency } = request
       if (!(await idempotency.wasUsed())) requireFileAllowed(caller)
       const { name, file_id: id = idOfName(name) } = query
-      const { metadata: given = '{}' } = query
+      const given = parseMetadataObject(query.metadata ?? '{}', 'metadata')
+      const { page: _, section: __, ...own } = given
       const session = resolveSession(ctx, query.session_id)
       const { redaction } = caller.keyRow
       const embeddings = embeddingModelForRequest(ctx, caller, query.embeddings)
@@ -72,15 +68,13 @@ export function files(router: Router, backend: ApiBackend): void {
         role: 'system',
         ...(at !== undefined && { timestamp: at + index }),
         metadata: parseMetadata({
-          ...parseMetadataObject(given, 'metadata'),
+          ...own,
           file: name,
           file_id: id,
           ...place,
           origin: 'import',
         })!,
       }))
-      const keys = new Set<string>()
-      const kept: UploadedLine[] = []
       const operation = await acceptClaimed(ctx, backend, request, {
         kind: 'upload',
         source: toJsonLines(lines),
@@ -88,26 +82,18 @@ export function files(router: Router, backend: ApiBackend): void {
         reader: {
           redaction,
           check: value => value as NumberedLine<UploadedLine>,
-          keyOf(line) {
-            kept.push(line)
-            return pieceKey(contentHash(line.content), line.metadata)
-          },
+          keyOf: line => pieceKey(contentHash(line.content), line.metadata),
         },
         session,
         embeddings,
         replaces: false,
         document: id,
       })
-      for (const { content, metadata } of kept)
-        for (const { text } of await splitIntoChunks(content))
-          keys.add(pieceKey(contentHash(text), metadata))
-      const stale = await findStalePieces(backend.mongo, caller.scope, id, { session, keys })
-      await deleteAll(backend, caller, stale)
       await sendOperationOutcome(ctx, backend, caller, operation)
       if (ctx.status >= 300) return
       const { kind, pages } = end
-      const file = { file_id: id, name, kind, pages, left_out: leftOut, replaced: stale.length }
-      ctx.body = presentStored(ctx.body as StoredLines, file)
+      const file = { file_id: id, name, kind, pages, left_out: leftOut }
+      ctx.body = presentStored(ctx.body as UploadAnswer, file)
     },
   })
 
@@ -137,13 +123,10 @@ export function files(router: Router, backend: ApiBackend): void {
     auth: memoryKey(requireStorePermission),
     async handle({ caller, query: { file_id: id } }, ctx) {
       await endEarlierVersions(backend.postgres.query, caller.scope.vault, id)
-      const all = await findStalePieces(backend.mongo, caller.scope, id, {
-        session: null,
-        keys: new Set(),
-      })
+      const all = await findPieces(backend.mongo, caller.scope, id)
       if (all.length === 0)
         throw new Refusal('missing', 'No such file', 'GET /v1/memory/files lists them')
-      await deleteAll(backend, caller, all)
+      await deleteInParts(backend, caller, all)
       ctx.body = { file_id: id, deleted: all.length }
     },
   })
@@ -173,47 +156,15 @@ async function* toJsonLines(lines: readonly UploadedLine[]): AsyncGenerator<Uint
   for (const line of lines) yield Buffer.from(`${JSON.stringify(line)}\n`)
 }
 
-/** @throws Refusal `unavailable` where some are not removed yet: they will be */
-async function deleteAll(
-  backend: ApiBackend,
-  caller: Caller,
-  ids: readonly string[],
-): Promise<void> {
-  let left: string | undefined
-  for (let start = 0; start < ids.length; start += idsMax) {
-    const operation = mintId()
-    const isDone = await acceptAndDelete(backend, caller, {
-      operation,
-      ids: ids.slice(start, start + idsMax),
-    })
-    if (!isDone) left = operation
-  }
-  if (left !== undefined) throw notRemovedYet(left)
-}
-
-/** The answer of an upload, or of one that goes on. */
-type StoredLines = {
-  status: string
-  stats?: { memories: number; stored: number; skipped: number; failed: number }
-  errors?: unknown
-  operation_id: string
-  message: string
-}
-
+/** The answer of an upload, or of one that goes on, with what was read of the file. */
 function presentStored(
-  { status, stats, errors, operation_id: operation, message }: StoredLines,
+  { status, operation_id, stats, errors, message }: Partial<UploadAnswer>,
   file: object,
 ) {
-  if (!stats) return { status, operation_id: operation, message, ...file }
-  const { memories, stored, skipped, failed } = stats
-  const counts = { memories, stored, skipped, failed }
-  return {
-    status,
-    ...file,
-    ...counts,
-    ...(errors !== undefined && { errors }),
-    operation_id: operation,
-  }
+  if (!stats) return { status, operation_id, message, ...file }
+  const { memories, stored, skipped, failed, replaced } = stats
+  const counts = { replaced, memories, stored, skipped, failed }
+  return { status, ...file, ...counts, ...(errors && { errors }), operation_id }
 }
 
 const presentDocument = ({

@@ -26,6 +26,8 @@ export type ExportedLine = UploadedLine & {
   name?: string
   importance?: number
   piece?: { message: string; number: number }
+  /** The document that it is a piece of. */
+  file_id?: string
   covers?: { from: string; to: string }
   batch_id?: string
   sources?: string[]

@@ -8,6 +8,8 @@ type FileOutcome = {
   /** Memories. */
   stored: number
   skipped: number
+  /** Of a document: pieces of an earlier version, which are gone. */
+  replaced?: number
   errors?: LineError[]
   /** The operation was cancelled after these lines. */
   cancelled?: true

@@ -34,8 +34,9 @@ export type OperationStep<Request = object, Input = object, Plan = unknown> = Re
     operation: string
     kind: LongOperationKind
     account: string
-    /** The key of the request, masked. */
+    /** The key of the request, masked, and its hash. */
     key: string
+    keyHash: Buffer
     createdAt: Date
     vault: string
     epoch: number
@@ -97,7 +98,7 @@ export async function findStep<Step extends OperationStep>(
   n: number,
 ): Promise<Step | undefined> {
   const { rows } = await query<OperationStep & { request: object; input: object }>(
-    `select l.id, l.operation, l.kind, o.account, coalesce(k.masked, '') as key,
+    `select l.id, l.operation, l.kind, o.account, coalesce(k.masked, '') as key, o.key_hash as "keyHash",
             l.created_at as "createdAt", l.vault, l.epoch, s.n, s.plan,
             l.cancelled_at is not null as "isCancelled", l.request, s.input
      from long_operations l

@@ -57,7 +57,8 @@ export async function sendDocument(
     const { state, outcome } = await retried(delivery, signal =>
       client.call('GET /v1/operations/:id', { params: { id } }, { signal }),
     )
-    if (state === 'done' && outcome) return { ...answer, ...(outcome.body as UploadAnswer).stats }
+    if (state === 'done' && outcome)
+      return { replaced: 0, ...answer, ...(outcome.body as UploadAnswer).stats }
     if (isFailed(state)) throw new Refusal('upstream', `Operation ${id} was ${state}`)
     await wait(pollIntervalMs, delivery.signal)
   }

@@ -33,6 +33,8 @@ export type MemoryDocument = {
   feedback?: Feedback
   /** For a message that was stored in several pieces: the id of its first one, and which this is, from 0. */
   piece?: { message: string; number: number }
+  /** For a piece of a document: the document's id, and the upload that has last stored or found it. */
+  file?: { id: string; by: string }
   /** The answer broke off; only for readers of the store. */
   interrupted?: boolean
   /** The operation that stored it. */

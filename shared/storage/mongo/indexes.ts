@@ -12,6 +12,7 @@ export const unconsolidatedIndex = 'unconsolidated'
 export const tagSetIndex = 'tags'
 export const reviewIndex = 'review'
 export const expiryIndex = 'expiring'
+export const fileIndex = 'file'
 
 /**
  * Release step: creates every missing index; existing ones are not changed.
@@ -20,7 +21,7 @@ export const expiryIndex = 'expiring'
  * core or one session, in the order of the event. Unconsolidated memories have an index of their
  * own, which shrinks as they are consolidated; so have rated memories, for lists by importance. Reflections are found by their batch; shared memories by their tags,
  * and those that wait for review by their confidence. Memories that will expire have an index by
- * that moment, which holds no others.
+ * that moment, which holds no others; so have pieces of documents by their document.
  */
 export async function createIndexes({ memories }: Pick<Mongo, 'memories'>): Promise<void> {
   await memories.createIndexes([
@@ -55,6 +56,11 @@ export async function createIndexes({ memories }: Pick<Mongo, 'memories'>): Prom
       key: { vault: 1, epoch: 1, expires_at: 1 },
       name: expiryIndex,
       partialFilterExpression: { expires_at: { $exists: true } },
+    },
+    {
+      key: { vault: 1, epoch: 1, 'file.id': 1 },
+      name: fileIndex,
+      partialFilterExpression: { 'file.id': { $exists: true } },
     },
   ])
 }

@@ -94,6 +94,8 @@ export type StepResult<Step> = {
   unplanned?: boolean
   /** The input of a step to add. */
   next?: object | null
+  /** That of one more step, once all others are settled and none was cut. */
+  last?: object | undefined
   /** What it changed in a vault: that of the step unless named. */
   changes?: readonly PartitionChange[]
   changed?: string
@@ -124,15 +126,17 @@ export async function settleStep<Step extends OperationStep>(
   const tally = await tallySteps(tx.query, id)
   const progress = { done: result.progress(tally), ...(total !== undefined && { total }) }
   await reportProgress(tx.query, operation, progress)
-  if (tally.next === null) {
+  const last = tally.next === null && !tally.counts.cut ? result.last : undefined
+  if (last) await insertSteps(tx.query, id, [{ n: tally.steps, input: last }])
+  if (tally.next === null && !last) {
     const request = await dropLongOperation(tx.query, operation)
     const { tokens = 0, cut = 0 } = tally.counts
     await recordDeferredBill(tx, operation, tokens)
     const outcome = result.summarize(tally, { ...step, ...request })
     await finishOperation(tx, queue, operation, outcome, cut > 0 ? 'cancelled' : 'done')
-  } else if (stepQueues[kind].isSequential) {
+  } else if (last || stepQueues[kind].isSequential) {
     // The more steps are settled, the longer the rest waits for others.
-    const job = stepJob({ ...step, n: tally.next }, -tally.settled)
+    const job = stepJob({ ...step, n: tally.next ?? tally.steps }, -tally.settled)
     await queue.send(tx, stepQueues[kind].name, [job])
   }
   return true

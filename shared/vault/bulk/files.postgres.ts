@@ -27,6 +27,8 @@ export type ChunkInput = {
   content: StagedLine[]
   /** Lines of an upload before those of this chunk. */
   linesBefore: number
+  /** The last step of a document, once all of it is stored: what an earlier version had is removed. */
+  removesEarlier?: true
 }
 
 export type BulkChunk = OperationStep<FileRequest & AcceptedFile, ChunkInput, PlannedMemory[]> & {

@@ -13,7 +13,7 @@ import type { PlannedItem } from '#shared/vault/bulk/plan-items.ts'
 import { acceptedSessionEpoch } from '#shared/vault/bulk/upload-lines.ts'
 
 /** How far a file is, and how it ended. */
-const ofFile: Pick<StepResult<BulkChunk>, 'progress' | 'summarize'> = {
+export const ofFile: Pick<StepResult<BulkChunk>, 'progress' | 'summarize'> = {
   progress: ({ counts }) => counts.lines!,
   summarize: summarizeFile,
 }
@@ -48,6 +48,7 @@ export async function finalizeStoredChunk(
       },
       changes: toSessionChanges(visible),
       debt: sumDebtChange(visible),
+      last: chunk.document === undefined ? undefined : { removesEarlier: true },
     })
     return isFirstRun ? written.filter(item => !isVisible(item)) : []
   })
@@ -72,7 +73,7 @@ export async function cutChunk(
 
 function summarizeFile(
   { counts, errors }: StepTally,
-  { kind, key, session }: BulkChunk,
+  { kind, key, session, document }: BulkChunk,
 ): OperationOutcome {
   const { lines = 0, failed = 0, memories = 0, stored = 0, replaced = 0, skipped = 0 } = counts
   const shared = {
@@ -83,8 +84,9 @@ function summarizeFile(
     ...(errors.length > 0 && { errors: errors as LineError[] }),
     ...(counts.cut && { cancelled: true as const }),
   }
+  const ofDocument = document !== undefined && { replaced }
   return kind === 'upload'
-    ? { kind, key, inSession: session !== null, memories, ...shared }
+    ? { kind, key, inSession: session !== null, memories, ...ofDocument, ...shared }
     : { kind: 'import', replaced, ...shared }
 }
 

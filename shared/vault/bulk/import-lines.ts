@@ -109,18 +109,23 @@ export async function buildImportItems(
           piece: { message: line.piece.message.toLowerCase(), number: line.piece.number },
         }),
         ...expiryForLine(line, chunk),
-        restored: toRestored(line, idsInVault),
+        restored: toRestored(line, idsInVault, chunk),
       },
     }
   })
 }
 
-function toRestored(line: ExportedLine, idsInVault: ReadonlyMap<string, string>): RestoredFields {
+function toRestored(
+  line: ExportedLine,
+  idsInVault: ReadonlyMap<string, string>,
+  { operation }: Pick<BulkChunk, 'operation'>,
+): RestoredFields {
   const { consolidated = false, feedback, consolidated_by, batch_id, sources, covers } = line
   return {
     consolidated,
     ...(feedback && { feedback }),
     ...(consolidated_by && { consolidated_by }),
+    ...(line.file_id !== undefined && { file: { id: line.file_id, by: operation } }),
     ...(batch_id !== undefined && { batch: batch_id }),
     ...(sources && { sources: sources.map(id => idsInVault.get(id) ?? id.toLowerCase()) }),
     ...(covers && { covers: { from: dateOf(covers.from), to: dateOf(covers.to) } }),

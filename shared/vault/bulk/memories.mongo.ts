@@ -21,7 +21,14 @@ import {
 /** Fields of a memory that only a file or a copy can set. */
 export type RestoredFields = Pick<
   MemoryDocument,
-  'consolidated' | 'feedback' | 'batch' | 'sources' | 'covers' | 'consolidated_by' | 'provenance'
+  | 'consolidated'
+  | 'feedback'
+  | 'batch'
+  | 'sources'
+  | 'covers'
+  | 'consolidated_by'
+  | 'provenance'
+  | 'file'
 >
 
 export type RestoredMemory = NewMemory & { restored?: RestoredFields }
@@ -148,6 +155,7 @@ const optional = [
   'covers',
   'consolidated_by',
   'provenance',
+  'file',
   'expires_at',
   'expires_asked',
 ] as const

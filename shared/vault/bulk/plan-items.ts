@@ -104,7 +104,7 @@ function planForExisting(id: string, state: StoredState, replaces: boolean): Pla
 const planForNew = (id: string, firstChoice: string | undefined): PlannedMemory =>
   firstChoice === undefined ? { id, as: 'new' } : { id: firstChoice, as: 'new', next: id }
 
-const idsOf = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id)
+export const idsOf = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id)
 
 /** An item with its plan. */
 export type PlannedItem = BulkItem & { planned: PlannedMemory }

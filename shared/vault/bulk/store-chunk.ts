@@ -4,6 +4,7 @@ import { buildImportItems } from '#shared/vault/bulk/import-lines.ts'
 import {
   readStoredStates,
   planItems,
+  idsOf,
   type BulkItem,
   type PlannedItem,
 } from '#shared/vault/bulk/plan-items.ts'
@@ -23,6 +24,7 @@ import {
   type RestoredMemory,
   type StoredState,
 } from '#shared/vault/bulk/memories.mongo.ts'
+import { confirmPieces } from '#shared/vault/bulk/documents.mongo.ts'
 import type { BulkChunk } from '#shared/vault/bulk/files.postgres.ts'
 import { findStep, savePlan, updatePlan } from '#shared/operations/operation-steps.postgres.ts'
 import { findVaultRetention } from '#shared/vault/base/expiries.postgres.ts'
@@ -45,19 +47,21 @@ const purgeTimeoutMs = 10_000
  * Stores one chunk of a file. Safe to run any number of times at once: the plan is saved before the first memory
  * is written, all writes use the ids of the plan, and the chunk is settled once.
  *
- * @returns false when the chunk was settled before, its operation was cancelled, or its vault was cleared
+ * @returns false when the chunk was settled before, its operation was cancelled, or its vault was cleared; the step
+ *   itself where it removes the earlier version of a document
  * @throws Refusal `upstream` when embedding fails, `unavailable` when a store is out of reach.
  */
 export async function storeChunk(
   backend: StoreChunkBackend,
   { operation, n }: StepJob,
   signal?: AbortSignal,
-): Promise<boolean> {
+): Promise<boolean | BulkChunk> {
   const { query } = backend.postgres
   const step = await findStep<Omit<BulkChunk, 'retentionDays'>>(query, operation, n)
   if (!step) return false
   const chunk = { ...step, retentionDays: await findVaultRetention(query, step.vault) }
   if (chunk.isCancelled && (await cutChunk(backend, chunk))) return false
+  if (chunk.removesEarlier) return chunk
   // An expired memory must not count as present.
   if (!(await backend.expiry.purgeExpired(chunk.vault, purgeTimeoutMs))) {
     throw expiredRemain()
@@ -137,6 +141,9 @@ async function writeMemories(
   }
   const replacing = wanted.filter(({ planned }) => planned.as === 'replace').map(toRestoredMemory)
   await replaceStored(backend.mongo, replacing, embedder.space)
+  if (chunk.document === undefined) return
+  const present = toPlan(items).filter(({ as }) => as === 'skip')
+  await confirmPieces(backend.mongo, chunk, idsOf(present))
 }
 
 /**
@@ -180,12 +187,7 @@ const readItemStates = (
   backend: StoreChunkBackend,
   chunk: BulkChunk,
   items: readonly PlannedItem[],
-) =>
-  readStoredStates(
-    backend,
-    chunk,
-    items.map(({ planned }) => planned.id),
-  )
+) => readStoredStates(backend, chunk, idsOf(toPlan(items)))
 
 /** Embeds the texts of items that the file has no vector for. */
 async function embedMissing(

@@ -74,6 +74,9 @@ export async function buildUploadItems(
           operation: chunk.operation,
           ...(line.metadata && { metadata: line.metadata }),
           ...expiryForLine(line, chunk),
+          ...(chunk.document !== undefined && {
+            restored: { consolidated: false, file: { id: chunk.document, by: chunk.operation } },
+          }),
         },
       })
     }

@@ -28,15 +28,20 @@ import {
   takeVaultAdvisoryLock,
 } from '#shared/vault/base/vaults.postgres.ts'
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
+import type { VaultEpoch } from '#shared/domain/memory.ts'
 import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { mintId } from '#shared/core/ids.ts'
 import type { Log } from '#shared/core/log.ts'
 import { withMemorySpan } from '#shared/core/trace.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { forgetQuestions } from '#shared/vault/base/trace-questions.postgres.ts'
 import { addDebt, debtOf } from '#shared/vault/base/debt-of-memories.ts'
 import { recordDeferredBill } from '#shared/billing/bill.postgres.ts'
+
+type DeletionCaller = Pick<Caller, 'account' | 'keyHash'> & { scope: VaultEpoch }
 
 /** By then the request that accepted the deletion has done it, or its process has died. */
 const jobDelaySeconds = 2
@@ -56,9 +61,31 @@ export const acceptAndDelete = (
   )
 }
 
+/** Deletes any number of memories, 500 by an operation. @throws Refusal as `notRemovedYet` for what is left */
+export async function deleteInParts(
+  backend: Parameters<typeof acceptAndTry>[0],
+  caller: DeletionCaller,
+  ids: readonly string[],
+): Promise<void> {
+  const left: string[] = []
+  for (let start = 0; start < ids.length; start += 500) {
+    const part = { operation: mintId(), ids: ids.slice(start, start + 500) }
+    if (!(await acceptAndDelete(backend, caller, part))) left.push(part.operation)
+  }
+  if (left.length > 0) throw notRemovedYet(left[0]!)
+}
+
+/** In place of a 202, after which the memories must be invisible. */
+export const notRemovedYet = (operation: string): Refusal =>
+  new Refusal(
+    'unavailable',
+    'The memories could not be removed yet',
+    `It will be done as soon as it can be; GET /v1/operations/${operation} tells when`,
+  )
+
 async function acceptAndTry(
   backend: Stores & { queue: Queue; log: Log },
-  caller: Caller,
+  caller: DeletionCaller,
   { operation, ids }: { operation: string; ids: readonly string[] },
 ): Promise<boolean> {
   const job = await acceptDeletion(backend, caller, { operation, ids })
@@ -75,7 +102,7 @@ async function acceptAndTry(
 /** Accepts the deletion. @returns its job; null when the operation was accepted before. */
 export function acceptDeletion(
   { postgres, queue }: { postgres: Postgres; queue: Queue },
-  { account, keyHash, scope }: Caller,
+  { account, keyHash, scope }: DeletionCaller,
   { operation, ids }: { operation: string; ids: readonly string[] },
 ): Promise<DeleteIdsJob | null> {
   const { vault } = scope

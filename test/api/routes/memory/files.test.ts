@@ -2,11 +2,15 @@ import t from 'tap'
 import { documentLimits } from '#api/routes/files/read-in-process.ts'
 import type { TestClient } from '#test/support/start/api.ts'
 import { docxOf, pdfOf } from '#test/support/start/documents.ts'
+import type { StepJob } from '#shared/domain/job-payloads.ts'
+import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
+import { removeEarlierVersion } from '#shared/vault/delete/remove-earlier-version.ts'
+import { jobsOf, type Job } from '#test/support/checks/observe-jobs.ts'
 import { exportLines } from '#test/support/start/memory-file.ts'
 import { startService } from '#test/support/start/start-service.ts'
 
-const { newClient } = await startService(t, { jobs: ['upload', 'delete-ids'] })
-const { newClient: newIdleClient } = await startService(t, { jobs: [] })
+const { newClient } = await startService(t, { jobs: ['upload', 'import', 'ingest', 'delete-ids'] })
+const idle = await startService(t, { jobs: [] })
 
 const post = (
   client: TestClient,
@@ -29,7 +33,7 @@ t.test('200: a question finds the line with its file and page', async t => {
   const client = await newClient()
   const { status, body } = await post(
     client,
-    { name: 'lease.pdf', metadata: '{"home":"Lisbon"}' },
+    { name: 'lease.pdf', metadata: '{"home":"Lisbon","section":"mine"}' },
     lease,
   )
   t.equal(status, 200, JSON.stringify(body))
@@ -171,6 +175,95 @@ t.test('files are listed page by page; those of a cleared session are not', asyn
   t.equal((await client.get('/v1/memory/files')).body.items.length, 3)
 })
 
+/** Runs the last job of an upload, as a worker does. */
+async function runLastStep(operation: string): Promise<void> {
+  const jobs = await jobsOf<StepJob>(idle.backend, 'upload')
+  const [{ data }] = jobs.filter(job => job.data.operation === operation).slice(-1) as [
+    Job<StepJob>,
+  ]
+  const step = await storeChunk(idle.backend, data)
+  if (typeof step === 'object') await removeEarlierVersion(idle.backend, step)
+}
+
+t.test(
+  'the earlier version is told until the newer one is stored, and stays if that is given up',
+  async t => {
+    const client = await idle.newClient()
+    const send = async (text: string): Promise<string> =>
+      (await post(client, { name: 'rent.txt' }, text, { prefer: 'respond-async' })).body
+        .operation_id
+    const texts = async () => (await exportLines(client)).map(({ content }) => content).sort()
+    const kept = `The flat has ${'many '.repeat(190)}rooms.`
+    const earlier = [`The rent is ${'about '.repeat(150)}900 euros.`, kept]
+    const newer = [kept, `The rent is ${'about '.repeat(150)}950 euros.`]
+    const first = await send(earlier.join('\n\n'))
+    await runLastStep(first)
+    await runLastStep(first)
+    t.same(await texts(), earlier.toSorted())
+
+    const givenUp = await send(newer.join('\n\n'))
+    t.same(await texts(), earlier.toSorted(), 'accepted is not stored')
+    await client.send('DELETE', `/v1/operations/${givenUp}`)
+    t.same(await texts(), earlier.toSorted(), 'given up')
+
+    const operation = await send(newer.join('\n\n'))
+    const told = async () => (await client.get(`/v1/operations/${operation}`)).body
+    await runLastStep(operation)
+    t.same(await texts(), [...earlier, newer[1]].toSorted(), 'all of both')
+    t.equal((await told()).state, 'running')
+    await runLastStep(operation)
+    t.same(await texts(), newer.toSorted())
+    t.match(await told(), {
+      state: 'done',
+      outcome: { body: { stats: { memories: 2, stored: 1, skipped: 1, replaced: 1 } } },
+    })
+  },
+)
+
+t.test('what a client says in metadata makes no memory a part of a file', async t => {
+  const client = await newClient()
+  const file_id = 'handbook'
+  await post(client, { name: 'a.txt', file_id }, 'The kitchen closes at nine.')
+  const metadata = { file: 'a.txt', file_id, page: 1 }
+  await client.post('/v1/memory/ingest?wait=true', {
+    messages: [{ role: 'user', content: 'I read in the handbook that tea is free.' }],
+    metadata,
+  })
+  await client.send('POST', '/v1/memory/upload', {
+    headers: { 'content-type': 'application/x-ndjson' },
+    body: JSON.stringify({ content: 'My own note on the handbook.', metadata }),
+  })
+  const listed = (await client.get('/v1/memory/files')).body.items
+  t.match(listed, [{ file_id, memories: 1 }])
+  const newer = await post(client, { name: 'a.txt', file_id }, 'The kitchen closes at ten.')
+  t.match(newer.body, { stored: 1, replaced: 1 })
+  const gone = await client.send('DELETE', `/v1/memory/files?file_id=${file_id}`)
+  t.same(gone.body, { file_id, deleted: 1 })
+  t.same((await exportLines(client)).map(({ content }) => content).sort(), [
+    'I read in the handbook that tea is free.',
+    'My own note on the handbook.',
+  ])
+})
+
+t.test('a file that is exported and imported is one: listed, replaced and deleted', async t => {
+  const [client, other] = [await newClient(), await newClient()]
+  const { body } = await post(client, { name: 'lease.pdf' }, lease)
+  const lines = await exportLines(client)
+  t.same(
+    lines.map(line => line['file_id']),
+    [body.file_id, body.file_id],
+  )
+  await other.send('POST', '/v1/memory/import', {
+    headers: { 'content-type': 'application/x-ndjson' },
+    body: lines.map(line => JSON.stringify(line)).join('\n'),
+  })
+  const listed = (await other.get('/v1/memory/files')).body.items
+  t.match(listed, [{ file_id: body.file_id, name: 'lease.pdf', memories: 2, pages: 2 }])
+  const newer = await post(other, { name: 'lease.pdf' }, pdfOf([['The lease has ended.']]))
+  t.match(newer.body, { stored: 1, replaced: 2 })
+  t.equal((await exportLines(client)).length, 2, 'that of the first vault stays')
+})
+
 t.test('400, 413, 415: bad files and bad requests change nothing', async t => {
   const client = await newClient()
   const cases: [
@@ -244,11 +337,11 @@ t.test('413: a file that takes more than its limits is ended', async t => {
 })
 
 t.test('409: another version while one is being stored; the same one joins it', async t => {
-  const client = await newIdleClient()
+  const client = await idle.newClient()
   const headers = { prefer: 'respond-async' }
   const first = await post(client, { name: 'a.txt' }, 'One', headers)
   t.equal(first.status, 202)
-  t.match(first.body, { status: 'processing', name: 'a.txt', kind: 'text', replaced: 0 })
+  t.match(first.body, { status: 'processing', name: 'a.txt', kind: 'text' })
   t.equal(
     (await post(client, { name: 'a.txt' }, 'One', headers)).body.operation_id,
     first.body.operation_id,

@@ -664,8 +664,9 @@ class AsyncVault(AsyncVaultBase):
         memory with the role `system` and `metadata` of `file`, `file_id`, `origin` (`import`) and,
         where there is one, `page` or `section`. The same file again adds nothing. Another file of
         the same `file_id` (without one: of the same name) is a newer version: what it does not have
-        any more is removed. One that is encrypted, damaged or without text is a 400, and changes
-        nothing; another version that is being stored is a 409. Needs a card on file. Bills storage.
+        any more is removed as soon as all of it is stored, and if it is given up before, nothing
+        is. One that is encrypted, damaged or without text is a 400, and changes nothing; another
+        version that is being stored is a 409. Needs a card on file. Bills storage.
 
         `POST /v1/memory/files`
 
@@ -698,8 +699,9 @@ class AsyncVault(AsyncVaultBase):
     async def list_files(
         self, *, limit: Optional[int] = None, cursor: Optional[str] = None
     ) -> types.ListFilesAnswer:
-        """Pages through the files of the vault and its sessions, by their ids. A file is all
-        memories with its `file_id`; one whose memories are gone is not in it. Bills nothing.
+        """Pages through the files of the vault and its sessions, by their ids. A file is what was
+        stored through it: a memory with a `file_id` of another kind in its metadata is no part of
+        it. One whose memories are gone is not listed. Bills nothing.
 
         `GET /v1/memory/files`
 
@@ -708,10 +710,10 @@ class AsyncVault(AsyncVaultBase):
         return await self._call(OPERATIONS["list_files"], query={"limit": limit, "cursor": cursor})
 
     async def delete_file(self, *, file_id: str) -> types.DeleteFileAnswer:
-        """Removes a file: all memories with its `file_id`, of the core vault and of every session,
-        as `POST /v1/memory/delete-ids` does. They are invisible before the answer. A file that is
-        being stored is a 409: its operation can be cancelled first. Bills the tokens of what was
-        removed.
+        """Removes a file: all memories that were stored of it, in the core vault and in every
+        session, as `POST /v1/memory/delete-ids` does. They are invisible before the answer. A file
+        that is being stored is a 409: its operation can be cancelled first. Bills the tokens of
+        what was removed.
 
         `DELETE /v1/memory/files`
         """

@@ -1,0 +1,69 @@
+import t from 'tap'
+import type { StepJob } from '#shared/domain/job-payloads.ts'
+import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
+import { removeEarlierVersion } from '#shared/vault/delete/remove-earlier-version.ts'
+import { createTestClient } from '#test/support/start/api.ts'
+import { killAtSteps } from '#test/support/checks/kill-at-step.ts'
+import { countAcceptedFiles, jobsOf } from '#test/support/checks/observe-jobs.ts'
+import { readVaultScope } from '#test/support/checks/stored-memories.ts'
+import { waitUntil } from '#test/support/checks/wait-until.ts'
+
+t.setTimeout(0)
+
+killAtSteps(t, {
+  'a newer version of a file is stored: the earlier one goes when all of it is there': {
+    killed: 'worker',
+    async begin(t, open) {
+      const scene = await open()
+      const { backend, base } = scene
+      const key = await scene.newKey()
+      const client = createTestClient(base, key)
+      const { vault } = await readVaultScope(backend, key)
+      const paragraphs = (from: number): string[] =>
+        Array.from({ length: 450 }, (_, n) => `Paragraph ${from + n} ${'says so '.repeat(120)}.`)
+      const send = async (texts: string[]): Promise<string> => {
+        const headers = { prefer: 'respond-async', 'content-type': 'text/plain' }
+        const body = texts.join('\n\n')
+        const path = '/v1/memory/files?name=a.txt'
+        return (await client.send('POST', path, { headers, body })).body.operation_id
+      }
+      const texts = async (): Promise<string[]> => {
+        const { body } = await client.get('/v1/memory/export')
+        return body.map(({ content }: { content: string }) => content).sort()
+      }
+      await send(paragraphs(0))
+      for (const _ of ['its steps', 'the last one'])
+        for (const { data } of await jobsOf<StepJob>(backend, 'upload')) {
+          const step = await storeChunk(backend, data)
+          if (typeof step === 'object') await removeEarlierVersion(backend, step)
+        }
+      const earlier = await texts()
+      t.equal(earlier.length, 450)
+      let operation = ''
+      const isWhole = async (): Promise<void> => {
+        const told = new Set(await texts())
+        t.ok(
+          earlier.every(text => told.has(text)),
+          'the earlier version is told',
+        )
+      }
+      return {
+        steps: [
+          {
+            at: `before 2 insert ${vault}`,
+            before: async () => void (operation = await send(paragraphs(400))),
+          },
+          // Its last step: the pieces of the earlier version have become tombstones, and nothing has settled.
+          { at: 'before 1 find tomb_by', before: isWhole },
+        ],
+        async afterwards() {
+          const told = async () => (await client.get(`/v1/operations/${operation}`)).body
+          await waitUntil('it is stored', async () => (await told()).state === 'done')
+          t.match((await told()).outcome.body.stats, { memories: 450, stored: 400, skipped: 50 })
+          t.same(await texts(), paragraphs(400).sort())
+          t.equal(await countAcceptedFiles(backend, vault), 0)
+        },
+      }
+    },
+  },
+})
