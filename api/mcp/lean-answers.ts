@@ -15,6 +15,7 @@ function pick(from: unknown, ...names: string[]): Fields {
 const memory = (row: Fields): Fields => ({
   ...pick(row, 'id', 'timestamp', 'role', 'content', 'relevance', 'tier', 'importance', 'author'),
   ...(row.source !== 'core' && pick(row, 'source')),
+  ...pick(row, 'vault'),
 })
 
 const noMemories = { memories: [], note: 'Nothing that was remembered fits.' }

@@ -43,6 +43,7 @@ const presentSuccession = ({ supersededBy, supersedes }: RecalledMemory) => ({
 export const presentBlockLine = (row: RecalledMemory) => ({
   memory_id: row.memory.id,
   origin: originOf(row.memory),
+  ...(row.vault && { vault: row.vault }),
   ...presentMatch(row),
   ...presentSuccession(row),
 })
@@ -62,6 +63,7 @@ export const presentSearchResult = (row: RecalledMemory, now: number) => {
     window: recencyWindow(memory.at, now),
     timestamp: new Date(memory.at).toISOString(),
     source,
+    ...(row.vault && { vault: row.vault }),
     ...(memory.importance !== undefined && { importance: memory.importance }),
     ...(memory.speaker !== undefined && { name: memory.speaker }),
     ...(memory.tags !== undefined && { tags: memory.tags }),

@@ -5,6 +5,7 @@ import { blockTokens, recalls } from '#shared/core/metrics.ts'
 import { parseMetadataFilter } from '#shared/domain/metadata.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey, memoryKeyOfBody } from '#api/edge/auth.ts'
+import { openAskedVaults } from '#api/edge/asked-vaults.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import {
   presentBlockLine,
@@ -56,6 +57,8 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
     admit: ({ caller }) => caller.permissions.retrieve && requireBalance(caller),
     async handle({ caller, body, query, startedAt, notes }, ctx) {
       requireNoMemoryNearMiss(body.messages, notes)
+      const spaces = [body.embeddings, query.embeddings] as const
+      const asked = await openAskedVaults(ctx, backend, caller, body.vaults, { notes, spaces })
       sendInputNotes(ctx, notes)
       const switches = callSwitches(ctx.headers, query, body)
       const { retrieve } = narrowPermissions(caller.permissions, switches)
@@ -65,10 +68,10 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
       })
 
       const messages = body.messages.map(withContent)
-      const embeddings = embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings)
+      const embeddings = embeddingModelForRequest(ctx, caller, ...spaces)
       const asOf = parseAsOf(body.as_of)
       const prepared = retrieve
-        ? await prepareContext(backend, caller, {
+        ? await prepareContext(backend, asked, {
             messages,
             session,
             embeddings,
@@ -102,6 +105,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
 
       ctx.body = {
         context,
+        ...(asked.searched && { vaults: asked.searched }),
         memories_found: memories,
         memories: ranking.map(presentBlockLine),
         confidence: Math.round(confidence * 100) / 100,
@@ -120,7 +124,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/memory/search',
     auth: memoryKeyOfBody(requireReadableVault),
     admit: ({ caller }) => caller.permissions.retrieve && requireBalance(caller),
-    async handle({ caller, body, query: parameters, startedAt }, ctx) {
+    async handle({ caller, body, query: parameters, startedAt, notes }, ctx) {
       const { query, limit, tiers, importance } = body
       const asOf = parseAsOf(body.as_of)
       const session = resolveSession(ctx, body.session_id, parameters.session_id)
@@ -136,9 +140,10 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
       }
       let matchingMemories = 0
       const spaces = [body.embeddings, parameters.embeddings] as const
+      const asked = await openAskedVaults(ctx, backend, caller, body.vaults, { notes, spaces })
       const embeddings = embeddingModelForRequest(ctx, caller, ...spaces)
       const results = caller.permissions.retrieve
-        ? await recallReranked(backend, caller, {
+        ? await recallReranked(backend, asked, {
             ...question,
             onMatchCount: count => (matchingMemories += count),
             sessions: [session],
@@ -147,9 +152,9 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
           })
         : []
       const recalledAt = performance.now()
-      if (caller.memberScope && caller.permissions.retrieve) {
+      if (asked.memberScope && caller.permissions.retrieve) {
         const returned = sharedIdsOf(results.map(({ memory }) => memory))
-        backend.retrievals.record(caller.memberScope, { request: 'search', returned, question })
+        backend.retrievals.record(asked.memberScope, { request: 'search', returned, question })
       }
       const now = momentOf(backend, asOf)
       const { windows, tiers: tierBreakdown, tokens } = breakDownResults(results, now)
@@ -173,6 +178,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
         query,
         sessionId: session,
         memoryKey: caller.maskedKey,
+        ...(asked.searched && { vaults: asked.searched }),
         totalMemories: results.length,
         matchingMemories,
         tokenCount: tokens,

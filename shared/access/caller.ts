@@ -31,6 +31,16 @@ export type Caller = {
   memberScope: MemberScope | null
   /** The owner key, masked, that opened the vault of one of its users by X-Memory-User; else null. */
   ownerKey: string | null
+  /** The caller that this owner key is by itself. */
+  owner?: Caller
+  /** The vaults of a question that names some; that of a team is `memberScope`. */
+  asked?: {
+    /** Whose the vault of `scope` is, and whether it is searched. */
+    main: 'own' | 'user'
+    searchesMain: boolean
+    /** The owner's, of which the core is searched, in the space of this model. */
+    owner?: { scope: VaultScope; embeddings: string | undefined }
+  }
   /** The budgets of the key; with X-Memory-User those of the key that names the user, then of the user. */
   budgets: readonly Budget[]
   /** An owner looks, which is no use: nothing is billed, counted against a budget, or logged as a call. */
@@ -130,6 +140,7 @@ export const toUserCaller = (owner: Caller, row: UserKeyRow): Caller => ({
   scope: { vault: row.vault, epoch: row.epoch, revision: row.revision },
   memberScope: null,
   ownerKey: owner.maskedKey,
+  owner,
   budgets: owner.inspects ? [] : [...owner.budgets, ...budgetsOf(row, row.limitedAs ?? row.hash)],
   keyRow: row,
 })

@@ -228,6 +228,28 @@ export async function findAuthorScope(
 }
 
 /**
+ * What the user of an account whose vault this is may see as a member: of the one organization of the account that has
+ * a member of that name or email with a key that works. None where it demands a sign-in, which an owner key is not.
+ */
+export async function findTeamOfUser(
+  query: Query,
+  vault: string,
+): Promise<MemberScope | undefined> {
+  const { rows } = await query<{ scope: MemberScope }>(
+    `select (${memberScopeSql()}) as scope from (
+       select distinct k.org, k.org_user from vaults v
+       join orgs o on o.account = v.account and not o.sign_in_required
+       join org_users u on u.org = o.id and v.external_id in (u.team_member_id, u.email)
+         and u.suspended_at is null
+       join memory_keys k on k.org_user = u.id and k.kind = 'member' and ${activeSql}
+       where v.id = $1) k`,
+    [vault],
+    'members.of-user',
+  )
+  return rows.length === 1 ? rows[0]!.scope : undefined
+}
+
+/**
  * What a user of an organization may see now; by `roles` what a member would see who has exactly these.
  *
  * @returns undefined where the organization has no such user.

@@ -34,6 +34,9 @@ export type Memory = {
   author?: string
 }
 
+/** A vault of a question: that of the key, of the user that it names, the shared one of the member. */
+export type VaultKind = 'own' | 'user' | 'team'
+
 export type EmbeddedMemory = Memory & {
   /** Unit length; the vault space sets the dimension. */
   vector: Float32Array

@@ -45,6 +45,7 @@ export type FileKind =
   'pdf' | 'docx' | 'pptx' | 'xlsx' | 'html' | 'markdown' | 'mail' | 'separated' | 'text'
 /** Who a memory comes from: `person` and `model` by its role, `reflection` by its tier. The field `origin` of metadata says `program` (a tool, a hook, an agent), `model`, `import` or `seed` where the role alone would say too much; `person` is not believed there. The tool `store` of MCP says `program`, imports of files `import`. Shared memories are `model`, which wrote them, but for seeds, which say `seed` there. A reflection says `program` there where a program wrote a source of it, and `made_of_untold` where a source was taken back by feedback. In a filter of metadata it may be any of these. */
 export type Origin = 'person' | 'model' | 'program' | 'import' | 'seed' | 'reflection'
+export type VaultKind = 'own' | 'user' | 'team'
 export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'context'
 /** A name people read. */
 export type Name = string
@@ -500,6 +501,8 @@ export interface UploadAnswer {
     total: number
     /** lines that did not fail */
     processed: number
+    /** of a file: memories of an earlier version that this one does not have, which are gone */
+    replaced?: number
   }
   /** the first faulty lines */
   errors?: LineError[]
@@ -536,6 +539,8 @@ export interface ExportLine {
   metadata?: Metadata
   importance?: Importance
   piece?: MessagePiece
+  /** the file that it is a piece of */
+  file_id?: string
   covers?: Period
   /** reflections only: the batch it came from */
   batch_id?: string
@@ -1067,7 +1072,7 @@ export interface LeftOut {
   count: number
 }
 export interface ReadFile {
-  /** what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories */
+  /** what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories says it, too */
   file_id: string
   /** `metadata.file` of its memories */
   name: string
@@ -1076,8 +1081,6 @@ export interface ReadFile {
   pages: number
   /** what became no memory: pictures, pages without text, what is over a limit */
   left_out: LeftOut[]
-  /** memories of an earlier version that this one does not have: they are gone */
-  replaced: number
 }
 /** POST /v1/memory/files */
 export interface StoreFileQuery {
@@ -1100,7 +1103,7 @@ export interface StoreFileBody {
 export interface StoreFileAnswer {
   /** partial: a policy on private data has refused some of it */
   status: 'complete' | 'partial' | 'failed'
-  /** what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories */
+  /** what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories says it, too */
   file_id: string
   /** `metadata.file` of its memories */
   name: string
@@ -1129,7 +1132,7 @@ export interface StoreFileAnswer202 {
   status: 'processing'
   operation_id: string
   message: string
-  /** what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories */
+  /** what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories says it, too */
   file_id: string
   /** `metadata.file` of its memories */
   name: string
@@ -1138,8 +1141,6 @@ export interface StoreFileAnswer202 {
   pages: number
   /** what became no memory: pictures, pages without text, what is over a limit */
   left_out: LeftOut[]
-  /** memories of an earlier version that this one does not have: they are gone */
-  replaced: number
 }
 export interface ListedFile {
   file_id: string
@@ -1439,6 +1440,8 @@ export interface PrepareBody {
   min_relevance?: number
   metadata?: MetadataFilter
   as_of?: Moment
+  /** asks these in one ranking. Without it the vault of the key, or of the user that it names, and for a member also the team's. What the key does not open is left out and named in `X-Memory-Ignored-Fields`; a key that opens none of them gets 403. The session is of the user's vault, or of the key's where no user is named */
+  vaults?: VaultKind[]
   /** as `X-Memory-Tell-Absence` */
   memory_tell_absence?: boolean
   /** false: nothing is recalled or stored */
@@ -1459,6 +1462,8 @@ export interface PrepareBody {
 export interface PrepareAnswer {
   /** a `<memory_context>` element with a line per memory, oldest first, and a sentence that calls it background; null when nothing is relevant, or the line that `X-Memory-Tell-Absence` asks for */
   context: string | null
+  /** those that were asked, where the request names some */
+  vaults?: VaultKind[]
   memories_found: number
   /** the memories of the block, in its order */
   memories: BlockLine[]
@@ -1479,6 +1484,7 @@ export interface PrepareAnswer {
 export interface BlockLine {
   memory_id: string
   origin: Origin
+  vault?: VaultKind
   /** as searches show it */
   score: number
   /** as searches show it */
@@ -1587,12 +1593,13 @@ export interface RecalledMemory {
   timestamp: string
   /** whose memory it is */
   source: 'core' | 'session' | 'org'
+  vault?: VaultKind
   importance?: Importance
   /** the speaker, where the client named one */
   name?: string
   /** team memory only */
   tags?: string[]
-  /** team memory only */
+  /** of team memory; `owner` for what the vault of an owner key has, where a user is named */
   author?: string
   metadata?: Metadata
   /** from then on it is gone; missing where it stays */
@@ -1609,6 +1616,8 @@ export interface SearchBody {
   min_relevance?: number
   metadata?: MetadataFilter
   as_of?: Moment
+  /** asks these in one ranking. Without it the vault of the key, or of the user that it names, and for a member also the team's. What the key does not open is left out and named in `X-Memory-Ignored-Fields`; a key that opens none of them gets 403. The session is of the user's vault, or of the key's where no user is named */
+  vaults?: VaultKind[]
   session_id?: SessionId
   embeddings?: EmbeddingModel
   memory_user?: ExternalId
@@ -1621,6 +1630,8 @@ export interface SearchAnswer {
   sessionId: string | null
   /** truncated */
   memoryKey: string
+  /** those that were asked, where the request names some */
+  vaults?: VaultKind[]
   /** rows of this answer; so the three counts below */
   totalMemories: number
   /** memories that match, in this answer or not, all copies of a text: those with words of the query, and the most similar ones; in a vault too large for an index in memory at least so many */
@@ -4595,7 +4606,7 @@ export interface Endpoints {
     defaults: 'limit'
     answers: { 200: ListFilesAnswer }
   }
-  /** Removes a file: all memories with its `file_id`, of the core vault and of every session, as `POST /v1/memory/delete-ids` does. */
+  /** Removes a file: all memories that were stored of it, in the core vault and in every session, as `POST /v1/memory/delete-ids` does. */
   'DELETE /v1/memory/files': {
     query: DeleteFileQuery
     headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>

@@ -131,6 +131,9 @@ t.test(
     await use(client, 'store', { text: '', messages: { ...message, content: '["a", "b"]' } })
     const args = { query: 'balalaika', tiers: '[1,2]', limit: '3', as_of: '', session_id: '' }
     const { memories } = await use(client, 'search', args)
+    t.match(await use(client, 'search', { ...args, vaults: 'own' }), {
+      memories: [{ vault: 'own' }],
+    })
     t.match(memories, [{ content: /red/, timestamp: /^2020-02-03/ }])
     t.match(await use(client, 'search', { ...args, tiers: '1' }), { memories: [{}] })
     t.match(await use(client, 'search', { ...args, tiers: '[1,', limit: 'three' }), {

@@ -232,6 +232,10 @@ export const endTurn = ({ postgres }: Postgres, turn: string) =>
   postgres.query('update org_turns set finished_at = now() where id = $1', [turn])
 
 /** Removes the row of the instructions of an organization. */
+/** Lets an organization demand that its members sign in, without a login provider. */
+export const demandSignIn = ({ postgres }: Postgres, org: string) =>
+  postgres.query('update orgs set sign_in_required = true where id = $1', [org])
+
 export const removeInstructions = ({ postgres }: Postgres, org: string) =>
   postgres.query('delete from org_instructions where org = $1', [org])
 

@@ -33,7 +33,11 @@ export const vaultRequests: Record<string, RequestPlan> = {
     keeps: answered('id', 'operation_id'),
   },
   search: {
-    body: input => ({ query: question(input), limit: 50 }),
+    body: input => ({
+      query: question(input),
+      limit: 50,
+      ...(input.random() < 0.2 && { vaults: ['own', 'user', 'team'] }),
+    }),
     headers: (input): Record<string, string> =>
       input.random() < 0.3 ? { 'x-session-id': session(input) } : {},
   },
@@ -41,6 +45,7 @@ export const vaultRequests: Record<string, RequestPlan> = {
     body: input => ({
       messages: [{ role: 'user', content: question(input) }],
       ...(input.random() < 0.3 && { session_id: session(input) }),
+      ...(input.random() < 0.2 && { vaults: ['own', 'user', 'team'] }),
     }),
   },
   dateSearch: {

@@ -1,6 +1,6 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import type { Memory } from '#shared/domain/memory.ts'
+import type { Memory, VaultKind } from '#shared/domain/memory.ts'
 import type { TextExclusion } from '#shared/vault/read/search/already-in-conversation.ts'
 import { boundsAsOf, momentOf } from '#shared/vault/read/search/as-of.ts'
 import {
@@ -64,8 +64,8 @@ export type RecallQuestion = MemoryFilter & {
 /** What a request asks of memories besides its words. */
 export type RecallFilters = MemoryFilter & Pick<RecallQuestion, 'minScore' | 'asOf'>
 
-/** A row, and the part of the vault it comes from. */
-export type RecalledMemory = SearchHit & { source: 'core' | 'session' | 'org' }
+/** A row, and the part of the vault it comes from; of several vaults also which. */
+export type RecalledMemory = SearchHit & { source: 'core' | 'session' | 'org'; vault?: VaultKind }
 
 type RecallBackend = IndexBackend & {
   embedders: Embedders
@@ -74,7 +74,7 @@ type RecallBackend = IndexBackend & {
 
 /**
  * Finds the memories of a vault that are relevant to a text, best first; for a member also what they may see of
- * the shared memory, in one ranking. Vaults are ranked by their indexes in memory; one that is too large, or
+ * the shared memory, and those of the other vaults that are asked, in one ranking. Vaults are ranked by their indexes in memory; one that is too large, or
  * still being loaded, is searched in the database and its candidates are ranked the same way.
  *
  * @throws Refusal `upstream` when the embedding model does not answer, `unavailable` when the memory store is
@@ -82,25 +82,38 @@ type RecallBackend = IndexBackend & {
  */
 export async function recall(
   backend: RecallBackend,
-  { scope, memberScope }: Pick<Caller, 'scope' | 'memberScope'>,
+  { scope, memberScope, asked }: Pick<Caller, 'scope' | 'memberScope' | 'asked'>,
   question: RecallQuestion,
 ): Promise<RecalledMemory[]> {
   const until = performance.now() + embeddingTimeoutMs
   const model = question.embeddings ?? backend.embedders.defaultModel
   const embedder = await withEmbeddingTimeout(backend.embedders.get(model), model)
-  const timed = { ...question, until }
-  const own = question.sessions.map((session): RecallPartition => ({ scope, session }))
-  if (!memberScope) return rankIn(backend, embedder, own, timed)
-
-  const shared = sharedPartition(memberScope)
-  const [usual, ...former] = await openSharedEmbedders(backend, memberScope.orgSpace)
-  const isSameSpace = usual.space === embedder.space
+  const timed = { ...question, until, asked }
+  const sessions = asked?.searchesMain === false ? [] : question.sessions
+  const spaces: [Embedder, RecallPartition[]][] = [
+    [embedder, sessions.map(session => ({ scope, session }))],
+  ]
+  const join = (one: Embedder, partition: RecallPartition): void => {
+    const same = spaces.find(([{ space }]) => space === one.space)
+    if (same) same[1].push(partition)
+    else spaces.push([one, [partition]])
+  }
+  if (asked?.owner) {
+    const { scope: own, embeddings } = asked.owner
+    join(await backend.embedders.get(embeddings), { scope: own, session: null })
+  }
+  const shared = memberScope ? [sharedPartition(memberScope)] : []
+  const [usual, ...former] = memberScope
+    ? await openSharedEmbedders(backend, memberScope.orgSpace)
+    : []
+  if (usual) join(usual, shared[0]!)
   const rankings = await Promise.all([
-    rankIn(backend, embedder, isSameSpace ? [...own, shared] : own, timed),
-    ...(isSameSpace ? [] : [rankIn(backend, usual, [shared], timed)]),
-    ...former.map(one => undefinedIfUnavailable(rankIn(backend, one, [shared], timed))),
+    ...spaces
+      .filter(([, partitions]) => partitions.length > 0)
+      .map(([one, partitions]) => rankIn(backend, one, partitions, timed)),
+    ...former.map(one => undefinedIfUnavailable(rankIn(backend, one, shared, timed))),
   ])
-  if (rankings.length === 1) return rankings[0]
+  if (rankings.length === 1) return rankings[0]!
   const found = rankings.flatMap(rows => rows ?? [])
   const merged = mergeRankings(found, question.relevantOnly ? 'relevance' : 'score')
   return merged.slice(0, question.limit)
@@ -113,7 +126,7 @@ async function rankIn(
   backend: RecallBackend,
   embedder: Embedder,
   partitions: readonly RecallPartition[],
-  question: RecallQuestion & { until: number },
+  question: RecallQuestion & { until: number; asked: Caller['asked'] },
 ): Promise<RecalledMemory[]> {
   const embedding = forgetWrongEmbedder(
     backend,
@@ -157,7 +170,7 @@ async function rankIn(
     ...question.within,
   })
   stopRankTimer()
-  return found.map(row => ({ ...row, source: memorySource(partitions[row.indexNumber]!) }))
+  return found.map(row => toRecalled(row, partitions[row.indexNumber]!, question.asked))
 }
 
 /**
@@ -181,9 +194,19 @@ async function embedQuestions(
   }))
 }
 
-function memorySource({ session, audience }: RecallPartition): RecalledMemory['source'] {
-  if (audience) return 'org'
-  return session === null ? 'core' : 'session'
+/** Names the part of the vault of a row; of several vaults also whose it is: words of an owner are not the user's. */
+function toRecalled(
+  row: SearchHit,
+  { scope, session, audience }: RecallPartition,
+  asked: Caller['asked'],
+): RecalledMemory {
+  const source = audience ? 'org' : session === null ? 'core' : 'session'
+  if (!asked) return { ...row, source }
+  const isOwners = scope.vault === asked.owner?.scope.vault
+  const vault = audience ? 'team' : isOwners ? 'own' : asked.main
+  const { role, tier } = row.memory
+  const author = isOwners && role === 'user' && tier === 1 && { author: 'owner' }
+  return { ...row, source, vault, memory: { ...row.memory, ...author } }
 }
 
 /** Merges rankings, best first; of identical texts only the newest row stays. */

@@ -932,6 +932,7 @@ class AsyncVault(AsyncVaultBase):
         min_relevance: Optional[float] = None,
         metadata: Optional[types.MetadataFilter] = None,
         as_of: Optional[types.Moment] = None,
+        vaults: Optional[Sequence[types.VaultKind]] = None,
         memory_tell_absence: Optional[bool] = None,
         memory: Optional[bool] = None,
         memory_mode: Optional[Literal["on", "off", "read", "write"]] = None,
@@ -964,6 +965,10 @@ class AsyncVault(AsyncVaultBase):
         :param metadata: only memories with such metadata
         :param as_of: prepares as at that moment: later memories are unknown, and ages are counted
             from it; what is deleted today stays deleted; a day counts whole
+        :param vaults: asks these in one ranking. Without it the vault of the key, or of the user
+            that it names, and for a member also the team's. What the key does not open is left out
+            and named in `X-Memory-Ignored-Fields`; a key that opens none of them gets 403. The
+            session is of the user's vault, or of the key's where no user is named
         :param memory_tell_absence: as `X-Memory-Tell-Absence`
         :param memory: false: nothing is recalled or stored
         :param memory_mode: as `X-Memory-Mode`
@@ -1011,6 +1016,7 @@ class AsyncVault(AsyncVaultBase):
                 "min_relevance": min_relevance,
                 "metadata": metadata,
                 "as_of": as_of,
+                "vaults": vaults,
                 "memory_tell_absence": memory_tell_absence,
                 "memory": memory,
                 "memory_mode": memory_mode,
@@ -1117,6 +1123,7 @@ class AsyncVault(AsyncVaultBase):
         min_relevance: Optional[float] = None,
         metadata: Optional[types.MetadataFilter] = None,
         as_of: Optional[types.Moment] = None,
+        vaults: Optional[Sequence[types.VaultKind]] = None,
         session_id: Optional[types.SessionId] = None,
         embeddings: Optional[types.EmbeddingModel] = None,
         memory_user: Optional[types.ExternalId] = None,
@@ -1134,6 +1141,10 @@ class AsyncVault(AsyncVaultBase):
         :param as_of: searches as at that moment: later memories are unknown, and words such as
             yesterday and the windows are counted from it; what is deleted today stays deleted; a
             day counts whole
+        :param vaults: asks these in one ranking. Without it the vault of the key, or of the user
+            that it names, and for a member also the team's. What the key does not open is left out
+            and named in `X-Memory-Ignored-Fields`; a key that opens none of them gets 403. The
+            session is of the user's vault, or of the key's where no user is named
         :param memory_user: as `X-Memory-User`: null is a 400, as an empty header is; the limits of
             the owner key count the call. With such a key and no user named, `user`, `user_id` and
             `external_id` are a 400
@@ -1154,6 +1165,7 @@ class AsyncVault(AsyncVaultBase):
                 "min_relevance": min_relevance,
                 "metadata": metadata,
                 "as_of": as_of,
+                "vaults": vaults,
                 "session_id": session_id,
                 "embeddings": embeddings,
                 "memory_user": memory_user,

@@ -345,7 +345,7 @@ class LineError(TypedDict):
     error: str
 
 
-class UploadAnswerStats(TypedDict):
+class _UploadAnswerStatsRequired(TypedDict):
     # lines
     inputItems: int
     # memories they make; a long line makes several
@@ -358,6 +358,11 @@ class UploadAnswerStats(TypedDict):
     total: int
     # lines that did not fail
     processed: int
+
+
+class UploadAnswerStats(_UploadAnswerStatsRequired, total=False):
+    # of a file: memories of an earlier version that this one does not have, which are gone
+    replaced: int
 
 
 class _UploadAnswerRequired(TypedDict):
@@ -418,6 +423,8 @@ class ExportLine(_ExportLineRequired, total=False):
     importance: Importance
     # of a message that was stored in several pieces
     piece: MessagePiece
+    # the file that it is a piece of
+    file_id: str
     # reflections only
     covers: Period
     # reflections only: the batch it came from
@@ -982,7 +989,7 @@ class LeftOut(TypedDict):
 
 
 class ReadFile(TypedDict):
-    # what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories
+    # what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories says it, too
     file_id: str
     # `metadata.file` of its memories
     name: str
@@ -992,8 +999,6 @@ class ReadFile(TypedDict):
     pages: int
     # what became no memory: pictures, pages without text, what is over a limit
     left_out: List[LeftOut]
-    # memories of an earlier version that this one does not have: they are gone
-    replaced: int
 
 
 # POST /v1/memory/files
@@ -1005,7 +1010,7 @@ class StoreFileBody(TypedDict):
 class _StoreFileAnswerRequired(TypedDict):
     # partial: a policy on private data has refused some of it
     status: Literal["complete", "partial", "failed"]
-    # what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories
+    # what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories says it, too
     file_id: str
     # `metadata.file` of its memories
     name: str
@@ -1040,7 +1045,7 @@ class StoreFileAnswer202(TypedDict):
     status: Literal["processing"]
     operation_id: str
     message: str
-    # what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories
+    # what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories says it, too
     file_id: str
     # `metadata.file` of its memories
     name: str
@@ -1050,8 +1055,6 @@ class StoreFileAnswer202(TypedDict):
     pages: int
     # what became no memory: pictures, pages without text, what is over a limit
     left_out: List[LeftOut]
-    # memories of an earlier version that this one does not have: they are gone
-    replaced: int
 
 
 class ListedFile(TypedDict):
@@ -1378,6 +1381,11 @@ class PrepareBody(_PrepareBodyRequired, total=False):
     # prepares as at that moment: later memories are unknown, and ages are counted from it; what is
     # deleted today stays deleted; a day counts whole
     as_of: Moment
+    # asks these in one ranking. Without it the vault of the key, or of the user that it names, and
+    # for a member also the team's. What the key does not open is left out and named in
+    # `X-Memory-Ignored-Fields`; a key that opens none of them gets 403. The session is of the
+    # user's vault, or of the key's where no user is named
+    vaults: List[VaultKind]
     # as `X-Memory-Tell-Absence`
     memory_tell_absence: bool
     # false: nothing is recalled or stored
@@ -1401,8 +1409,7 @@ class PrepareAnswerMetrics(TypedDict):
     total_ms: float
 
 
-# POST /v1/memory/prepare
-class PrepareAnswer(TypedDict):
+class _PrepareAnswerRequired(TypedDict):
     # a `<memory_context>` element with a line per memory, oldest first, and a sentence that calls
     # it background; null when nothing is relevant, or the line that `X-Memory-Tell-Absence` asks
     # for
@@ -1423,6 +1430,12 @@ class PrepareAnswer(TypedDict):
     tokens_billed: int
     metrics: PrepareAnswerMetrics
     reflection: Debt
+
+
+# POST /v1/memory/prepare
+class PrepareAnswer(_PrepareAnswerRequired, total=False):
+    # those that were asked, where the request names some
+    vaults: List[VaultKind]
 
 
 class _IngestBodyRequired(TypedDict):
@@ -1497,6 +1510,8 @@ class _BlockLineRequired(TypedDict):
 
 
 class BlockLine(_BlockLineRequired, total=False):
+    # whose it is, where the request names vaults
+    vault: VaultKind
     # as searches show it
     similarity: float
     # a newer memory that says otherwise of the same thing; the line is marked `earlier`
@@ -1540,13 +1555,15 @@ class RecalledMemory(_RecalledMemoryRequired, total=False):
     superseded_by: str
     # memories of this answer that it supersedes
     supersedes: List[str]
+    # which vault it is from, where the request names vaults
+    vault: VaultKind
     # reflections only
     importance: Importance
     # the speaker, where the client named one
     name: str
     # team memory only
     tags: List[str]
-    # team memory only
+    # of team memory; `owner` for what the vault of an owner key has, where a user is named
     author: str
     # where it was given
     metadata: Metadata
@@ -1571,6 +1588,11 @@ class SearchBody(_SearchBodyRequired, total=False):
     # searches as at that moment: later memories are unknown, and words such as yesterday and the
     # windows are counted from it; what is deleted today stays deleted; a day counts whole
     as_of: Moment
+    # asks these in one ranking. Without it the vault of the key, or of the user that it names, and
+    # for a member also the team's. What the key does not open is left out and named in
+    # `X-Memory-Ignored-Fields`; a key that opens none of them gets 403. The session is of the
+    # user's vault, or of the key's where no user is named
+    vaults: List[VaultKind]
     session_id: SessionId
     embeddings: EmbeddingModel
     # as `X-Memory-User`: null is a 400, as an empty header is; the limits of the owner key count
@@ -1578,8 +1600,7 @@ class SearchBody(_SearchBodyRequired, total=False):
     memory_user: ExternalId
 
 
-# POST /v1/memory/search
-class SearchAnswer(TypedDict):
+class _SearchAnswerRequired(TypedDict):
     # as asked
     query: str
     # the session searched
@@ -1597,6 +1618,12 @@ class SearchAnswer(TypedDict):
     # best first
     memories: List[RecalledMemory]
     reflection: Debt
+
+
+# POST /v1/memory/search
+class SearchAnswer(_SearchAnswerRequired, total=False):
+    # those that were asked, where the request names some
+    vaults: List[VaultKind]
 
 
 class _ListedMemoryRequired(TypedDict):
@@ -4576,6 +4603,8 @@ MetadataChoice = Union[str, float, bool, List[MetadataValue]]
 MetadataFilter = Dict[str, MetadataChoice]
 
 MatchReason = Literal["words", "similarity", "name", "time", "context"]
+
+VaultKind = Literal["own", "user", "team"]
 
 # What the owner of a memory says of it. `wrong`, `outdated` and `not_mine`, which are told no more:
 # the memory is in no search, block, profile, date search, batch or copy, and stays in lists and
