@@ -128,7 +128,7 @@ async function recall({ backend, call, answer: { facts } }: CallRun): Promise<Ca
   )
   facts.recall = recalled
   recalls.inc({ way: 'proxy', status: recalled.status })
-  if (recalled.context !== null) blockTokens.observe({ way: 'proxy' }, recalled.contextTokens)
+  if (recalled.block?.context != null) blockTokens.observe({ way: 'proxy' }, recalled.contextTokens)
   facts.isCoreSession = memoryUse.conversation !== memoryUse.session
   return { recalled, opening, recallMs: performance.now() - begunAt }
 }
@@ -162,7 +162,8 @@ async function requireOpen(
  */
 async function forward(run: CallRun, memory: CallMemory): Promise<UpstreamResponse> {
   const first = await postToProvider(run, memory)
-  if (memory.recalled.context === null && memory.recalled.earlier.length === 0) return first
+  const { block, earlier } = memory.recalled
+  if (block?.context == null && earlier.length === 0) return first
   const { isContextTooLong, answer } = await readContextError(first)
   if (!isContextTooLong) return answer
   const { caller, request, memoryUse } = run.call
@@ -173,9 +174,10 @@ async function forward(run: CallRun, memory: CallMemory): Promise<UpstreamRespon
 
 async function postToProvider(run: CallRun, memory: CallMemory): Promise<UpstreamResponse> {
   const { backend, call, answer } = run
-  const { context, blockIndex, earlier, lost } = memory.recalled
+  const { block, earlier, lost } = memory.recalled
   const { request, unread, model, target, memoryUse } = call
   const name = request.model === undefined || request.model === model.name ? undefined : model.name
+  const { context, blockIndex } = block ?? {}
   const change = { model: name, context: context ?? undefined, blockIndex, earlier }
   // A call that may not read memory looks nothing up, so the blocks of the request before it are unknown.
   if (!unread && (memoryUse.retrieves || request.isFirst || memoryUse.aside === 'apart')) {

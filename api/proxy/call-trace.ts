@@ -13,13 +13,6 @@ import { blockOfContext } from '#shared/vault/read/traces/recall-trace.ts'
 /** What a call is sent with. */
 type SentRequest = { body: Buffer; change: RequestChange }
 
-type TracedRun = {
-  answer: { facts: AnswerFacts }
-  backend: Pick<ApiBackend, 'recalledTurns' | 'log'>
-  endpoint: Pick<ProxyEndpoint, 'dialect'>
-  call: ProxyCall
-}
-
 /** Whether a trace of the call is kept: it reads memory for a turn, and the account's policy has traces. */
 const isTraced = ({ caller, memoryUse: { retrieves, turnId } }: ProxyCall): boolean =>
   retrieves && turnId !== undefined && caller.keyRow.traces.mode !== 'off'
@@ -31,10 +24,21 @@ const isTraced = ({ caller, memoryUse: { retrieves, turnId } }: ProxyCall): bool
  * @returns a promise that resolves when it is stored; it never rejects
  */
 export async function saveCallTrace(
-  { answer, backend: { recalledTurns, log }, endpoint: { dialect }, call }: TracedRun,
+  run: {
+    answer: { facts: AnswerFacts }
+    backend: Pick<ApiBackend, 'recalledTurns' | 'log'>
+    endpoint: Pick<ProxyEndpoint, 'dialect'>
+    call: ProxyCall
+  },
   recalled: RecallResult,
   sent: SentRequest,
 ): Promise<void> {
+  const {
+    answer,
+    backend: { recalledTurns, log },
+    endpoint: { dialect },
+    call,
+  } = run
   if (!isTraced(call)) return
   const { caller, idempotentCall, memoryUse, request } = call
   // Now: the texts that it reads are dropped while the provider works.
@@ -67,16 +71,19 @@ function traceOfRecall(
   { request, caller, memoryUse: { space, asOf } }: ProxyCall,
   recalled: RecallResult,
 ): RecallTrace {
-  const { status, confidence, abstained, contextTokens, prepared } = recalled
+  const { status, block, contextTokens } = recalled
   return {
     embeddings: space.model,
     status,
     revision: caller.scope.revision,
     ...(asOf !== undefined && { asOf }),
-    ...(confidence !== undefined && { confidence, abstained: abstained ?? null }),
+    ...(block?.isNew && {
+      confidence: block.prepared.confidence,
+      abstained: block.prepared.abstained,
+    }),
     blocks: tracedBlocks(request, recalled),
     tokens: contextTokens,
-    leftOutMemories: prepared?.leftOut ?? 0,
+    leftOutMemories: block?.prepared.leftOut ?? 0,
   }
 }
 
@@ -94,14 +101,15 @@ async function traceOfRequest({ request, model }: ProxyCall, { body, change }: S
 
 function tracedBlocks(
   { earlierTurns }: ProxyCall['request'],
-  { earlier, prepared, blockIndex }: RecallResult,
+  { earlier, block }: RecallResult,
 ): TracedBlock[] {
   const blocks = earlier
     .filter(({ prepared: before }) => before.memories > 0)
     .map(({ turn, blockIndex: place, prepared: before }) =>
       blockOfContext(before, earlierTurns.indexOf(turn), place),
     )
-  if (prepared && prepared.memories > 0) blocks.push(blockOfContext(prepared, null, blockIndex))
+  if (block && block.prepared.memories > 0)
+    blocks.push(blockOfContext(block.prepared, null, block.blockIndex))
   return blocks
 }
 

@@ -77,7 +77,7 @@ export type RelayedReply = { status: number; reply: Reply; relayed: RelayOutcome
  */
 export function toExchangeResult(
   { memoryAccess, verbatim }: MemoryUse,
-  { recalledTokens, tags: inheritedTags }: Pick<RecallResult, 'recalledTokens' | 'tags'>,
+  { block, tags: inheritedTags }: Pick<RecallResult, 'block' | 'tags'>,
   answer: RelayedReply | undefined,
 ): ExchangeResult {
   const { text, complete, failed, ...reply } = answer?.reply ?? noReply
@@ -92,7 +92,7 @@ export function toExchangeResult(
     inputTokens: reply.inputTokens ?? 0,
     cachedTokens: reply.cachedTokens ?? 0,
     outputTokens: reply.outputTokens ?? 0,
-    recalledTokens,
+    recalledTokens: block?.prepared.recalledTokens ?? 0,
     inheritedTags,
   }
 }

@@ -20,7 +20,6 @@ import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import {
   findContext,
   renderContext,
-  type AbstentionReason,
   type FoundContext,
   type PreparedContext,
 } from '#shared/vault/read/prepare/prepare.ts'
@@ -49,26 +48,40 @@ export type RecallUse = {
   toTurnId(fingerprint: Buffer): Buffer
 }
 
-/** The result of a recall for a call. */
-export type RecallResult = {
-  /**
-   * `ok`: there is a context block; `none`: nothing relevant was found; `off`: not requested; `degraded`: the recall
-   * failed or took too long, and the call continues without a block; `aside`: the call is a program's own.
-   */
-  status: 'ok' | 'none' | 'off' | 'degraded' | 'aside'
+/** The block of the user's turn. */
+type TurnBlock = {
+  /** As it stands in its place; null where nothing relevant was found. */
   context: string | null
-  /** What the block was made from. */
-  prepared: PreparedContext | undefined
-  /** How many parts of the user's turn precede the block. */
+  /** What it was made from. */
+  prepared: PreparedContext
+  /** How many parts of the user's turn precede it. */
   blockIndex: number
-  /** Tokens of the memories found, and of the context block. */
-  recalledTokens: number
+  /** It was recalled for this call, not for an earlier one of the turn. */
+  isNew: boolean
+}
+
+/** What the user's turn is told, by what became of its recall. */
+type TurnRecall =
+  | {
+      /**
+       * `off`: not requested; `none`: the user says nothing; `degraded`: the recall failed or took too long, and the call
+       * continues without a block; `aside`: the call is a program's own, inside no turn with a block.
+       */
+      status: 'off' | 'none' | 'degraded' | 'aside'
+      block: null
+    }
+  | {
+      /** `none`: nothing relevant was found; `aside`: the call is a program's own, inside a turn with this block. */
+      status: 'ok' | 'none' | 'aside'
+      block: TurnBlock
+    }
+
+/** The result of a recall for a call. */
+export type RecallResult = TurnRecall & {
+  /** Tokens of all blocks of the prompt. */
   contextTokens: number
-  /** Tags of the shared memories in all blocks of the prompt. */
+  /** Tags of the shared memories in them. */
   tags: readonly string[]
-  /** How likely the answer is in the block, and why there is none; where it was recalled for this call. */
-  confidence?: number
-  abstained?: AbstentionReason | null
   /** The blocks of earlier turns, which stay where they were. */
   earlier: readonly EarlierBlock[]
   /**
@@ -80,17 +93,8 @@ export type RecallResult = {
   persisted: Promise<void>
 }
 
-const emptyRecall: Omit<RecallResult, 'status'> = {
-  context: null,
-  prepared: undefined,
-  blockIndex: 0,
-  recalledTokens: 0,
-  contextTokens: 0,
-  tags: [],
-  earlier: [],
-  lost: undefined,
-  persisted: Promise.resolve(),
-}
+const noBlocks = { block: null, contextTokens: 0, tags: [], earlier: [], lost: undefined }
+const nothingToSave = Promise.resolve()
 
 type RecallBackend = Pick<Backend, 'config' | 'embedders' | 'storeBreaker' | 'now'> &
   BlockBackend &
@@ -115,13 +119,17 @@ export async function recallForCall(
   const { retrieves, aside } = use
   // Before `turns` and `earlierTurns`, which read every message: a call without memory pays for neither.
   const turn = retrieves ? request.userTurn : undefined
-  if (!turn) return { ...emptyRecall, status: aside ? 'aside' : retrieves ? 'none' : 'off' }
+  if (!turn) {
+    const status = aside ? 'aside' : retrieves ? 'none' : 'off'
+    return { ...noBlocks, status, persisted: nothingToSave }
+  }
   // Expired memories could not be removed in time.
   if (caller.keyRow.hasExpired)
     return {
-      ...emptyRecall,
+      ...noBlocks,
       status: aside ? 'aside' : 'degraded',
       lost: firstTurn({ request, turn }),
+      persisted: nothingToSave,
     }
   const recall = beginRecall(backend, caller, request, use, turn)
   const finding = findBlocks(recall)
@@ -134,7 +142,7 @@ export async function recallForCall(
     return aside ? { ...again, status: 'aside' } : again
   }
   const { earlier, isUnknown } = blocks
-  if (aside) return withEarlier({ ...emptyRecall, status: 'aside' }, earlier, undefined)
+  if (aside) return withEarlier({ status: 'aside', block: null }, earlier, { save: nothingToSave })
 
   const found = await (first ?? findContextOfTurn(recall))
   const prepared = found && (await recall.orUndefined(render(backend, caller, found, earlier.ids)))
@@ -142,11 +150,10 @@ export async function recallForCall(
   const recalled = prepared
     ? toRecalledTurn(prepared.at, blockIndex, prepared)
     : toRecalledTurn(backend.now(), blockIndex)
-  const { confidence, abstained } = prepared || {}
-  const judged = confidence !== undefined && { confidence, abstained: abstained ?? null }
-  const result = { ...toRecallResult(prepared, blockIndex), ...judged }
-  result.persisted = recall.save(turn, { ...recalled, isPartial: isUnknown })
-  return withEarlier(result, earlier, turn.isToolContinuation ? turn : undefined)
+  return withEarlier(toTurnRecall(prepared, { blockIndex, isNew: true }), earlier, {
+    lost: turn.isToolContinuation ? turn : undefined,
+    save: recall.save(turn, { ...recalled, isPartial: isUnknown }),
+  })
 }
 
 /**
@@ -158,18 +165,19 @@ export function dropBlocks(
   caller: Caller,
   request: ProxyRequest,
   use: RecallUse,
-  { status, context, blockIndex, earlier, lost, persisted }: RecallResult,
+  { status, block, earlier, lost, persisted }: RecallResult,
 ): RecallResult {
   const { userTurn, earlierTurns } = request
   const dropped: { turn: AnyTurn; blockIndex: number }[] = [...earlier]
-  if (context !== null && userTurn) dropped.push({ turn: userTurn, blockIndex })
+  const hadBlock = block !== null && block.context !== null
+  if (hadBlock && userTurn) dropped.push({ turn: userTurn, blockIndex: block.blockIndex })
   const keyOf = turnKeys(caller, use)
   const save = ({ turn, blockIndex: place }: (typeof dropped)[number]): Promise<void> =>
     saveTurn(backend, caller, keyOf(turn), toRecalledTurn(backend.now(), place))
   const lostEarlier = earlierTurns.find(turn => turn === lost || turn === earlier[0]?.turn)
-  const isOwnLost = context !== null && userTurn?.isToolContinuation
+  const isOwnLost = hadBlock && userTurn?.isToolContinuation
   return {
-    ...emptyRecall,
+    ...noBlocks,
     status: status === 'aside' ? status : 'degraded',
     lost: lostEarlier ?? (isOwnLost ? userTurn : lost),
     persisted: persisted.then(() => Promise.all(dropped.map(save))).then(() => {}),
@@ -291,17 +299,15 @@ async function recallAgain(
   const isMissing = hasBlock && !rebuilt
   const isPartial = isUnknown || isMissing
   const isChanged = isMissing || rebuilt?.isWhole === false
-  const {
-    confidence: _,
-    abstained: __,
-    ...result
-  } = toRecallResult(rebuilt?.prepared, stored.place)
-  if (isChanged || stored.isAging || isPartial !== stored.isPartial)
-    result.persisted = recall.save(turn, { ...(rebuilt?.recalled ?? stored), isPartial })
+  const isToSave = isChanged || stored.isAging || isPartial !== stored.isPartial
   const lost = stored.isPartial
     ? firstTurn(recall)
     : (earlier.lost ?? (isChanged ? turn : undefined))
-  return withEarlier(result, { ...earlier, lost }, undefined)
+  const own = toTurnRecall(rebuilt?.prepared, { blockIndex: stored.place, isNew: false })
+  const save = isToSave
+    ? recall.save(turn, { ...(rebuilt?.recalled ?? stored), isPartial })
+    : nothingToSave
+  return withEarlier(own, { ...earlier, lost: undefined }, { lost, save })
 }
 
 /** The first turn that may have had a block in a request before this one. */
@@ -336,34 +342,29 @@ async function findContextOfTurn({
 const render = async (...parameters: Parameters<typeof renderContext>): Promise<PreparedContext> =>
   renderContext(...parameters)
 
-function toRecallResult(prepared: PreparedContext | void, blockIndex: number): RecallResult {
-  if (!prepared) return { ...emptyRecall, status: 'degraded', blockIndex }
-  const { recalledTokens, contextTokens, tags } = prepared
-  return {
-    ...emptyRecall,
-    status: prepared.memories === 0 ? 'none' : 'ok',
-    context: prepared.context && inPlace(prepared.context, blockIndex),
-    prepared,
-    blockIndex,
-    recalledTokens,
-    contextTokens,
-    tags,
-  }
+function toTurnRecall(
+  prepared: PreparedContext | void,
+  { blockIndex, isNew }: Pick<TurnBlock, 'blockIndex' | 'isNew'>,
+): TurnRecall {
+  if (!prepared) return { status: 'degraded', block: null }
+  const context = prepared.context && inPlace(prepared.context, blockIndex)
+  const status = prepared.memories === 0 ? 'none' : 'ok'
+  return { status, block: { context, prepared, blockIndex, isNew } }
 }
 
-/** @param lost the last turn, when its block may be another than before */
+/** @param own.lost the first turn that is lost, where none of the earlier ones is */
 function withEarlier(
-  result: RecallResult,
-  earlier: Omit<EarlierBlocks, 'lost'> & Pick<RecallResult, 'lost'>,
-  lost: UserTurn | undefined,
+  recall: TurnRecall,
+  { blocks, tokens, tags, lost, persisted }: EarlierBlocks,
+  own: { lost?: RecallResult['lost']; save: Promise<void> },
 ): RecallResult {
-  const { blocks, tokens, tags, lost: lostBefore, persisted } = earlier
+  const prepared = recall.block?.prepared
   return {
-    ...result,
-    contextTokens: result.contextTokens + tokens,
-    tags: [...new Set([...result.tags, ...tags])],
+    ...recall,
+    contextTokens: (prepared?.contextTokens ?? 0) + tokens,
+    tags: [...new Set([...(prepared?.tags ?? []), ...tags])],
     earlier: blocks,
-    lost: lostBefore ?? lost,
-    persisted: Promise.all([result.persisted, persisted]).then(() => {}),
+    lost: lost ?? own.lost,
+    persisted: Promise.all([own.save, persisted]).then(() => {}),
   }
 }

@@ -14,10 +14,7 @@ export type AnswerFacts = {
   /** Undefined until the key is known: the answer has no memory headers then. */
   keyRow?: KeyRow
   /** Undefined before the recall: the status is then `off`. */
-  recall?: Pick<
-    RecallResult,
-    'status' | 'recalledTokens' | 'contextTokens' | 'confidence' | 'abstained'
-  >
+  recall?: Pick<RecallResult, 'status' | 'block' | 'contextTokens'>
   /** The key was not looked up, since Postgres is away: the status is `degraded`. */
   isKeyUnverified?: boolean
   /** The session id names the conversation, and its memories are in the core. */
@@ -50,11 +47,12 @@ export function ownHeaders(facts: AnswerFacts): Record<string, string> {
   if (facts.ignored?.size) headers['X-Memory-Ignored-Fields'] = listIgnored(facts.ignored)
   if (facts.isCounted) headers['X-Memory-Counted'] = 'false'
   if (!keyRow) return headers
-  const { recalledTokens = 0, contextTokens = 0, confidence, abstained } = facts.recall ?? {}
+  const { block, contextTokens = 0 } = facts.recall ?? {}
+  const { confidence, abstained } = block?.isNew ? block.prepared : {}
   const status = facts.isKeyUnverified ? 'degraded' : (facts.recall?.status ?? 'off')
   headers['X-Memory-Reflection-Debt'] = debtHeaderOf(keyRow)
   headers['X-Memory-Status'] = facts.isCoreSession ? `${status}; sessions=core` : status
-  headers['X-Memory-Tokens-Retrieved'] = String(recalledTokens)
+  headers['X-Memory-Tokens-Retrieved'] = String(block?.prepared.recalledTokens ?? 0)
   headers['X-Memory-Tokens-Injected'] = String(contextTokens)
   if (status === 'ok' && confidence !== undefined)
     headers['X-Memory-Confidence'] = confidence.toFixed(2)
