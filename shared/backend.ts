@@ -86,9 +86,6 @@ export type Backend = KeyAccess & {
   close(): Promise<void>
 }
 
-/** The web accepts work, a worker does it. */
-export type BackendRole = 'web' | 'worker'
-
 /** Answers that have just been heard are stored before the connections close. */
 const drainMs = 3_000
 /** Bills of reads that the database will not take any more are given up after this. */
@@ -101,7 +98,7 @@ const flushMs = 3_000
 export async function openBackend(
   environmentConfig: Config,
   log: Log,
-  role: BackendRole,
+  role: 'web' | 'worker',
   queuePace?: QueuePace,
 ): Promise<Backend> {
   const stores = await openStores(environmentConfig, log, role, queuePace)
@@ -176,7 +173,7 @@ type OpenedStores = Pick<Backend, 'config' | 'postgres' | 'mongo' | 'queue' | 'm
 async function openStores(
   config: Config,
   log: Log,
-  role: BackendRole,
+  role: 'web' | 'worker',
   queuePace?: QueuePace,
 ): Promise<OpenedStores> {
   const postgres = openPostgres(config.databaseUrl, {

@@ -36,22 +36,21 @@ const words = errorWords as Record<
   { openai: string[]; anthropic: string; google: string; scim?: string }
 >
 
-type ErrorText = {
-  status: number
-  reason: ErrorReason
-  error: string
-  hint?: string | undefined
-  requestId: string
-}
-
 /**
  * The body of an error: `{error, hint?}`, or in the shape of a family, with the hint in its message too,
  * because its SDKs show nothing else.
  */
 export function presentError(
   family: ErrorFamily | undefined,
-  { status, reason, error, hint, requestId }: ErrorText,
+  text: {
+    status: number
+    reason: ErrorReason
+    error: string
+    hint?: string | undefined
+    requestId: string
+  },
 ): object {
+  const { status, reason, error, hint, requestId } = text
   const beside = hint ? { hint } : {}
   if (family === undefined) return { error, ...beside }
   const message = hint ? `${error}. ${hint}` : error

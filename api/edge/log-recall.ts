@@ -44,21 +44,6 @@ export function logRefused(
   callLog.record(async () => ({ ...entry, trace: { ...entry.trace, blocks: [] } }))
 }
 
-type LoggedRecall = {
-  way: 'prepare' | 'search'
-  session: string | null
-  /** The embedding model that was searched; undefined: the default one. */
-  embeddings: string | undefined
-  asOf: number | undefined
-  /** What was asked; undefined where nothing was. */
-  question: Message | undefined
-  /** When the request was taken, and when the recall ended, by `performance.now()`. */
-  startedAt: number
-  recalledAt: number
-  /** What was recalled; called where a trace is kept. */
-  trace: () => Omit<RecallTrace, 'embeddings' | 'revision' | 'asOf'>
-}
-
 /**
  * Writes a call that recalled something for a client into the call log, and names its trace in a header. Nothing is
  * written for a key that may not read, for an owner who looks, and where the policy of the account has no traces.
@@ -67,8 +52,22 @@ export function logRecall(
   ctx: Context,
   { callLog, embedders }: Pick<Backend, 'callLog' | 'embedders'>,
   { scope, keyRow, permissions, inspects }: Caller,
-  { way, session, embeddings, asOf, question, startedAt, recalledAt, trace }: LoggedRecall,
+  loggedRecall: {
+    way: 'prepare' | 'search'
+    session: string | null
+    /** The embedding model that was searched; undefined: the default one. */
+    embeddings: string | undefined
+    asOf: number | undefined
+    /** What was asked; undefined where nothing was. */
+    question: Message | undefined
+    /** When the request was taken, and when the recall ended, by `performance.now()`. */
+    startedAt: number
+    recalledAt: number
+    /** What was recalled; called where a trace is kept. */
+    trace: () => Omit<RecallTrace, 'embeddings' | 'revision' | 'asOf'>
+  },
 ): void {
+  const { way, session, embeddings, asOf, question, startedAt, recalledAt, trace } = loggedRecall
   const { mode, days } = keyRow.traces
   if (mode === 'off' || !permissions.retrieve || inspects) return
   const id = mintId()

@@ -1,5 +1,4 @@
 type Fields = Record<string, unknown>
-type Rows = Fields[] | undefined
 
 /** The fields of these names that are neither absent nor null. */
 function pick(from: unknown, ...names: string[]): Fields {
@@ -20,7 +19,7 @@ const memory = (row: Fields): Fields => ({
 
 const noMemories = { memories: [], note: 'Nothing that was remembered fits.' }
 
-const memories = (rows: Rows): Fields =>
+const memories = (rows: Fields[] | undefined): Fields =>
   rows?.length ? { memories: rows.map(memory) } : noMemories
 
 const noTracedMemories = 'No memory stood in the prompt of this call.'
@@ -41,7 +40,7 @@ const nextPage = (body: Fields): Fields => (body.has_more ? pick(body, 'next_cur
  * nothing. A tool that is not here answers all.
  */
 export const leanAnswers: Record<string, (body: Fields) => Fields> = {
-  search: body => memories(body.memories as Rows),
+  search: body => memories(body.memories as Fields[] | undefined),
   prepare: body =>
     body.context === null
       ? { context: null, note: noMemories.note }
@@ -50,7 +49,7 @@ export const leanAnswers: Record<string, (body: Fields) => Fields> = {
           memories: (body.memories as Fields[]).map(line => pick(line, 'memory_id', 'relevance')),
         },
   date_search: body => ({
-    ...memories(body.memories as Rows),
+    ...memories(body.memories as Fields[] | undefined),
     ...(body.truncated === true && pick(body, 'truncated', 'returned')),
   }),
   list: body => ({

@@ -39,17 +39,16 @@ export function createToolCaller(base: string, credential: Record<string, string
   }
 }
 
-type Connection = {
-  headers: Record<string, string>
-  send: (path: string, init: RequestInit) => Promise<ToolResponse>
-}
-
 /** Sends each argument where the endpoint of the tool takes it. */
 async function sendTool(
   { endpoint, name }: Tool,
   args: Arguments,
-  { headers, send }: Connection,
+  connection: {
+    headers: Record<string, string>
+    send: (path: string, init: RequestInit) => Promise<ToolResponse>
+  },
 ): Promise<ToolResponse> {
+  const { headers, send } = connection
   const { session_id: session, ...others } = args
   const byHeader = needsSessionHeader(endpoint) && typeof session === 'string'
   const queryFields = new Set(queryFieldNames(endpoint))

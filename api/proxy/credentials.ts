@@ -40,7 +40,7 @@ export async function authenticateProxyCaller(
   const memoryKey = memoryKeyOf(ctx)
   const key = toPresentedKey(backend.config, readMemoryKey(ctx, memoryKey))
   const { keyHash } = key
-  const presented: HeaderKey = { ...key, memoryKey }
+  const presented: PresentedKey & { memoryKey: string } = { ...key, memoryKey }
   const mayBeFresh = !ctx.headers['idempotency-key'] && !namesUser(ctx)
   const fresh = mayBeFresh ? backend.verifiedKeys.findFresh(keyHash) : undefined
   // A balance may be used up by now.
@@ -55,8 +55,6 @@ export async function authenticateProxyCaller(
   return { caller, isUnverified: false, verify }
 }
 
-type HeaderKey = PresentedKey & { memoryKey: string }
-
 /**
  * While Postgres is out of reach, a call without memory that brings its provider key goes on with the look-up of its
  * key of the last minute, if there was one.
@@ -64,7 +62,7 @@ type HeaderKey = PresentedKey & { memoryKey: string }
 async function lookUpCaller(
   ctx: Context,
   backend: MemoryKeyBackend & Pick<Backend, 'verifiedKeys'>,
-  { memoryKey, ...key }: HeaderKey,
+  { memoryKey, ...key }: PresentedKey & { memoryKey: string },
 ): Promise<Omit<ProxyCaller, 'verify'>> {
   const mayGoOn = !namesUser(ctx) && needsNoStore(ctx, key.mode)
   const row = mayGoOn ? backend.verifiedKeys.find(key.keyHash) : undefined

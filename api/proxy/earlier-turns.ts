@@ -52,16 +52,6 @@ export const inPlace = (context: string, blockIndex: number): string =>
 /** Where memories of a call are: its session, and the embedding model of its space. */
 export type Partition = { session: string | null; embeddings: string }
 
-type EarlierTurnsQuery = {
-  earlierTurns: readonly EarlierTurn[]
-  keyOf(turn: EarlierTurn): TurnKey
-  /** The call continues the last turn: the request before it lacked what this one lacks. */
-  isToolContinuation: boolean
-  /** The last of the turns keeps its block too, whatever follows it. */
-  keepsLast: boolean
-  partition: Partition
-}
-
 /** A turn that the vault was asked about, and its block where the turn keeps it. */
 type FoundTurn = { turn: EarlierTurn; stored: StoredTurn; rebuilt?: RebuiltBlock }
 
@@ -74,8 +64,17 @@ type FoundTurn = { turn: EarlierTurn; stored: StoredTurn; rebuilt?: RebuiltBlock
 export async function recallEarlierTurns(
   backend: BlockBackend,
   caller: Caller,
-  { earlierTurns, keyOf, isToolContinuation, keepsLast, partition }: EarlierTurnsQuery,
+  query: {
+    earlierTurns: readonly EarlierTurn[]
+    keyOf(turn: EarlierTurn): TurnKey
+    /** The call continues the last turn: the request before it lacked what this one lacks. */
+    isToolContinuation: boolean
+    /** The last of the turns keeps its block too, whatever follows it. */
+    keepsLast: boolean
+    partition: Partition
+  },
 ): Promise<EarlierBlocks> {
+  const { earlierTurns, keyOf, isToolContinuation, keepsLast, partition } = query
   const last = earlierTurns.at(-1)
   const previous = isToolContinuation ? undefined : last
   const isKept = (turn: EarlierTurn): boolean => turn.isKept || (keepsLast && turn === last)

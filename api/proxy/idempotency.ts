@@ -32,14 +32,6 @@ const storedBytesMax = 1024 * 1024
 /** Longest response after its first byte: as long, repeated requests are refused as still running. */
 const replyMaxSeconds = 300
 
-/** What distinguishes a call from others with its `Idempotency-Key`. */
-type HashedCall = {
-  route: string
-  hashedParts(): readonly string[]
-  /** A JSON body: the order of its fields makes no difference. */
-  json: Uint8Array
-}
-
 /**
  * Claims the `Idempotency-Key` of a call, when it has one.
  *
@@ -50,8 +42,14 @@ export async function claimIdempotentCall(
   ctx: Pick<Context, 'get' | 'path' | 'querystring'>,
   backend: Pick<Backend, 'postgres' | 'seal' | 'config'>,
   { keyHash }: Caller,
-  { route, hashedParts, json }: HashedCall,
+  call: {
+    route: string
+    hashedParts(): readonly string[]
+    /** A JSON body: the order of its fields makes no difference. */
+    json: Uint8Array
+  },
 ): Promise<IdempotentCall> {
+  const { route, hashedParts, json } = call
   const idempotencyKey = readIdempotencyKey(ctx)
   if (idempotencyKey === undefined) return runOnce(mintId())
   const parts = [ctx.path, ctx.querystring, ...hashedParts()]

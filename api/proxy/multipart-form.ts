@@ -8,15 +8,6 @@ const bufferedBytesMax = 25 * 1024 * 1024
 /** Most bytes of the head of a part, and of the value of `model`. */
 const headMax = 16 * 1024
 
-type FormOptions = {
-  /** Whether the form may do without the field. */
-  isOptional?: boolean
-  /** A share of the memory for bodies; it counts what is buffered. */
-  share?: Pick<BodyShare, 'hold' | 'release'>
-  /** The length of the form, where it is known. */
-  byteLength?: number | undefined
-}
-
 /**
  * Finds the field `model` of a multipart form while the form arrives. Bytes before the field are buffered,
  * bytes after it are streamed: a form that begins with `model` is not buffered.
@@ -28,8 +19,16 @@ type FormOptions = {
 export async function readMultipartForm(
   chunks: AsyncGenerator<Uint8Array>,
   contentType: string,
-  { isOptional = false, share, byteLength }: FormOptions = {},
+  options: {
+    /** Whether the form may do without the field. */
+    isOptional?: boolean
+    /** A share of the memory for bodies; it counts what is buffered. */
+    share?: Pick<BodyShare, 'hold' | 'release'>
+    /** The length of the form, where it is known. */
+    byteLength?: number | undefined
+  } = {},
 ): Promise<StreamedBody> {
+  const { isOptional = false, share, byteLength } = options
   try {
     const find = createModelFinder(boundaryOf(contentType))
     const { head, range } = await readUpToModel(chunks, find, share?.hold)

@@ -272,13 +272,12 @@ async function resolveCallModel(
   return resolveModel(backend, requested ?? '', format, () => openProviderKeys(backend, account))
 }
 
-type TurnPlace = { conversation: string | null; space: EmbeddingSpace; stores: boolean }
-
 /** The ids of the user's turn and, where this call stores, of those before it without a final reply. */
 function identifyTurns(
   userTurn: UserTurn | undefined,
-  { conversation, space, stores }: TurnPlace,
+  place: { conversation: string | null; space: EmbeddingSpace; stores: boolean },
 ): Pick<MemoryUse, 'turnId' | 'toTurnId' | 'unansweredBefore'> {
+  const { conversation, space, stores } = place
   const toTurnId = (fingerprint: Buffer): Buffer =>
     createHash('sha256')
       .update(JSON.stringify([conversation, space.model]))

@@ -13,19 +13,6 @@ import type { UpstreamResponse } from '#shared/models/upstream.ts'
 /** How a relayed answer ended: at its last byte, closed by the client, or cut off by the provider. */
 export type RelayOutcome = 'complete' | 'client-closed' | 'interrupted'
 
-type RelayOptions = {
-  /** Called with the bytes that the client gets. */
-  onBytes?(bytes: Buffer): void
-  /** Longest time in which the client takes none of the pending bytes. */
-  clientTimeoutMs: number
-  /**
-   * What becomes of the response after a complete answer. `ended`: it ends in the same write as the last bytes. Else
-   * the caller calls `end`: `open` has sent all bytes by then; `held` holds the last byte of an answer of known length
-   * back, where something is stored before the client may take it as ended.
-   */
-  end: 'ended' | 'open' | 'held'
-}
-
 /** The answer to the client of a call, from its headers to its end. */
 export class ClientAnswer {
   /** What its headers state; they are written once, with what is known by then. */
@@ -88,8 +75,20 @@ export class ClientAnswer {
    */
   async relay(
     answer: UpstreamResponse,
-    { onBytes, clientTimeoutMs, end }: RelayOptions,
+    options: {
+      /** Called with the bytes that the client gets. */
+      onBytes?(bytes: Buffer): void
+      /** Longest time in which the client takes none of the pending bytes. */
+      clientTimeoutMs: number
+      /**
+       * What becomes of the response after a complete answer. `ended`: it ends in the same write as the last bytes. Else
+       * the caller calls `end`: `open` has sent all bytes by then; `held` holds the last byte of an answer of known length
+       * back, where something is stored before the client may take it as ended.
+       */
+      end: 'ended' | 'open' | 'held'
+    },
   ): Promise<RelayOutcome> {
+    const { onBytes, clientTimeoutMs, end } = options
     const { res } = this.#ctx
     this.writeHead(answer)
     // The socket's idle timeout restarts with every write. It also fires while the provider sends nothing: then no
@@ -145,13 +144,6 @@ const noBytes = Buffer.alloc(0)
 
 const isOpen = (res: ServerResponse): boolean => !res.closed && !res.destroyed
 
-type CopyHandlers = {
-  /** What is written of the bytes that have come. */
-  toSent(bytes: Buffer): Buffer
-  /** Called when all bytes are written, and perhaps not sent. */
-  onComplete(): void
-}
-
 /**
  * Writes a body to a response, as fast as the client takes it. The listeners are our own: a pipeline with a Transform
  * costs a third of a whole call without memory.
@@ -159,8 +151,14 @@ type CopyHandlers = {
 function copyBody(
   body: Readable,
   res: ServerResponse,
-  { toSent, onComplete }: CopyHandlers,
+  handlers: {
+    /** What is written of the bytes that have come. */
+    toSent(bytes: Buffer): Buffer
+    /** Called when all bytes are written, and perhaps not sent. */
+    onComplete(): void
+  },
 ): Promise<RelayOutcome> {
+  const { toSent, onComplete } = handlers
   return new Promise(resolve => {
     const settle = (outcome: RelayOutcome): void => {
       body.off('data', write).off('end', onEnd).off('close', onInterrupted)

@@ -213,19 +213,18 @@ function readBody(chapter: Section, $defs: Definitions): Endpoint['body'] {
   }
 }
 
-type EndpointTraits = {
-  open: boolean
-  needs: readonly KeyRight[]
-  namesUsers: boolean
-  body: boolean
-  idempotent: boolean
-}
-
 /** The statuses a chapter lists, and those that follow from the traits of the endpoint. */
 function errorStatuses(
   { position, attributes }: Section,
-  { open, needs, namesUsers, body, idempotent }: EndpointTraits,
+  traits: {
+    open: boolean
+    needs: readonly KeyRight[]
+    namesUsers: boolean
+    body: boolean
+    idempotent: boolean
+  },
 ): number[] {
+  const { open, needs, namesUsers, body, idempotent } = traits
   const listed = splitList(attributes.get('Errors')).map(status => {
     if (!/^[45]\d\d$/.test(status)) fail(position, `Errors: ${status} is no error status`)
     return Number(status)

@@ -9,10 +9,8 @@ const partPaths = {
   secrets: 'secrets.json',
 } as const
 
-type Part = keyof typeof partPaths
-
 /** A file in the data of PostgreSQL; that of MongoDB has some as soon as it is in use. */
-const isThere: Record<Part, (path: string) => boolean> = {
+const isThere: Record<keyof typeof partPaths, (path: string) => boolean> = {
   postgres: path => existsSync(join(path, 'PG_VERSION')),
   mongodb: path => existsSync(path) && readdirSync(path).length > 0,
   secrets: existsSync,
@@ -32,7 +30,9 @@ export function refuseHalfInstallation(
   embedded: { secrets: boolean; postgres: boolean; mongodb: boolean },
   hasBeenReady: boolean,
 ): void {
-  const parts = (Object.keys(partPaths) as Part[]).filter(part => embedded[part])
+  const parts = (Object.keys(partPaths) as (keyof typeof partPaths)[]).filter(
+    part => embedded[part],
+  )
   const present = parts.filter(part => isThere[part](join(dataDir, partPaths[part])))
   const missing = parts.filter(part => !present.includes(part))
   const isInUse = hasBeenReady || (present.includes('secrets') && present.length > 1)

@@ -55,12 +55,10 @@ export function hashKey(pepper: string, key: string): Buffer {
 const sha256 = (pad: Buffer, message: Buffer): Buffer =>
   hash('sha256', Buffer.concat([pad, message]), 'buffer')
 
-type Pads = { pepper: string; inner: Buffer; outer: Buffer }
-
-let lastPads: Pads | undefined
+let lastPads: { pepper: string; inner: Buffer; outer: Buffer } | undefined
 
 /** The key of an HMAC with SHA-256 in its two padded forms; a process has one pepper. */
-function hmacPads(pepper: string): Pads {
+function hmacPads(pepper: string): { pepper: string; inner: Buffer; outer: Buffer } {
   if (lastPads?.pepper === pepper) return lastPads
   const key = Buffer.alloc(64)
   const bytes = Buffer.from(pepper)

@@ -5,35 +5,22 @@ import { mintId } from '#shared/core/ids.ts'
 import { recordAccountEvent, type AccountAction } from '#shared/events/account-events.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** A raw key to store, and the account's event about it. */
-export type RawKey = Omit<NewKey, 'hash' | 'masked'> & {
-  key: string
-  /** Who makes it, as the account's events name them. */
-  actor: string
-  action: AccountAction
-}
-
 /** Stores a key by its hash and mask, and records the event. @returns when it was created. */
 export async function storeKey(
   tx: Transaction,
   pepper: string,
-  { key, actor, action, ...row }: RawKey,
+  rawKey: Omit<NewKey, 'hash' | 'masked'> & {
+    key: string
+    /** Who makes it, as the account's events name them. */
+    actor: string
+    action: AccountAction
+  },
 ): Promise<Date> {
+  const { key, actor, action, ...row } = rawKey
   const masked = maskKey(key)
   const createdAt = await insertKey(tx, { ...row, hash: hashKey(pepper, key), masked })
   await recordAccountEvent(tx, { account: row.account, actor, action, subject: masked })
   return createdAt
-}
-
-type NewMemoryKey = {
-  account: string
-  /** Who mints it, as the account's events name them. */
-  actor: string
-  name: string
-  expiresAt?: Date | null
-  owner?: boolean
-  /** Hash of the key whose rate limits it shares; limits of its own, when missing. */
-  limitedAs?: Buffer | null
 }
 
 export type MintedKey = { id: string; key: string; name: string; vault: string; createdAt: Date }
@@ -50,9 +37,19 @@ export type MintedKey = { id: string; key: string; name: string; vault: string; 
 export async function mintMemoryKey(
   tx: Transaction,
   pepper: string,
-  { owner = false, ...row }: NewMemoryKey,
+  newMemoryKey: {
+    account: string
+    /** Who mints it, as the account's events name them. */
+    actor: string
+    name: string
+    expiresAt?: Date | null
+    owner?: boolean
+    /** Hash of the key whose rate limits it shares; limits of its own, when missing. */
+    limitedAs?: Buffer | null
+  },
   key = mintKey('vault'),
 ): Promise<MintedKey> {
+  const { owner = false, ...row } = newMemoryKey
   const { account, name } = row
   const vault = await insertVault(tx, account, { owner })
   const id = mintId()

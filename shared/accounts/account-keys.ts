@@ -83,13 +83,6 @@ type Replacement = {
   expiresAt: Date | null
 }
 
-export type KeyRotation = Replacement & {
-  /** The old key's. */
-  keyHash: Buffer
-  vault: string
-  graceSeconds: number
-}
-
 /**
  * Creates a new key for the vault of an old one, which stops working now or after `graceSeconds`. The
  * memories of the vault stay.
@@ -99,8 +92,14 @@ export type KeyRotation = Replacement & {
 export async function rotateMemoryKey(
   tx: Transaction,
   backend: KeyBackend,
-  { keyHash, vault, actor, name, expiresAt, graceSeconds }: KeyRotation,
+  rotation: Replacement & {
+    /** The old key's. */
+    keyHash: Buffer
+    vault: string
+    graceSeconds: number
+  },
 ) {
+  const { keyHash, vault, actor, name, expiresAt, graceSeconds } = rotation
   // Revoking every key of the vault takes the same lock, so it does not miss the key that is made here.
   await lockVaults(tx, [vault])
   const previous = await expireRotatedKey(tx, keyHash, graceSeconds)
@@ -217,15 +216,6 @@ const toFields = ({ requests, tokens, micros }: StoredBudget) => ({
   ...(micros !== null && { monthly_dollars: micros / 1e6 }),
 })
 
-export type Revocation = {
-  /** The key's. */
-  id: string
-  /** Erases the vault of the key too. */
-  erase: boolean
-  /** The UUIDv7 of the erasure. */
-  operation: string
-}
-
 export type RevocationRequester = {
   account: string
   /** As the account's events name it. */
@@ -250,8 +240,16 @@ export async function revokeAccountKey(
     vaultIndexes,
   }: { postgres: Postgres; queue: Queue; vaultIndexes: VaultIndexes },
   { account, actor, keyHash, isClientKey = false }: RevocationRequester,
-  { id, erase, operation }: Revocation,
+  revocation: {
+    /** The key's. */
+    id: string
+    /** Erases the vault of the key too. */
+    erase: boolean
+    /** The UUIDv7 of the erasure. */
+    operation: string
+  },
 ): Promise<void> {
+  const { id, erase, operation } = revocation
   const key = isUuid(id) ? await findAccountKey(postgres.query, account, id) : undefined
   if (!key) throw noSuchKey()
   const { hash, vault, masked: subject } = key

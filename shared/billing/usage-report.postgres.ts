@@ -5,16 +5,6 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 export const usageGroups = ['day', 'key', 'user', 'session', 'model'] as const
 export type UsageGroup = (typeof usageGroups)[number]
 
-/** Which usage of an account. */
-export type UsageFilter = {
-  start: Date
-  /** Exclusive. */
-  end: Date
-  key: string | undefined
-  user: string | undefined
-  model: string | undefined
-}
-
 /** Tokens of the model calls of one model. */
 export type ModelTokens = { model: string; input: number; cached: number; output: number }
 
@@ -73,9 +63,17 @@ export async function readUsage(
   query: Query,
   account: string,
   groups: readonly UsageGroup[],
-  { start, end, key, user, model }: UsageFilter,
+  filter: {
+    start: Date
+    /** Exclusive. */
+    end: Date
+    key: string | undefined
+    user: string | undefined
+    model: string | undefined
+  },
   { after, limit }: { after: UsagePosition | undefined; limit: number },
 ): Promise<{ rows: UsageRow[]; total: TokenSums }> {
+  const { start, end, key, user, model } = filter
   const columns = groups.flatMap(group => columnsOf[group])
   const names = columns.map(([name]) => `"${name}"`)
   const isOfKeys = key !== undefined || user !== undefined

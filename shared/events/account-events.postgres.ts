@@ -115,21 +115,20 @@ const toInsertedRow = ({ change, organization, ...event }: NewAccountEvent, n: n
   }),
 })
 
-export type AccountEventFilter = {
-  action: AccountAction | undefined
-  /** Epoch milliseconds, inclusive. */
-  since: number | undefined
-  /** The position of the last event of the previous page. */
-  before: number | undefined
-  limit: number
-}
-
 /** Events of an account, newest first. */
 export async function listAccountEvents(
   query: Query,
   account: string,
-  { action, since, before, limit }: AccountEventFilter,
+  filter: {
+    action: AccountAction | undefined
+    /** Epoch milliseconds, inclusive. */
+    since: number | undefined
+    /** The position of the last event of the previous page. */
+    before: number | undefined
+    limit: number
+  },
 ): Promise<AccountEvent[]> {
+  const { action, since, before, limit } = filter
   const { rows } = await query<AccountEvent>(
     `select ${columns},
             (select v.external_id from memory_keys k join vaults v on v.id = k.vault

@@ -4,14 +4,6 @@ import { EmbeddingRefusal } from '#shared/models/embeddings-call.ts'
 import { isPassingStatus, plainText } from '#shared/models/model-refusal.ts'
 import { splitText, weightedMeanVector } from '#shared/models/split-text.ts'
 
-type BatchCall = {
-  /** Vectors of unit length. */
-  call(inputs: readonly string[]): Promise<Float32Array[]>
-  /** Embeds a plain text, to see whether the model answers; undefined for a caller without time for that. */
-  probe: (() => Promise<unknown>) | undefined
-  limits: BatchLimits
-}
-
 /** A text, or a part of one that was too long. */
 type Part = { text: string; vector: Float32Array | EmbeddingRefusal }
 
@@ -27,9 +19,16 @@ const refusedBytesMax = 200
  * @throws EmbeddingRefusal when the model does not answer, or refuses a plain text too.
  */
 export async function embedInBatches(
-  { call, probe, limits }: BatchCall,
+  batchCall: {
+    /** Vectors of unit length. */
+    call(inputs: readonly string[]): Promise<Float32Array[]>
+    /** Embeds a plain text, to see whether the model answers; undefined for a caller without time for that. */
+    probe: (() => Promise<unknown>) | undefined
+    limits: BatchLimits
+  },
   texts: readonly string[],
 ): Promise<(Float32Array | EmbeddingRefusal)[]> {
+  const { call, probe, limits } = batchCall
   let proof: Promise<unknown> | undefined
   /** @throws when the model refuses a plain text too, or does not answer */
   const refuseUnlessAway = async (refused: readonly string[], refusal: EmbeddingRefusal) => {

@@ -2,14 +2,6 @@ import type { OwnPrices, Price } from '#shared/core/price-file.ts'
 import pages from '#shared/models/prices.json' with { type: 'json' }
 import { qualifiedName } from '#shared/models/resolve-model.ts'
 
-/** Tokens of model calls, as providers count them. */
-export type PricedTokens = {
-  /** All input tokens, those from a provider's cache included. */
-  inputTokens: number
-  cachedTokens?: number
-  outputTokens: number
-}
-
 /** A price of the table. */
 export type TablePrice = Price & {
   /** As the table names it. */
@@ -74,8 +66,14 @@ export class Prices {
   /** Dollars for tokens of a model; null when it has no price. */
   costOf(
     model: string,
-    { inputTokens, cachedTokens = 0, outputTokens }: PricedTokens,
+    tokens: {
+      /** All input tokens, those from a provider's cache included. */
+      inputTokens: number
+      cachedTokens?: number
+      outputTokens: number
+    },
   ): number | null {
+    const { inputTokens, cachedTokens = 0, outputTokens } = tokens
     const price = this.priceOf(model)
     if (!price) return null
     const { input, cached = input, output } = price

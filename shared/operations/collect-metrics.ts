@@ -10,8 +10,6 @@ type MetricsSource = { vaultIndexes: VaultIndexes; postgres: Postgres; log: Log 
 /** The databases are queried at most this often, however many scrapes arrive. */
 const databaseIntervalMs = 5_000
 
-type CountFaulty = (query: Query) => Promise<number>
-
 /**
  * The text of a scrape: counters since the start, and current values.
  *
@@ -19,7 +17,7 @@ type CountFaulty = (query: Query) => Promise<number>
  */
 export function createMetricsCollector(
   backend: MetricsSource,
-  countFaulty: CountFaulty,
+  countFaulty: (query: Query) => Promise<number>,
 ): () => Promise<{ type: string; text: string }> {
   const sample = createGaugeSampler(backend, countFaulty)
   return async () => {
@@ -34,7 +32,7 @@ export function createMetricsCollector(
  */
 export function createGaugeSampler(
   backend: MetricsSource,
-  countFaulty: CountFaulty,
+  countFaulty: (query: Query) => Promise<number>,
 ): () => Promise<void> {
   let sampledAt = 0
   return async () => {
@@ -76,7 +74,7 @@ function sampleProcess({ vaultIndexes, postgres }: MetricsSource): void {
 
 async function sampleDatabase(
   { postgres }: MetricsSource,
-  countFaulty: CountFaulty,
+  countFaulty: (query: Query) => Promise<number>,
 ): Promise<void> {
   const [queues, operations, faulty] = await Promise.all([
     readQueueStats(postgres.query),

@@ -29,13 +29,13 @@ type Readiness = {
   parts: ServicePart[]
 }
 
-type ReadinessBackend = Stores & { embedders: Embedders }
-
 /** A check queries both stores, and probes are not rate limited: concurrent probes share one. */
 const readinessCacheMs = 250
 
 /** Checks whether both stores answer and have this version's release step; never rejects. */
-export function createReadinessCheck(backend: ReadinessBackend): () => Promise<Readiness> {
+export function createReadinessCheck(
+  backend: Stores & { embedders: Embedders },
+): () => Promise<Readiness> {
   let last: { look: Promise<Readiness>; until: number } | undefined
   const known = new Map<string, ServicePart>()
   return () => {
@@ -57,7 +57,7 @@ const lagMaxSeconds = 60
  * @param known the parts as the probe before found them
  */
 async function probeStores(
-  { postgres, mongo, embedders }: ReadinessBackend,
+  { postgres, mongo, embedders }: Stores & { embedders: Embedders },
   known: Map<string, ServicePart>,
 ): Promise<Readiness> {
   let lagSeconds = 0

@@ -1,7 +1,5 @@
 import groups from '#shared/search/tuned.json' with { type: 'json' }
 
-type Groups = typeof groups
-
 /**
  * The numbers that were tuned, by group and name. `tuned.json` has them with their units, what they mean, and the
  * bench and half that they were tuned on.
@@ -12,5 +10,7 @@ export const tuned = Object.fromEntries(
     Object.fromEntries(Object.entries(values).map(([name, { value }]) => [name, value])),
   ]),
 ) as {
-  readonly [Name in keyof Groups]: { readonly [Value in keyof Groups[Name]['values']]: number }
+  readonly [Name in keyof typeof groups]: {
+    readonly [Value in keyof (typeof groups)[Name]['values']]: number
+  }
 }

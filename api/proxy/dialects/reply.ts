@@ -27,14 +27,6 @@ const replyTextMax = 2 * 1024 * 1024
 /** Chunks are a word each; joined at this number, they take little more memory than their text. */
 const chunksMax = 512
 
-type TokenCounts = {
-  /** All input tokens, those from a cache included. */
-  input: number | undefined
-  /** Those that a cache of the provider held. */
-  cached: number | undefined
-  output: number | undefined
-}
-
 /** Collects a reply while its response is parsed. */
 export class ReplyAccumulator {
   /** The provider marked the end of the response. */
@@ -80,7 +72,14 @@ export class ReplyAccumulator {
   }
 
   /** Later counts replace earlier ones; undefined changes nothing. */
-  setUsage({ input, cached, output }: TokenCounts): void {
+  setUsage(counts: {
+    /** All input tokens, those from a cache included. */
+    input: number | undefined
+    /** Those that a cache of the provider held. */
+    cached: number | undefined
+    output: number | undefined
+  }): void {
+    const { input, cached, output } = counts
     this.#input = input ?? this.#input
     this.#cached = cached ?? this.#cached
     this.#output = output ?? this.#output

@@ -168,11 +168,9 @@ const filterOf = ({ key_id, external_id, model }: UsageReportQuery) => ({
   model,
 })
 
-type PresentedBudget = PresentedRow['budget']
-
 type Owners = {
-  keys: ReadonlyMap<string, { masked: string; name: string; budget: PresentedBudget }>
-  users: ReadonlyMap<string, PresentedBudget>
+  keys: ReadonlyMap<string, { masked: string; name: string; budget: PresentedRow['budget'] }>
+  users: ReadonlyMap<string, PresentedRow['budget']>
 }
 
 /** The keys and users of a page, with their budgets. */

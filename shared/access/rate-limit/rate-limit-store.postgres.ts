@@ -45,16 +45,13 @@ export function createPointStore(
   }
 }
 
-/** A counter; `expire` is the end of its window, in epoch milliseconds. */
-export type Points = { points: number; expire: number }
-
 /** Reads counters by their keys, in this order; undefined for one whose window has not begun or has ended. */
 export async function readPoints(
   query: Query,
   table: 'budget_points',
   keys: readonly string[],
-): Promise<(Points | undefined)[]> {
-  const { rows } = await query<Points & { key: string }>(
+): Promise<({ points: number; expire: number } | undefined)[]> {
+  const { rows } = await query<{ key: string; points: number; expire: number }>(
     `select key, points, expire from ${table} where key = any($1) and expire > $2`,
     [keys, Date.now()],
     `${table}.read`,

@@ -23,8 +23,6 @@ import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
 import { changePolicy, recordPolicyEvent, type OrgAdmin } from '#shared/org/base/policy-change.ts'
 import type { Postgres, Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-
-type KeyBackend = { postgres: Postgres; config: Config }
 type SealBackend = { config: Config; seal: Seal }
 
 /** A member key with its raw form. */
@@ -99,7 +97,7 @@ export const mintSignInKey = (
  * @param q a whole key, or a part in any case of the masked form, the id, or a name or email of the member
  */
 export async function searchMemberKeys(
-  { postgres: { query }, config }: KeyBackend,
+  { postgres: { query }, config }: { postgres: Postgres; config: Config },
   org: string,
   q = '',
 ): Promise<MemberKeyRow[]> {
@@ -153,7 +151,7 @@ export const readMemberKey = (
  * @throws Refusal `missing`.
  */
 export const revokeOrgMemberKey = (
-  backend: KeyBackend & { queue: Queue },
+  backend: { postgres: Postgres; config: Config } & { queue: Queue },
   { admin, org }: OrgAdmin,
   keyReference: string,
 ): Promise<string> =>
@@ -252,7 +250,7 @@ const sealContext = (id: string): string => `memory_keys:${id}`
  * @throws Refusal `missing`.
  */
 export const mintUserKey = (
-  backend: KeyBackend & { queue: Queue },
+  backend: { postgres: Postgres; config: Config } & { queue: Queue },
   { admin, org }: OrgAdmin,
   id: string,
 ): Promise<{ key: string; rotated: boolean; createdAt: Date }> =>

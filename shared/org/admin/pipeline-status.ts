@@ -27,11 +27,9 @@ function stateOf({ paused, dailyTokenBudget, spentToday, fault }: PipelineStatus
   return fault === null ? 'running' : 'faulty'
 }
 
-type NoticeBackend = { postgres: Postgres; config: Pick<Config, 'providers'> }
-
 /** Warns an admin whose account has no key for the provider of the organization. */
 export async function providerNotice(
-  { postgres, config }: NoticeBackend,
+  { postgres, config }: { postgres: Postgres; config: Pick<Config, 'providers'> },
   org: Pick<OrgRow, 'account' | 'processorProvider'>,
 ): Promise<string | null> {
   return missingKeyNotice(config, await listProviderKeys(postgres.query, org.account), org)
@@ -45,7 +43,7 @@ export async function providerNotice(
  * @returns the notices of those that have one, by id
  */
 export async function pipelineNotices(
-  { postgres, config }: NoticeBackend,
+  { postgres, config }: { postgres: Postgres; config: Pick<Config, 'providers'> },
   account: string,
   orgs: readonly OrgRow[],
 ): Promise<ReadonlyMap<string, string>> {
@@ -63,7 +61,7 @@ export async function pipelineNotices(
 }
 
 function missingKeyNotice(
-  { providers }: NoticeBackend['config'],
+  { providers }: { postgres: Postgres; config: Pick<Config, 'providers'> }['config'],
   keys: readonly ProviderKeyRow[],
   { processorProvider: provider }: Pick<OrgRow, 'processorProvider'>,
 ): string | null {

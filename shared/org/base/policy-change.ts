@@ -36,20 +36,19 @@ export async function requireOrganization(
   throw missingOrganization()
 }
 
-/** `conflictMessage` is for a name, label or email that another row has. */
-type PolicyChange = { admin: Pick<Admin, 'account'>; org: string; conflictMessage?: string }
-
 /**
  * Runs a change to an organization's policy. Changes to one organization follow one another. The next request
  * of every member sees the change, also one that repeats an Idempotency-Key.
  *
+ * @param policyChange.conflictMessage for a name, label or email that another row has
  * @throws Refusal `missing` as `requireOrganization`; `conflict` when a name, label or email is taken.
  */
 export async function changePolicy<Result>(
   { postgres }: { postgres: Postgres },
-  { admin, org, conflictMessage = 'This is taken already' }: PolicyChange,
+  policyChange: { admin: Pick<Admin, 'account'>; org: string; conflictMessage?: string },
   work: (tx: Transaction) => Promise<Result>,
 ): Promise<Result> {
+  const { admin, org, conflictMessage = 'This is taken already' } = policyChange
   try {
     return await postgres.transaction(async tx => {
       if (!(await lockOrg(tx, admin.account, org))) throw missingOrganization()
@@ -100,23 +99,23 @@ export const changePart = <Part>(
     return after
   })
 
-/** `subject` is the id of what changed, or a masked key; `before` is null for a new row, `after` for a deleted one. */
-type PolicyEvent = {
-  action: AccountAction
-  subject: string
-  before: RecordedFields | null
-  after: RecordedFields | null
-}
-
 /**
  * Records an event of the account in the transaction of the change. A change is recorded with its name and the
  * fields that differ, and not at all when none differs.
+ *
+ * @param event.subject the id of what changed, or a masked key; `before` is null for a new row, `after` for a deleted one
  */
 export async function recordPolicyEvent(
   tx: Transaction,
   { admin, org }: { admin: Pick<Admin, 'account' | 'email'>; org: string },
-  { action, subject, before, after }: PolicyEvent,
+  event: {
+    action: AccountAction
+    subject: string
+    before: RecordedFields | null
+    after: RecordedFields | null
+  },
 ): Promise<void> {
+  const { action, subject, before, after } = event
   const differing = before && after ? differingFields(before, after) : undefined
   if (differing?.length === 0) return
   const { account, email: actor } = admin

@@ -10,8 +10,6 @@ import {
 import type { PolicyRows } from '#shared/org/base/policy-rows.postgres.ts'
 import type { Postgres, Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-type Backend = { postgres: Postgres }
-
 /**
  * Builds what roles, tags, users and reviewers have in common: an admin creates, changes and removes
  * them, each change is an event of the account, and a repeated request changes nothing more.
@@ -56,7 +54,7 @@ export function policyResource<Row extends { id: string }, Name extends PolicyNa
     record,
     /** @param operation becomes the id of the row that `insert` writes */
     create: (
-      backend: Backend,
+      backend: { postgres: Postgres },
       scope: OrgAdmin,
       operation: string,
       insert: (tx: Transaction) => Promise<void>,
@@ -70,7 +68,7 @@ export function policyResource<Row extends { id: string }, Name extends PolicyNa
         return row
       }),
     change: (
-      backend: Backend,
+      backend: { postgres: Postgres },
       scope: OrgAdmin,
       id: string,
       update: (tx: Transaction, before: Row) => Promise<void>,
@@ -88,7 +86,7 @@ export function policyResource<Row extends { id: string }, Name extends PolicyNa
       ),
     /** @returns the row that was removed; undefined when this operation has removed it before */
     remove: (
-      backend: Backend,
+      backend: { postgres: Postgres },
       scope: OrgAdmin,
       id: string,
       operation: string,

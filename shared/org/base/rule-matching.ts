@@ -7,9 +7,6 @@ export const noteMax = 200
 /** Words up to this length match whole words only: `art` is not in `artist`. */
 const shortWord = 3
 
-/** A text, prepared for the search. */
-type SearchedText = { normal: string; stems: string }
-
 /**
  * Whether a text contains the words of a rule, from the beginning of a word on: `rent` is in `rental`, and not in
  * `current`. Case, accents, width, invisible characters, look-alike letters and white space do not matter, nor do
@@ -19,7 +16,7 @@ type SearchedText = { normal: string; stems: string }
 export const matchesRule = (rule: PolicyRule, text: string): boolean =>
   isRuleIn(rule, toSearchedText(text))
 
-function isRuleIn({ match }: PolicyRule, text: SearchedText): boolean {
+function isRuleIn({ match }: PolicyRule, text: { normal: string; stems: string }): boolean {
   const wanted = toSearchedText(match)
   if (wanted.normal === '') return false
   if (scriptsWithoutSpaces.test(wanted.normal)) return text.normal.includes(wanted.normal)
@@ -138,7 +135,7 @@ const normalizeForMatch = (text: string): string =>
     .replaceAll(/\s+/g, ' ')
     .trim()
 
-function toSearchedText(text: string): SearchedText {
+function toSearchedText(text: string): { normal: string; stems: string } {
   const normal = normalizeForMatch(text)
   const words = normal.match(/[\p{L}\p{N}]+/gu) ?? []
   return { normal, stems: ` ${words.map(stemOf).join(' ')} ` }

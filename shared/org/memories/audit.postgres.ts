@@ -19,15 +19,6 @@ export type AuditEvent = {
   createdAt: number
 }
 
-type AuditFilter = {
-  memory?: string
-  actor?: string | undefined
-  action?: AuditAction | undefined
-  /** Epoch milliseconds, inclusive. */
-  since?: number | undefined
-  limit?: number
-}
-
 /** Events that are listed without a limit. */
 const eventsMax = 10_000
 
@@ -35,8 +26,16 @@ const eventsMax = 10_000
 export async function listAudit(
   query: Query,
   org: string,
-  { memory, actor, action, since, limit = eventsMax }: AuditFilter,
+  filter: {
+    memory?: string
+    actor?: string | undefined
+    action?: AuditAction | undefined
+    /** Epoch milliseconds, inclusive. */
+    since?: number | undefined
+    limit?: number
+  },
 ): Promise<AuditEvent[]> {
+  const { memory, actor, action, since, limit = eventsMax } = filter
   const { rows } = await query<AuditEvent>(
     `select e.id, e.action, e.actor, e.memory, w.kind,
             floor(extract(epoch from e.created_at) * 1000)::float8 as "createdAt"

@@ -28,9 +28,6 @@ export type SharedMemoryQuery = SharedFilter & {
   cursor: string | undefined
 }
 
-/** A shared vault with the space that holds all of it. */
-export type SharedVaultScope = VaultScope & { space: string | null }
-
 type ListBackend = Parameters<typeof recall>[0] & { mongo: Mongo; cursors: CursorCodec }
 
 /**
@@ -42,7 +39,7 @@ type ListBackend = Parameters<typeof recall>[0] & { mongo: Mongo; cursors: Curso
  */
 export async function listSharedMemories(
   backend: ListBackend,
-  scope: SharedVaultScope,
+  scope: VaultScope & { space: string | null },
   question: SharedMemoryQuery,
 ): Promise<Page<SharedMemory>> {
   const { q, tag, author, reviewed, metadata, cursor, limit } = question
@@ -63,7 +60,7 @@ export async function listSharedMemories(
 /** The position in a ranking is a count of rows. */
 async function rankedPage(
   backend: ListBackend,
-  scope: SharedVaultScope,
+  scope: VaultScope & { space: string | null },
   question: SharedMemoryQuery & { q: string },
   page: PageRequest,
 ): Promise<Page<SharedMemory>> {
@@ -90,7 +87,7 @@ type RankedQuestion = SharedFilter & {
 /** The memories of a shared vault that are nearest to a question, of those that a filter lets through. */
 export async function rankByQuery(
   backend: ListBackend,
-  { space, ...scope }: SharedVaultScope,
+  { space, ...scope }: VaultScope & { space: string | null },
   question: RankedQuestion,
   count: number,
 ): Promise<SharedMemory[]> {

@@ -26,8 +26,6 @@ import {
 import { findTag, type TagRow } from '#shared/org/base/tags.postgres.ts'
 import type { Snooze } from '#shared/storage/queue/job-outcome.ts'
 
-type ApplyBackend = CompletionBackend & SharedMemoryBackend
-
 /** How long a run waits for its admin, and for a provider that does not answer. */
 const pausedSeconds = 300
 const faultSeconds = 60
@@ -49,7 +47,7 @@ const unknownLikelihood = 0.5
  * @throws Refusal `conflict`, `unavailable` as `mutateSharedMemory`.
  */
 export async function applyTag(
-  backend: ApplyBackend,
+  backend: CompletionBackend & SharedMemoryBackend,
   job: TagRunJob,
   signal: AbortSignal,
 ): Promise<Snooze | undefined> {
@@ -103,7 +101,7 @@ const isProviderFault = (error: unknown): error is Refusal =>
 type TagPage = { run: TagRun; policy: OrgPolicy; tag: TagRow; page: readonly SharedMemory[] }
 
 async function applyToPage(
-  backend: ApplyBackend,
+  backend: CompletionBackend & SharedMemoryBackend,
   input: TagPage,
   signal: AbortSignal,
 ): Promise<{ tagged: number; doubtful: number }> {
@@ -123,7 +121,7 @@ async function applyToPage(
 
 /** @param doubt how likely the tag applies, where a person has to look; null where it is sure */
 async function addTag(
-  backend: ApplyBackend,
+  backend: CompletionBackend & SharedMemoryBackend,
   { run, policy, tag }: TagPage,
   id: string,
   doubt: number | null,

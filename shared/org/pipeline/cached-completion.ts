@@ -112,9 +112,6 @@ async function cachedCompletion<Answer, Kept>(
   return (theirs as Kept | undefined) ?? answer
 }
 
-/** A call that no turn stores, and what it is counted as. */
-type MeteredCall = { policy: OrgPolicy; pass: 'tag' | 'trial'; model: string; member: string }
-
 /**
  * Asks a model of the organization once. The call is billed and counted as it was answered, of use or not.
  *
@@ -123,10 +120,11 @@ type MeteredCall = { policy: OrgPolicy; pass: 'tag' | 'trial'; model: string; me
  */
 export async function meteredCompletion(
   backend: CompletionBackend,
-  { policy, pass, model: modelName, member }: MeteredCall,
+  meteredCall: { policy: OrgPolicy; pass: 'tag' | 'trial'; model: string; member: string },
   question: CompletionRequest,
   signal: AbortSignal,
 ): Promise<TokenCounts & { text: string; model: string }> {
+  const { policy, pass, model: modelName, member } = meteredCall
   const { org, account, vault } = policy
   const { model, answeringModel } = await openProcessor(backend, policy, modelName)
   const { text, isComplete, ...tokens } = await answeringModel.complete(question, signal)

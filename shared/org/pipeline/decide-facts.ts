@@ -37,13 +37,6 @@ import { wordsIn } from '#shared/org/pipeline/text-words.ts'
 
 type DecideBackend = NearestBackend & { ask: AskModel }
 
-/** Facts of one turn, or of several turns of one member in the order they were said. */
-type DecisionInput = Omit<Comparison, 'model'> & {
-  facts: readonly BatchFact[]
-  /** What their author may see now; undefined once the turn is gone. */
-  findAuthor: () => Promise<MemberScope | undefined>
-}
-
 /** A fact with all that is known of it once the rules have decided. */
 type DecidedFact = FactAnswers & { decision: Decision }
 
@@ -61,9 +54,14 @@ type DecidedFact = FactAnswers & { decision: Decision }
  */
 export async function decideFacts(
   backend: DecideBackend,
-  { facts, findAuthor, ...comparison }: DecisionInput,
+  input: Omit<Comparison, 'model'> & {
+    facts: readonly BatchFact[]
+    /** What their author may see now; undefined once the turn is gone. */
+    findAuthor: () => Promise<MemberScope | undefined>
+  },
   signal: AbortSignal,
 ): Promise<Decision[]> {
+  const { facts, findAuthor, ...comparison } = input
   const { ask } = backend
   const { policy } = comparison
   const current = facts.map(fact => applyCurrentRules(policy, fact))

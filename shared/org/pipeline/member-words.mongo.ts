@@ -3,19 +3,18 @@ import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
 
-type MemberSession = {
-  vault: string
-  epoch: number
-  session: string | null
-  sessionEpoch: number
-}
-
 /** Reads the messages of one session in a member's vault by the ids of their memories, oldest first. */
 export async function memberWordsByIds(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch, session, sessionEpoch }: MemberSession,
+  memberSession: {
+    vault: string
+    epoch: number
+    session: string | null
+    sessionEpoch: number
+  },
   ids: readonly string[],
 ): Promise<TurnMessage[]> {
+  const { vault, epoch, session, sessionEpoch } = memberSession
   const rows = await memories
     .find(
       {

@@ -141,15 +141,13 @@ async function decideAndApply(
   }
 }
 
-type DecidedRow = { turn: TurnRow; decisions: Decision[] }
-
 /** The decisions of the first turns, stored ones or new ones. Turns that are deleted meanwhile are left out. */
 async function loadOrMakeDecisions(
   backend: ReconcileBackend,
   input: TurnsInput,
   mode: QuestionMode,
   signal: AbortSignal,
-): Promise<DecidedRow[]> {
+): Promise<{ turn: TurnRow; decisions: Decision[] }[]> {
   const { turns } = input
   const undecided = turns.findIndex(({ pass3 }) => !pass3)
   if (undecided !== 0) {
@@ -158,13 +156,13 @@ async function loadOrMakeDecisions(
   }
   const decided = await decide(backend, input, mode, signal)
   let end = 0
-  const made = turns.flatMap((turn): DecidedRow[] => {
+  const made = turns.flatMap((turn): { turn: TurnRow; decisions: Decision[] }[] => {
     const count = turn.pass2!.length
     const own = decided.slice(end, (end += count))
     return own.length < count ? [] : [{ turn, decisions: withIds(turn, own) }]
   })
   return backend.postgres.transaction(async tx => {
-    const saved: DecidedRow[] = []
+    const saved: { turn: TurnRow; decisions: Decision[] }[] = []
     for (const { turn, decisions } of made) {
       const locked = await lockTurn(tx, turn.id)
       if (!locked) continue

@@ -20,8 +20,6 @@ import type { JobName } from '#shared/domain/jobs.ts'
 
 export type PassName = 'org-extract' | 'org-tag' | 'org-reconcile'
 
-type PassBackend = { postgres: Postgres; queue: Queue; log: Log }
-
 /**
  * Runs one pass of an organization unless its pipeline rests: when the admin has paused it, when the tokens of the
  * day are spent, and after a fault of its provider. A fault of the provider costs no try: one job at a time probes
@@ -33,8 +31,8 @@ type PassBackend = { postgres: Postgres; queue: Queue; log: Log }
  * @throws as `run` does, where the fault is not the provider's.
  */
 export async function runPass(
-  backend: PassBackend,
-  job: Pass,
+  backend: { postgres: Postgres; queue: Queue; log: Log },
+  job: { name: PassName; data: OrgTurnJob; signal: AbortSignal },
   run: () => Promise<Snooze | undefined | void>,
 ): Promise<Snooze | undefined> {
   const { name, data } = job
@@ -54,12 +52,10 @@ export async function runPass(
   }
 }
 
-type Pass = { name: PassName; data: OrgTurnJob; signal: AbortSignal }
-
 /** @param isProbe the pipeline rests, and this pass has claimed the probe */
 async function runOpenPass(
-  backend: PassBackend,
-  { name, data, signal }: Pass,
+  backend: { postgres: Postgres; queue: Queue; log: Log },
+  { name, data, signal }: { name: PassName; data: OrgTurnJob; signal: AbortSignal },
   run: () => Promise<Snooze | undefined | void>,
   isProbe: boolean,
 ): Promise<Snooze | undefined> {
@@ -100,7 +96,7 @@ async function runOpenPass(
  * @returns the number of other turns
  */
 const splitFailedBatch = (
-  { postgres, queue }: PassBackend,
+  { postgres, queue }: { postgres: Postgres; queue: Queue; log: Log },
   name: PassName,
   { org, turn: leader }: OrgTurnJob,
 ): Promise<number> =>

@@ -80,10 +80,8 @@ const answersSchema = (answers: Schema): Schema => ({
   },
 })
 
-export type TagAnswer = { facts: { fact: number; answers: Record<string, number> }[] }
-
 /** One shape for all questions: a compiled schema is never freed. */
-export const tagAnswerShape = shape<TagAnswer>(
+export const tagAnswerShape = shape<{ facts: { fact: number; answers: Record<string, number> }[] }>(
   answersSchema({
     type: 'object',
     additionalProperties: { type: 'number', minimum: 0, maximum: 1 },
@@ -98,7 +96,7 @@ export const tagAnswerShape = shape<TagAnswer>(
  * @throws UnusableAnswer otherwise.
  */
 export function orderLikelihoods(
-  { facts }: TagAnswer,
+  { facts }: { facts: { fact: number; answers: Record<string, number> }[] },
   count: { facts: number; questions: number },
 ): number[][] {
   const rows = new Map(facts.map(({ fact, answers }) => [fact, answers]))

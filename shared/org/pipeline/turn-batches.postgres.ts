@@ -7,12 +7,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 /** How long the jobs of turns that go along with another rest: longer than any call of a model. */
 const restSeconds = 300
 
-type BatchBounds = {
-  turnsMax: number
-  /** Characters of the messages as JSON. */
-  charactersMax: number
-}
-
 /**
  * Gathers the jobs of turns to extract together with a turn: waiting ones of the same member and session, oldest
  * first. Their own jobs rest meanwhile. A later turn whose job was fetched after this one's waits too
@@ -21,8 +15,13 @@ type BatchBounds = {
 export async function gatherTurns(
   query: Query,
   { turn, vault, epoch, session, sessionEpoch }: OrgExtractJob,
-  { turnsMax, charactersMax }: BatchBounds,
+  bounds: {
+    turnsMax: number
+    /** Characters of the messages as JSON. */
+    charactersMax: number
+  },
 ): Promise<OrgExtractJob[]> {
+  const { turnsMax, charactersMax } = bounds
   const { rows } = await query<{ data: OrgExtractJob }>(
     `with leader as (
        select t.id, t.org_user, t.batch, t.alone, t.said_at, j.started_on

@@ -14,8 +14,6 @@ import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { recall } from '#shared/vault/read/search/recall.ts'
 import type { Retrieval } from '#shared/vault/read/search/retrieval-trail.ts'
 
-type DeniedBackend = Parameters<typeof recall>[0] & { postgres: Postgres; seal: Seal; log: Log }
-
 /** Questions of one run, and rows of each. */
 const questionsMax = 100
 const rowsMax = 50
@@ -27,7 +25,9 @@ const rowsMax = 50
  *
  * @returns how many were looked up.
  */
-export async function findDeniedMemories(backend: DeniedBackend): Promise<number> {
+export async function findDeniedMemories(
+  backend: Parameters<typeof recall>[0] & { postgres: Postgres; seal: Seal; log: Log },
+): Promise<number> {
   const { query } = backend.postgres
   const open = await listOpenQuestions(query, questionsMax)
   let found = 0
@@ -43,7 +43,7 @@ export async function findDeniedMemories(backend: DeniedBackend): Promise<number
 }
 
 async function deniedTo(
-  backend: DeniedBackend,
+  backend: Parameters<typeof recall>[0] & { postgres: Postgres; seal: Seal; log: Log },
   open: OpenQuestion,
 ): Promise<SharedRetrieval['denied']> {
   const question = openQuestion(backend.seal, open)

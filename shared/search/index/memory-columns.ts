@@ -16,12 +16,10 @@ const roles: readonly Role[] = ['user', 'assistant', 'system']
 const roleBits = 2
 const roleMask = 3
 
-type TagsAndAuthor = Pick<Memory, 'tags' | 'author'>
-
 type Columns = {
   readonly texts: TextColumn
   readonly speakers: InternedColumn<string>
-  readonly tagsAndAuthors: InternedColumn<TagsAndAuthor>
+  readonly tagsAndAuthors: InternedColumn<Pick<Memory, 'tags' | 'author'>>
   /** When records expire, in epoch milliseconds. */
   readonly expiry: SparseColumn
   /** Which piece of which message a record is: see `pieceKey`. */
@@ -145,7 +143,7 @@ export class MemoryColumns {
   }
 
   /** Tags and author of a shared memory. */
-  tagsAndAuthor(record: number): TagsAndAuthor {
+  tagsAndAuthor(record: number): Pick<Memory, 'tags' | 'author'> {
     return this.#columns.tagsAndAuthors.get(record) ?? {}
   }
 

@@ -21,13 +21,6 @@ export type VaultIndexesOptions = {
   saveAfterMs?: number
 }
 
-type LoadObserver = {
-  /** False once the load was dropped. */
-  isCurrent: () => boolean
-  /** Called when the number of rows is known: whether there are many. */
-  onSize: (isLong: boolean) => void
-}
-
 type IndexVersion = { epoch: number; revision: number }
 
 type CacheEntry = IndexVersion & {
@@ -181,7 +174,17 @@ export class VaultIndexes {
     return load
   }
 
-  async #refreshOrLoad(key: string, ref: IndexRef, { isCurrent, onSize }: LoadObserver) {
+  async #refreshOrLoad(
+    key: string,
+    ref: IndexRef,
+    observer: {
+      /** False once the load was dropped. */
+      isCurrent: () => boolean
+      /** Called when the number of rows is known: whether there are many. */
+      onSize: (isLong: boolean) => void
+    },
+  ) {
+    const { isCurrent, onSize } = observer
     const entry = this.#entries.get(key)
     if (entry && entry.index !== 'too-large' && entry.epoch === ref.scope.epoch) {
       const changes = await this.#source.changes(ref, entry.revision)

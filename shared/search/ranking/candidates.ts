@@ -17,11 +17,6 @@ export type ScannedRows = {
   byTime: ReadonlyMap<TimeSpan, Uint32Array>
 }
 
-export type ScanQuery = Pick<CandidateQuery, 'vector' | 'times' | 'candidateCount'> & {
-  /** Null: no scan, candidates by words and times only. */
-  nearestRows: NearestRows | null
-}
-
 export type CandidateQuery = {
   vector: Float32Array | null
   scanned: ScannedRows
@@ -41,8 +36,12 @@ const timeRowsMax = 4 * rowsPerTimeMax
 /** Compares the rows of a range with the vector of a query, in short steps; without a vector nothing. */
 export function* scanRange(
   range: SearchRange,
-  { vector, nearestRows, times, candidateCount }: ScanQuery,
+  query: Pick<CandidateQuery, 'vector' | 'times' | 'candidateCount'> & {
+    /** Null: no scan, candidates by words and times only. */
+    nearestRows: NearestRows | null
+  },
 ): Steps<ScannedRows> {
+  const { vector, nearestRows, times, candidateCount } = query
   const byTime = new Map<TimeSpan, Uint32Array>()
   if (!vector) return { byVector: null, byTime }
   const byVector = nearestRows ? yield* nearestRows(range, vector, candidateCount) : null

@@ -18,12 +18,6 @@ import { tuned } from '#shared/search/tuned.ts'
 
 const bounds = tuned.floor
 
-type RelevanceOptions = {
-  floor?: number
-  evidenceOf?: AnswerEvidence | undefined
-  isNamed?: ((row: ScoredRow) => boolean) | undefined
-}
-
 /** Best rows that are read for a name. */
 const namedRowsMax = 48
 
@@ -65,8 +59,13 @@ function positionsThatName(range: SearchRange, names: readonly NamedSubject[]): 
 export function filterRelevant(
   ranked: readonly ScoredRow[],
   rankingQuery: RankingQuery,
-  { floor = 1, evidenceOf, isNamed }: RelevanceOptions = {},
+  options: {
+    floor?: number
+    evidenceOf?: AnswerEvidence | undefined
+    isNamed?: ((row: ScoredRow) => boolean) | undefined
+  } = {},
 ): ScoredRow[] {
+  const { floor = 1, evidenceOf, isNamed } = options
   const strengths = ranked.map(scored => relevanceStrength(scored, rankingQuery))
   const best = strengths.reduce((one, other) => Math.max(one, other), 0)
   const reasonFloor = reasonFloorOf(floor, evidenceOf)

@@ -11,23 +11,7 @@ export type ReadonlyWordIndex = Pick<
 
 export type WeightedTerm = { term: string; weight: number }
 
-export type WordIndexOptions = {
-  /** The terms of a text, repetitions included. */
-  termsOf: (text: string) => string[]
-  /** The row of each slot; `deadRow` for a dead slot. */
-  rowBySlot: () => Uint32Array
-  /** BM25's saturation of repeated terms. */
-  k1?: number
-  /** BM25's length normalisation: 0 none, 1 full. */
-  b?: number
-  /** Packs nothing before the first `trim` or `packSteps`; for loading. */
-  packLater?: boolean
-}
-
 const lengthMax = 0xffff
-
-/** The rows that are scored, and their sums. */
-type Scored = { first: number; end: number; sums: Float32Array; numberBySlot: Uint32Array }
 
 /** The row of a dead slot: beyond every row. */
 export const deadRow = 0xffffffff
@@ -56,7 +40,19 @@ export class WordIndex {
   #totalLength = 0
   #packLater: boolean
 
-  constructor({ termsOf, rowBySlot, k1 = 1.2, b = 0.75, packLater = false }: WordIndexOptions) {
+  constructor(options: {
+    /** The terms of a text, repetitions included. */
+    termsOf: (text: string) => string[]
+    /** The row of each slot; `deadRow` for a dead slot. */
+    rowBySlot: () => Uint32Array
+    /** BM25's saturation of repeated terms. */
+    k1?: number
+    /** BM25's length normalisation: 0 none, 1 full. */
+    b?: number
+    /** Packs nothing before the first `trim` or `packSteps`; for loading. */
+    packLater?: boolean
+  }) {
+    const { termsOf, rowBySlot, k1 = 1.2, b = 0.75, packLater = false } = options
     this.#termsOf = termsOf
     this.#rowBySlot = rowBySlot
     this.#k1 = k1
@@ -216,7 +212,12 @@ export class WordIndex {
     return this.#vocabulary.find(scratchHash)
   }
 
-  #addScores(term: number, weight: number, { first, end, sums, numberBySlot }: Scored) {
+  #addScores(
+    term: number,
+    weight: number,
+    scored: { first: number; end: number; sums: Float32Array; numberBySlot: Uint32Array },
+  ) {
+    const { first, end, sums, numberBySlot } = scored
     this.#lists.read(term, scratchPostings)
     const { slots, frequencies, count: postingCount } = scratchPostings
     const lengths = this.#lengths

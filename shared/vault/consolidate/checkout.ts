@@ -147,18 +147,17 @@ async function recomputeDebt(
   }
 }
 
-type BatchSelection = {
-  tier: SourceTier
-  space: string
-  maxTokens: number | undefined
-  excludedIds: ReadonlySet<string>
-}
-
 async function selectOldest(
   { mongo }: { mongo: Mongo },
   scope: VaultScope,
-  { tier, space, maxTokens, excludedIds }: BatchSelection,
+  selection: {
+    tier: SourceTier
+    space: string
+    maxTokens: number | undefined
+    excludedIds: ReadonlySet<string>
+  },
 ): Promise<UnconsolidatedMemory[]> {
+  const { tier, space, maxTokens, excludedIds } = selection
   const fitsBatch = batchRule(tier, maxTokens)
   const sum: BatchTotals = { count: 0, tokens: 0, importance: 0 }
   const chosen: UnconsolidatedMemory[] = []

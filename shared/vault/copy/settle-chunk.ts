@@ -39,15 +39,6 @@ export type CopyInput = {
 /** Its vault and epoch are those of the destination. */
 export type CopyChunk = OperationStep<CopyRequest, CopyInput, null>
 
-/** The result of a chunk, in memories. */
-export type CopyResult = {
-  copied?: number
-  failed?: number
-  /** Tokens of the copied memories. */
-  tokens?: number
-  errors?: readonly StepError[]
-}
-
 /**
  * Settles a chunk with its result, and what it changed in the destination. Memories that are neither copied nor
  * failed were skipped. The caller has locked source and destination.
@@ -59,8 +50,15 @@ export async function settleChunk(
   queue: Pick<Queue, 'send'>,
   chunk: CopyChunk,
   { stored = [], removed = [] }: { stored?: readonly string[]; removed?: readonly string[] },
-  { copied = 0, failed = 0, tokens = 0, errors = [] }: CopyResult,
+  result: {
+    copied?: number
+    failed?: number
+    /** Tokens of the copied memories. */
+    tokens?: number
+    errors?: readonly StepError[]
+  },
 ): Promise<void> {
+  const { copied = 0, failed = 0, tokens = 0, errors = [] } = result
   if (stored.length > 0) assertEpoch(chunk, await findEpoch(tx.query, chunk))
   const skipped = chunk.ids.length - copied - failed
   await settleStep(tx, queue, chunk, {

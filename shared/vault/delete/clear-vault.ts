@@ -41,15 +41,6 @@ import { dropClearedTraces } from '#shared/vault/read/traces/trace-retention.pos
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import { removeClearedJobs, type RemovedJobs } from '#shared/storage/queue/cleared-jobs.ts'
 
-type ClearRequest = {
-  /** The UUIDv7 for the operation. */
-  operation: string
-  /** The session to clear; null: the whole vault. */
-  session: string | null
-  reset: boolean
-  awaited: boolean
-}
-
 /**
  * Clears a vault or one session of it. When this resolves, no process can see its memories any more: epoch,
  * operation and job are written in one transaction. `finishClearing` removes the memories from the stores.
@@ -70,8 +61,16 @@ async function hideCleared(
     vaultIndexes,
   }: { postgres: Postgres; queue: Queue; vaultIndexes: VaultIndexes },
   caller: Caller,
-  { operation, session, reset, awaited }: ClearRequest,
+  request: {
+    /** The UUIDv7 for the operation. */
+    operation: string
+    /** The session to clear; null: the whole vault. */
+    session: string | null
+    reset: boolean
+    awaited: boolean
+  },
 ): Promise<void> {
+  const { operation, session, reset, awaited } = request
   const { account, keyHash, maskedKey, scope } = caller
   const { vault } = scope
   await postgres.transaction(async tx => {

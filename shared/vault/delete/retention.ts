@@ -64,8 +64,6 @@ export async function setAccountRetention(
   return 'accepted'
 }
 
-type RetentionBackend = Stores & { queue: Queue }
-
 /**
  * Sets the expiry of one page of memories by the retention, makes that visible, and sends the next step or ends
  * the operation. Safe to run any number of times at once. Ends early when the retention was changed since: that
@@ -75,7 +73,7 @@ type RetentionBackend = Stores & { queue: Queue }
  * @throws Refusal `unavailable` when a store is out of reach.
  */
 export async function runRetentionStep(
-  backend: RetentionBackend,
+  backend: Stores & { queue: Queue },
   { operation, n }: Omit<StepJob, 'vault'>,
   isRetry: boolean,
 ): Promise<void> {
@@ -120,7 +118,7 @@ export async function runRetentionStep(
 
 /** Gives memories their new expiry, which is scheduled before it is written. */
 async function reschedule(
-  { postgres, mongo }: RetentionBackend,
+  { postgres, mongo }: Stores & { queue: Queue },
   operation: string,
   scope: VaultUnderRetention,
   rows: readonly RetentionRow[],
@@ -134,7 +132,7 @@ async function reschedule(
 }
 
 async function countMemories(
-  { postgres, mongo }: RetentionBackend,
+  { postgres, mongo }: Stores & { queue: Queue },
   account: string,
 ): Promise<number> {
   let total = 0

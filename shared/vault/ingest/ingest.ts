@@ -31,19 +31,6 @@ import type { OpenTransaction, Postgres } from '#shared/storage/postgres/connect
 import { groupCommit } from '#shared/storage/postgres/group-commit.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
-/** A finished exchange to store. */
-type ExchangeToStore = Omit<Exchange, 'owner' | 'embeddings'> & {
-  messages: readonly Message[]
-  /** Embedding model that names the vault space. */
-  embeddings: string | undefined
-  /** The request will wait until the exchange can be searched. */
-  awaited: boolean
-  /** Both, when missing. */
-  stores?: StoredHalves | undefined
-  /** Ends the cutting of long texts. */
-  signal?: AbortSignal
-}
-
 type AcceptedExchange = {
   /** Tokens of the user's turns. */
   userTokens: number
@@ -53,8 +40,6 @@ type AcceptedExchange = {
   /** Messages that are not stored, by reason. */
   leftOut: SentMessages['leftOut']
 }
-
-type IngestBackend = { ingest: IngestWriter; now: () => number }
 
 /**
  * The first half of ingest, in the request: turns a finished exchange into memories, and writes operation,
@@ -66,10 +51,21 @@ type IngestBackend = { ingest: IngestWriter; now: () => number }
  *   blocks one, or `embeddings` names no known model; `upstream` when that model's provider does not answer.
  */
 export async function acceptExchange(
-  backend: IngestBackend & { embedders: Embedders },
+  backend: { ingest: IngestWriter; now: () => number; embedders: Embedders },
   owner: ExchangeOwner,
-  { messages: sent, stores = bothHalves, awaited, signal, ...given }: ExchangeToStore,
+  exchangeToStore: Omit<Exchange, 'owner' | 'embeddings'> & {
+    messages: readonly Message[]
+    /** Embedding model that names the vault space. */
+    embeddings: string | undefined
+    /** The request will wait until the exchange can be searched. */
+    awaited: boolean
+    /** Both, when missing. */
+    stores?: StoredHalves | undefined
+    /** Ends the cutting of long texts. */
+    signal?: AbortSignal
+  },
 ): Promise<AcceptedExchange> {
+  const { messages: sent, stores = bothHalves, awaited, signal, ...given } = exchangeToStore
   const redaction = owner.keyRow?.redaction ?? null
   const { messages: spoken, leftOut } = await runInSlices(readSentMessageSteps(sent, stores))
   const { messages, turns } = await chunkMessagesAside(redaction, spoken, signal)
@@ -108,7 +104,7 @@ type FinishedCall = {
  *   turn to store: nothing was accepted or closed then.
  */
 export async function acceptCall(
-  backend: IngestBackend,
+  backend: { ingest: IngestWriter; now: () => number },
   exchange: Exchange,
   call: FinishedCall,
 ): Promise<CloseOutcome | null | undefined> {
@@ -121,18 +117,17 @@ export async function acceptCall(
 const isEmpty = (turns: readonly ChunkedTurn[]): boolean =>
   turns.every(({ chunks }) => chunks.length === 0)
 
-type ReadExchange = {
-  messages: readonly Message[]
-  turns: readonly ChunkedTurn[]
-  awaited: boolean
-  call?: FinishedCall
-}
-
 async function accept(
-  { ingest, now }: IngestBackend,
+  { ingest, now }: { ingest: IngestWriter; now: () => number },
   exchange: Exchange,
-  { messages, turns, awaited, call }: ReadExchange,
+  readExchange: {
+    messages: readonly Message[]
+    turns: readonly ChunkedTurn[]
+    awaited: boolean
+    call?: FinishedCall
+  },
 ): Promise<Omit<AcceptedExchange, 'leftOut'> & { closing: CloseOutcome | null }> {
+  const { messages, turns, awaited, call } = readExchange
   const { operation, owner, session, model, embeddings, metadata } = exchange
   const { account, keyHash, scope, keyRow } = owner
   const days = keyRow?.retentionDays ?? null

@@ -45,19 +45,18 @@ export const createProfileSource = ({
   },
 })
 
-type StatementsRead = {
-  scope: VaultScope
-  partition: Partition
-  /** These memories; all, when missing. */
-  ids?: readonly string[]
-  statementsMax: number
-}
-
 /** Finding takes about 20 µs a line, in slices. @returns null where there are more statements than that */
 async function readStatements(
   mongo: Pick<Mongo, 'memories'>,
-  { scope, partition, ids, statementsMax }: StatementsRead,
+  read: {
+    scope: VaultScope
+    partition: Partition
+    /** These memories; all, when missing. */
+    ids?: readonly string[]
+    statementsMax: number
+  },
 ): Promise<StatementsById | null> {
+  const { scope, partition, ids, statementsMax } = read
   const found: StatementsById = new Map()
   let count = 0
   const slices = createSlices()

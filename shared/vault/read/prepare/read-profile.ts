@@ -73,8 +73,6 @@ export async function readProfile(
   )
 }
 
-type Part = { part: number; session: string | null; asOf: number | undefined; now: number }
-
 type BuiltRows = { live: string; rows: Promise<readonly ProfileRow[]> }
 
 /** The rows of some statements that were asked for last, for each set of them: built once for each change. */
@@ -84,7 +82,12 @@ const builtRowsMax = 2
 
 function profileRows(
   statements: ProfileStatements,
-  { part, session, asOf = Infinity, now }: Part,
+  {
+    part,
+    session,
+    asOf = Infinity,
+    now,
+  }: { part: number; session: string | null; asOf: number | undefined; now: number },
 ): Promise<readonly ProfileRow[]> {
   const { all } = statements
   const isKnown = ({ at }: StoredStatement): boolean => at <= asOf

@@ -48,20 +48,6 @@ export type TraceScope = { vault: string; days: number }
 /** For the owner of an account: those of all of its own vaults, or of the vault of one user. */
 export type AccountTraceScope = TraceScope & { account: string; user: string | undefined }
 
-/** What traces are listed. */
-export type TraceFilter = {
-  way?: CallWay | undefined
-  status?: CallTrace['status'] | undefined
-  session?: string | undefined
-  /** Provider-prefixed. */
-  model?: string | undefined
-  /** Epoch milliseconds, the end exclusive. */
-  since?: number | undefined
-  until?: number | undefined
-  /** Whether the call was refused, or its model has not answered. */
-  failed?: boolean | undefined
-}
-
 /**
  * Inserts traces, in a statement that does more.
  *
@@ -177,8 +163,20 @@ export async function listCallTraces(
   query: Query,
   scope: TraceScope | AccountTraceScope,
   { before, limit }: { before: string | undefined; limit: number },
-  { way, status, session, model, since, until, failed }: TraceFilter = {},
+  filter: {
+    way?: CallWay | undefined
+    status?: CallTrace['status'] | undefined
+    session?: string | undefined
+    /** Provider-prefixed. */
+    model?: string | undefined
+    /** Epoch milliseconds, the end exclusive. */
+    since?: number | undefined
+    until?: number | undefined
+    /** Whether the call was refused, or its model has not answered. */
+    failed?: boolean | undefined
+  } = {},
 ): Promise<StoredCallTrace[]> {
+  const { way, status, session, model, since, until, failed } = filter
   const [name, parameters] = scopeOf(scope)
   const { rows } = await query<StoredCallTrace>(
     `select ${columns} from ${tables}
