@@ -8,7 +8,7 @@ type FileOutcome = {
   /** Memories. */
   stored: number
   skipped: number
-  /** Of a document: pieces of an earlier version, which are gone. */
+  /** Pieces of the earlier version of a document, which are gone. */
   replaced?: number
   errors?: LineError[]
   /** The operation was cancelled after these lines. */

@@ -1,4 +1,5 @@
 import { getDocumentProxy } from 'unpdf'
+import { CharacterMaps } from '#api/import/documents/character-maps.ts'
 import {
   documentBounds,
   type DocumentReader,
@@ -28,6 +29,8 @@ async function open(bytes: Uint8Array, name: string): Promise<Proxy> {
       verbosity: 0,
       stopAtErrors: false,
       useSystemFonts: false,
+      BinaryDataFactory: CharacterMaps,
+      cMapPacked: false,
     })
   } catch (error) {
     const { name: kind, message } = error as Error

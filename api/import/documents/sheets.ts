@@ -24,6 +24,8 @@ export const readSheets: DocumentReader = async function* (document, losses) {
   })
   losses.add('pictures', parts.paths(/^xl\/media\//).length)
   losses.add('charts', parts.paths(/^xl\/charts\/chart\d*\.xml$/).length)
+  for (const path of parts.paths(/^xl\/comments.*\.xml$/))
+    await parts.read(path, { open: name => void (name === 'comment' && losses.add('comments')) })
   const words = { texts: await sharedTexts(parts), dates: await dateStyles(parts), isFrom1904 }
   for (const { name, path } of sheets) {
     const rows = await readRows(parts, path, words)
@@ -110,7 +112,9 @@ function writeCell(
   if (type === 'b') return value === '1' ? 'true' : 'false'
   const number = Number(value)
   if (type !== '' && type !== 'n') return value.trim()
-  return dates[style] && Number.isFinite(number) ? writeDate(number, isFrom1904) : value
+  if (dates[style] && Number.isFinite(number)) return writeDate(number, isFrom1904)
+  // As sheets show it: 48.4 is stored as 48.400000000000006.
+  return /\.\d{12,}$/.test(value) ? String(Number(number.toPrecision(15))) : value
 }
 
 const dayMs = 86_400_000

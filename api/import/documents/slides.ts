@@ -51,6 +51,7 @@ async function readShapes(parts: Package, path: string, losses: Losses): Promise
       else if (name === 'br') text += '\n'
       else if (name === 'tc' && cells++ === 0 && text.trim() !== '') text += ' | '
       else if (name === 'pic') losses.add('pictures')
+      else if (name === 'chart') losses.add('charts')
     },
     text(part) {
       if (isText && !isField) text += part

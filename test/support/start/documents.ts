@@ -6,12 +6,15 @@ const xml = (body: string): string =>
   `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n${body}`
 const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 
-type PdfOptions = { encrypted?: boolean; version?: string }
+/** A font that is not in the file, and numbers its letters by a table of this name. */
+type NamedTable = { table: string; collection: string; encode(text: string): Buffer }
+
+type PdfOptions = { encrypted?: boolean; version?: string; named?: NamedTable }
 
 /** A PDF with one list of lines for each page, in Helvetica; a line is 14 points below the one before, an empty one a gap. */
 export function pdfOf(
   pages: readonly (readonly string[])[],
-  { encrypted = false, version = '1.7' }: PdfOptions = {},
+  { encrypted = false, version = '1.7', named }: PdfOptions = {},
 ): Buffer {
   const objects: string[] = []
   const kids = pages.map((_, index) => `${4 + index * 2} 0 R`).join(' ')
@@ -19,9 +22,17 @@ export function pdfOf(
     '<< /Type /Catalog /Pages 2 0 R >>',
     `<< /Type /Pages /Count ${pages.length} /Kids [${kids}] >>`,
   )
-  objects.push('<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>')
+  objects.push(
+    named
+      ? `<< /Type /Font /Subtype /Type0 /BaseFont /F /Encoding /${named.table} /DescendantFonts [<< /Type /Font /Subtype /CIDFontType0 /BaseFont /F /CIDSystemInfo << /Registry (Adobe) /Ordering (${named.collection}) /Supplement 2 >> /FontDescriptor << /Type /FontDescriptor /FontName /F /Flags 4 >> >>] >>`
+      : '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>',
+  )
+  const written = (line: string): string =>
+    named
+      ? `<${named.encode(line).toString('hex')}>`
+      : `(${line.replaceAll(/[()\\]/g, String.raw`\$&`)})`
   for (const [index, lines] of pages.entries()) {
-    const shown = lines.map(line => `(${line.replaceAll(/[()\\]/g, String.raw`\$&`)}) Tj T*`)
+    const shown = lines.map(line => `${written(line)} Tj T*`)
     const stream = `BT /F1 12 Tf 14 TL 60 780 Td ${shown.join(' ')} ET`
     objects.push(
       `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> /Contents ${5 + index * 2} 0 R >>`,
@@ -88,18 +99,20 @@ export const docxOf = (
     ...more,
   })
 
-const slide = (texts: readonly string[]): string =>
+const slide = (texts: readonly string[], drawn = ''): string =>
   xml(
     `<p:sld xmlns:p="p" xmlns:a="a"><p:txBody>${texts
       .map(text => `<a:p><a:r><a:t>${escape(text)}</a:t></a:r></a:p>`)
-      .join('')}<a:p><a:fld type="slidenum"><a:t>7</a:t></a:fld></a:p></p:txBody></p:sld>`,
+      .join('')}<a:p><a:fld type="slidenum"><a:t>7</a:t></a:fld></a:p></p:txBody>${drawn}</p:sld>`,
   )
 
 /** A PPTX whose slides lie in the archive in another order than they are shown in; each may have notes. */
-export const pptxOf = (slides: readonly { texts: readonly string[]; notes?: string }[]): Buffer => {
+export const pptxOf = (
+  slides: readonly { texts: readonly string[]; notes?: string; drawn?: string }[],
+): Buffer => {
   const parts: Record<string, string> = {}
-  for (const [index, { texts, notes }] of [...slides.entries()].reverse()) {
-    parts[`ppt/slides/slide${index + 10}.xml`] = slide(texts)
+  for (const [index, { texts, notes, drawn }] of [...slides.entries()].reverse()) {
+    parts[`ppt/slides/slide${index + 10}.xml`] = slide(texts, drawn)
     if (notes === undefined) continue
     parts[`ppt/slides/_rels/slide${index + 10}.xml.rels`] = relationships([
       `../notesSlides/notes${index}.xml`,
