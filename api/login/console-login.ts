@@ -93,13 +93,11 @@ export async function takeState(backend: LoginBackend, secret: string): Promise<
 export const keepPerson = (backend: LoginBackend, email: string): Promise<string> =>
   keep(backend, 'Login', { value: { email }, seconds: loginSeconds })
 
-const linkSeconds = 3_600
+/** Keeps a key for a link that opens the console with it, once. @returns the link's secret. */
+export const keepLink = (backend: LoginBackend, key: string, hours: number): Promise<string> =>
+  keep(backend, 'LoginLink', { value: { key }, seconds: hours * 3_600 })
 
-/** Keeps a key for a link that opens the console with it, once, within an hour. @returns the link's secret. */
-export const keepLink = (backend: LoginBackend, key: string): Promise<string> =>
-  keep(backend, 'LoginLink', { value: { key }, seconds: linkSeconds })
-
-/** The key of a link. @throws Refusal `forbidden` the second time, and after an hour. */
+/** The key of a link. @throws Refusal `forbidden` the second time, and when its hours are over. */
 export async function openLink(
   backend: LoginBackend,
   secret: string,
@@ -109,8 +107,8 @@ export async function openLink(
   if (value) return value.key
   throw new Refusal(
     'forbidden',
-    'This link was used, or its hour is over',
-    'Sign in with the key, or start the service again for another link',
+    'This link has been used, or it is too old',
+    'Ask for another, or sign in with a key',
   )
 }
 

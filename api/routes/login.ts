@@ -111,7 +111,9 @@ function loginLinks(router: Router, backend: ApiBackend): void {
   router.post(`${path}/links`, async ctx => {
     await authenticate(ctx, backend)
     const { key, mode } = readMemoryKey(ctx)
-    const secret = await keepLink(backend, mode === 'on' ? key : `${key}:${mode}`)
+    const { hours = 1 } = Object(await readJson(ctx, 'small')) as { hours?: unknown }
+    if (!isLinkHours(hours)) throw new Refusal('invalid', 'hours is a number from 1 to 168')
+    const secret = await keepLink(backend, mode === 'on' ? key : `${key}:${mode}`, hours)
     ctx.status = 201
     ctx.body = { path: `/console#/open/${secret}` }
   })
@@ -126,6 +128,9 @@ function loginLinks(router: Router, backend: ApiBackend): void {
     await backend.rateLimiter.consumeLoginQuota(ctx, secret)
   })
 }
+
+const isLinkHours = (hours: unknown): hours is number =>
+  typeof hours === 'number' && hours >= 1 && hours <= 168
 
 /** Sends the browser on to what `find` returns, and shows a refusal as a page. */
 async function showPage(

@@ -31,7 +31,11 @@ export function shares(router: Router, backend: ApiBackend): void {
     async handle({ caller, member, query }, ctx) {
       const page = await listStatements(backend, member, query)
       const sharing = await findSharing(backend.postgres.query, caller.keyHash)
-      ctx.body = { ...presentSharing(sharing), ...presentPage(page, presentStatement) }
+      ctx.body = {
+        ...presentSharing(sharing),
+        private_key_at: sharing.privateKeyAt?.getTime() ?? null,
+        ...presentPage(page, presentStatement),
+      }
     },
   })
 

@@ -6,6 +6,7 @@ export const profileKinds = [
   'place',
   'date',
   'person',
+  'health',
   'preference',
   'possession',
   'change',

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { barriersOf, picture, press, settled, visit } from '#test/console/browser.ts'
+import { barriersOf, look, picture, press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
 import { fillTeam } from '#test/console/stories.ts'
 import { createTestClient } from '#test/support/start/api.ts'
@@ -54,7 +54,7 @@ story('review: words are mended, saved or approved, and undone', async (t, { ope
   const before = { text: 'The supplier asks for a deposit.', reviewed: false, tags: ['finance'] }
   t.match(await standing(waiting[0]!), before, 'words and tags are as they were')
   await page.getByText('How it came here').click()
-  t.match(await page.locator('.passes').innerText(), /ADD\s+The supplier asks for a deposit/)
+  t.match(await page.locator('.passes').innerText(), /added\s+The supplier asks for a deposit/)
 })
 
 story('review: several at once, with one toast and one undo', async (t, { page }) => {
@@ -238,7 +238,9 @@ story(
     const dialog = page.getByRole('dialog')
     await visit(page, at('members'))
     const mint = async (): Promise<string> => {
+      await page.getByLabel('More: ann@example.com').click()
       await press(page, 'Key to their private vault: ann@example.com')
+      await dialog.getByLabel('Reason').fill('She has asked for what she said in May.')
       await press(dialog, 'Make the key')
       await page.locator('.secret').waitFor()
       return page.locator('.secret').innerText()
@@ -258,5 +260,13 @@ story(
     await press(page, 'I have copied it')
     await settled(page)
     await picture(page, 'members')
+    await page.getByLabel('More: ann@example.com').click()
+    await page.getByRole('button', { name: 'Remove: ann@example.com' }).waitFor()
+    await look(t, page, 'members-menu')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Remove: ann@example.com' }).waitFor({ state: 'hidden' })
+    await visit(page, at('events'))
+    await page.getByText('reason: She has asked for what she said in May.').first().waitFor()
+    t.pass('the events say why')
   },
 )

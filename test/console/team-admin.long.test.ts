@@ -1,5 +1,5 @@
 import t from 'tap'
-import { press, settled, visit } from '#test/console/browser.ts'
+import { openTab, press, settled, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
 import { operatorEmail } from '#shared/access/admin.ts'
 import { buildAdmin } from '#test/support/start/admin.ts'
@@ -43,9 +43,18 @@ test('an admin: from a team without members to what one of them may know', async
   await dialog.getByLabel('Email').fill('ivan@example.com')
   await dialog.getByLabel('Marketing').check()
   await press(dialog, 'Add')
-  await press(page, 'New key: ivan@example.com')
-  const ivan = createTestClient(base, await page.locator('.secret').innerText())
+  await press(page, 'Invite: ivan@example.com')
+  const link = new URL(await page.locator('.secret').innerText())
+  t.equal(link.origin, base)
   await press(page, 'I have copied it')
+  const { page: theirs } = await openTab(t, base)
+  await theirs.goto(link.href)
+  await press(theirs, 'Open this vault')
+  await theirs.getByRole('link', { name: 'Memory', exact: true }).click()
+  await theirs.getByRole('link', { name: 'Shared by you' }).click()
+  await theirs.getByText('What you say may reach your team').waitFor()
+  const stored = await theirs.evaluate(() => Object.values(sessionStorage).join())
+  const ivan = createTestClient(base, /mk_org_\w+/.exec(stored)![0])
 
   const said = ['Fact: date: the third of May #launch', 'Fact: raise: five per cent #salaries']
   for (const content of said) {

@@ -116,6 +116,13 @@ export function LoginChoices({ verify }: Props): View {
   </div>`
 }
 
+/** Makes a link that opens the console with a key, once. @returns its whole address */
+export async function makeLink(key: string, hours: number): Promise<string> {
+  const headers = { authorization: `Bearer ${key}` }
+  const { path } = await ask<{ path: string }>('links', { ...post({ hours }), headers })
+  return location.origin + path
+}
+
 /** Signs out all tabs; a credential that a login has made ends. */
 export function signOut({ key, login }: Credential): void {
   if (login) {

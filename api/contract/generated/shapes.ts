@@ -93,6 +93,7 @@ export const ChangeRoleBody = shapeOf<Types.ChangeRoleBody>('ChangeRoleBody', 'b
 export const CreateUserBody = shapeOf<Types.CreateUserBody>('CreateUserBody', 'body')
 export const ChangeUserBody = shapeOf<Types.ChangeUserBody>('ChangeUserBody', 'body')
 export const AssignRolesBody = shapeOf<Types.AssignRolesBody>('AssignRolesBody', 'body')
+export const MintUserKeyBody = shapeOf<Types.MintUserKeyBody>('MintUserKeyBody', 'body')
 export const TagDraft = shapeOf<Types.TagDraft>('TagDraft', 'body')
 export const ChangeTagBody = shapeOf<Types.ChangeTagBody>('ChangeTagBody', 'body')
 export const ApplyTagBody = shapeOf<Types.ApplyTagBody>('ApplyTagBody', 'body')

@@ -73,9 +73,10 @@ export function members(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/orgs/:orgId/users/:userId/memory-key',
     auth: orgAdmin,
-    async handle({ orgAdmin, params }, ctx) {
+    async handle({ orgAdmin, params, body }, ctx) {
       const id = params.userId
-      const { key, rotated, createdAt } = await mintUserKey(backend, orgAdmin, id)
+      const request = { user: id, reason: body.reason }
+      const { key, rotated, createdAt } = await mintUserKey(backend, orgAdmin, request)
       ctx.status = 201
       ctx.body = {
         user_id: id.toLowerCase(),

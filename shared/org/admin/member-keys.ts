@@ -244,7 +244,7 @@ function unsealKey({ seal }: Pick<SealBackend, 'seal'>, row: MemberKeyRow): stri
 const sealContext = (id: string): string => `memory_keys:${id}`
 
 /**
- * Mints a key for a user's private vault in place of the one before.
+ * Mints a key for a user's private vault in place of the one before; the event says why, where a reason is given.
  *
  * @returns the raw key, which is not stored
  * @throws Refusal `missing`.
@@ -252,7 +252,7 @@ const sealContext = (id: string): string => `memory_keys:${id}`
 export const mintUserKey = (
   backend: { postgres: Postgres; config: Config } & { queue: Queue },
   { admin, org }: OrgAdmin,
-  id: string,
+  { user: id, reason }: { user: string; reason: string | undefined },
 ): Promise<{ key: string; rotated: boolean; createdAt: Date }> =>
   changePolicy(backend, { admin, org }, async tx => {
     const user = requireActive(await requireUser(tx.query, org, id))
@@ -279,7 +279,7 @@ export const mintUserKey = (
         action: rotated ? 'key.rotated' : 'key.minted',
         subject: masked,
         before: null,
-        after: { user_id: user.id, team_member_id: user.teamMemberId },
+        after: { user_id: user.id, team_member_id: user.teamMemberId, ...(reason && { reason }) },
       },
     )
     return { key, rotated, createdAt }

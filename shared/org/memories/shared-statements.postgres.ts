@@ -207,16 +207,18 @@ export async function dropRemovedStatements(query: Query): Promise<number> {
 }
 
 /** Whether a member's words are shared, by their own decision and by that of their key. */
-export type SharingPolicy = { member: boolean; key: boolean }
+export type SharingPolicy = { member: boolean; key: boolean; privateKeyAt: Date | null }
 
 export async function findSharing(query: Query, keyHash: Buffer): Promise<SharingPolicy> {
   const { rows } = await query<SharingPolicy>(
-    `select u.shares as member, k.shares as key
+    `select u.shares as member, k.shares as key,
+       (select max(created_at) from memory_keys
+        where vault = u.vault and kind = 'user' and revoked_at is null) as "privateKeyAt"
      from memory_keys k join org_users u on u.id = k.org_user where k.hash = $1`,
     [keyHash],
     'sharing.find',
   )
-  return rows[0] ?? { member: false, key: false }
+  return rows[0] ?? { member: false, key: false, privateKeyAt: null }
 }
 
 /** @returns whether it was changed. */

@@ -8,6 +8,7 @@ const headings: Record<ProfileKind, string> = {
   place: 'Places',
   date: 'Dates',
   person: 'People and animals',
+  health: 'Health',
   preference: 'Preferences',
   possession: 'Possessions',
   change: 'Changes',

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { readConfig } from '#shared/core/config.ts'
+import { tableText } from '#test/support/checks/observe.ts'
 import { createTestClient, buildKey } from '#test/support/start/api.ts'
 import { buildOrg } from '#test/support/start/admin.ts'
 import { startIdentityProvider } from '#test/support/doubles/identity-provider.ts'
@@ -196,6 +197,28 @@ t.test('a link says what it opens before it is used up, once', async t => {
   t.match(await ask(), { status: 200, body: { key: `${ownerKey}:read` } })
   t.equal((await ask({ look: true })).status, 403)
   t.equal((await ask()).status, 403)
+})
+
+t.test('a link waits for an hour, or for as many as are asked for', async t => {
+  const make = (body: object) =>
+    fetch(`${base}/console/login/links`, {
+      method: 'POST',
+      headers: { 'x-memory-key': ownerKey },
+      body: JSON.stringify(body),
+    })
+  for (const hours of [0, 169, '2', null]) t.equal((await make({ hours })).status, 400, `${hours}`)
+  for (const [body, seconds] of [
+    [{}, 3_600],
+    [{ hours: 168 }, 604_800],
+  ] as const) {
+    const before = Date.now()
+    t.equal((await make(body)).status, 201)
+    const ends = [
+      ...(await tableText(backend, 'oauth_records')).matchAll(/"expires_at":"([^"]+)"/g),
+    ]
+    const last = Math.max(...ends.map(([, end]) => Date.parse(end!)))
+    t.ok(last >= before + seconds * 1_000, `${last - before} ms`)
+  }
 })
 
 t.test('settings are whole and safe, or none', t => {

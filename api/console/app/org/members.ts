@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks'
 import { call, filled } from '#api/console/app/api-call.ts'
+import { makeLink } from '#api/console/app/login.ts'
 import { describeUse } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { seeAsHref, useRoles, useUsers, type OrgProps } from '#api/console/app/org/org-queries.ts'
-import { buttonLink } from '#api/console/app/parts/buttons.ts'
+import { buttonLink, moreMenu } from '#api/console/app/parts/buttons.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
 import {
   actionButton,
@@ -53,46 +54,92 @@ export function Members({ org }: OrgProps): View {
             onClose: refetch,
           })
         }
-        const mintPrivate = async (): Promise<void> => {
-          const params = { orgId: org, userId: user.user_id }
-          const route = 'POST /v1/orgs/:orgId/users/:userId/memory-key'
-          const { memory_key, rotated } = await call(route, { params })
+        const invite = async (): Promise<void> => {
+          const request = { params: { orgId: org }, body: { team_member_id: member } }
+          const { memory_key } = await call('POST /v1/orgs/:orgId/keys', request)
           showSecret({
-            title: `A key to the private vault of ${member}`,
-            explanation: `${rotated ? 'The one made before has stopped working. ' : ''}Give it to ${member} alone. It reads, stores and deletes in their private vault, and opens nothing that the team shares.`,
-            secret: memory_key,
+            title: `An invitation for ${member}`,
+            explanation: `Send them this link. It opens the console with a key of theirs, once, within ${inviteDays} days.`,
+            secret: await makeLink(memory_key, inviteDays * 24),
             onClose: refetch,
           })
         }
         return [
           buttonLink('See as', seeAsHref(org, { user: user.user_id }), { about: member }),
-          actionButton('New key', { act: mint, about: member }),
-          confirmButton('Key to their private vault', {
-            about: member,
-            title: `A key to the private vault of ${member}?`,
-            message:
-              'Who has it reads all that is in the vault, and stores and deletes there; nothing of the team is seen or shared with it. A key made here for them before stops working. Making it stands in the events.',
-            verb: 'Make the key',
-            act: mintPrivate,
-          }),
+          actionButton('Invite', { act: invite, about: member }),
           dialogButton('Edit', editor(user), { about: member }),
-          confirmButton('Remove', {
-            about: member,
-            title: `Remove ${member}?`,
-            message:
-              'Their private vault is deleted, with everything in it, and cannot be brought back. Their keys stop working. What they brought into the shared memory stays.',
-            confirmationText: 'delete',
-            act: () =>
-              call('DELETE /v1/orgs/:orgId/users/:userId', {
-                params: { orgId: org, userId: user.user_id },
-              }),
-            done: `${member} is removed.`,
-            onDone: refetch,
-          }),
+          moreMenu(member, [
+            actionButton('New key', { kind: 'plain', act: mint, about: member }),
+            dialogButton(
+              'Key to their private vault',
+              onClose =>
+                renderComponent(PrivateKeyForm, { org, user, onClose, showSecret, refetch }),
+              { kind: 'plain', about: member },
+            ),
+            confirmButton('Remove', {
+              kind: 'plain',
+              about: member,
+              title: `Remove ${member}?`,
+              message:
+                'Their private vault is deleted, with everything in it, and cannot be brought back. Their keys stop working. What they brought into the shared memory stays.',
+              confirmationText: 'delete',
+              act: () =>
+                call('DELETE /v1/orgs/:orgId/users/:userId', {
+                  params: { orgId: org, userId: user.user_id },
+                }),
+              done: `${member} is removed.`,
+              onDone: refetch,
+            }),
+          ]),
         ]
       },
     })}
     ${section('Member keys', renderComponent(MemberKeys, { org, key: turn }))} ${secretView}`,
+  })
+}
+
+/** How long an invitation waits to be opened. */
+const inviteDays = 7
+
+type PrivateKeyProps = {
+  org: string
+  user: ListedUser
+  onClose: () => void
+  showSecret: ReturnType<typeof useSecret>[0]
+  refetch: () => void
+}
+
+/** Asks why somebody's private memory is to be opened; the member is told that it can be. */
+function PrivateKeyForm({ org, user, onClose, showSecret, refetch }: PrivateKeyProps): View {
+  const { fields, of } = useFields({ reason: '' })
+  const { user_id: userId, team_member_id: member } = user
+  const mint = async (): Promise<void> => {
+    const request = { params: { orgId: org, userId }, body: { reason: fields.reason.trim() } }
+    const made = await call('POST /v1/orgs/:orgId/users/:userId/memory-key', request)
+    showSecret({
+      title: `A key to the private vault of ${member}`,
+      explanation: `${made.rotated ? 'The one made before has stopped working. ' : ''}It reads, stores and deletes in their private vault, and opens nothing that the team shares.`,
+      secret: made.memory_key,
+      onClose: refetch,
+    })
+  }
+  return dialogForm({
+    title: `A key to the private vault of ${member}?`,
+    verb: 'Make the key',
+    danger: true,
+    onClose,
+    act: mint,
+    fields: html`<p>
+        Who has it reads all that is in the vault, and stores and deletes there. A key made here
+        before stops working.
+      </p>
+      ${textField({
+        label: 'Reason',
+        ...of('reason'),
+        required: true,
+        maxlength: 200,
+        hint: `It stands in the events with your name, and ${member} sees that there is such a key.`,
+      })}`,
   })
 }
 
@@ -107,7 +154,7 @@ const memberView = (user: ListedUser): View => {
           ? chip('no role', 'plain', 'Sees shared memories without tags')
           : roles.map(role => chip(role.name, 'data'))
       }
-      ${user.has_memory_key && chip('has a key', 'good')}
+      ${user.has_memory_key && chip('has a key')}
     </p>`
 }
 

@@ -38,6 +38,28 @@ export const buttonLink = (
 const buttonClass = (kind: ButtonOptions['kind']): string =>
   kind ? `button button-${kind}` : 'button'
 
+/** Actions that are rarer than those beside it, behind one button. @param about whose they are */
+export const moreMenu = (about: string, actions: readonly View[]): View =>
+  html`<details class="menu" onToggle=${closeOutside}>
+    <summary class="button" aria-label=${`More: ${about}`}>More</summary>
+    <div class="menu-actions">${actions}</div>
+  </details>`
+
+/** An open menu closes when something outside of it is pressed or has the focus, and by Escape. */
+function closeOutside({ currentTarget }: Event): void {
+  const menu = currentTarget as HTMLDetailsElement
+  if (!menu.open) return
+  const events = ['pointerdown', 'focusin', 'keydown'] as const
+  const onEvent = (event: Event): void => {
+    const isOutside = event.type !== 'keydown' && !menu.contains(event.target as Node)
+    const isEscape = (event as KeyboardEvent).key === 'Escape' && !menu.querySelector('dialog')
+    if (!isOutside && !isEscape) return
+    menu.open = false
+    for (const name of events) removeEventListener(name, onEvent)
+  }
+  for (const name of events) addEventListener(name, onEvent)
+}
+
 export const copyButton = (label: string, text: string, options: ButtonOptions = {}): View =>
   button(label, () => copyText(text), options)
 

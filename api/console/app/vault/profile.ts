@@ -15,6 +15,7 @@ const headings: Record<ProfileEntry['kind'], string> = {
   place: 'Places',
   date: 'Dates',
   person: 'People and animals',
+  health: 'Health',
   preference: 'Preferences',
   possession: 'Possessions',
   change: 'Changes',

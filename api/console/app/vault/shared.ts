@@ -1,6 +1,6 @@
 import { call } from '#api/console/app/api-call.ts'
 import { canWrite } from '#api/console/app/credential.ts'
-import { formatRelativeTime } from '#api/console/app/format.ts'
+import { formatDateTime, formatRelativeTime } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { chip, tagChips } from '#api/console/app/parts/chips.ts'
 import { actionButton, confirmButton } from '#api/console/app/parts/dialogs.ts'
@@ -20,7 +20,10 @@ export function Shared(): View {
   })
 }
 
-const sharingSwitch = ({ shares, key_shares }: ListSharedAnswer, onChanged: () => void): View => {
+const sharingSwitch = (
+  { shares, key_shares, private_key_at: since }: ListSharedAnswer,
+  onChanged: () => void,
+): View => {
   const toggle = actionButton(shares ? 'Share nothing' : 'Share', {
     act: () => call('PATCH /v1/shares', { body: { shares: !shares } }),
     onDone: onChanged,
@@ -36,7 +39,13 @@ const sharingSwitch = ({ shares, key_shares }: ListSharedAnswer, onChanged: () =
         Nothing that is said with this key is shared: your admin made it so.
       </p>`
     }`
-  return rows([['sharing', row(title, canWrite() && toggle)]])
+  return html`${
+    since !== null &&
+    html`<p class="notice">
+      ${`An admin has made a key to your own vault (${formatDateTime(since)}), which can read, store and delete there. Ask them why.`}
+    </p>`
+  }
+  ${rows([['sharing', row(title, canWrite() && toggle)]])}`
 }
 
 function Statements(): View {

@@ -153,13 +153,20 @@ t.test('201: a standard key of the private vault, which stays when it is rotated
   await createTestClient(base, member.key_id).post('/v1/memory/ingest?wait=true', say('mine'))
 
   const at = `${path}/users/${user_id}/memory-key`
+  const shared = await createTestClient(base, member.key_id).get('/v1/shares')
+  t.equal(shared.body.private_key_at, null)
   const { status, body: first } = await admin.post(at)
   t.equal(status, 201)
   t.match(first, { user_id, key: /^mk_[0-9A-Za-z]{32}$/, memory_key: first.key, rotated: false })
   t.equal((await createTestClient(base, first.key).get('/v1/memory/stats')).body.memories, 1)
 
-  const { body: second } = await admin.send('POST', at)
+  const shares = async () => (await createTestClient(base, member.key_id).get('/v1/shares')).body
+  t.equal((await shares()).private_key_at, first.created_at, 'the member is told')
+  const reason = 'She asked for what she said in May.'
+  const { body: second } = await admin.send('POST', at, { body: { reason } })
   t.equal(second.rotated, true)
+  const { items } = (await admin.get('/v1/account/events?action=key.rotated')).body
+  t.match(items, [{ after: { user_id, team_member_id: 'own@example.com', reason } }])
   t.equal((await createTestClient(base, first.key).get('/v1/memory/stats')).status, 401)
   t.equal((await createTestClient(base, second.key).get('/v1/memory/stats')).body.memories, 1)
   t.equal((await createTestClient(base, member.key_id).get('/v1/memory/stats')).status, 200)
