@@ -8,8 +8,8 @@ import { makeLoginLink } from '#scripts/login-link.ts'
 const help = `Usage: npm run picture -- [options]
 
 Takes the picture on the project's first page: starts a service in a temporary folder, stores the
-conversation of the demo there, and searches it in the console with Chromium (CHROMIUM, or
-/usr/bin/chromium).
+conversation of the demo there, and asks about it in the playground of the console with Chromium
+(CHROMIUM, or /usr/bin/chromium).
 
   --out <file>  where the picture goes (default: api/console/picture.png)
   --help        this text
@@ -46,11 +46,10 @@ async function takePicture(link: string): Promise<void> {
     const page = await browser.newPage({ viewport: size, colorScheme: 'light' })
     await page.goto(link)
     await page.getByRole('button', { name: 'Open this vault' }).click()
-    await page.getByRole('link', { name: 'Memory', exact: true }).click()
-    await page.getByRole('link', { name: 'Search' }).click()
-    await page.getByLabel('Question').fill(question)
+    await page.getByRole('link', { name: 'Playground' }).click()
+    await page.getByLabel('Message').fill(question)
     await page.keyboard.press('Enter')
-    await page.locator('.results mark').first().waitFor()
+    await page.getByText('Your message is stored.').waitFor()
     await page.locator('h1').click()
     await page.screenshot({ path: out })
   } finally {

@@ -25,13 +25,13 @@ const stopWordsModule = [
 ] as const
 
 /** Tables as modules: not all browsers import JSON. */
-const tables = ['shared/search/words/stem.json', 'api/console/app/vault/connect/clients.json'].map(
-  file =>
-    [
-      servedPath(file),
-      `export default ${JSON.stringify(JSON.parse(readText(new URL(file, root))))}`,
-    ] as const,
-)
+const tables = [
+  'shared/search/words/stem.json',
+  ...globSync('api/console/app/**/*.json', { cwd: fileURLToPath(root) }),
+].map(file => {
+  const table: unknown = JSON.parse(readText(new URL(file, root)))
+  return [servedPath(file), `export default ${JSON.stringify(table)}`] as const
+})
 
 /** Packages that modules import, with the file of each. */
 const vendorFiles: Record<string, string> = {

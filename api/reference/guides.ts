@@ -51,7 +51,9 @@ export const guides: readonly Guide[] = Object.entries(files).flatMap(([group, p
       group,
       file,
       title: title.replace(/^# /, ''),
-      about: withoutMarks(first).split(/(?<=[.?:])\s/)[0]!,
+      about: withoutMarks(first)
+        .split(/(?<=[.?:])\s/)[0]!
+        .replace(/:\s*$/, '.'),
       foundBy: /<!-- found by: ([^<]*?) -->/.exec(text)?.[1] ?? '',
     }
   }),

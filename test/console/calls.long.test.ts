@@ -47,13 +47,13 @@ test('calls: every way with words, status, time and cost; filters; one of a user
   await press(page, 'All', { exact: true })
   await rows.nth(2).waitFor()
   await press(page, 'Filter', { exact: true })
-  await page.getByLabel('Way').selectOption('search')
+  await page.getByLabel('Kind of call').selectOption('search')
   await rows.nth(1).waitFor({ state: 'detached' })
   t.match(page.url(), /#\/traces\?way=search/)
   await page.reload()
   await rows.first().waitFor()
   t.match(await rows.allInnerTexts(), [/^orange bicycle\s+carla\/7\s+Search/])
-  await press(page, /^Way: Search/)
+  await press(page, /^Kind of call: Search/)
   await rows.nth(2).waitFor()
 
   await visit(page, 'people')
@@ -84,6 +84,6 @@ test('calls: every way with words, status, time and cost; filters; one of a user
     trace = trace || '{"status": "degraded"}' where id = $1`
   await backend.postgres.query(degraded, [(await listed())[0].trace_id])
   await page.evaluate(() => (location.hash = '#/traces?status=degraded'))
-  await page.locator('.chip-bad').getByText('degraded').waitFor()
+  await page.locator('.chip-bad').getByText('without memory').waitFor()
   t.equal(await rows.count(), 1)
 })

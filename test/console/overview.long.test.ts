@@ -73,8 +73,14 @@ test('playground: what was said is recalled in a new conversation, without and w
   await look(t, page, 'playground-beside')
   await visit(page, 'search')
   await visit(page, 'playground')
+  await page.reload()
+  await page.locator('.memory-text').getByText('Does my cat like thunder?').waitFor()
   await page.getByRole('link', { name: 'Its trace' }).click()
   await page.getByRole('heading', { name: 'Call', exact: true }).waitFor()
+  await press(page, 'Sign out')
+  await open(await buildKey(backend), 'playground')
+  await page.getByText('Nothing was asked yet').waitFor()
+  t.equal(await page.getByText('Does my cat like thunder?').count(), 0, 'nor outlives its key')
 })
 
 test('overview: memories over time, the latest ones and the use of today', async (t, { open }) => {

@@ -6,7 +6,7 @@ import { insertMemories } from '#test/support/start/insert-memories.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
 import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
 import { startModelProvider } from '#test/support/doubles/model-provider.ts'
-import { barriersOf, picture, press, settled, signIn, visit } from '#test/console/browser.ts'
+import { barriersOf, look, picture, press, settled, signIn, visit } from '#test/console/browser.ts'
 import { startConsole } from '#test/console/console.ts'
 import { fillVault } from '#test/console/stories.ts'
 
@@ -46,7 +46,7 @@ test('a link signs in, once', async (t, { page }) => {
   await press(page, 'Sign out')
   await page.goto('about:blank')
   await page.goto(body.path)
-  await page.getByText('This link was used').waitFor()
+  await page.getByText('This link has been used').waitFor()
   const stranger = createTestClient(api.base, 'mk_00000000000000000000000000000000')
   t.equal((await stranger.post('/console/login/links', {})).status, 401)
   t.equal((await stranger.post('/console/login/links/open', {})).status, 400)
@@ -120,7 +120,9 @@ story('timeline: filters, whole texts, and texts that look like markup', async (
   t.equal(await page.locator('article').count(), 10)
   t.match(await page.locator('main').innerText(), /<img src=x onerror=/)
   t.not(await page.title(), 'taken')
-  await press(page, 'Show the whole text')
+  await page.getByRole('button', { name: /^Long thoughts/ }).click()
+  t.match(await page.locator('.line-open').innerText(), /^assistant, [^]*Long thoughts/)
+  await look(t, page, 'timeline-open')
   await page.getByLabel('Text contains').fill('lisbon')
   await page.waitForFunction(() => document.querySelectorAll('article').length === 2)
   await page.getByLabel('Tier').selectOption('2')

@@ -96,7 +96,7 @@ export const operations = {
   changeUser: {"route":"PATCH /v1/orgs/:orgId/users/:userId","body":"json","writes":true},
   deleteUser: {"route":"DELETE /v1/orgs/:orgId/users/:userId","takesKey":true,"writes":true},
   assignRoles: {"route":"POST /v1/orgs/:orgId/role-assignments","body":"json","takesKey":true,"writes":true},
-  mintUserKey: {"route":"POST /v1/orgs/:orgId/users/:userId/memory-key","takesKey":true,"writes":true},
+  mintUserKey: {"route":"POST /v1/orgs/:orgId/users/:userId/memory-key","body":"json","takesKey":true,"writes":true},
   createTag: {"route":"POST /v1/orgs/:orgId/tags","body":"json","takesKey":true,"writes":true},
   listTags: {"route":"GET /v1/orgs/:orgId/tags"},
   changeTag: {"route":"PATCH /v1/orgs/:orgId/tags/:tagId","body":"json","writes":true},
@@ -249,7 +249,7 @@ export interface Methods {
   search: Method<'POST /v1/memory/search', 'limit'>
   /** Pages through the core vault and its reflections without searching; session memories are not in it. Bills retrieval of the rows returned; an empty page bills nothing. */
   list: Method<'GET /v1/memory/list'>
-  /** What the user has said of themselves and for good, without a model: standing instructions, names, work, places, dates, people, preferences, possessions and changes, each a sentence out of a raw memory of the user, with its memory and the time it held. Nothing is invented, and nothing that an assistant said is in it. With a session it reads that session, otherwise the core vault; with a member's key also what the member may see of the team memory. English in depth; German, French, Spanish, Italian, Portuguese and Dutch in their commonest forms. Ordered by kind, newest first. Of more than 100,000 statements there is none (413). The answer stays the same byte for byte until a statement changes, so `text` can stand in a cached prompt. Bills retrieval of `text`; an answer that is not modified bills nothing. */
+  /** What the user has said of themselves and for good, without a model: standing instructions, names, work, places, dates, people, health, preferences, possessions and changes, each a sentence out of a raw memory of the user, with its memory and the time it held. Nothing is invented, and nothing that an assistant said is in it. With a session it reads that session, otherwise the core vault; with a member's key also what the member may see of the team memory. English in depth; German, French, Spanish, Italian, Portuguese and Dutch in their commonest forms. Ordered by kind, newest first. Of more than 100,000 statements there is none (413). The answer stays the same byte for byte until a statement changes, so `text` can stand in a cached prompt. Bills retrieval of `text`; an answer that is not modified bills nothing. */
   profile: Method<'GET /v1/memory/profile'>
   /** Pages through the sessions of the vault, the one that was stored to last first. One that was cleared, or has nothing left, is not in it. A page may be short, or empty, and yet not the last: see `has_more`. Bills nothing. */
   listSessions: Method<'GET /v1/memory/sessions'>
@@ -347,7 +347,7 @@ export interface Methods {
   deleteUser: Method<'DELETE /v1/orgs/:orgId/users/:userId'>
   /** Gives a member exactly these roles. The member is named by `team_member_id` or by `key_id`, one of the two, and is created when not there yet. */
   assignRoles: Method<'POST /v1/orgs/:orgId/role-assignments'>
-  /** Mints a standard Memory Key for the user's private vault, or a new one in place of the old; the vault stays. */
+  /** Mints a standard Memory Key for the user's private vault, or a new one in place of the old; the vault stays. The member is told that there is one (`private_key_at`). */
   mintUserKey: Method<'POST /v1/orgs/:orgId/users/:userId/memory-key'>
   /** Creates a tag. */
   createTag: Method<'POST /v1/orgs/:orgId/tags'>

@@ -19,6 +19,8 @@ export type Credential = {
 type Stored = { round?: string; credential?: Credential }
 
 const storageKey = 'memory-vault.credential'
+/** Where the playground keeps its conversation: no longer than the credential. */
+export const conversationKey = 'memory-vault.conversation'
 /** Its value changes when a tab signs out: what a tab has stored before that is void, also in a tab that missed it. */
 const roundKey = 'memory-vault.round'
 
@@ -45,6 +47,7 @@ export function onCredential(listener: () => void): () => void {
 export function setCredential(credential: Credential | null, reason: string | null = null): void {
   current = credential
   lastSignOutReason = reason
+  sessionStorage.removeItem(conversationKey)
   const stored = JSON.stringify({ round: currentRound(), credential })
   if (credential) sessionStorage.setItem(storageKey, stored)
   else sessionStorage.removeItem(storageKey)

@@ -6,6 +6,7 @@ import type { Credential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { faultNote, loadingNote } from '#api/console/app/parts/notes.ts'
+import { useOnline } from '#api/console/app/queries.ts'
 import { orgIdIn, type Teams } from '#api/console/app/teams.ts'
 import { Keys } from '#api/console/app/vault/keys.ts'
 import { Operations } from '#api/console/app/vault/operations.ts'
@@ -67,8 +68,10 @@ function lazyPage<Name extends string, Props extends object>(
         (error: unknown) => setFault(toFault(error)),
       )
     }, [attempt])
+    const again = (): void => setAttempt(attempt + 1)
+    useOnline(fault, again)
     if (Page) return renderComponent(Page, props)
-    return fault ? faultNote(fault, () => setAttempt(attempt + 1)) : loadingNote('the page')
+    return fault ? faultNote(fault, again) : loadingNote('the page', 'page')
   }
 }
 

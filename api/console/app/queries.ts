@@ -43,22 +43,26 @@ export function useQuery<Answer>(
     )
     return () => controller.abort()
   }, [...dependencies, fetchCount])
-  // What failed while the line was down is tried again when it is back.
-  useEffect(() => {
-    if (!state.fault) return undefined
-    const again = (): void => setFetchCount(fetchCount => fetchCount + 1)
-    addEventListener('online', again)
-    return () => removeEventListener('online', again)
-  }, [state.fault])
+  const refetch = useCallback(() => setFetchCount(fetchCount => fetchCount + 1), [])
+  useOnline(state.fault, refetch)
   return {
     ...state,
-    refetch: useCallback(() => setFetchCount(fetchCount => fetchCount + 1), []),
+    refetch,
     update: update =>
       setState(({ answer, ...rest }) => ({
         ...rest,
         answer: answer === undefined ? undefined : update(answer),
       })),
   }
+}
+
+/** Tries again when the line is back what has failed while it was down. */
+export function useOnline(fault: Fault | undefined, again: () => void): void {
+  useEffect(() => {
+    if (!fault) return undefined
+    addEventListener('online', again)
+    return () => removeEventListener('online', again)
+  }, [fault])
 }
 
 /** Loads the answer of an endpoint, and again when the request changes. */
@@ -160,13 +164,15 @@ export function usePagedList<Item>(
     return () => activeRequest.current?.abort()
   }, [...dependencies, fetchCount])
 
+  const refetch = (): void => setFetchCount(fetchCount => fetchCount + 1)
+  useOnline(fault, refetch)
   return {
     items,
     isLoading,
     fault,
     loadMore: cursor === null ? undefined : () => load(cursor, pages + 1),
     pages,
-    refetch: () => setFetchCount(fetchCount => fetchCount + 1),
+    refetch,
     updateItems: setItems,
   }
 }

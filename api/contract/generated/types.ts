@@ -1713,6 +1713,7 @@ export interface ProfileEntry {
     | 'place'
     | 'date'
     | 'person'
+    | 'health'
     | 'preference'
     | 'possession'
     | 'change'
@@ -2674,6 +2675,11 @@ export interface AssignRolesAnswer {
   user_id: string
   team_member_id: string
   role_ids: string[]
+}
+/** POST /v1/orgs/:orgId/users/:userId/memory-key */
+export interface MintUserKeyBody {
+  /** why; it stands in the account's events */
+  reason?: string
 }
 /** POST /v1/orgs/:orgId/users/:userId/memory-key */
 export interface MintUserKeyAnswer {
@@ -4087,6 +4093,8 @@ export interface ListSharedAnswer {
   shares: boolean
   /** as the admin made the key */
   key_shares: boolean
+  /** when an admin made a key to your own vault that still opens it; null for none */
+  private_key_at: EpochMs | null
   items: SharedStatement[]
   has_more: boolean
   next_cursor: string | null
@@ -4695,7 +4703,7 @@ export interface Endpoints {
     defaults: 'limit' | 'sort' | 'order'
     answers: { 200: ListAnswer }
   }
-  /** What the user has said of themselves and for good, without a model: standing instructions, names, work, places, dates, people, preferences, possessions and changes, each a sentence out of a raw memory of the user, with its memory and the time it held. */
+  /** What the user has said of themselves and for good, without a model: standing instructions, names, work, places, dates, people, health, preferences, possessions and changes, each a sentence out of a raw memory of the user, with its memory and the time it held. */
   'GET /v1/memory/profile': {
     query: ProfileQuery
     headers: Pick<RequestHeaders, 'x-memory-inspection' | 'x-session-id' | 'if-none-match' | 'x-memory-user' | 'x-memory-user-from'>
@@ -4995,6 +5003,7 @@ export interface Endpoints {
   'POST /v1/orgs/:orgId/users/:userId/memory-key': {
     params: Pick<PathParameters, 'orgId' | 'userId'>
     headers: Pick<RequestHeaders, 'idempotency-key'>
+    body: MintUserKeyBody
     answers: { 201: MintUserKeyAnswer }
   }
   /** Creates a tag. */

@@ -15,7 +15,7 @@ export const passResults = (
 ): View =>
   html`<div class="passes">
     ${passView(
-      '1 Extracted',
+      '1 Found',
       pass1,
       ({ text, confidence, note }) =>
         html`${text}${' '}
@@ -27,10 +27,14 @@ export const passResults = (
       ({ text, tags, confidence }) =>
         html`${text} ${tagChips(tags)} <span class="quiet">${formatPercent(confidence)}</span>`,
     )}
-    ${passView('3 Reconciled', pass3, fact => decisionView(fact, memories))}
+    ${passView('3 Compared with what is known', pass3, fact => decisionView(fact, memories))}
   </div>`
 
-const actionKinds = { ADD: 'good', UPDATE: 'busy', NONE: 'plain' }
+const actions: Record<ReconciledFact['action'], [words: string, colour: string]> = {
+  ADD: ['added', 'good'],
+  UPDATE: ['changed', 'busy'],
+  NONE: ['known already', 'plain'],
+}
 
 const decisionView = (
   { text, action, mem_id, replaces }: ReconciledFact,
@@ -38,7 +42,7 @@ const decisionView = (
 ): View => {
   const known = action === 'NONE' && mem_id !== null ? memories.get(mem_id) : undefined
   const replaced = replaces === undefined ? undefined : memories.get(replaces)
-  return html`${chip(action, actionKinds[action])} ${text}
+  return html`${chip(...actions[action])} ${text}
   ${known && known.text !== text && html`<p class="quiet">Known as: ${known.text}</p>`}
   ${replaced && html`<p class="quiet">Would replace: ${replaced.text}</p>`}`
 }

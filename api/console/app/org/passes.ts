@@ -66,7 +66,7 @@ export function Passes({ org }: OrgProps): View {
 
 const trailView = (trail: WriteTrail | RetrievalTrail, memories: NamedMemories): View =>
   html`<header class="memory-head chips">
-      ${trail.kind === 'write' ? chip('Write', 'reflection') : chip('Retrieval', 'raw')}
+      ${trail.kind === 'write' ? chip('Said', 'reflection') : chip('Asked', 'raw')}
       ${trail.kind === 'write' && chip(...turnStates[trail.state])}
       <span class="memory-who">${trail.author}</span>
       ${timeView(trail.created_at)}

@@ -64,8 +64,8 @@ export function useProcessor(saved?: Settings): {
     ),
     hint: 'Its models read what members say and decide what is shared.',
   })}
-  ${modelField('Model that extracts', 'extract', usual?.extract_model)}
-  ${modelField('Model that classifies', 'classify', usual?.classify_model)}
+  ${modelField('Model that finds facts', 'extract', usual?.extract_model)}
+  ${modelField('Model that tags and compares', 'classify', usual?.classify_model)}
   ${
     usual?.needs_key &&
     textField({

@@ -6,7 +6,7 @@ import { passResults } from '#api/console/app/org/pass-results.ts'
 import type { ReviewChange } from '#api/console/app/org/review-queue.ts'
 import { tagChoice } from '#api/console/app/org/shared-card.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
-import { chip, tagChips, timeView } from '#api/console/app/parts/chips.ts'
+import { chip, sureChip, tagChips, timeView } from '#api/console/app/parts/chips.ts'
 import { onSubmit, textAreaField } from '#api/console/app/parts/fields.ts'
 import { loadingNote } from '#api/console/app/parts/notes.ts'
 import { selectBox, type Selection } from '#api/console/app/parts/selection.ts'
@@ -44,7 +44,7 @@ export function reviewCard(props: Props): View {
       ${selectBox(selection, item.mem_id, item.text.slice(0, 60))}
       <span class="memory-who">${item.author}</span>
       ${timeView(item.acquired_at)} ${item.pending && chip('Not shown to members', 'busy')}
-      ${chip(sure, item.confidence < 0.4 ? 'bad' : 'busy')}
+      ${sureChip(item.confidence)}
     </header>
     ${!(editing && mayReword()) && html`<p class="memory-text">${item.text}</p>`}
     ${replacedMemoryView(item)}

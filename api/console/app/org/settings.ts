@@ -3,6 +3,7 @@ import { navigate } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
 import { formatShortDay } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { OrgDirectory } from '#api/console/app/org/directory.ts'
 import type { OrgProps } from '#api/console/app/org/org-queries.ts'
 import { OrgCost, OrgPipeline } from '#api/console/app/org/pipeline.ts'
 import { useProcessor } from '#api/console/app/org/processor-fields.ts'
@@ -70,6 +71,7 @@ function SettingsForm({ saved, onSaved }: { saved: Organization; onSaved: () => 
     ${section('Pipeline', renderComponent(OrgPipeline, { org }))}
     ${section('Model calls of the last 30 days', renderComponent(OrgCost, { org }))}
     ${section('Reviewers', renderComponent(OrgReviewers, { org }))}
+    ${renderComponent(OrgDirectory, { org })}
     ${section('Private data', renderComponent(OrgPolicy, { org }))}
     ${section('Export', renderComponent(OrgExport, { org }))}
     ${section(

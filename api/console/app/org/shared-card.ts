@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
 import { call, filled } from '#api/console/app/api-call.ts'
-import { formatPercent, formatDateTime } from '#api/console/app/format.ts'
+import { formatDateTime } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { useTags } from '#api/console/app/org/org-queries.ts'
-import { chip, metadataChips, tagChips, timeView } from '#api/console/app/parts/chips.ts'
+import { chip, metadataChips, sureChip, tagChips, timeView } from '#api/console/app/parts/chips.ts'
 import {
   confirmButton,
   dialogButton,
@@ -48,8 +48,7 @@ export function sharedCard({
   return html`<article class="memory stack-tight">
     <header class="memory-head chips">
       ${selectBox(selection, id, excerpt)} <span class="memory-who">${memory.author}</span>
-      ${timeView(memory.acquired_at)}
-      ${memory.reviewed ? chip('Reviewed', 'good') : chip(`${formatPercent(confidence)} sure`, 'busy')}
+      ${timeView(memory.acquired_at)} ${memory.reviewed ? chip('Reviewed') : sureChip(confidence)}
       ${
         memory.sensitivity === 'restricted' &&
         chip('Restricted', 'bad', 'Only roles that see everything see it')
@@ -196,9 +195,7 @@ const revisionView = ({
   before,
   after,
 }: Omit<SharedRevision, 'events'>): View =>
-  html`<p>
-      ${chip(kind, 'busy')} <b>${actor}</b> <span class="quiet">${formatDateTime(created_at)}</span>
-    </p>
+  html`<p>${chip(kind)} <b>${actor}</b> <span class="quiet">${formatDateTime(created_at)}</span></p>
     ${before && snapshotView('Before', before)} ${snapshotView('After', after)}`
 
 const snapshotView = (name: string, snapshot: SharedSnapshot | null): View =>

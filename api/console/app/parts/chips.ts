@@ -1,4 +1,9 @@
-import { formatDateTime, toIsoString, type DateLike } from '#api/console/app/format.ts'
+import {
+  formatDateTime,
+  formatPercent,
+  toIsoString,
+  type DateLike,
+} from '#api/console/app/format.ts'
 import { html, type Children, type View } from '#api/console/app/html.ts'
 import type { Metadata } from '#api/contract/generated/types.ts'
 
@@ -42,6 +47,13 @@ export const windowChip = (name: keyof typeof windows): View =>
 
 export const importanceChip = (importance: number | null | undefined): View | null =>
   importance ? chip(`Importance ${importance}`, 'plain', 'From 1 to 10') : null
+
+/** How sure the service is of a fact; only what it is not sure of wears a colour. */
+export const sureChip = (confidence: number): View =>
+  chip(
+    `${formatPercent(confidence)} sure`,
+    confidence < 0.4 ? 'bad' : confidence < 0.7 ? 'busy' : 'plain',
+  )
 
 export const tagChips = (tags: readonly string[]): View =>
   tags.length === 0

@@ -3,11 +3,11 @@ import { html, type Children, type View } from '#api/console/app/html.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
 import type { Listing, QueryState } from '#api/console/app/queries.ts'
 
-/** A placeholder while something loads. */
-export const loadingNote = (what: string, lines = 3): View =>
-  html`<div class="waiting stack" role="status">
+/** A placeholder while something loads, of the shape of what comes. */
+export const loadingNote = (what: string, shape: 'text' | 'rows' | 'page' = 'text'): View =>
+  html`<div class=${`waiting waiting-${shape}`} role="status">
     <span class="unseen">Loading ${what}</span>
-    ${Array.from({ length: lines }, (_, line) => html`<span key=${line} class="waiting-line"></span>`)}
+    ${Array.from({ length: shape === 'text' ? 3 : 6 }, (_, line) => html`<span key=${line} class="waiting-line"></span>`)}
   </div>`
 
 /** Explains an empty list, and offers an action. */
@@ -65,7 +65,7 @@ export const listView = <Item>(
   ${isEmpty ? !isLoading && !fault && emptyView(empty) : show(items)}
   ${
     isLoading && isEmpty
-      ? loadingNote(what)
+      ? loadingNote(what, 'rows')
       : (loadMore || isLoading) &&
         html`<div class="more">
           ${button(isLoading ? 'Loading …' : 'Show more', loadMore ?? (() => undefined), { disabled: isLoading })}
@@ -103,11 +103,14 @@ export const editableList = <Item>(
 function moveByKey(event: KeyboardEvent): void {
   const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key]
   const { target, currentTarget } = event
-  if (step === undefined || !(target instanceof HTMLAnchorElement)) return
+  if (step === undefined || !(target instanceof HTMLElement)) return
   const links = [
-    ...(currentTarget as HTMLElement).querySelectorAll<HTMLElement>(':scope > li .line-main > a'),
+    ...(currentTarget as HTMLElement).querySelectorAll<HTMLElement>(
+      ':scope > li .line-main > :is(a, .line-text)',
+    ),
   ]
-  const next = links[links.indexOf(target) + step]
+  const at = links.indexOf(target)
+  const next = at === -1 ? undefined : links[at + step]
   if (!next) return
   event.preventDefault()
   next.focus()

@@ -16,7 +16,7 @@ import { chip, stateChip, timeView } from '#api/console/app/parts/chips.ts'
 import { checkboxField, filters, textField, useFields } from '#api/console/app/parts/fields.ts'
 import { dialogButton, dialogForm } from '#api/console/app/parts/dialogs.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { editableList, queryView } from '#api/console/app/parts/notes.ts'
+import { editableList, line, queryView } from '#api/console/app/parts/notes.ts'
 import { useDebounced, usePages, useCall } from '#api/console/app/queries.ts'
 import { stateField, type OperationState } from '#api/console/app/vault/operations.ts'
 import { usageView } from '#api/console/app/vault/usage.ts'
@@ -174,16 +174,16 @@ function operationView(operation: ServiceOperation): View {
     error,
   } = operation
   const { done, total } = progress
-  return html`<p class="row-title">
-      ${kind} ${stateChip(state)} ${status !== null && status >= 400 && chip(status, 'bad')}
-    </p>
-    <p>${email}</p>
-    <p class="quiet">
-      ${timeView(created_at)}${finished && `, finished ${formatDateTime(finished)}`}${
-        state === 'running' && total > 0 && `, ${formatCount(done)} of ${formatCount(total)}`
-      }
-    </p>
-    ${error !== null && html`<p class="fault-words">${error}</p>`}`
+  return line(
+    html`${state !== 'done' && stateChip(state)} <b>${kind}</b>
+      ${status !== null && status >= 400 && chip(status, 'bad')}
+      <span class="quiet">${[email, error].filter(Boolean).join(': ')}</span>`,
+    [
+      state === 'running' && total > 0 && `${formatCount(done)} of ${formatCount(total)}`,
+      finished && html`<span title=${formatDateTime(finished)}>finished</span>`,
+      timeView(created_at),
+    ],
+  )
 }
 
 /** The usage of all tenants by day. */

@@ -9,59 +9,14 @@ import { editableList, line } from '#api/console/app/parts/notes.ts'
 import { usePages } from '#api/console/app/queries.ts'
 import { downloadLines } from '#api/console/app/vault/export.ts'
 import { describeChange } from '#api/console/app/vault/event-change.ts'
+import words from '#api/console/app/vault/event-words.json' with { type: 'json' }
 import type { AccountAction, AccountEvent } from '#api/contract/generated/types.ts'
 
 /** What was done, and to what; what ends access, or removes something, is red. */
-const actions: Record<AccountAction, readonly [verb: string, of: string]> = {
-  'key.minted': ['made', 'a key'],
-  'key.rotated': ['rotated', 'a key'],
-  'key.reminted': ['replaced', 'a key'],
-  'key.changed': ['changed', 'the budget of a key'],
-  'key.revoked': ['revoked', 'a key'],
-  'key.revealed': ['read', 'the key of a private memory'],
-  'admin_key.issued': ['issued', 'an admin credential'],
-  'admin_key.revoked': ['revoked', 'an admin credential'],
-  'provider_key.stored': ['stored', 'the key for'],
-  'provider_key.deleted': ['forgot', 'the key for'],
-  'policy.changed': ['changed', 'the policy of the account'],
-  'webhook.created': ['created', 'a webhook'],
-  'webhook.changed': ['changed', 'a webhook'],
-  'webhook.deleted': ['deleted', 'a webhook'],
-  'organization.created': ['created', 'the organization'],
-  'organization.changed': ['changed', 'the organization'],
-  'organization.deleted': ['removed', 'the organization'],
-  'organization.exported': ['exported', 'the organization'],
-  'instructions.changed': ['changed', 'the instructions'],
-  'role.created': ['created', 'the role'],
-  'role.changed': ['changed', 'the role'],
-  'role.deleted': ['removed', 'the role'],
-  'role.assigned': ['assigned', 'roles to'],
-  'tag.created': ['created', 'the tag'],
-  'tag.changed': ['changed', 'the tag'],
-  'tag.deleted': ['removed', 'the tag'],
-  'tag.applied': ['applied', 'the tag'],
-  'user.created': ['added', 'the member'],
-  'reviewer.created': ['made', 'a reviewer of'],
-  'reviewer.deleted': ['ended', 'the reviewer'],
-  'user.changed': ['changed', 'the member'],
-  'user.deleted': ['removed', 'the member'],
-  'user.suspended': ['switched off', 'the member'],
-  'user.resumed': ['switched on', 'the member'],
-  'group.created': ['created', 'the group'],
-  'group.changed': ['changed', 'the group'],
-  'group.deleted': ['removed', 'the group'],
-  'scim_token.created': ['made', 'a token of a directory'],
-  'scim_token.deleted': ['removed', 'a token of a directory'],
-  'directory.changed': ['changed', 'how members come and go'],
-  'application.connected': ['connected', 'an application'],
-  'application.disconnected': ['disconnected', 'an application'],
-  'vault.cleared': ['emptied', 'a vault'],
-  'feedback.given': ['gave', 'feedback in'],
-  'account.exported': ['exported', 'the account'],
-  'balance.changed': ['changed', 'the balance'],
-  'users_max.changed': ['changed', 'the most users'],
-  'payment_method.changed': ['changed', 'the payment method'],
-}
+const actions = words as Record<string, string[]> as Record<
+  AccountAction,
+  [verb: string, of: string]
+>
 
 const unfiltered = { what: '', actor: '', since: '' }
 

@@ -8,12 +8,12 @@ import type { MatchReason } from '#api/contract/generated/types.ts'
 export type PrepareAnswer = EndpointResponse<'POST /v1/memory/prepare'>
 
 /** A memory that the model was given. */
-export type Given = { line: string; why: readonly MatchReason[] }
+export type Given = { line: string; why: readonly MatchReason[]; score?: number | undefined }
 
 /** The memories of a block, each as its line there. */
 export function givenOf({ context, memories }: PrepareAnswer): Given[] {
   const lines = context === null ? [] : linesOf(context, memories.length)
-  return memories.map(({ why }, index) => ({ line: lines[index] ?? '', why }))
+  return memories.map(({ why, score }, index) => ({ line: lines[index] ?? '', why, score }))
 }
 
 /** The lines of a block, each from its bracket to the next. */
@@ -29,19 +29,21 @@ export function partsOf(line: string): { text: string; about: string } {
   return { text, about }
 }
 
-/** What was recalled for a message, a card each. */
+/** What was recalled for a message, a card each, best first; a block has them by time. */
 export const givenCards = (given: readonly Given[]): View =>
   html`<ul class="plain rows">
-    ${given.map(({ line, why }, index) => {
-      const { text, about } = partsOf(line)
-      return html`<li key=${index} class="row">
-        <div class="row-main stack-close">
-          <p>${text}</p>
-          <p class="quiet">${about}</p>
-          <p class="chips">${why.map(reason => chip(reasonWords[reason]))}</p>
-        </div>
-      </li>`
-    })}
+    ${given
+      .toSorted((a, b) => (b.score ?? 0) - (a.score ?? 0))
+      .map(({ line, why }, index) => {
+        const { text, about } = partsOf(line)
+        return html`<li key=${index} class="row">
+          <div class="row-main stack-close">
+            <p>${text}</p>
+            <p class="quiet">${about}</p>
+            <p class="chips">${why.map(reason => chip(reasonWords[reason]))}</p>
+          </div>
+        </li>`
+      })}
   </ul>`
 
 /** What was recalled for a message, to be opened. */

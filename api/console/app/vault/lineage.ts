@@ -32,7 +32,7 @@ export function Lineage({ memory, onClose }: { memory: Kin; onClose: () => void 
         () => setTrail(trail.slice(0, -1)),
       )
     }
-    ${faultNote(fault, refetch)} ${isLoading && !found && loadingNote('the lineage', 4)}
+    ${faultNote(fault, refetch)} ${isLoading && !found && loadingNote('the lineage')}
     ${found && lineageView(current, found, kin => setTrail([...trail, kin]))}`,
   })
 }

@@ -9,7 +9,7 @@ import {
   toDateTimeInput,
 } from '#api/console/app/format.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
-import { button, copyButton } from '#api/console/app/parts/buttons.ts'
+import { copyButton } from '#api/console/app/parts/buttons.ts'
 import {
   avatar,
   chip,
@@ -21,6 +21,7 @@ import {
 } from '#api/console/app/parts/chips.ts'
 import { confirmButton, dialogButton, dialogForm } from '#api/console/app/parts/dialogs.ts'
 import { textAreaField, textField, useFields } from '#api/console/app/parts/fields.ts'
+import { line, row, rows } from '#api/console/app/parts/notes.ts'
 import { selectBox, type Selection } from '#api/console/app/parts/selection.ts'
 import type { DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { FeedbackDialog, feedbackChip } from '#api/console/app/vault/feedback-dialog.ts'
@@ -34,7 +35,7 @@ type Props = {
   text?: Children
   /** Why it matches a search. */
   matchReason?: Children
-  /** The card is below a heading with its day. */
+  /** It is below a heading with its day. */
   dayKnown?: boolean
   /** Lets it be chosen among others. */
   selection?: Selection
@@ -42,74 +43,110 @@ type Props = {
   onDeleted: (id: string) => void
 }
 
-/** Longer texts are cut at this length. */
-const previewLength = 700
+const excerptOf = ({ text }: DisplayedMemory): string => text.replace(/\s+/g, ' ').slice(0, 60)
 
-/** A memory with its actions. */
-export function MemoryCard({
-  memory,
-  text,
-  matchReason,
-  dayKnown,
-  selection,
-  onChange,
-  onDeleted,
-}: Props): View {
-  const user = useVaultUser()
-  const [isExpanded, setExpanded] = useState(memory.text.length <= previewLength)
-  const { id, at, expires_at: end } = memory
-  const own = memory.source !== 'org'
-  const excerpt = memory.text.replace(/\s+/g, ' ').slice(0, 60)
-  const action = { kind: 'plain', about: excerpt } as const
+const isOwn = ({ source }: DisplayedMemory): boolean => source !== 'org'
+
+const boxOf = (
+  memory: DisplayedMemory,
+  selection: Selection | undefined,
+): View | undefined | false =>
+  selection && isOwn(memory) && canWrite() && selectBox(selection, memory.id, excerptOf(memory))
+
+const whenView = ({ at }: DisplayedMemory, dayKnown: boolean | undefined): View =>
+  timeView(at, dayKnown ? formatTime(at) : formatDateTime(at), formatRelativeTime(at))
+
+/** What is to be known of a memory beside its words; what is usual is left out of a row. */
+const factsOf = (memory: DisplayedMemory): Children[] => {
+  const { expires_at: end, source } = memory
+  return [
+    memory.tier > 1 && tierChip(memory.tier),
+    importanceChip(memory.importance),
+    source !== 'core' && chip(source === 'org' ? 'Team' : 'Session', 'data'),
+    end && chip(`Expires ${formatRelativeTime(end)}`, 'busy', formatDateTime(end)),
+    metadataChips(memory.metadata),
+    memory.consolidated && chip('Consolidated', 'plain', 'A reflection covers it'),
+    feedbackChip(memory),
+  ]
+}
+
+/** A memory with why it was found, and its actions. */
+export function MemoryCard(props: Props): View {
+  const { memory, text, matchReason, dayKnown, selection } = props
   return html`<article class="memory stack-tight" style=${speakerColours(memory)}>
     <header class="memory-head chips">
-      ${selection && own && canWrite() && selectBox(selection, id, excerpt)} ${avatar(memory)}
+      ${boxOf(memory, selection)} ${avatar(memory)}
       <span class="memory-who">${memory.name ?? memory.role}</span>
-      ${timeView(at, dayKnown ? formatTime(at) : formatDateTime(at), formatRelativeTime(at))}
-      ${tierChip(memory.tier)} ${importanceChip(memory.importance)}
-      ${memory.source !== 'core' && chip(memory.source === 'org' ? 'Team' : 'Session', 'data')}
-      ${end && chip(`Expires ${formatRelativeTime(end)}`, 'busy', formatDateTime(end))}
-      ${metadataChips(memory.metadata)}
-      ${memory.consolidated && chip('Consolidated', 'good', 'A reflection covers it')}
-      ${feedbackChip(memory)}
+      ${whenView(memory, dayKnown)} ${factsOf(memory)}
     </header>
-    <p class=${isExpanded ? 'memory-text' : 'memory-text memory-cut'}>${text ?? memory.text}</p>
-    ${!isExpanded && button('Show the whole text', () => setExpanded(true), { kind: 'link' })}
-    ${memory.covers && html`<p class="quiet">About ${formatDateRange(memory.covers)}</p>`}
-    ${matchReason}
-    ${
-      own &&
-      html`<footer class="actions">
-        ${dialogButton('Lineage', onClose => renderComponent(Lineage, { memory, onClose }), action)}
-        ${
-          canWrite() && [
-            dialogButton(
-              'Edit',
-              onClose => renderComponent(EditDialog, { memory, onClose, onChange }),
-              action,
-            ),
-            dialogButton(
-              'Feedback',
-              onClose => renderComponent(FeedbackDialog, { memory, onClose, onChange }),
-              action,
-            ),
-            confirmButton('Delete', {
-              ...action,
-              title: 'Delete this memory?',
-              message: html`<blockquote class="quote">
-                  ${excerpt}${memory.text.length > 60 && ' …'}
-                </blockquote>
-                <p>It is removed from both stores at once, and cannot be brought back.</p>`,
-              act: () => deleteMemory(id, user),
-              onDone: () => onDeleted(id),
-              done: 'The memory is deleted.',
-            }),
-          ]
-        }
-        ${copyButton('Copy id', id, action)}
-      </footer>`
-    }
+    <p class="memory-text">${text ?? memory.text}</p>
+    ${coversView(memory)} ${matchReason}
+    ${isOwn(memory) && html`<footer class="actions">${renderComponent(MemoryActions, props)}</footer>`}
   </article>`
+}
+
+const coversView = ({ covers }: DisplayedMemory): View | null | undefined =>
+  covers && html`<p class="quiet">About ${formatDateRange(covers)}</p>`
+
+/** A memory in a line, which opens to all of its words. */
+function MemoryRow(props: Props): View {
+  const { memory, dayKnown, selection } = props
+  const [isOpen, setOpen] = useState(false)
+  return row(
+    html`${line(
+      html`${boxOf(memory, selection)} ${avatar(memory)}
+        <button
+          type="button"
+          class="line-text"
+          aria-expanded=${isOpen}
+          onClick=${() => setOpen(!isOpen)}
+        >
+          ${memory.text}
+        </button>`,
+      [...factsOf(memory), whenView(memory, dayKnown)],
+    )}
+    ${
+      isOpen &&
+      html`<div class="line-open stack-tight" style=${speakerColours(memory)}>
+        <p class="quiet">${memory.name ?? memory.role}, ${formatDateTime(memory.at)}</p>
+        <p class="memory-text">${memory.text}</p>
+        ${coversView(memory)}
+      </div>`
+    }`,
+    isOwn(memory) && renderComponent(MemoryActions, props),
+  )
+}
+
+function MemoryActions({ memory, onChange, onDeleted }: Props): View {
+  const user = useVaultUser()
+  const { id, text } = memory
+  const excerpt = excerptOf(memory)
+  const action = { kind: 'plain', about: excerpt } as const
+  return html`${dialogButton('Lineage', onClose => renderComponent(Lineage, { memory, onClose }), action)}
+  ${
+    canWrite() && [
+      dialogButton(
+        'Edit',
+        onClose => renderComponent(EditDialog, { memory, onClose, onChange }),
+        action,
+      ),
+      dialogButton(
+        'Feedback',
+        onClose => renderComponent(FeedbackDialog, { memory, onClose, onChange }),
+        action,
+      ),
+      confirmButton('Delete', {
+        ...action,
+        title: 'Delete this memory?',
+        message: html`<blockquote class="quote">${excerpt}${text.length > 60 && ' …'}</blockquote>
+          <p>It is removed from both stores at once, and cannot be brought back.</p>`,
+        act: () => deleteMemory(id, user),
+        onDone: () => onDeleted(id),
+        done: 'The memory is deleted.',
+      }),
+    ]
+  }
+  ${copyButton('Copy id', id, action)}`
 }
 
 async function deleteMemory(id: string, user: string | undefined): Promise<void> {
@@ -119,29 +156,27 @@ async function deleteMemory(id: string, user: string | undefined): Promise<void>
     throw new UserError('It could not be deleted now')
 }
 
-type CardsOptions = Pick<Props, 'selection' | 'dayKnown'> & {
+type RowsOptions = Pick<Props, 'selection' | 'dayKnown'> & {
   updateItems: (update: (items: DisplayedMemory[]) => DisplayedMemory[]) => void
 }
 
-/** Cards of the memories of a list, which follows what is edited and deleted. */
-export const memoryCards = (
+/** Rows of the memories of a list, which follows what is edited and deleted. */
+export const memoryRows = (
   memories: readonly DisplayedMemory[],
-  { updateItems, ...options }: CardsOptions,
+  { updateItems, ...options }: RowsOptions,
 ): View =>
-  html`<ul class="plain">
-    ${memories.map(
-      memory =>
-        html`<li key=${memory.id}>
-          ${renderComponent(MemoryCard, {
-            ...options,
-            memory,
-            onChange: (id, changed) =>
-              updateItems(all => all.map(one => (one.id === id ? { ...one, ...changed } : one))),
-            onDeleted: id => updateItems(all => all.filter(one => one.id !== id)),
-          })}
-        </li>`,
-    )}
-  </ul>`
+  rows(
+    memories.map(memory => [
+      memory.id,
+      renderComponent(MemoryRow, {
+        ...options,
+        memory,
+        onChange: (id, changed) =>
+          updateItems(all => all.map(one => (one.id === id ? { ...one, ...changed } : one))),
+        onDeleted: id => updateItems(all => all.filter(one => one.id !== id)),
+      }),
+    ]),
+  )
 
 type EditDialogProps = {
   memory: DisplayedMemory

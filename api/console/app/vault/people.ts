@@ -186,6 +186,8 @@ function PersonOverview(): View {
 /** Rows are billed: the first look is a short one. */
 const firstRows = 5
 const moreRows = 20
+/** Of those that were said in sessions. */
+const sessionRows = 6
 
 function KnownPerson({ user, stats }: { user: string; stats: VaultStats }): View {
   const profile = useQuery(
@@ -209,26 +211,29 @@ function KnownPerson({ user, stats }: { user: string; stats: VaultStats }): View
     ${vaultFigures(stats, { linked: false })} ${sessionsNote(sessions.answer, user)}
     <div class="halves">
       ${section('Profile', queryView(profile, 'the profile', profileView))}
-      ${section(
-        'Timeline',
-        html`<div class="stack">
-          ${listView(timeline, {
-            what: 'memories',
-            empty: html`<p class="quiet">Nothing was stored without a session.</p>`,
-            show: latestList,
-          })}
-        </div>`,
-      )}
-      ${section(
-        'Said in sessions, newest first',
-        html`<div class="stack">
-          ${queryView(sessions, 'the sessions', ({ rows }) =>
-            rows.length === 0
-              ? html`<p class="quiet">No session has memories of its own.</p>`
-              : latestList(rows),
-          )}
-        </div>`,
-      )}
+      <div class="stack-wide">
+        ${section(
+          'Timeline',
+          html`<div class="stack">
+            ${listView(timeline, {
+              what: 'memories',
+              empty: html`<p class="quiet">Nothing was stored without a session.</p>`,
+              show: latestList,
+            })}
+          </div>`,
+        )}
+        ${section(
+          'Said in sessions, newest first',
+          html`<div class="stack">
+            ${queryView(sessions, 'the sessions', ({ rows }) =>
+              rows.length === 0
+                ? html`<p class="quiet">No session has memories of its own.</p>`
+                : latestList(rows.slice(0, sessionRows)),
+            )}
+          </div>`,
+          html`<a href=${hrefTo('people', encodeURIComponent(user), 'sessions')}>All sessions</a>`,
+        )}
+      </div>
     </div>
   </div>`
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { vaultClient, type EndpointResponse, type VaultClient } from '#api/client/client.ts'
 import { filled } from '#api/console/app/api-call.ts'
-import { canWrite, currentCredential, onCredential } from '#api/console/app/credential.ts'
+import { canWrite, conversationKey, currentCredential } from '#api/console/app/credential.ts'
 import { formatPercent, pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
@@ -40,14 +40,32 @@ type Message = { role: 'user' | 'assistant'; content: string }
 /** No model: what a model would be given, and a fixed answer. */
 const noModel = ''
 
-/** The conversation is there again when the page is opened again; nothing outlives the credential. */
+/** The conversation is there again when the page is opened or loaded again; nothing outlives the credential. */
 const noConversation = {
   fields: { user: '', model: noModel, message: '', compares: false },
   turns: [] as readonly Turn[],
   isBegun: false,
 }
-let kept = noConversation
-onCredential(() => (kept = noConversation))
+
+type Conversation = Omit<typeof noConversation, 'turns'> & { turns: readonly Turn[] }
+
+/** A turn that was under way when the page was left gets nothing more of its answer. */
+function readConversation(): Conversation {
+  const stored = sessionStorage.getItem(conversationKey)
+  const kept = stored === null ? noConversation : (JSON.parse(stored) as Conversation)
+  const turns = kept.turns.map(turn =>
+    turn.stored === '' ? { given: [], ...turn, stored: 'It broke off: the page was left.' } : turn,
+  )
+  return { ...kept, turns }
+}
+
+function keepConversation(conversation: Conversation): void {
+  try {
+    sessionStorage.setItem(conversationKey, JSON.stringify(conversation))
+  } catch {
+    // It is more than a browser keeps.
+  }
+}
 
 const examples = [
   'I live in Lisbon, above a bakery, and my cat is called Ada.',
@@ -56,12 +74,11 @@ const examples = [
 
 /** A conversation with memory: what was recalled for each message, the answer, and what was stored. */
 export function Playground(): View {
+  const [kept] = useState(readConversation)
   const { fields, set, of } = useFields(kept.fields)
   const [turns, setTurns] = useState(kept.turns)
   const [isBegun, setBegun] = useState(kept.isBegun)
-  useEffect(() => {
-    kept = { fields, turns, isBegun }
-  })
+  useEffect(() => keepConversation({ fields, turns, isBegun }), [fields, turns, isBegun])
   // A conversation that was left gets nothing more of an answer.
   const conversation = useRef(0)
   const models = useCall('GET /v1/models', {})
@@ -299,7 +316,7 @@ async function askModel(
     })
     const given = traced.blocks.flatMap(({ memories }) => memories)
     show({
-      given: given.map(({ line = '', why = [] }) => ({ line, why })),
+      given: given.map(({ line = '', why = [], relevance }) => ({ line, why, score: relevance })),
       confidence: traced.confidence,
       trace: traceHref(trace, user),
     })

@@ -95,13 +95,13 @@ function PolicyForm({ saved, onSaved }: { saved: AccountPolicy; onSaved: () => v
         hint: 'In answer to a question about what was said before, or about the person, so that they do not invent it. Otherwise they are told nothing.',
       }),
       selectField({
-        label: 'Answers are stored',
+        label: 'Answers of models are stored',
         ...of('store_response'),
         choices: [
-          ['always', 'unless a switch says otherwise'],
-          ['with_input', 'only where their input is'],
+          ['always', 'always'],
+          ['with_input', 'only where the question is stored'],
         ],
-        hint: 'Input that is kept out by a switch or by redaction keeps its answer out, or does not.',
+        hint: 'A question may be kept out by a switch of the request or by redaction. A request decides for itself with X-Memory-Store-Response.',
       }),
       selectField({
         label: 'A session id',

@@ -1,11 +1,11 @@
 import { useAddress } from '#api/console/app/address.ts'
-import { formatCount, pluralize } from '#api/console/app/format.ts'
+import { formatPercent, pluralize } from '#api/console/app/format.ts'
 import { html, type View, renderComponent } from '#api/console/app/html.ts'
 import { bindFields, filters, selectField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
 import { listView, queryView } from '#api/console/app/parts/notes.ts'
 import { useCall } from '#api/console/app/queries.ts'
-import { memoryCards } from '#api/console/app/vault/memory-card.ts'
+import { memoryRows } from '#api/console/app/vault/memory-card.ts'
 import { useMemoryList } from '#api/console/app/vault/timeline.ts'
 import type { Debt } from '#api/contract/generated/types.ts'
 
@@ -53,7 +53,7 @@ export function Reflections(): View {
         'No reflections of this kind yet',
         '“npm run consolidate” makes them with a model of your choice.',
       ],
-      show: items => memoryCards(items, { updateItems }),
+      show: items => memoryRows(items, { updateItems }),
     })}`,
   })
 }
@@ -98,7 +98,7 @@ const progressMeter = (
     <div class="section-head">
       <b>${name}</b>
       <span class="quiet"
-        >${formatCount(Math.round(value))} of ${formatCount(full)} importance</span
+        >${formatPercent(Math.min(1, value / full))} of what makes a reflection due</span
       >
     </div>
     <meter

@@ -76,7 +76,7 @@ export function Search(): View {
         </div>
         ${optionFields(form, set)}
       </form>
-      ${faultNote(result.fault)} ${result.isLoading && !answer && loadingNote('memories')}
+      ${faultNote(result.fault)} ${result.isLoading && !answer && loadingNote('memories', 'rows')}
       <div aria-live="polite">
         ${answer && renderComponent(Results, { answer, update: result.update })}
       </div>`,
@@ -150,10 +150,18 @@ function Results({ answer, update }: ResultsProps): View {
   const terms = searchTerms(query)
   const { raw, tier2, tier3 } = tierBreakdown
   const { hot, working, longterm } = windowBreakdown
-  const summary =
-    `${pluralize(memories.length, 'memory', 'memories')}, ${pluralize(tokenCount, 'token')}: ` +
-    `${formatCount(raw)} raw, ${formatCount(tier2)} reflections, ${formatCount(tier3)} high-level; ` +
-    `${formatCount(hot)} hot, ${formatCount(working)} working, ${formatCount(longterm)} long-term`
+  const parts = [
+    [raw, 'as said'],
+    [tier2, 'reflections'],
+    [tier3, 'high-level'],
+    [hot, 'of the last 4 hours'],
+    [working, 'of the last 3 days'],
+    [longterm, 'older'],
+  ] as const
+  const counts = parts.flatMap(([count, words]) =>
+    count > 0 ? `${formatCount(count)} ${words}` : [],
+  )
+  const summary = `${pluralize(memories.length, 'memory', 'memories')}, ${pluralize(tokenCount, 'token')}: ${counts.join(', ')}`
   return html`<div class="stack">
     <p class="quiet">${summary}</p>
     <ol class="plain results">

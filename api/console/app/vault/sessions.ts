@@ -14,7 +14,7 @@ import { usePagedList, usePages } from '#api/console/app/queries.ts'
 import { fromFound, type DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { exportFile } from '#api/console/app/vault/export.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
-import { memoryCards } from '#api/console/app/vault/memory-card.ts'
+import { memoryRows } from '#api/console/app/vault/memory-card.ts'
 
 /** The open session in the address of the page; without one all sessions are listed. */
 const noSession = { session: '' }
@@ -103,7 +103,7 @@ function OneSession({ session, user, onClose }: OneProps): View {
       ${listView(list, {
         what: 'the session',
         empty: ['Nothing in this session', 'It was cleared, or nothing was ever stored in it.'],
-        show: items => memoryCards(items, { updateItems }),
+        show: items => memoryRows(items, { updateItems }),
       })}
     </div>`,
     html`${button('All sessions', onClose)}

@@ -15,7 +15,7 @@ import { useSelection } from '#api/console/app/parts/selection.ts'
 import { usePagedList, type PagedList } from '#api/console/app/queries.ts'
 import { addMemoryButton } from '#api/console/app/vault/add-memory.ts'
 import { fromListed, type DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
-import { memoryCards } from '#api/console/app/vault/memory-card.ts'
+import { memoryRows } from '#api/console/app/vault/memory-card.ts'
 import { importances } from '#api/console/app/vault/search.ts'
 import { selectedMemoriesBar } from '#api/console/app/vault/selected-memories.ts'
 import type { ListQuery, TierCounts } from '#api/contract/generated/types.ts'
@@ -58,7 +58,7 @@ export function Timeline(): View {
           ([day, memories]) =>
             html`<section key=${day} class="stack">
               ${day && html`<h2 class="day-name">${day}</h2>`}
-              ${memoryCards(memories, { selection, dayKnown: day !== '', updateItems: list.updateItems })}
+              ${memoryRows(memories, { selection, dayKnown: day !== '', updateItems: list.updateItems })}
             </section>`,
         ),
     })}

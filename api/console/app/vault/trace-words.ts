@@ -1,36 +1,27 @@
 import { formatCost, formatCount, pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
+import table from '#api/console/app/vault/trace-words.json' with { type: 'json' }
 import type { TracedMemory, TraceSummary } from '#api/contract/generated/types.ts'
 
-export const wayNames: Record<TraceSummary['way'], string> = {
-  proxy: 'Model call',
-  prepare: 'Prepare',
-  search: 'Search',
-  mcp: 'MCP tool',
-}
+type Words = readonly [words: string, title: string]
 
-const abstentions: Record<NonNullable<TraceSummary['abstained']>, readonly [string, string]> = {
-  asks_nothing: ['asks nothing', 'A greeting or thanks gets no memories'],
-  nothing_relevant: ['nothing relevant', 'What is remembered has nothing to do with it'],
-  nothing_then: ['nothing from then', 'Nothing is remembered of the time that it names'],
-  no_answer: ['no answer', 'Memories match, but none is likely to answer'],
-  already_told: ['already told', 'The conversation has it already'],
+const words = table as unknown as {
+  ways: Record<TraceSummary['way'], string>
+  abstentions: Record<NonNullable<TraceSummary['abstained']>, Words>
+  statuses: Record<TraceSummary['status'], Words>
+  reasons: Record<NonNullable<TracedMemory['why']>[number], string>
 }
-
-const statuses: Record<TraceSummary['status'], readonly [string, colour: string, string]> = {
-  ok: ['given', 'plain', 'Memories were given'],
-  none: ['nothing relevant', 'plain', 'Nothing that is remembered fits'],
-  off: ['off', 'plain', 'Memory was not asked for'],
-  degraded: ['degraded', 'bad', 'Memory could not be read in time: the call went on without'],
-  aside: ['aside', 'plain', 'A call that a program made for itself'],
-}
+export const wayNames = words.ways
+export const reasonWords = words.reasons
+const { abstentions, statuses } = words
 
 /** What came of a call; one that failed, or went on without memory, is red. */
 export function statusChip({ status, abstained, error, answer_status: code }: TraceSummary): View {
   if (error)
     return chip(`${code ?? 'failed'} from ${error.from ?? 'this service'}`, 'bad', error.words)
-  const [words, colour, title] = statuses[status]
+  const [words, title] = statuses[status]
+  const colour = status === 'degraded' ? 'bad' : 'plain'
   if (status !== 'none' || !abstained) return chip(words, colour, title)
   const [reason, why] = abstentions[abstained]
   return chip(reason, 'plain', why)
@@ -73,11 +64,3 @@ export const latencyWords = ({ recall, total }: TraceSummary['latency']): string
 /** What the model cost; empty where none was called. */
 export const costWords = ({ model, cost_usd: cost }: TraceSummary): string =>
   model === null ? '' : formatCost(cost)
-
-export const reasonWords: Record<NonNullable<TracedMemory['why']>[number], string> = {
-  words: 'the same words',
-  similarity: 'the same meaning',
-  name: 'the name',
-  time: 'the time',
-  context: 'a memory beside it',
-}

@@ -108,9 +108,9 @@ function TraceList(): View {
             }),
           owner &&
             textField({ label: 'User', ...of('user'), maxlength: 256, placeholder: 'your id' }),
-          selectField({ label: 'Status', ...of('status'), choices: statusChoices }),
+          selectField({ label: 'Outcome', ...of('status'), choices: statusChoices }),
           selectField({
-            label: 'Way',
+            label: 'Kind of call',
             ...of('way'),
             choices: [['', 'any'], ...Object.entries(wayNames)],
           }),
@@ -180,8 +180,8 @@ const presets = (): (readonly [string, Partial<typeof unfiltered>])[] => [
 const filterNames = {
   of: 'Whose',
   user: 'User',
-  status: 'Status',
-  way: 'Way',
+  status: 'Outcome',
+  way: 'Kind of call',
   session: 'Session',
   model: 'Model',
   since: 'From',

@@ -36,6 +36,16 @@ const eventLabels: Record<WebhookEvent, string> = {
 
 const allEvents = Object.entries(eventLabels) as [WebhookEvent, string][]
 
+const sample = JSON.stringify(
+  {
+    type: 'budget.warning',
+    timestamp: '2026-11-21T10:00:00Z',
+    data: { external_id: 'user-17', used: 12_000, limit: 15_000 },
+  },
+  null,
+  2,
+)
+
 /** Events of a new webhook. The audit is a stream for a SIEM, without a list of deliveries: it is chosen by hand. */
 const usualEvents = allEvents.map(([event]) => event).filter(event => event !== 'audit.event')
 
@@ -75,6 +85,9 @@ export function Webhooks({ id }: { id: string | undefined }): View {
         ? emptyNote(
             'No webhook yet',
             'A webhook hears of finished uploads, due reflections, waiting reviews, revoked keys and budgets, and for a SIEM of the whole audit.',
+            html`<p>One message, as it is posted to your address:</p>
+              <pre class="code" tabindex="0">${sample}</pre>
+              <p><a href="/guides/webhooks">How it is signed, and how to check that</a></p>`,
           )
         : rows(webhooks.map(webhook => [webhook.id, webhookRow(webhook)]))
     })}
@@ -116,7 +129,7 @@ function WebhookForm({ onClose, onCreated }: FormProps): View {
       required: true,
       maxlength: 2048,
       placeholder: 'https://example.com/memory-events',
-      hint: 'https, without credentials in it, and reachable from the internet.',
+      hint: 'https, without credentials in it, and reachable from the internet. To try one at home, start the service with WEBHOOK_LOOPBACK=on: then http://127.0.0.1 will do, too.',
     })}
     ${textField({ label: 'Description', ...of('description'), maxlength: 200 })}
     ${checkboxGroup({ label: 'Events', ...of('events'), choices: allEvents })}`,

@@ -1241,15 +1241,15 @@ class AsyncVault(AsyncVaultBase):
         if_none_match: Optional[str] = None,
     ) -> types.ProfileAnswer:
         """What the user has said of themselves and for good, without a model: standing
-        instructions, names, work, places, dates, people, preferences, possessions and changes, each
-        a sentence out of a raw memory of the user, with its memory and the time it held. Nothing is
-        invented, and nothing that an assistant said is in it. With a session it reads that session,
-        otherwise the core vault; with a member's key also what the member may see of the team
-        memory. English in depth; German, French, Spanish, Italian, Portuguese and Dutch in their
-        commonest forms. Ordered by kind, newest first. Of more than 100,000 statements there is
-        none (413). The answer stays the same byte for byte until a statement changes, so `text` can
-        stand in a cached prompt. Bills retrieval of `text`; an answer that is not modified bills
-        nothing.
+        instructions, names, work, places, dates, people, health, preferences, possessions and
+        changes, each a sentence out of a raw memory of the user, with its memory and the time it
+        held. Nothing is invented, and nothing that an assistant said is in it. With a session it
+        reads that session, otherwise the core vault; with a member's key also what the member may
+        see of the team memory. English in depth; German, French, Spanish, Italian, Portuguese and
+        Dutch in their commonest forms. Ordered by kind, newest first. Of more than 100,000
+        statements there is none (413). The answer stays the same byte for byte until a statement
+        changes, so `text` can stand in a cached prompt. Bills retrieval of `text`; an answer that
+        is not modified bills nothing.
 
         `GET /v1/memory/profile`
 
@@ -2147,18 +2147,25 @@ class AsyncVault(AsyncVaultBase):
         )
 
     async def mint_user_key(
-        self, org_id: str, user_id: str, *, idempotency_key: Optional[str] = None
+        self,
+        org_id: str,
+        user_id: str,
+        *,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
     ) -> types.MintUserKeyAnswer:
         """Mints a standard Memory Key for the user's private vault, or a new one in place of the
-        old; the vault stays.
+        old; the vault stays. The member is told that there is one (`private_key_at`).
 
         `POST /v1/orgs/:orgId/users/:userId/memory-key`
 
         :param org_id: an organization
+        :param reason: why; it stands in the account's events
         """
         return await self._call(
             OPERATIONS["mint_user_key"],
             path={"orgId": org_id, "userId": user_id},
+            body={"reason": reason},
             idempotency_key=idempotency_key,
         )
 

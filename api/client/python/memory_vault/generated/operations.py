@@ -304,6 +304,7 @@ OPERATIONS: Dict[str, Operation] = {
         "mint_user_key",
         "POST",
         "/v1/orgs/:orgId/users/:userId/memory-key",
+        body="json",
         takes_key=True,
         writes=True,
     ),

@@ -1669,7 +1669,7 @@ class ListAnswer(_ListAnswerRequired, total=False):
 
 class _ProfileEntryRequired(TypedDict):
     # what the sentence is about; one of several kinds has an entry of each
-    kind: Literal["instruction", "name", "role", "place", "date", "person", "preference", "possession", "change"]
+    kind: Literal["instruction", "name", "role", "place", "date", "person", "health", "preference", "possession", "change"]
     # a sentence of the memory, as it was written
     quote: str
     # where it stands
@@ -2712,6 +2712,12 @@ class AssignRolesAnswer(TypedDict):
     user_id: str
     team_member_id: str
     role_ids: List[str]
+
+
+# POST /v1/orgs/:orgId/users/:userId/memory-key
+class MintUserKeyBody(TypedDict, total=False):
+    # why; it stands in the account's events
+    reason: str
 
 
 # POST /v1/orgs/:orgId/users/:userId/memory-key
@@ -4206,6 +4212,8 @@ class ListSharedAnswer(TypedDict):
     shares: bool
     # as the admin made the key
     key_shares: bool
+    # when an admin made a key to your own vault that still opens it; null for none
+    private_key_at: Union[EpochMs, None]
     items: List[SharedStatement]
     has_more: bool
     next_cursor: Union[str, None]
