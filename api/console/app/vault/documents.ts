@@ -9,6 +9,7 @@ import { confirmButton } from '#api/console/app/parts/dialogs.ts'
 import { labelledControl } from '#api/console/app/parts/fields.ts'
 import { editableList } from '#api/console/app/parts/notes.ts'
 import { usePages } from '#api/console/app/queries.ts'
+import { showToast } from '#api/console/app/toasts.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
 import { droppedFiles } from '#api/console/app/vault/upload/upload.ts'
 import type { ListedFile } from '#api/contract/generated/types.ts'
@@ -43,7 +44,12 @@ export function Documents(): View {
       onDragOver=${(event: DragEvent) => event.preventDefault()}
       onDrop=${(event: DragEvent) => {
         event.preventDefault()
-        if (!isRunning) send(droppedFiles(event))
+        try {
+          if (!isRunning) send(droppedFiles(event))
+        } catch (error) {
+          // A folder.
+          showToast((error as Error).message)
+        }
       }}
     >
       ${labelledControl(
