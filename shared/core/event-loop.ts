@@ -1,8 +1,8 @@
-/** Short work is done in one turn of the event loop: a pause would only delay it. */
+/** Short work is done in one tick of the event loop: a pause would only delay it. */
 const firstSliceMs = 4
 const sliceMs = 2
 
-/** Works that wait for a turn; the one that has waited longest is first. */
+/** Works that wait for a slice; the one that has waited longest is first. */
 const waiting: (() => void)[] = []
 let isScheduled = false
 
@@ -18,11 +18,11 @@ export function runAtOnce<Result>(steps: Steps<Result>): Result {
 }
 
 /**
- * Does all steps: 4 ms in the first turn of the event loop, then 2 ms in each. One of all works that run at once gets
- * a turn, in rotation, so that requests that need no such work wait for one slice and not for one of each.
+ * Does all steps: 4 ms in the first slice, then 2 ms in each. One of all works that run at once gets
+ * a slice, in rotation, so that requests that need no such work wait for one slice and not for one of each.
  *
- * @param options.firstMs in the first turn, in place of 4 ms, for work that is lost when it is paused
- * @param options.signal ends the work between two turns
+ * @param options.firstMs in the first slice, in place of 4 ms, for work that is lost when it is paused
+ * @param options.signal ends the work between two slices
  * @throws the reason of `signal`
  */
 export async function runInSlices<Result>(
@@ -33,8 +33,8 @@ export async function runInSlices<Result>(
   for (;;) {
     const { done, value } = steps.next()
     if (done) return value
-    const turn = pause()
-    if (turn) await turn.then(() => signal?.throwIfAborted())
+    const paused = pause()
+    if (paused) await paused.then(() => signal?.throwIfAborted())
   }
 }
 
@@ -44,7 +44,7 @@ export function createSlices(firstMs = firstSliceMs): { pause(): Promise<void> |
   return {
     pause() {
       if (performance.now() < until) return undefined
-      return nextTurn().then(() => void (until = performance.now() + sliceMs))
+      return nextSlice().then(() => void (until = performance.now() + sliceMs))
     },
   }
 }
@@ -63,19 +63,19 @@ export async function mapInSlices<Item, Result>(
   return results
 }
 
-const nextTurn = (): Promise<void> =>
+const nextSlice = (): Promise<void> =>
   new Promise(resolve => {
     waiting.push(resolve)
-    scheduleTurn()
+    scheduleSlice()
   })
 
-function scheduleTurn(): void {
+function scheduleSlice(): void {
   if (isScheduled || waiting.length === 0) return
   isScheduled = true
   setImmediate(() => {
     isScheduled = false
     waiting.shift()!()
-    scheduleTurn()
+    scheduleSlice()
   })
 }
 

@@ -7,7 +7,7 @@ export type JsonBounds = {
   containersMax: number
   /** Objects, lists, texts, numbers and literals. */
   valuesMax: number
-  /** Fields of one object: what lists or copies them does so in one turn. */
+  /** Fields of one object: what lists or copies them does so without a pause. */
   fieldsMax?: number
 }
 

@@ -145,16 +145,16 @@ export function rankQuestions(
   return runAtOnce(rankRanges(ranges, questions, search))
 }
 
-/** A vault that changes all the time is ranked in one turn after so many attempts. */
+/** A vault that changes all the time is ranked in one slice after so many attempts. */
 const attemptsMax = 1
 /**
- * A ranking has so much of its first turn: one that is paused in a vault that is written to begins again. With 16 calls
+ * A ranking has so much of its first slice: one that is paused in a vault that is written to begins again. With 16 calls
  * at once that read and store, 4 ms and two attempts cost a call twice the CPU.
  */
 const firstSliceMs = 10
 
 /**
- * Does the same as `rankQuestions` in several turns of the event loop. When an index changes between two turns the
+ * Does the same as `rankQuestions` in several slices of the event loop. When an index changes between two slices the
  * ranking begins again, so that it never has a removed row or rows of different states.
  *
  * @param openIndexes returns the indexes to rank; called again after a change

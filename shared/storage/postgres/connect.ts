@@ -200,7 +200,7 @@ async function runTransaction<Result>(
   }
 }
 
-/** Sends all statements of this turn of the event loop in one write: the driver would make one of each. */
+/** Sends all statements of this tick of the event loop in one write: the driver would make one of each. */
 function sendTogether(client: pg.PoolClient): void {
   const { stream } = (client as pg.PoolClient & { connection: { stream: Writable } }).connection
   stream.cork()

@@ -24,7 +24,7 @@ import {
   type ExchangeWork,
 } from '#shared/vault/ingest/accept-exchanges.postgres.ts'
 import type { Exchange, ExchangeOwner, ExchangeResult } from '#shared/vault/ingest/exchange.ts'
-import { chunkMessagesAside } from '#shared/vault/ingest/text-thread.ts'
+import { chunkMessagesInThread } from '#shared/vault/ingest/text-thread.ts'
 import type { ChunkedTurn } from '#shared/vault/base/text-chunks.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { OpenTransaction, Postgres } from '#shared/storage/postgres/connect.ts'
@@ -68,7 +68,7 @@ export async function acceptExchange(
   const { messages: sent, stores = bothHalves, awaited, signal, ...given } = exchangeToStore
   const redaction = owner.keyRow?.redaction ?? null
   const { messages: spoken, leftOut } = await runInSlices(readSentMessageSteps(sent, stores))
-  const { messages, turns } = await chunkMessagesAside(redaction, spoken, signal)
+  const { messages, turns } = await chunkMessagesInThread(redaction, spoken, signal)
   const metadata = redactMetadata(redaction, given.metadata)
   const reasons = Object.keys(leftOut)
   if (isEmpty(turns) && reasons.every(reason => reason === 'unreadable')) {
@@ -108,7 +108,7 @@ export async function acceptCall(
   exchange: Exchange,
   call: FinishedCall,
 ): Promise<CloseOutcome | null | undefined> {
-  const { messages, turns } = await chunkMessagesAside(null, call.messages)
+  const { messages, turns } = await chunkMessagesInThread(null, call.messages)
   if (isEmpty(turns)) return undefined
   const { closing } = await accept(backend, exchange, { messages, turns, awaited: false, call })
   return closing

@@ -14,7 +14,7 @@ import {
   dropSteps,
   saveStep,
 } from '#shared/vault/ingest/open-exchanges.postgres.ts'
-import { redactOrSkipTurnsAside } from '#shared/vault/ingest/text-thread.ts'
+import { redactOrSkipTurnsInThread } from '#shared/vault/ingest/text-thread.ts'
 import { recordModelCall } from '#shared/billing/meter.ts'
 import { copyIdOf } from '#shared/core/ids.ts'
 import { parseTurns, sentMessageContent, toReadTurns } from '#shared/domain/turn/conversation.ts'
@@ -95,7 +95,7 @@ export class OpenExchanges {
       storable,
     } = exchange
     const toStored = (messages: readonly Message[]): Promise<readonly Turn[]> =>
-      redactOrSkipTurnsAside(owner.keyRow?.redaction ?? null, toStorableTurns(messages))
+      redactOrSkipTurnsInThread(owner.keyRow?.redaction ?? null, toStorableTurns(messages))
     const storedBefore = await this.#endEarlierTurns(exchange)
     const storedTurns = await toStored(exchange.userMessages.slice(storedBefore))
     const userTurns = storedTurns.map(userTurn => ({ at, ...userTurn }))

@@ -29,7 +29,7 @@ const inlineCharactersMax = 64 * 1024
  * @param signal ends the work of the thread
  * @throws the reason of `signal`
  */
-export async function chunkMessagesAside(
+export async function chunkMessagesInThread(
   redaction: RedactionPolicy | null,
   messages: readonly Message[],
   signal?: AbortSignal,
@@ -42,7 +42,7 @@ export async function chunkMessagesAside(
 }
 
 /** As `redactOrSkipTurns`; longer texts in the thread. */
-export async function redactOrSkipTurnsAside(
+export async function redactOrSkipTurnsInThread(
   redaction: RedactionPolicy | null,
   userTurns: readonly Turn[],
 ): Promise<readonly Turn[]> {

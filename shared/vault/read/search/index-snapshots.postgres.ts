@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { endianness } from 'node:os'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as pause } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
 import type { Postgres, Query } from '#shared/storage/postgres/connect.ts'
 import type { IndexRef, SavedIndex } from '#shared/search/index/load-index.ts'
@@ -64,7 +64,7 @@ async function readSavedIndex(
     for (const part of rows) {
       if (part.revision !== revision || crc32(part.bytes) !== part.checksum) return undefined
       parts.push(part.bytes)
-      await nextTurn()
+      await pause()
     }
   }
   const bytes = Buffer.concat(parts)

@@ -6,7 +6,7 @@ import {
   type NewCallTrace,
 } from '#shared/vault/read/traces/call-traces.postgres.ts'
 import { padArray } from '#shared/storage/postgres/padded-array.ts'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as pause } from 'node:timers/promises'
 import { batchLoader } from '#shared/core/batch-loader.ts'
 
 /** A turn of a user in a vault. */
@@ -126,7 +126,7 @@ export function createRecalledTurns({ query }: Pick<Postgres, 'query'>): Recalle
       await saveRecalledTurns(query, turns, await Promise.all(builds))
       return saves
     },
-    { concurrency: 1, batchMax: 100, gather: () => nextTurn() },
+    { concurrency: 1, batchMax: 100, gather: () => pause() },
   )
   return {
     find: batchLoader(keys => findRecalledTurns(query, keys), { concurrency: 2, batchMax: 100 }),

@@ -3,7 +3,10 @@ import { Refusal } from '#shared/core/errors.ts'
 import { redactOrSkipTurns, type RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import { redactionKinds } from '#shared/privacy/detectors.ts'
 import { chunkMessages, type ChunkedTurn } from '#shared/vault/base/text-chunks.ts'
-import { chunkMessagesAside, redactOrSkipTurnsAside } from '#shared/vault/ingest/text-thread.ts'
+import {
+  chunkMessagesInThread,
+  redactOrSkipTurnsInThread,
+} from '#shared/vault/ingest/text-thread.ts'
 import { countTurns, stopClock } from '#test/support/checks/step-clock.ts'
 
 t.setTimeout(0)
@@ -26,12 +29,12 @@ t.test('in the thread the same comes out as inline', async t => {
   ]
   for (const redaction of [null, redact]) {
     const inline = await chunkMessages(redaction, messages)
-    const aside = await chunkMessagesAside(redaction, messages)
+    const aside = await chunkMessagesInThread(redaction, messages)
     t.same(aside.turns, inline.turns)
     t.ok(aside.turns[0]!.chunks.length > 10)
     t.same(aside.messages, inline.messages)
   }
-  await t.rejects(chunkMessagesAside(block, messages), {
+  await t.rejects(chunkMessagesInThread(block, messages), {
     reason: 'invalid',
     message: 'messages[1] holds an email address (email)',
     hint: /redaction policy/,
@@ -45,7 +48,7 @@ t.test('turns are redacted in the thread as inline, and the event loop goes on',
     { role: 'user', text: 'Nothing private.', speaker: 'ada@example.com' },
   ] as const
   const { turns, stop } = countTurns()
-  const aside = await redactOrSkipTurnsAside(redact, said)
+  const aside = await redactOrSkipTurnsInThread(redact, said)
   stop()
   t.ok(turns() > 10, `${turns()} turns`)
   const inline = redactOrSkipTurns(redact, said)
@@ -54,13 +57,15 @@ t.test('turns are redacted in the thread as inline, and the event loop goes on',
     inline.map(({ speaker, at }) => [speaker, at]),
   )
   t.ok(aside.every(({ text }, index) => text === inline[index]!.text))
-  t.same(await redactOrSkipTurnsAside(block, said), [])
-  t.equal(await redactOrSkipTurnsAside(null, said), said)
+  t.same(await redactOrSkipTurnsInThread(block, said), [])
+  t.equal(await redactOrSkipTurnsInThread(null, said), said)
 })
 
 t.test('several texts at once, each gets its own', async t => {
   const chunked = await Promise.all(
-    ['a', 'b', 'c', 'd'].map(word => chunkMessagesAside(null, user(repeated(`${word} `, 80_000)))),
+    ['a', 'b', 'c', 'd'].map(word =>
+      chunkMessagesInThread(null, user(repeated(`${word} `, 80_000))),
+    ),
   )
   for (const [index, { turns }] of chunked.entries()) {
     t.match(turns[0]!.chunks[0]!.text, 'abcd'[index]!)
@@ -79,7 +84,7 @@ t.test('heavy texts do not hold the event loop', async t => {
     ['a grapheme of 256 KiB', `e${repeated('\u0301', mebibyte / 4)}`],
   ] as const) {
     const { turns, stop } = countTurns()
-    const chunked = await chunkMessagesAside(redact, user(text))
+    const chunked = await chunkMessagesInThread(redact, user(text))
     stop()
     t.ok(turns() > 10, `${name}: ${turns()} turns`)
     const [{ chunks }] = chunked.turns as [ChunkedTurn]
@@ -92,11 +97,11 @@ t.test('a task ends when its signal aborts, begun or not, and the next one is do
   const gone = new AbortController()
   const long = repeated('My cat is called Ada. ', mebibyte)
   const reason = new Refusal('unavailable', 'gone')
-  const tasks = [long, long, long].map(text => chunkMessagesAside(null, user(text), gone.signal))
+  const tasks = [long, long, long].map(text => chunkMessagesInThread(null, user(text), gone.signal))
   const refused = Promise.all(tasks.map(task => t.rejects(task, reason)))
   gone.abort(reason)
   await refused
-  await t.rejects(chunkMessagesAside(null, user(long), gone.signal), reason)
-  const { turns } = await chunkMessagesAside(null, user(repeated('a ', 80_000)))
+  await t.rejects(chunkMessagesInThread(null, user(long), gone.signal), reason)
+  const { turns } = await chunkMessagesInThread(null, user(repeated('a ', 80_000)))
   t.equal(turns.length, 1)
 })
