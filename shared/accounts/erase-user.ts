@@ -1,6 +1,6 @@
 import { listUsers, revokeVaultKeys, type ListedUser } from '#shared/access/memory-keys.postgres.ts'
 import { announceRevokedKeys } from '#shared/access/revoked-key.ts'
-import { emailProof, signUserReceipt } from '#shared/accounts/erasure-receipt.ts'
+import { emailProof, signReceipt } from '#shared/accounts/erasure-receipt.ts'
 import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
@@ -63,7 +63,7 @@ export async function eraseUser(
   const erasedAt = new Date(now).toISOString()
   return {
     erased,
-    receipt: signUserReceipt(config.masterKeys, { ...requested, erased_at: erasedAt, erased }),
+    receipt: signReceipt(config.masterKeys, { ...requested, erased_at: erasedAt, erased }),
   }
 }
 

@@ -66,14 +66,10 @@ export type UserReceipt = {
 }
 
 /** A receipt as a compact JSON Web Signature, which any library for those can check. */
-export const signReceipt = (masterKeys: readonly MasterKey[], receipt: Receipt): string =>
-  signed(masterKeys, receipt)
-
-/** Likewise, of one user. */
-export const signUserReceipt = (masterKeys: readonly MasterKey[], receipt: UserReceipt): string =>
-  signed(masterKeys, receipt)
-
-function signed(masterKeys: readonly MasterKey[], receipt: Receipt | UserReceipt): string {
+export function signReceipt(
+  masterKeys: readonly MasterKey[],
+  receipt: Receipt | UserReceipt,
+): string {
   const { kid, privateKey } = deriveSigner(masterKeys[0]!)
   const head = { alg: 'EdDSA', typ: 'erasure-receipt+jws', kid }
   const text = [head, receipt]

@@ -27,12 +27,12 @@ export type BreakerOptions = {
   intervalMs?: number
   /** The same after a refusal. */
   refusedIntervalMs?: number
-  /** Failures in a row after which the dependency is probed. */
-  failuresMax?: number
 }
 
 const stateNumbers: Record<BreakerState, number> = { closed: 0, slow: 1, open: 2, refused: 3 }
 
+/** Failures in a row after which the dependency is probed. */
+const failuresMax = 2
 /** A check within this time of a probe takes its result. */
 const probeAgeMaxMs = 1_000
 
@@ -60,7 +60,6 @@ export class Breaker {
       openMs: 7_000,
       intervalMs: 3_000,
       refusedIntervalMs: 30_000,
-      failuresMax: 2,
       ...options,
     }
     this.#updateMetric()
@@ -83,7 +82,7 @@ export class Breaker {
   /** Notes that the dependency has failed a caller, or was too late for one. */
   failed(): void {
     this.#failures++
-    const isDue = this.#failures >= this.#options.failuresMax
+    const isDue = this.#failures >= failuresMax
     if (isDue && this.#state === 'closed') void this.#probe()
   }
 

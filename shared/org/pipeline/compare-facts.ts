@@ -5,7 +5,7 @@ import {
 } from '#shared/org/pipeline/cached-completion.ts'
 import type { BatchFact } from '#shared/org/pipeline/batch-facts.ts'
 import type { NearMemory } from '#shared/org/pipeline/nearest-shared.ts'
-import { dayOf, reconcileInstructions } from '#shared/org/pipeline/prompts.ts'
+import { dayOf, reconcileInstructions, rowsSchema } from '#shared/org/pipeline/prompts.ts'
 import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 import type { Decision } from '#shared/org/base/org-turns.postgres.ts'
 import { shape, type Schema } from '#shared/core/shape.ts'
@@ -148,27 +148,13 @@ const memoryLabel = (index: number): string => `m${index + 1}`
 
 type ModelDecision = { fact: number; action: Decision['action']; memory: string; text: string }
 
-const decisionsSchema = (text: Schema): Schema => ({
-  type: 'object',
-  required: ['decisions'],
-  additionalProperties: false,
-  properties: {
-    decisions: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['fact', 'action', 'memory', 'text'],
-        additionalProperties: false,
-        properties: {
-          fact: { type: 'integer' },
-          action: { type: 'string', enum: ['ADD', 'UPDATE', 'NONE'] },
-          memory: { type: 'string' },
-          text: { type: 'string', ...text },
-        },
-      },
-    },
-  },
-})
+const decisionsSchema = (text: Schema): Schema =>
+  rowsSchema('decisions', {
+    fact: { type: 'integer' },
+    action: { type: 'string', enum: ['ADD', 'UPDATE', 'NONE'] },
+    memory: { type: 'string' },
+    text: { type: 'string', ...text },
+  })
 
 const answerShape = shape<{ decisions: ModelDecision[] }>(decisionsSchema({ maxLength: textMax }), {
   name: 'the answer',

@@ -14,29 +14,15 @@ import {
   type AskModel,
   type TurnAuthor,
 } from '#shared/org/pipeline/cached-completion.ts'
-import { dayOf, extractInstructions, factsMax } from '#shared/org/pipeline/prompts.ts'
+import { dayOf, extractInstructions, factsMax, rowsSchema } from '#shared/org/pipeline/prompts.ts'
 import { wordsIn } from '#shared/org/pipeline/text-words.ts'
 import { isGeneralQuestion, isPhatic } from '#shared/org/pipeline/worth-asking.ts'
 import { redactOrSkipText } from '#shared/privacy/apply-redaction.ts'
 
 const factLengthMax = 2_000
 
-const factsSchema = (fact: { turn: Schema; text: Schema; confidence: Schema }): Schema => ({
-  type: 'object',
-  required: ['facts'],
-  additionalProperties: false,
-  properties: {
-    facts: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['turn', 'text', 'note', 'confidence'],
-        additionalProperties: false,
-        properties: { ...fact, note: { type: 'boolean' } },
-      },
-    },
-  },
-})
+const factsSchema = (fact: { turn: Schema; text: Schema; confidence: Schema }): Schema =>
+  rowsSchema('facts', { ...fact, note: { type: 'boolean' } })
 
 const answerSchema = factsSchema({
   turn: { type: 'integer' },

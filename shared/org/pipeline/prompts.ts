@@ -1,3 +1,4 @@
+import type { Schema } from '#shared/core/shape.ts'
 import { readTextFile } from '#shared/core/text-file.ts'
 import { noteMax } from '#shared/org/base/rule-matching.ts'
 import type { OrgPolicy, PolicyRule } from '#shared/org/base/org-policy.postgres.ts'
@@ -45,3 +46,21 @@ what it was about, without figures, names of people or other particulars, and se
 
 const rulesAsJson = (rules: readonly PolicyRule[]): string =>
   rules.map(({ match, note }) => JSON.stringify(note ? { match, note } : { match })).join('\n')
+
+/** The schema of an answer that is one list of rows with these fields, all of them required. */
+export const rowsSchema = (name: string, fields: Record<string, Schema>): Schema => ({
+  type: 'object',
+  required: [name],
+  additionalProperties: false,
+  properties: {
+    [name]: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: Object.keys(fields),
+        additionalProperties: false,
+        properties: fields,
+      },
+    },
+  },
+})

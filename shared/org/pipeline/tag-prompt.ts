@@ -1,6 +1,7 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { shape, type Schema } from '#shared/core/shape.ts'
 import { unusableAnswer } from '#shared/org/pipeline/cached-completion.ts'
+import { rowsSchema } from '#shared/org/pipeline/prompts.ts'
 import { truncateText } from '#shared/org/base/rule-matching.ts'
 import type { TagRow } from '#shared/org/base/tags.postgres.ts'
 
@@ -63,22 +64,8 @@ export const tagAnswerSchema = (questions: number): Schema => {
   })
 }
 
-const answersSchema = (answers: Schema): Schema => ({
-  type: 'object',
-  required: ['facts'],
-  additionalProperties: false,
-  properties: {
-    facts: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['fact', 'answers'],
-        additionalProperties: false,
-        properties: { fact: { type: 'integer' }, answers },
-      },
-    },
-  },
-})
+const answersSchema = (answers: Schema): Schema =>
+  rowsSchema('facts', { fact: { type: 'integer' }, answers })
 
 /** One shape for all questions: a compiled schema is never freed. */
 export const tagAnswerShape = shape<{ facts: { fact: number; answers: Record<string, number> }[] }>(
