@@ -72,10 +72,7 @@ function fitWindow(answer: Fields, { max_tokens: asked, order, query }: Fields):
     memories: all.slice(0, count),
     truncated: true,
     ...(query === undefined && {
-      returned: {
-        ...(answer.returned as Fields),
-        [isForward ? 'to' : 'from']: next,
-      },
+      returned: { ...(answer.returned as Fields), [isForward ? 'to' : 'from']: next },
     }),
     note: `${all.length - count} rows are left out of this page${ofLast > 0 ? `, ${ofLast} of them of ${last}, the last moment that is shown` : ''}. Go on from returned, or ask with a query for what matters.`,
   }

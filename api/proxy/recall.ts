@@ -16,7 +16,7 @@ import { withRecallTimeout, type EmbeddingSpace } from '#api/proxy/embedding-spa
 import type { ContextBounds } from '#api/proxy/switches.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { Backend } from '#shared/backend.ts'
-import type { MetadataFilter } from '#shared/domain/metadata.ts'
+import type { Condition } from '#shared/domain/condition.ts'
 import {
   findContext,
   renderContext,
@@ -40,8 +40,8 @@ export type RecallUse = {
   contextBounds: ContextBounds
   /** Epoch ms: later memories are unknown, and ages are counted from it. */
   asOf: number | undefined
-  /** Memories without such metadata are left out. */
-  filter: MetadataFilter | undefined
+  /** Memories that do not meet it are left out. */
+  filter: Condition | undefined
   /** The model is told where nothing is found for what only memory could answer. */
   tellsAbsence: boolean
   /** The id in the vault of the turn with such a fingerprint. */
@@ -332,7 +332,7 @@ async function findContextOfTurn({
     tiers: undefined,
     importance: undefined,
     asOf,
-    metadata: filter,
+    condition: filter,
     tellsAbsence,
   })
   return orUndefined(finding)

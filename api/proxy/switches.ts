@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { ProfileQuery } from '#api/contract/generated/shapes.ts'
 import type { CallSwitchesQuery } from '#api/contract/generated/types.ts'
+import { parseFilterHeader } from '#api/edge/memory-filter.ts'
 import { decodeHeader } from '#api/edge/request.ts'
 import type { BodySwitches, ProxyRequest } from '#api/proxy/dialects/dialect.ts'
 import type { Caller } from '#shared/access/caller.ts'
@@ -8,13 +9,8 @@ import { permissionsByMode, type KeyMode, type Permissions } from '#shared/acces
 import { Refusal } from '#shared/core/errors.ts'
 import { tooManyFields } from '#shared/core/refusals.ts'
 import type { StoragePolicy } from '#shared/domain/account-policies.ts'
-import {
-  parseMetadata,
-  parseMetadataFilter,
-  parseMetadataObject,
-  type Metadata,
-  type MetadataFilter,
-} from '#shared/domain/metadata.ts'
+import type { Condition } from '#shared/domain/condition.ts'
+import { parseMetadata, parseMetadataObject, type Metadata } from '#shared/domain/metadata.ts'
 import type { StoredHalves } from '#shared/domain/turn/conversation.ts'
 import { redactMetadata } from '#shared/privacy/apply-redaction.ts'
 import type { Density } from '#shared/vault/read/prepare/prepare.ts'
@@ -233,8 +229,8 @@ export function parseAsOfHeader(headers: IncomingHttpHeaders): number | undefine
 export type CallMetadata = {
   /** Fields of every memory of the exchange, as they may be stored. */
   metadata: Metadata | undefined
-  /** The model gets only memories with such metadata. */
-  filter: MetadataFilter | undefined
+  /** The model gets only memories that meet it. */
+  filter: Condition | undefined
 }
 
 /**
@@ -249,7 +245,7 @@ export function parseMetadataHeaders(
 ): CallMetadata {
   const [forAll, wanted] = ['X-Memory-Metadata', 'X-Memory-Filter'] as const
   const metadata = parseMetadata(parseObject(headers, forAll), forAll)
-  const filter = parseMetadataFilter(parseObject(headers, wanted), wanted)
+  const filter = parseFilterHeader(parseObject(headers, wanted), wanted)
   return { metadata: redactMetadata(keyRow.redaction ?? null, metadata), filter }
 }
 

@@ -4,7 +4,7 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import type { RequestIdempotency } from '#api/edge/request-idempotency.ts'
 import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
-import { idsMax, idsOrMatching } from '#api/edge/ids-or-matching.ts'
+import { conditionOfQuery, idsMax, idsOrMatching } from '#api/edge/memory-filter.ts'
 import { UploadLine, ExportLine } from '#api/contract/contract.ts'
 import {
   listIgnored,
@@ -48,7 +48,7 @@ import type { InputNotes } from '#shared/core/lenient-input.ts'
 import { acceptAndDelete, notRemovedYet } from '#shared/vault/delete/delete-memories.ts'
 import {
   previewDeletion,
-  idsWithMetadata,
+  idsMeeting,
   type DeletionPreview,
 } from '#shared/vault/delete/preview-deletion.mongo.ts'
 import { acceptReembedding } from '#shared/vault/reembed/reembed.ts'
@@ -95,6 +95,7 @@ export function bulk(router: Router, backend: ApiBackend): void {
       const session = resolveSession(ctx, query.session_id)
       const lines = exportMemories(backend, caller.scope, {
         session: session ?? (sessions ? undefined : null),
+        condition: conditionOfQuery(query),
         embedder: vectors
           ? await backend.embedders.get(embeddingModelForRequest(ctx, caller, query.embeddings))
           : undefined,
@@ -167,8 +168,8 @@ export function bulk(router: Router, backend: ApiBackend): void {
     async handle({ caller, body, query, claim }, ctx) {
       const isPreview = resolveDryRun(body.dry_run, query.dry_run)
       const { operation } = claim
-      const { ids, hasMore } = await idsOrMatching(body, filter =>
-        idsWithMetadata(backend.mongo, caller.scope, filter, idsMax + 1),
+      const { ids, hasMore } = await idsOrMatching(body, condition =>
+        idsMeeting(backend.mongo, caller.scope, condition, idsMax + 1),
       )
       if (isPreview) {
         const preview = presentDeletionPreview(await previewDeletion(backend, caller, ids))

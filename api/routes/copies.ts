@@ -17,6 +17,7 @@ import {
   graftCandidates,
 } from '#shared/vault/copy/candidates.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
+import { conditionOf } from '#shared/domain/filter.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 
 /** The endpoints of `contract/copies.md`. */
@@ -32,7 +33,7 @@ export function copies(router: Router, backend: ApiBackend): void {
       const embedder = await backend.embedders.get(embeddingModelForRequest(ctx, caller, ...named))
       const model =
         requestedEmbeddingModel(ctx, ...named) ?? destination.embeddings ?? embedder.model
-      const memories = await transferCandidates(backend, caller, embedder)
+      const memories = await transferCandidates(backend, caller, embedder, conditionOf(body))
 
       if (resolveDryRun(body.dry_run, query.dry_run)) {
         ctx.body = {
@@ -73,7 +74,7 @@ export function copies(router: Router, backend: ApiBackend): void {
       const model =
         requestedEmbeddingModel(ctx, ...named) ?? destination.embeddings ?? embedder.model
       const signal = clientSignal(ctx)
-      const question = { embedder, queries, threshold, signal }
+      const question = { embedder, queries, threshold, condition: conditionOf(body), signal }
       const matches = await graftCandidates(backend, caller, question)
 
       if (resolveDryRun(body.dry_run, query.dry_run)) {

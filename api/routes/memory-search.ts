@@ -2,7 +2,7 @@ import { requireNoMemoryNearMiss } from '#api/edge/message-switch.ts'
 import { callSwitches, narrowPermissions, resolveTellsAbsence } from '#api/proxy/switches.ts'
 import type { Router } from '@koa/router'
 import { blockTokens, recalls } from '#shared/core/metrics.ts'
-import { parseMetadataFilter } from '#shared/domain/metadata.ts'
+import { conditionOf } from '#shared/domain/filter.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey, memoryKeyOfBody } from '#api/edge/auth.ts'
 import { openAskedVaults } from '#api/edge/asked-vaults.ts'
@@ -79,7 +79,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
             limit: body.context_limit,
             tiers: body.tiers,
             importance: body.importance,
-            metadata: parseMetadataFilter(body.metadata),
+            condition: conditionOf(body),
             minScore: body.min_relevance,
             asOf,
             tellsAbsence: resolveTellsAbsence(switches, caller.keyRow.storage),
@@ -134,7 +134,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
         limit,
         tiers,
         importance,
-        metadata: parseMetadataFilter(body.metadata),
+        condition: conditionOf(body),
         minScore: body.min_relevance,
         asOf,
       }
@@ -202,7 +202,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
       const asOf = parseAsOf(body.as_of)
       const window = windowAsOf(parseTimeWindow(from, to, backend.now()), asOf)
 
-      const metadata = parseMetadataFilter(body.metadata)
+      const condition = conditionOf(body)
       // Without a query the memories of all spaces are listed by time.
       const embeddings =
         query === undefined
@@ -216,7 +216,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
         tiers,
         source,
         importance,
-        metadata,
+        condition,
         maxTokens: body.max_tokens,
         order,
       })
@@ -233,7 +233,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
                   text: query,
                   tiers,
                   importance,
-                  metadata,
+                  condition,
                   within: { from: window.from, to: window.to + 1 },
                   ...(truncated && { limit: rows.length }),
                 },

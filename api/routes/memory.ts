@@ -6,7 +6,7 @@ import { memoryKey, memoryKeyOfBody } from '#api/edge/auth.ts'
 import { releaseBody } from '#api/edge/body-budget.ts'
 import { clientSignal } from '#api/edge/client-signal.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
-import { idsMax, idsOrMatching } from '#api/edge/ids-or-matching.ts'
+import { conditionOfQuery, idsMax, idsOrMatching } from '#api/edge/memory-filter.ts'
 import { presentDebt } from '#api/present/debt.ts'
 import {
   embeddingModelForRequest,
@@ -31,7 +31,7 @@ import {
 } from '#shared/access/caller.ts'
 import { requireNoMemoryNearMiss } from '#api/edge/message-switch.ts'
 import { withContent } from '#shared/domain/message-content.ts'
-import { parseMetadata, parseMetadataFilterText } from '#shared/domain/metadata.ts'
+import { parseMetadata } from '#shared/domain/metadata.ts'
 import { parseExpiresAt } from '#shared/domain/expiry.ts'
 import { acceptExchange } from '#shared/vault/ingest/ingest.ts'
 import { findKey } from '#shared/access/key-row.postgres.ts'
@@ -158,7 +158,7 @@ export function memory(router: Router, backend: ApiBackend): void {
         from,
         to,
         search: query.search,
-        metadata: parseMetadataFilterText(query.metadata),
+        condition: conditionOfQuery(query),
       })
       const tokens = rows.reduce((sum, row) => sum + row.tokens, 0)
       recordRead(backend, caller, { kind: 'list', tokens, session: null })
@@ -257,8 +257,8 @@ export function memory(router: Router, backend: ApiBackend): void {
     async handle({ caller, body }, ctx) {
       const { feedback, dry_run: isPreview = false } = body
       const { scope } = caller
-      const { ids: named, hasMore = false } = await idsOrMatching(body, filter =>
-        idsToJudge(backend.mongo, scope, { filter, feedback, max: idsMax + 1 }),
+      const { ids: named, hasMore = false } = await idsOrMatching(body, condition =>
+        idsToJudge(backend.mongo, scope, { condition, feedback, max: idsMax + 1 }),
       )
       const wanted = body.ids ? await idsWithTextsOf(backend.mongo, scope, named, idsMax) : named
       const ids = await giveFeedback(backend, caller, { ids: wanted, feedback, isPreview })

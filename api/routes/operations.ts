@@ -52,11 +52,7 @@ export function operationRoutes(router: Router, backend: ApiBackend): void {
       ctx.set('Retry-After', '2')
       return void Object.assign(ctx.body as object, { parts: presentParts(readiness.parts) })
     }
-    ctx.body = {
-      ...presentReadiness(readiness),
-      version,
-      uptime_seconds: Math.round(uptime()),
-    }
+    ctx.body = { ...presentReadiness(readiness), version, uptime_seconds: Math.round(uptime()) }
   })
 
   // The name and version of the service and its endpoints; open.

@@ -94,7 +94,7 @@ function collectTables(chapters: readonly Section[]): Map<string, SchemaTable> {
 
 function assertResource({ title, position, modifiers, attributes, subsections }: Section): void {
   if (!/^[A-Z][A-Za-z]+$/.test(title)) fail(position, 'is neither an endpoint nor a resource')
-  const unknownModifier = modifiers.find(word => word !== 'open' && word !== 'ours')
+  const unknownModifier = modifiers.find(word => !['open', 'ours', 'strict'].includes(word))
   if (unknownModifier) fail(position, `(${unknownModifier}) has no meaning for a resource`)
   const unread =
     [...attributes.keys()].find(fact => fact !== 'Is') ?? subsections[0]?.position.subsection
@@ -110,6 +110,7 @@ function buildTableSchema(
   const described = {
     ...(notes && { description: notes }),
     ...(modifiers.includes('ours') && { 'x-contract': false }),
+    ...(modifiers.includes('strict') && { 'x-strict': true }),
   }
   if (typeCell !== undefined) {
     if (rows.length > 0 || open) fail(position, 'has a type, so no table and no (open)')

@@ -54,11 +54,7 @@ const serverSettings = {
  * For tests: writes survive the end of any process, but not a power cut. Storing a row takes 0.13 ms
  * instead of 0.24 ms. `synchronous_commit` stays on: turning it off saves no more time.
  */
-const testServerSettings = {
-  ...serverSettings,
-  max_connections: '200',
-  fsync: 'off',
-}
+const testServerSettings = { ...serverSettings, max_connections: '200', fsync: 'off' }
 
 /**
  * Starts the embedded PostgreSQL on `<dataDir>/postgres`, at 127.0.0.1 on a

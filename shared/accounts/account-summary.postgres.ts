@@ -61,9 +61,5 @@ export async function findAccountSummary(
     'accounts.call-days',
   )
   const active = new Set(calls.rows.flatMap(row => row.active ?? []))
-  return {
-    ...rows[0]!,
-    usersActive: active.size,
-    calls: calls.rows,
-  }
+  return { ...rows[0]!, usersActive: active.size, calls: calls.rows }
 }

@@ -45,7 +45,7 @@ export function removeUnknown(
   function visit(branches: readonly Branch[], value: unknown, path: string): void {
     if (typeof value !== 'object' || value === null) return
     if (Array.isArray(value)) return visitList(branches, value, path)
-    const objects = branches.filter(({ types }) => types?.includes('object'))
+    const objects = branches.filter(({ types, isStrict }) => types?.includes('object') && !isStrict)
     if (objects.length > 0) visitObject(objects, value as Record<string, unknown>, path)
   }
 

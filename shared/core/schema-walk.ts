@@ -10,6 +10,8 @@ export type Branch = {
   items: JsonSchema | undefined
   isSet: boolean
   isClosed: boolean
+  /** Neither unknown fields nor nulls are taken out of it. */
+  isStrict: boolean
 }
 
 type ClampedField = [name: string, bound: { maximum?: number; maxLength?: number }]
@@ -77,7 +79,8 @@ export class SchemaWalk {
       return
     }
     const fields = value as Record<string, unknown>
-    for (const { properties } of branches) {
+    for (const { properties, isStrict } of branches) {
+      if (isStrict) continue
       for (const name of Object.keys(properties)) {
         if (!Object.hasOwn(fields, name)) continue
         if (fields[name] !== null) this.removeAbsent(properties[name]!, fields[name])
@@ -103,5 +106,6 @@ function toBranch(schema: JsonSchema): Branch {
     items: items as JsonSchema | undefined,
     isSet: schema.uniqueItems === true,
     isClosed: additionalProperties === false,
+    isStrict: schema['x-strict'] === true,
   }
 }

@@ -35,7 +35,7 @@ export function toRefusal(
   const isMissing = error.keyword === 'required' && ignored.size > 0
   const hint = isMissing
     ? `not known here: ${[...ignored].slice(0, 20).join(', ')}`
-    : enumHint(error)
+    : (enumHint(error) ?? filterHint(error))
   return new Refusal('invalid', errorMessage(error, name), hint)
 }
 
@@ -55,8 +55,9 @@ function mostSpecificError(errors: readonly ErrorObject[]): ErrorObject | undefi
   const inside = errors
     .slice(0, -1)
     .filter(
-      ({ instancePath, keyword }) =>
-        instancePath.length > depth || (keyword !== 'type' && keyword !== 'format'),
+      ({ instancePath, keyword, data }) =>
+        instancePath.length > depth ||
+        !(['type', 'format'].includes(keyword) || (keyword === 'enum' && Object(data) === data)),
     )
   return inside.toSorted((a, b) => b.instancePath.length - a.instancePath.length)[0] ?? last
 }
@@ -155,6 +156,14 @@ function fieldPath(pointer: string): string {
   }
   return field
 }
+
+/** The spelling of what other services write as a list or null. */
+const filterHint = ({ keyword, data, instancePath }: ErrorObject): string | undefined =>
+  keyword === 'anyOf' && instancePath.startsWith('/filter/')
+    ? Array.isArray(data)
+      ? 'one of several values is written {"in":["a","b"]}'
+      : 'of a value that is missing {"exists":false} is true'
+    : undefined
 
 function enumHint({ keyword, params, data }: ErrorObject): string | undefined {
   if (keyword !== 'enum' || typeof data !== 'string') return undefined

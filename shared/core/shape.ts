@@ -47,7 +47,8 @@ export type ShapeOptions = {
  * Makes a shape of a schema, which is compiled at its first check or by `compile`.
  *
  * Annotations of our own: `x-says` describes a pattern in a message, such as `must not hold …`; `x-clamped` values are
- * brought down to their bound; `x-contract` is for the reference, `x-moves` for what is sent back.
+ * brought down to their bound; `x-contract` is for the reference, `x-moves` for what is sent back; of an `x-strict` object
+ * unknown fields and nulls are refused in every body.
  */
 export function shape<T>(schema: Schema, options: ShapeOptions = {}): Shape<T> {
   const {
@@ -101,7 +102,7 @@ function ajvFor(document: Schema = noDocument, coerce: boolean): Ajv2020 {
     verbose: true,
     useDefaults: true,
     coerceTypes: coerce,
-    keywords: ['x-says', 'x-clamped', 'x-contract', 'x-moves'],
+    keywords: ['x-says', 'x-clamped', 'x-contract', 'x-moves', 'x-strict'],
     // Tests check our schemas against the meta-schema; here it would cost the first request 43 ms.
     validateSchema: false,
   })

@@ -2,18 +2,14 @@ import { Refusal } from '#shared/core/errors.ts'
 import { tooManyFields } from '#shared/core/refusals.ts'
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 
-type MetadataValue = string | number | boolean
+export type MetadataValue = string | number | boolean
 
 /** Fields of a client: the agent, the run, a source, a topic. */
 export type Metadata = Readonly<Record<string, MetadataValue>>
 
-/** For each field, the terms of which a memory must have one. */
-export type MetadataFilter = readonly (readonly string[])[]
-
 export const fieldsMax = 16
 const keyMax = 64
 const textMax = 256
-const choicesMax = 32
 
 /**
  * Checks metadata to be stored.
@@ -26,39 +22,11 @@ export function parseMetadata(
   given: Readonly<Record<string, unknown>> | undefined,
   field = 'metadata',
 ): Metadata | undefined {
-  const entries = readEntries(given, field)
+  const entries = readMetadataEntries(given, field)
   if (entries.length === 0) return undefined
   return Object.fromEntries(
-    entries.map(([key, value]) => [key, parseValue(value, `${field}.${key}`)]),
+    entries.map(([key, value]) => [key, parseMetadataValue(value, `${field}.${key}`)]),
   )
-}
-
-/**
- * Checks a filter, whose fields have one value or a list of alternatives.
- *
- * @returns undefined without fields
- * @throws Refusal `invalid` as `parseMetadata`, and for an empty list or one of more than 32.
- */
-export function parseMetadataFilter(
-  given: Readonly<Record<string, unknown>> | undefined,
-  field = 'metadata',
-): MetadataFilter | undefined {
-  const entries = readEntries(given, field)
-  if (entries.length === 0) return undefined
-  return entries.map(([key, value]) => {
-    const name = `${field}.${key}`
-    const choices: unknown[] = Array.isArray(value) ? value : [value]
-    if (choices.length === 0 || choices.length > choicesMax) {
-      throw new Refusal('invalid', `${name} must list 1 to ${choicesMax} values`, valueHint)
-    }
-    return choices.map(choice => termOf(key, parseValue(choice, name)))
-  })
-}
-
-/** Parses the filter of a query parameter. @throws Refusal `invalid`, also for a text that is no JSON object. */
-export function parseMetadataFilterText(text: string | undefined): MetadataFilter | undefined {
-  if (text === undefined) return undefined
-  return parseMetadataFilter(parseMetadataObject(text, 'metadata'))
 }
 
 /** @throws Refusal `invalid` when the text is no JSON object. */
@@ -87,12 +55,10 @@ export const metadataFromTerms = (terms: readonly string[]): Metadata =>
     }),
   )
 
-export const matchesMetadata = (filter: MetadataFilter, terms: readonly string[]): boolean =>
-  filter.every(choices => choices.some(choice => terms.includes(choice)))
-
 const termOf = (key: string, value: MetadataValue): string => `${key}=${JSON.stringify(value)}`
 
-function readEntries(
+/** @throws Refusal `invalid` for more than 16 fields and for a name that none may have. */
+export function readMetadataEntries(
   given: Readonly<Record<string, unknown>> | undefined,
   field: string,
 ): [string, unknown][] {
@@ -109,7 +75,8 @@ function readEntries(
   )
 }
 
-function parseValue(value: unknown, field: string): MetadataValue {
+/** @throws Refusal `invalid` for what metadata cannot have. */
+export function parseMetadataValue(value: unknown, field: string): MetadataValue {
   if (typeof value === 'boolean') return value
   if (typeof value === 'number' && Number.isFinite(value)) return parseNumber(value, field)
   if (typeof value !== 'string')
@@ -132,4 +99,4 @@ function parseNumber(value: number, field: string): number {
   )
 }
 
-const valueHint = `Values are texts of at most ${textMax} characters, numbers, true and false`
+export const valueHint = `Values are texts of at most ${textMax} characters, numbers, true and false`

@@ -1,22 +1,21 @@
+import type { Condition, Test } from '#shared/domain/condition.ts'
 import type { Memory } from '#shared/domain/memory.ts'
-import { fieldsMax, metadataTerms } from '#shared/domain/metadata.ts'
-import type { Metadata, MetadataFilter } from '#shared/domain/metadata.ts'
+import { fieldsMax, type Metadata } from '#shared/domain/metadata.ts'
 
 /** Who a memory comes from. */
-type Origin = 'person' | 'model' | 'program' | 'import' | 'seed' | 'reflection'
+export const origins = ['person', 'model', 'program', 'import', 'seed', 'reflection'] as const
 
-/** As metadata say it, in its stored form; none of them is trusted more than what the role says. */
-export const saidOrigins: readonly string[] = ['model', 'program', 'import', 'seed'].map(
-  origin => `origin="${origin}"`,
-)
+type Origin = (typeof origins)[number]
+
+/** As metadata say it; none of them is trusted more than what the role says. */
+const saidOrigins: readonly string[] = ['model', 'program', 'import', 'seed'] satisfies Origin[]
 
 /** Says an origin in metadata that say none; a client that fills all fields has no room for it. */
 export const withSaidOrigin = (origin: 'program' | 'seed', metadata: Metadata = {}): Metadata =>
-  isSaid(metadata) || Object.keys({ ...metadata, origin }).length > fieldsMax
+  saidOrigins.includes(String(metadata['origin'])) ||
+  Object.keys({ ...metadata, origin }).length > fieldsMax
     ? metadata
     : { ...metadata, origin }
-
-const isSaid = ({ origin }: Metadata): boolean => saidOrigins.includes(`origin="${origin}"`)
 
 /** Tells who wrote a memory; a shared one of which nothing else is said is a model's, from what a member said. */
 export function originOf({
@@ -27,7 +26,7 @@ export function originOf({
 }: Omit<Memory, 'id' | 'text' | 'at' | 'tokens'>): Origin {
   const said = metadata?.['origin'] as Origin
   if (tier > 1) return 'reflection'
-  if (saidOrigins.includes(`origin="${said}"`)) return said
+  if (saidOrigins.includes(said)) return said
   return role === 'system' ? 'program' : role === 'user' && !tags ? 'person' : 'model'
 }
 
@@ -35,11 +34,28 @@ export function originOf({
 export const isSaidByProgram = (metadata: Memory['metadata']): boolean =>
   ['program', 'model'].includes(String(metadata?.['origin']))
 
-export const asksOrigin = (filter: MetadataFilter): boolean =>
-  filter.flat().some(choice => choice.startsWith('origin='))
+const isIn = (field: string, ...values: readonly (string | number)[]): Test => ({
+  field,
+  op: 'in',
+  values,
+})
+const isShared: Test = { field: 'shared', op: 'exists' }
+const isUser = isIn('role', 'user')
 
-/** The terms of a memory that a filter is compared with. */
-export const termsWithOrigin = (memory: Memory): string[] => [
-  ...metadataTerms(memory.metadata ?? {}),
-  `origin="${originOf(memory)}"`,
-]
+/** What `originOf` makes of the role of a raw memory whose metadata do not say it. */
+const byRole: { [origin in Origin]?: Condition } = {
+  person: { and: [isUser, { not: isShared }] },
+  model: { or: [isIn('role', 'assistant'), { and: [isUser, isShared] }] },
+  program: isIn('role', 'system'),
+}
+
+/** The memories of an origin, as `originOf` tells it. */
+export function originCondition(origin: Origin): Condition {
+  if (origin === 'reflection') return { not: isIn('tier', 1) }
+  const ofRole = byRole[origin]
+  const unsaid = { not: isIn('metadata.origin', ...saidOrigins) }
+  const said = saidOrigins.includes(origin) ? [isIn('metadata.origin', origin)] : []
+  return {
+    and: [isIn('tier', 1), { or: [...said, ...(ofRole ? [{ and: [unsaid, ofRole] }] : [])] }],
+  }
+}

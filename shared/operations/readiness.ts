@@ -152,8 +152,5 @@ export const presentParts = (parts: readonly ServicePart[]) =>
     state,
     since: new Date(since).toISOString(),
     latency_ms: latencyMs,
-    last_fault: lastFault && {
-      at: new Date(lastFault.at).toISOString(),
-      words: lastFault.words,
-    },
+    last_fault: lastFault && { at: new Date(lastFault.at).toISOString(), words: lastFault.words },
   }))

@@ -1,11 +1,11 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { conditionOfQuery } from '#api/edge/memory-filter.ts'
 import { loadedOrg, sharedMemory } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentPage } from '#api/present/page.ts'
 import { presentSharedMemory } from '#api/present/shared-memory.ts'
 import { requireAccountBalance } from '#shared/billing/admission-checks.ts'
-import { parseMetadataFilterText } from '#shared/domain/metadata.ts'
 import { normalizeMemberId, parseTags } from '#shared/org/base/normalize.ts'
 import { seedSharedMemories, parseSeeds } from '#shared/org/memories/seed-shared-memories.ts'
 import { listSharedMemories } from '#shared/org/memories/list-shared-memories.ts'
@@ -50,7 +50,7 @@ export function sharedMemories(router: Router, backend: ApiBackend): void {
     route: 'GET /v1/orgs/:orgId/memories',
     auth: loadedOrg,
     async handle({ org, query }, ctx) {
-      const { q, tag, author, reviewed, metadata, limit, cursor } = query
+      const { q, tag, author, reviewed, limit, cursor } = query
       const { vault, epoch, revision, space } = org
       const scope = { vault, epoch, revision, space }
       const filter = {
@@ -58,7 +58,7 @@ export function sharedMemories(router: Router, backend: ApiBackend): void {
         tag: tag?.normalize('NFC').trim(),
         author: author && normalizeMemberId(author),
         reviewed,
-        metadata: parseMetadataFilterText(metadata),
+        condition: conditionOfQuery(query),
         limit,
         cursor,
       }

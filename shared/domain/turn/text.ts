@@ -101,11 +101,7 @@ export function totalLeftOut(pieces: readonly LeftOutPiece[]): LeftOutTotal[] {
   const totals = new Map<string, LeftOutTotal>()
   for (const { mark, characters } of pieces) {
     const total = totals.get(mark) ?? { mark, pieces: 0, characters: 0 }
-    totals.set(mark, {
-      mark,
-      pieces: total.pieces + 1,
-      characters: total.characters + characters,
-    })
+    totals.set(mark, { mark, pieces: total.pieces + 1, characters: total.characters + characters })
   }
   return [...totals.values()]
 }

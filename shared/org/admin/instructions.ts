@@ -49,10 +49,7 @@ export const changeInstructions = (
           return { id: isKnown ? known : mintId(), match, note }
         }
         await updateInstructions(tx, org, { defaultOn, custom })
-        await replaceRules(tx, org, {
-          anti: antiRules?.map(withId),
-          exec: execRules?.map(withId),
-        })
+        await replaceRules(tx, org, { anti: antiRules?.map(withId), exec: execRules?.map(withId) })
       },
       toRecorded,
     },

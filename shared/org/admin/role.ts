@@ -34,10 +34,7 @@ export const createRole = (
   { name, allowedTags }: { name: string; allowedTags: string[] },
 ): Promise<RoleRow> =>
   roles.create(backend, scope, id, tx => {
-    const fields = {
-      name: normalizeName(name, 'name'),
-      allowedTags: normalizeLabels(allowedTags),
-    }
+    const fields = { name: normalizeName(name, 'name'), allowedTags: normalizeLabels(allowedTags) }
     return insertRole(tx, { id, org: scope.org, ...fields })
   })
 

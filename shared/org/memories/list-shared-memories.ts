@@ -42,8 +42,8 @@ export async function listSharedMemories(
   scope: VaultScope & { space: string | null },
   question: SharedMemoryQuery,
 ): Promise<Page<SharedMemory>> {
-  const { q, tag, author, reviewed, metadata, cursor, limit } = question
-  const filters = [tag, author, reviewed, q, metadata].map(value => value ?? null)
+  const { q, tag, author, reviewed, condition, cursor, limit } = question
+  const filters = [tag, author, reviewed, q, condition].map(value => value ?? null)
   const cursorBinding = ['shared', scope.vault, scope.epoch, ...filters]
   const page = { limit, cursor, bound: cursorBinding }
   if (q !== undefined && q.trim() !== '')
@@ -136,8 +136,8 @@ async function openIndex(
   { embedder, vector }: { embedder: { space: string; dimension: number }; vector: Float32Array },
 ): Promise<VaultIndex> {
   const { space, dimension } = embedder
-  const { tag, author, reviewed, metadata, pending } = filter
-  if ([tag, author, reviewed, metadata, pending].every(value => value === undefined)) {
+  const { tag, author, reviewed, condition, pending } = filter
+  if ([tag, author, reviewed, condition, pending].every(value => value === undefined)) {
     const ref = { scope, session: null, space, dimension, audience: unrestricted }
     const index = await vaultIndexes.get(ref)
     if (index !== 'too-large') return index

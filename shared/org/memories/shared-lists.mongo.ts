@@ -1,5 +1,5 @@
 import type { Filter, Sort } from 'mongodb'
-import type { MetadataFilter } from '#shared/domain/metadata.ts'
+import type { Condition } from '#shared/domain/condition.ts'
 import type { EmbeddedMemory, VaultScope, VaultEpoch } from '#shared/domain/memory.ts'
 import {
   refuseWhenUnreachable,
@@ -13,7 +13,7 @@ import {
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
 import { partitionIndex, reviewIndex, tagSetIndex } from '#shared/storage/mongo/indexes.ts'
-import { metadataCondition } from '#shared/storage/mongo/partition.ts'
+import { conditionFilter } from '#shared/storage/mongo/condition-filter.ts'
 import {
   pendingPartition,
   sharedFields,
@@ -27,7 +27,7 @@ export type SharedFilter = {
   tag: string | undefined
   author: string | undefined
   reviewed: boolean | undefined
-  metadata: MetadataFilter | undefined
+  condition: Condition | undefined
   /** Only memories with one of these sets of tags. */
   tagSets?: readonly string[] | undefined
   /** Only memories that wait for a person, unseen by members; without it only the others. */
@@ -214,14 +214,14 @@ export async function findNewestWithTagSets(
 }
 
 function fieldFilter(filter: Partial<SharedFilter>): Filter<MemoryDocument> {
-  const { tag, author, reviewed, metadata, tagSets, pending } = filter
+  const { tag, author, reviewed, condition, tagSets, pending } = filter
   return {
     ...(pending && { session: { $eq: pendingPartition } }),
     ...(tagSets && { tag_set: { $in: [...tagSets] } }),
     ...(tag !== undefined && { tags: { $eq: tag } }),
     ...(author !== undefined && { author: { $eq: author } }),
     ...(reviewed !== undefined && { reviewed: { $eq: reviewed } }),
-    ...metadataCondition(metadata),
+    ...conditionFilter(condition),
   }
 }
 

@@ -134,5 +134,5 @@ const unfiltered: SharedFilter = {
   tag: undefined,
   author: undefined,
   reviewed: undefined,
-  metadata: undefined,
+  condition: undefined,
 }

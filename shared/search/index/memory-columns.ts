@@ -1,11 +1,6 @@
 import type { Memory, Role } from '#shared/domain/memory.ts'
-import {
-  matchesMetadata,
-  metadataFromTerms,
-  metadataTerms,
-  type Metadata,
-  type MetadataFilter,
-} from '#shared/domain/metadata.ts'
+import { termsPredicate, type Test } from '#shared/domain/condition.ts'
+import { metadataFromTerms, metadataTerms, type Metadata } from '#shared/domain/metadata.ts'
 import { ensureCapacity, selectRows, trimToLength } from '#shared/search/columns/column.ts'
 import { InternedColumn } from '#shared/search/columns/interned-column.ts'
 import { hashText } from '#shared/search/columns/text-hash.ts'
@@ -137,9 +132,9 @@ export class MemoryColumns {
     return terms && metadataFromTerms(terms)
   }
 
-  /** Returns whether records match a filter of their metadata. */
-  metadataMatcher(filter: MetadataFilter): (record: number) => boolean {
-    return this.#columns.metadata.matcher(terms => matchesMetadata(filter, terms))
+  /** Returns whether records pass a test of their metadata. */
+  metadataMatcher(test: Test): (record: number) => boolean {
+    return this.#columns.metadata.matcher(termsPredicate(test))
   }
 
   /** Tags and author of a shared memory. */

@@ -1,6 +1,6 @@
 import type { Steps } from '#shared/core/event-loop.ts'
-import { matchesMetadata, type MetadataFilter } from '#shared/domain/metadata.ts'
-import { asksOrigin, isSaidByProgram, termsWithOrigin } from '#shared/domain/origin.ts'
+import { metadataName, passes, predicateOf, type Condition } from '#shared/domain/condition.ts'
+import { isSaidByProgram } from '#shared/domain/origin.ts'
 import type { EmbeddedMemory, Memory, Role, Tier } from '#shared/domain/memory.ts'
 import type { Codec } from '#shared/search/vectors/codec.ts'
 import {
@@ -174,11 +174,24 @@ export class TierIndex {
     return this.#slotStore.records.importance(this.#slotByRow[row]!)
   }
 
-  /** Returns whether rows match a filter of their metadata; valid while `version` is the same. */
-  metadataMatcher(filter: MetadataFilter): (row: number) => boolean {
-    if (asksOrigin(filter)) return row => matchesMetadata(filter, termsWithOrigin(this.memory(row)))
-    const matches = this.#slotStore.records.metadataMatcher(filter)
-    return row => matches(this.#slotByRow[row]!)
+  /** Returns whether rows, of a session or the core, meet a condition; valid while `version` is the same. */
+  matcher(condition: Condition, session: string | null): (row: number) => boolean {
+    const { records } = this.#slotStore
+    const fields: Record<string, (row: number) => string | number | boolean | undefined> = {
+      role: row => this.role(row),
+      tier: () => this.#tier,
+      time: row => this.timeAt(row),
+      importance: row => this.importance(row),
+      name: row => this.speaker(row),
+      shared: row => (records.tagsAndAuthor(this.#slotByRow[row]!).tags ? true : undefined),
+      session: () => session ?? undefined,
+    }
+    return predicateOf<number>(condition, test => {
+      const read = fields[test.field]
+      if (metadataName(test) === undefined) return row => passes(test, read?.(row))
+      const holds = records.metadataMatcher(test)
+      return row => holds(this.#slotByRow[row]!)
+    })
   }
 
   /** Whether a model or a program wrote its words, whatever the role. */

@@ -26,6 +26,7 @@ import {
 } from '#shared/search/ranking/fusion.ts'
 import {
   buildSearchRanges,
+  judgeRows,
   calibrateForVault,
   scoreFromCosine,
   type SearchBounds,
@@ -200,6 +201,7 @@ function* rankRanges(
   const { now } = search
   const calibrationOf = calibrateForVault(ranges, search.calibration)
   if (limit < 1) return []
+  yield* judgeRows(ranges)
   const wordIndexes = ranges.map(({ tierIndex }) => tierIndex.wordIndex)
   const asks = questions.some(({ kind }) => kind === 'asking')
   const scanned = questions.filter(({ kind }) => !(kind === 'statement' && asks))

@@ -113,14 +113,7 @@ export const countVaultMemories = (
   { memories }: MemoryCollection,
   scope: VaultEpoch,
 ): Promise<number> =>
-  countDocuments(
-    memories,
-    epochFilter(scope),
-    {
-      hint: partitionIndex,
-    },
-    scanDeadlineMs,
-  )
+  countDocuments(memories, epochFilter(scope), { hint: partitionIndex }, scanDeadlineMs)
 
 /**
  * A page of a vault's memories, in the order of its index.

@@ -1,3 +1,4 @@
+import type { Filter } from 'mongodb'
 import { createHash } from 'node:crypto'
 import { Binary, MongoBulkWriteError } from 'mongodb'
 import { createSlices } from '#shared/core/event-loop.ts'
@@ -113,15 +114,20 @@ export class MemoryStore {
     }
   }
 
-  /** Those of the ids that are visible in a partition, with their vectors. */
+  /** Those of the ids that are visible in a partition and pass a further filter, with their vectors. */
   async byIds(
     scope: VaultScope,
     partition: Partition,
     space: string,
     ids: readonly string[],
+    further: Filter<MemoryDocument> = {},
   ): Promise<EmbeddedMemory[]> {
-    const filter = { ...partitionFilter(scope, partition, space), _id: { $in: [...ids] } }
-    const rows = await findDocuments(this.#memories, filter, {
+    const named = {
+      ...partitionFilter(scope, partition, space),
+      ...further,
+      _id: { $in: [...ids] },
+    }
+    const rows = await findDocuments(this.#memories, named, {
       projection: embeddedMemoryProjection(space),
       hint: idIndex,
     })

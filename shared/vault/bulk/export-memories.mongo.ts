@@ -1,3 +1,4 @@
+import type { Condition } from '#shared/domain/condition.ts'
 import { metadataFromTerms } from '#shared/domain/metadata.ts'
 import type { ExportedLine } from '#shared/domain/file-types.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
@@ -7,6 +8,7 @@ import { findEpoch, findSessionEpochs } from '#shared/vault/base/vaults.postgres
 import type { Stores } from '#shared/storage/stores.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { conditionFilter } from '#shared/storage/mongo/condition-filter.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import { epochFilter } from '#shared/storage/mongo/commands.ts'
 
@@ -15,10 +17,12 @@ type ExportQuery = {
   session: string | null | undefined
   /** The model whose vectors are exported. */
   embedder: Embedder | undefined
+  /** Without it all are exported. */
+  condition?: Condition | undefined
 }
 
 /**
- * Streams all memories of a vault, sources before the reflections that cover them. Every memory that exists from
+ * Streams all memories of a vault, or those that meet a condition, sources before the reflections that cover them. Every memory that exists from
  * beginning to end is included once.
  *
  * @throws Refusal `conflict` when the vault was cleared during the export; `unavailable`.
@@ -26,10 +30,10 @@ type ExportQuery = {
 export async function* exportMemories(
   { mongo, postgres }: Stores,
   scope: Pick<VaultScope, 'vault' | 'epoch'>,
-  { session, embedder }: ExportQuery,
+  { session, embedder, condition }: ExportQuery,
 ): AsyncGenerator<ExportedLine> {
   const sessionEpochs = await findSessionEpochs(postgres.query, scope)
-  const part = { session, space: embedder?.space }
+  const part = { session, space: embedder?.space, condition }
   for await (const document of exportedDocuments(mongo, scope, part)) {
     const isCleared = document.session_epoch !== (sessionEpochs.get(document.session) ?? 0)
     // The export of a large vault takes minutes: memories may expire in the meantime.
@@ -87,6 +91,7 @@ type ExportSelection = {
   session: string | null | undefined
   /** The vault space whose vectors are exported. */
   space: string | undefined
+  condition?: Condition | undefined
 }
 
 /** The exported fields of a memory; `vectors` has at most the requested one. */
@@ -102,12 +107,13 @@ const batchSizes = { withVectors: 100, without: 500 }
 async function* exportedDocuments(
   { memories }: Pick<Mongo, 'memories'>,
   scope: Pick<VaultScope, 'vault' | 'epoch'>,
-  { session, space }: ExportSelection,
+  { session, space, condition }: ExportSelection,
 ): AsyncGenerator<ExportedDocument> {
   const cursor = memories.find(
     {
       ...epochFilter(scope),
       ...(session !== undefined && { session: { $eq: session ?? '' } }),
+      ...conditionFilter(condition),
     },
     {
       projection: exportProjection(space),

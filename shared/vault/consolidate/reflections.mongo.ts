@@ -1,9 +1,11 @@
+import { conditionOf } from '#shared/domain/filter.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { toMemoryDocument, ignoreDuplicateKeys } from '#shared/vault/base/memories.mongo.ts'
-import { metadataCondition, partitionFilter, toldFilter } from '#shared/storage/mongo/partition.ts'
+import { conditionFilter } from '#shared/storage/mongo/condition-filter.ts'
+import { partitionFilter, toldFilter } from '#shared/storage/mongo/partition.ts'
 import type { SourceTier, Span } from '#shared/domain/lease.ts'
 import { idIndex, unconsolidatedIndex } from '#shared/storage/mongo/indexes.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
@@ -136,6 +138,7 @@ export async function addReflections(
 }
 
 const programTerm = 'origin="program"'
+const saidByProgram = conditionOf({ metadata: { origin: 'program' } })
 
 /** Whether a program wrote one of the sources: what is made of it is no more the person's own word than that. */
 async function hasProgramSource(
@@ -144,7 +147,7 @@ async function hasProgramSource(
   sourceIds: readonly string[],
 ): Promise<boolean> {
   for (const ids of idBatches(sourceIds)) {
-    const filter = { ...idsFilter({ vault, epoch }, ids), ...metadataCondition([[programTerm]]) }
+    const filter = { ...idsFilter({ vault, epoch }, ids), ...conditionFilter(saidByProgram) }
     if (await findDocument(memories, filter, { projection: { _id: 1 }, hint: idIndex })) return true
   }
   return false

@@ -1,6 +1,7 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Caller } from '#shared/access/caller.ts'
+import type { Condition } from '#shared/domain/condition.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 import { rawCoreMemories } from '#shared/vault/copy/copies.mongo.ts'
 import { indexableRows, putInSlices } from '#shared/search/index/load-index.ts'
@@ -19,7 +20,7 @@ import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.t
 const transferMax = 10_000
 
 /**
- * Every raw core memory of the caller's vault in the embedder's space, oldest first.
+ * Every raw core memory of the caller's vault in the embedder's space that meets a condition, oldest first.
  *
  * @throws Refusal `too-large` when there are more than 10,000; `unavailable`.
  */
@@ -27,13 +28,15 @@ export async function transferCandidates(
   { mongo }: { mongo: Mongo },
   { scope }: Caller,
   { space }: Embedder,
+  condition?: Condition,
 ): Promise<Memory[]> {
-  const memories = await rawCoreMemories(mongo, scope, space, transferMax + 1)
+  const max = transferMax + 1
+  const memories = await rawCoreMemories(mongo, scope, space, { max, condition })
   if (memories.length <= transferMax) return memories
   throw new Refusal(
     'too-large',
-    `The source holds more than ${transferMax} core memories; nothing was copied`,
-    'POST /v1/memory/graft copies those that match a query',
+    `The source holds more than ${transferMax} such core memories; nothing was copied`,
+    'Copy it in parts by filter, such as {"time":{"lt":"2026-11-20"}}; POST /v1/memory/graft copies what matches a query',
   )
 }
 
@@ -69,7 +72,7 @@ const streamedRowsMax = 2_000
 export async function graftCandidates(
   backend: GraftBackend,
   { scope }: Caller,
-  { embedder, queries, threshold, signal }: GraftQuestion,
+  { embedder, queries, threshold, condition, signal }: GraftQuestion,
 ): Promise<Match[]> {
   const questions = await embedQueries(backend, { embedder, queries: readQueries(queries), signal })
   const { space, dimension, calibration } = embedder
@@ -88,6 +91,7 @@ export async function graftCandidates(
         everyRow: true,
         query: question.text,
         tiers: [1],
+        condition,
         calibration,
         weights: copyWeights,
         ...span,
@@ -135,6 +139,7 @@ type GraftQuestion = {
   embedder: Embedder
   queries: readonly string[]
   threshold: number
+  condition?: Condition | undefined
   /** Ends the work. */
   signal: AbortSignal
 }
@@ -148,7 +153,7 @@ const queryConcurrency = 8
 
 async function embedQueries(
   { queryVectors }: Pick<GraftBackend, 'queryVectors'>,
-  { embedder, queries, signal }: Omit<GraftQuestion, 'threshold'>,
+  { embedder, queries, signal }: Pick<GraftQuestion, 'embedder' | 'queries' | 'signal'>,
 ): Promise<EmbeddedQuestion[]> {
   const questions: EmbeddedQuestion[] = []
   for (let start = 0; start < queries.length; start += queryConcurrency) {

@@ -179,11 +179,7 @@ function prepareCopy(
       vector,
       restored: {
         consolidated: false,
-        provenance: {
-          origin_key: sourceKey,
-          transferred_at: createdAt,
-          source_id: source.id,
-        },
+        provenance: { origin_key: sourceKey, transferred_at: createdAt, source_id: source.id },
       },
     },
   }

@@ -1,4 +1,5 @@
 import { Binary } from 'mongodb'
+import type { Condition } from '#shared/domain/condition.ts'
 import type { Memory, VaultScope } from '#shared/domain/memory.ts'
 import type { MemoryCollection } from '#shared/storage/mongo/connect.ts'
 import {
@@ -7,6 +8,7 @@ import {
   memoryFields,
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
+import { conditionFilter } from '#shared/storage/mongo/condition-filter.ts'
 import { partitionFilter } from '#shared/storage/mongo/partition.ts'
 import { contentHashIndex, idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import { findDocuments, epochFilter } from '#shared/storage/mongo/commands.ts'
@@ -17,7 +19,7 @@ const corePartition = { session: null, sessionEpoch: 0 }
 const listDeadlineMs = 20_000
 
 /**
- * The raw core memories of a vault space in the order of the event.
+ * The raw core memories of a vault space that meet a condition, in the order of the event.
  *
  * @param max the most memories to read
  */
@@ -25,11 +27,15 @@ export async function rawCoreMemories(
   { memories }: MemoryCollection,
   scope: VaultScope,
   space: string,
-  max: number,
+  { max, condition }: { max: number; condition?: Condition | undefined },
 ): Promise<Memory[]> {
   const rows = await findDocuments(
     memories,
-    { ...partitionFilter(scope, corePartition, space), tier: { $eq: 1 } },
+    {
+      ...partitionFilter(scope, corePartition, space),
+      tier: { $eq: 1 },
+      ...conditionFilter(condition),
+    },
     {
       projection: memoryFields,
       sort: { at: 1, _id: 1 },

@@ -13,14 +13,7 @@ export const countCleared = (
   { memories }: Pick<Mongo, 'memories'>,
   cleared: ClearedRange,
 ): Promise<number> =>
-  countDocuments(
-    memories,
-    clearedFilter(cleared),
-    {
-      hint: partitionIndex,
-    },
-    countDeadlineMs,
-  )
+  countDocuments(memories, clearedFilter(cleared), { hint: partitionIndex }, countDeadlineMs)
 
 /** 1 when a vault has any document, of any epoch or a tombstone; otherwise 0. */
 export const countVault = ({ memories }: Pick<Mongo, 'memories'>, vault: string): Promise<number> =>

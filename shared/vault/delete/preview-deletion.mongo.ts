@@ -5,8 +5,8 @@ import { sum } from '#shared/vault/delete/delete-memories.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
-import type { MetadataFilter } from '#shared/domain/metadata.ts'
-import { metadataCondition } from '#shared/storage/mongo/partition.ts'
+import type { Condition } from '#shared/domain/condition.ts'
+import { conditionFilter } from '#shared/storage/mongo/condition-filter.ts'
 import { findDocuments, epochFilter, idsFilter, idBatches } from '#shared/storage/mongo/commands.ts'
 
 /** What a deletion would do. */
@@ -143,16 +143,16 @@ async function findConsolidatedOnlyBy(
   return rows.map(({ _id }) => _id)
 }
 
-/** The ids of at most `max` memories with such metadata, sessions included, the earliest first in each. */
-export async function idsWithMetadata(
+/** The ids of at most `max` memories that meet a condition, sessions included, the earliest first in each. */
+export async function idsMeeting(
   { memories }: Pick<Mongo, 'memories'>,
   scope: Pick<VaultScope, 'vault' | 'epoch'>,
-  filter: MetadataFilter,
+  condition: Condition,
   max: number,
 ): Promise<string[]> {
   const rows = await findDocuments(
     memories,
-    { ...epochFilter(scope), ...metadataCondition(filter) },
+    { ...epochFilter(scope), ...conditionFilter(condition) },
     {
       projection: { _id: 1 },
       hint: partitionIndex,

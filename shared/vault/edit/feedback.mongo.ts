@@ -1,6 +1,6 @@
 import { untold, type Feedback } from '#shared/domain/feedback.ts'
 import type { VaultEpoch } from '#shared/domain/memory.ts'
-import type { MetadataFilter } from '#shared/domain/metadata.ts'
+import type { Condition } from '#shared/domain/condition.ts'
 import {
   acknowledged,
   epochFilter,
@@ -12,7 +12,7 @@ import {
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { contentHashIndex, idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
-import { metadataCondition } from '#shared/storage/mongo/partition.ts'
+import { conditionFilter } from '#shared/storage/mongo/condition-filter.ts'
 
 type Memories = Pick<Mongo, 'memories'>
 
@@ -66,16 +66,16 @@ export async function idsWithTextsOf(
 }
 
 /**
- * The ids of at most `max` memories with such metadata that a feedback would change, sessions included. `right` changes
+ * The ids of at most `max` memories that meet a condition and that a feedback would change, sessions included. `right` changes
  * those alone that are told no more.
  */
 export async function idsToJudge(
   { memories }: Memories,
   scope: VaultEpoch,
-  { filter, feedback, max }: { filter: MetadataFilter; feedback: Feedback; max: number },
+  { condition, feedback, max }: { condition: Condition; feedback: Feedback; max: number },
 ): Promise<string[]> {
   const open = feedback === 'right' ? { $in: [...untold] } : { $ne: feedback }
-  const wanted = { ...epochFilter(scope), ...metadataCondition(filter), feedback: open }
+  const wanted = { ...epochFilter(scope), ...conditionFilter(condition), feedback: open }
   const options = { projection: { _id: 1 }, hint: partitionIndex, limit: max }
   return (await findDocuments(memories, wanted, options)).map(({ _id }) => _id)
 }

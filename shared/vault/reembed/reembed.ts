@@ -207,10 +207,7 @@ async function nextStep(
     if (!step.dropPrevious) return null
   }
   const start = step.dropping ? after : null
-  const others = await nextWithOtherVectors(mongo, step, space, {
-    ...pageOptions,
-    after: start,
-  })
+  const others = await nextWithOtherVectors(mongo, step, space, { ...pageOptions, after: start })
   return others.after ? { dropping: true, ...others } : null
 }
 

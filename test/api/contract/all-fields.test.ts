@@ -123,7 +123,9 @@ async function send(
   return answer
 }
 
-const filters = { tiers: [1], importance: 5, metadata: { source: ['chat'] }, as_of: '2026-03-01' }
+const filter = { and: [{ or: [{ metadata: { source: { ne: 'x' } } }, { not: { tier: 2 } }] }] }
+const metadata = { source: ['chat'] }
+const filters = { tiers: [1], importance: 5, metadata, filter, as_of: '2026-03-01' }
 const place = { session_id: 'trip', embeddings: 'local' }
 const expires_at = '2099-01-01T00:00:00.000Z'
 
@@ -176,7 +178,7 @@ t.test('a vault: told, searched and copied', async t => {
     ...place,
   })
   await send(t, client, 'warmup', '/v1/memory/warmup', place)
-  const copy = { destination_key: await newKey(), dry_run: true, embeddings: 'local' }
+  const copy = { destination_key: await newKey(), filter, dry_run: true, embeddings: 'local' }
   await send(t, client, 'transfer', '/v1/memory/transfer', copy)
   const graft = { ...copy, queries: ['key'], threshold: 0.5, dry_run: false }
   const prefer = { prefer: 'respond-async' }

@@ -73,7 +73,7 @@ t.test('the document is JSON Schema 2020-12, and every schema of it compiles', a
   const ajv = new Ajv2020({
     strict: true,
     allowUnionTypes: true,
-    keywords: ['x-says', 'x-clamped', 'x-contract', 'x-moves'],
+    keywords: ['x-says', 'x-clamped', 'x-contract', 'x-moves', 'x-strict'],
   })
   addFormats.default(ajv)
   const { $id, $defs } = contractDocument

@@ -60,6 +60,14 @@ t.test('200: fields of a call are those of its memories, and filter what is reca
   t.match(sent(), 'painted green')
   t.equal((await ask({ agent_id: 'writer' })).status, 200)
   t.notMatch(sent(), /number forty|painted green/)
+  const not = (fields: object) => ({ filter: { not: { metadata: fields } } })
+  t.equal((await ask(not({ agent_id: 'critic' }))).status, 200)
+  t.match(sent(), 'number forty')
+  t.notMatch(sent(), 'painted green')
+  const both = { ...not({ team: { exists: true } }), agent_id: ['critic', 'planner'] }
+  t.equal((await ask(both)).status, 200)
+  t.notMatch(sent(), 'number forty')
+  t.match(sent(), 'painted green')
 })
 
 t.test('200: fields that a client sends as Latin-1 are stored as they were written', async t => {

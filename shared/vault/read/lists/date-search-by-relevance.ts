@@ -1,3 +1,4 @@
+import type { Condition } from '#shared/domain/condition.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 import { momentOf } from '#shared/vault/read/search/as-of.ts'
@@ -110,7 +111,7 @@ async function openPart(
       return { source, raw, ...reflections }
     }),
   )
-  const { tiers, importance, metadata } = sources[0]!.read
+  const { tiers, importance, condition } = sources[0]!.read
   const search = {
     now: momentOf(backend, window.asOf),
     limit: Infinity,
@@ -121,7 +122,9 @@ async function openPart(
     calibration: embedder.calibration,
     tiers,
     ...(importance !== undefined && { importance }),
-    ...(metadata && { metadata }),
+    // Reflections were read by it; here they stand at another time than theirs.
+    condition: condition && { or: [isReflection, condition] },
+    sessions: sources.map(({ read }) => read.partition.session),
   }
   const questions = [{ text: query, vector, kind: 'whole' as const }]
   return async rest => {
@@ -165,6 +168,8 @@ async function loadRawIndex(
   const raw = await wholeOrPartialIndex(backend, ref, async () => none)
   return raw === none ? undefined : raw
 }
+
+const isReflection: Condition = { field: 'tier', op: 'gt', value: 1 }
 
 type ReflectionQuery = Omit<RelevanceQuery, 'query'> & { embedder: Embedder }
 

@@ -128,12 +128,12 @@ export async function searchDates(
 async function ownSource(
   { postgres }: DateSearchBackend,
   { scope }: Pick<Caller, 'scope'>,
-  { session, tiers, importance, metadata }: DateSearchQuestion,
+  { session, tiers, importance, condition }: DateSearchQuestion,
   embedder: Embedder | undefined,
 ): Promise<DateSearchSource> {
   const sessionEpoch = await findSessionEpoch(postgres.query, scope, session)
   const partition = { session, sessionEpoch }
-  const read = { partition, tiers, importance, metadata, space: embedder?.space }
+  const read = { partition, tiers, importance, condition, space: embedder?.space }
   return { scope, read, source: session === null ? 'core' : 'session' }
 }
 
@@ -141,7 +141,7 @@ async function ownSource(
 async function sharedSources(
   { postgres }: DateSearchBackend,
   { memberScope }: Pick<Caller, 'memberScope'>,
-  { tiers, importance, metadata }: DateSearchQuestion,
+  { tiers, importance, condition }: DateSearchQuestion,
 ): Promise<DateSearchSource[]> {
   if (importance !== undefined) return []
   if (!memberScope || !tiers.includes(1)) return []
@@ -149,7 +149,7 @@ async function sharedSources(
   const { scope, audience } = shared
   const partition = await visiblePartition(postgres, shared)
   if (partition.tagSets?.length === 0) return []
-  const read = { partition, tiers: [1] as const, importance, metadata, space: undefined }
+  const read = { partition, tiers: [1] as const, importance, condition, space: undefined }
   return [{ scope, read, source: 'org', audience }]
 }
 

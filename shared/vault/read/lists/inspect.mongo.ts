@@ -107,13 +107,7 @@ export type MemoryLineage = Memory & {
 }
 
 /** All but the vectors. */
-const fields = {
-  ...memoryFields,
-  session: 1,
-  session_epoch: 1,
-  batch: 1,
-  covers: 1,
-} as const
+const fields = { ...memoryFields, session: 1, session_epoch: 1, batch: 1, covers: 1 } as const
 
 /** A batch yields at most 100 reflections, and a memory rarely belongs to several batches. */
 const coveringMax = 1_000

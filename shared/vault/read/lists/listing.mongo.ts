@@ -13,7 +13,7 @@ import {
   memoryFromDocument,
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
-import { metadataCondition } from '#shared/storage/mongo/partition.ts'
+import { conditionFilter } from '#shared/storage/mongo/condition-filter.ts'
 import type { Feedback } from '#shared/domain/feedback.ts'
 import type { Span } from '#shared/domain/lease.ts'
 import { idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
@@ -63,7 +63,7 @@ export async function listedRows(
         {
           ...coreFilter(scope),
           ...textFilter(read.search),
-          ...metadataCondition(read.metadata),
+          ...conditionFilter(read.condition),
           ...filter,
         },
         {
@@ -111,12 +111,7 @@ const coreFilter = ({ vault, epoch }: VaultScope): Filter<MemoryDocument> => ({
 })
 
 /** All but the vectors. */
-export const listedFields = {
-  ...memoryFields,
-  consolidated: 1,
-  feedback: 1,
-  covers: 1,
-} as const
+export const listedFields = { ...memoryFields, consolidated: 1, feedback: 1, covers: 1 } as const
 
 export function listedRowFromDocument(document: MemoryDocument): ListedRow {
   const { consolidated, feedback, covers } = document
@@ -288,8 +283,8 @@ function cursorBinding(
   { vault, epoch }: Caller['scope'],
   question: ListFilter & ListOrder,
 ): unknown[] {
-  const { sort, order, tier, importance, from, to, search, metadata } = question
-  const filters = [tier, importance, from, to, search, metadata].map(value => value ?? null)
+  const { sort, order, tier, importance, from, to, search, condition } = question
+  const filters = [tier, importance, from, to, search, condition].map(value => value ?? null)
   return ['list', vault, epoch, sort, order, ...filters]
 }
 

@@ -15,7 +15,8 @@ import {
   listedRowFromDocument,
   type ListedRow,
 } from '#shared/vault/read/lists/listing.mongo.ts'
-import { metadataCondition, toldFilter, type Partition } from '#shared/storage/mongo/partition.ts'
+import { conditionFilter } from '#shared/storage/mongo/condition-filter.ts'
+import { toldFilter, type Partition } from '#shared/storage/mongo/partition.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import { epochFilter } from '#shared/storage/mongo/commands.ts'
 
@@ -136,7 +137,7 @@ async function reflectionDocuments(
 
 function timelineFilter(
   scope: VaultScope,
-  { partition, tiers, importance, metadata, space }: Omit<TimelineQuery, 'window'>,
+  { partition, tiers, importance, condition, space }: Omit<TimelineQuery, 'window'>,
 ): Filter<MemoryDocument> {
   return {
     ...epochFilter(scope),
@@ -147,7 +148,7 @@ function timelineFilter(
     ...toldFilter,
     ...(partition.tagSets && { tag_set: { $in: [...partition.tagSets] } }),
     ...(importance !== undefined && { importance: { $gte: importance } }),
-    ...metadataCondition(metadata),
+    ...conditionFilter(condition),
     ...(space !== undefined && { [`vectors.${space}`]: { $exists: true } }),
   }
 }

@@ -283,12 +283,7 @@ async function recallForConversation(
 export type Density = 'low' | 'default' | 'high' | 'xhigh'
 
 /** How many memories a density may bring. */
-const densityLimits: Record<Density, number> = {
-  low: 12,
-  default: 30,
-  high: 60,
-  xhigh: 120,
-}
+const densityLimits: Record<Density, number> = { low: 12, default: 30, high: 60, xhigh: 120 }
 
 /** How many tokens a block may have by density: the second bound. */
 const densityTokens: Record<Density, number> = {
@@ -325,6 +320,6 @@ const filtersOf = ({
   tiers,
   importance,
   minScore,
-  metadata,
+  condition,
   asOf,
-}: PrepareRequest): RecallFilters => ({ tiers, importance, minScore, metadata, asOf })
+}: PrepareRequest): RecallFilters => ({ tiers, importance, minScore, condition, asOf })

@@ -7,7 +7,8 @@ import {
   embeddedMemoryProjection,
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
-import { partitionFilter, metadataCondition } from '#shared/storage/mongo/partition.ts'
+import { conditionFilter } from '#shared/storage/mongo/condition-filter.ts'
+import { partitionFilter } from '#shared/storage/mongo/partition.ts'
 import { idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import type { NearestSearch, NearestQuestion } from '#shared/vault/read/search/nearest.ts'
 import type { EmbeddedMemory } from '#shared/domain/memory.ts'
@@ -124,7 +125,7 @@ const vaultTooLarge = (): Refusal =>
 export function questionFilter({
   tiers,
   importance,
-  metadata,
+  condition,
   from,
   to,
 }: NearestQuestion): Filter<MemoryDocument> {
@@ -136,7 +137,7 @@ export function questionFilter({
     ...(tiers && { tier: { $in: [...tiers] } }),
     ...(importance !== undefined && { importance: { $gte: importance } }),
     ...(Object.keys(at).length > 0 && { at }),
-    ...metadataCondition(metadata),
+    ...conditionFilter(condition),
   }
 }
 

@@ -1,7 +1,7 @@
 import { MongoServerError, type Document } from 'mongodb'
 import { memoryStoreUnreachable, unavailable } from '#shared/core/refusals.ts'
 import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
-import { asksOrigin } from '#shared/domain/origin.ts'
+import { metadataName, testsOf } from '#shared/domain/condition.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import {
@@ -10,6 +10,7 @@ import {
   toBinaryVector,
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
+import { isIndexed } from '#shared/storage/mongo/condition-filter.ts'
 import { partitionFilter } from '#shared/storage/mongo/partition.ts'
 import {
   questionFilter,
@@ -123,9 +124,10 @@ async function searchByIndex(
 ): Promise<IndexAnswer> {
   const { space, vector } = question
   const signal = deadline(mongo.memories)
-  const filtersMetadata = question.metadata !== undefined
-  if (question.metadata && asksOrigin(question.metadata))
-    return { outcome: 'unusable', reason: 'No index has the roles that tell origins' }
+  const tests = question.condition ? testsOf(question.condition) : []
+  const filtersMetadata = tests.some(test => metadataName(test) !== undefined)
+  if (!tests.every(isIndexed))
+    return { outcome: 'unusable', reason: 'No index has all fields of the filter' }
   const canAnswer = () =>
     isSearchable(mongo, { space, dimension: vector.length, filtersMetadata }, signal)
   try {

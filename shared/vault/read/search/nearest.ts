@@ -1,5 +1,5 @@
+import type { Condition } from '#shared/domain/condition.ts'
 import type { Partition } from '#shared/storage/mongo/partition.ts'
-import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Tier, VaultScope, EmbeddedMemory } from '#shared/domain/memory.ts'
 
 /** What a request asks of memories besides its words. */
@@ -7,8 +7,8 @@ export type MemoryFilter = {
   tiers?: readonly Tier[] | undefined
   /** Lowest importance; unrated rows are left out whenever it is set. */
   importance?: number | undefined
-  /** Rows without such metadata are left out. */
-  metadata?: MetadataFilter | undefined
+  /** Rows that do not meet it are left out. */
+  condition?: Condition | undefined
 }
 
 /** A search in a vault space that has no index in memory. */

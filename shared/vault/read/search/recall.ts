@@ -165,7 +165,8 @@ async function rankIn(
     onMatchCount: question.onMatchCount,
     ...(question.tiers && { tiers: question.tiers }),
     ...(question.importance !== undefined && { importance: question.importance }),
-    ...(question.metadata && { metadata: question.metadata }),
+    condition: question.condition,
+    sessions: partitions.map(({ session }) => session),
     ...boundsAsOf(question.asOf),
     ...question.within,
   })

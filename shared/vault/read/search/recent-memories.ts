@@ -1,7 +1,7 @@
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import { findRecentChanges } from '#shared/vault/base/vault-changes.postgres.ts'
-import { matchesMetadata, metadataTerms } from '#shared/domain/metadata.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import { questionFilter } from '#shared/vault/read/search/nearest-scan.mongo.ts'
 import type { RecentMemories } from '#shared/vault/read/search/nearest.ts'
 
 /** A search index is behind its collection by seconds; while much is written, by minutes. */
@@ -22,22 +22,13 @@ export function createRecentMemories({
   postgres: Postgres
 }): RecentMemories {
   return async (scope, question) => {
-    const { partition, space, tiers, importance = 0, from = -Infinity, to = Infinity } = question
-    const { metadata } = question
+    const { partition, space } = question
     const ids = await findRecentChanges(postgres.query, scope, partition.session, {
       minutes: searchIndexLagMinutes,
       max: recentMax + 1,
     })
     if (ids.length > recentMax) return 'too-many'
     if (ids.length === 0) return []
-    const rows = await memories.byIds(scope, partition, space, ids)
-    return rows.filter(
-      row =>
-        (!tiers || tiers.includes(row.tier)) &&
-        (importance === 0 || (row.importance ?? 0) >= importance) &&
-        row.at >= from &&
-        row.at < to &&
-        (!metadata || matchesMetadata(metadata, metadataTerms(row.metadata ?? {}))),
-    )
+    return memories.byIds(scope, partition, space, ids, questionFilter(question))
   }
 }

@@ -148,7 +148,7 @@ async function candidateIndex(
     count: candidateCount(question),
     tiers: question.tiers,
     importance: question.importance,
-    metadata: question.metadata,
+    condition: question.condition,
     ...boundsAsOf(question.asOf),
     ...question.within,
   }

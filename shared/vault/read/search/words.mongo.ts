@@ -55,10 +55,7 @@ export async function memoriesWithWords(
   const rows = await findDocuments(
     memories,
     { ...filter, _id: { $in: ids } },
-    {
-      projection: embeddedMemoryProjection(space),
-      hint: idIndex,
-    },
+    { projection: embeddedMemoryProjection(space), hint: idIndex },
     searchWithinMs,
   )
   return rows.map(row => embeddedMemoryFromDocument(row, space))

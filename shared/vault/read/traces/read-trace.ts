@@ -158,10 +158,6 @@ export async function readWords(
   const stored = await undefinedIfUnavailable(findExchangeWords(mongo, calls, bounds))
   return traces.map(trace => {
     const words = stored?.get(trace.id)
-    return {
-      ...trace,
-      answer: words?.answer ?? null,
-      question: words?.question ?? trace.question,
-    }
+    return { ...trace, answer: words?.answer ?? null, question: words?.question ?? trace.question }
   })
 }

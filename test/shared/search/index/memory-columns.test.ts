@@ -1,6 +1,8 @@
 import t from 'tap'
 import { seededRandom } from '#scripts/lab/bench/generated-vectors.ts'
-import { metadataTerms, parseMetadataFilter, type Metadata } from '#shared/domain/metadata.ts'
+import { predicateOf } from '#shared/domain/condition.ts'
+import { metadataCondition } from '#shared/domain/filter.ts'
+import { metadataTerms, type Metadata } from '#shared/domain/metadata.ts'
 import { MemoryColumns } from '#shared/search/index/memory-columns.ts'
 
 t.test('a random filter answers as a comparison of every field does', async t => {
@@ -27,18 +29,18 @@ t.test('a random filter answers as a comparison of every field does', async t =>
         .filter(() => random() < 0.5)
         .map(key => [key, random() < 0.5 ? pick(values) : [pick(values), pick(values)]]),
     )
-    const filter = parseMetadataFilter(asked)
-    if (!filter) continue
+    const condition = metadataCondition(asked)
+    if (!condition) continue
     const expected = (metadata: Metadata | undefined): boolean =>
       Object.entries(asked).every(([key, wanted]) =>
         [wanted].flat().some(value => metadata?.[key] === value),
       )
-    const matches = column.metadataMatcher(filter)
+    const matches = predicateOf<number>(condition, test => column.metadataMatcher(test))
     t.same(
       records.map((_, record) => matches(record)),
       records.map(expected),
     )
-    const matchesPicked = picked.metadataMatcher(filter)
+    const matchesPicked = predicateOf<number>(condition, test => picked.metadataMatcher(test))
     t.same(
       Array.from(kept, (_, i) => matchesPicked(i)),
       Array.from(kept, record => expected(records[record])),

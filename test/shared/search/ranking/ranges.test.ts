@@ -4,8 +4,10 @@ import {
   calibrateForVault,
   scoreFromCosine,
   buildSearchRanges,
+  judgeRows,
 } from '#shared/search/ranking/ranges.ts'
 import { scoreWords } from '#shared/search/ranking/score-words.ts'
+import { conditionOf } from '#shared/domain/filter.ts'
 import { runAtOnce } from '#shared/core/event-loop.ts'
 import { indexOf } from '#test/support/samples/ranked.ts'
 
@@ -72,4 +74,19 @@ t.test('words are scored once for each text, however many copies it has', async 
   const [changed] = buildSearchRanges([index], {})
   const again = runAtOnce(scoreWords(changed!, concepts))
   t.same(Array.from(again.matching, again.positions.rowOf), [308], 'another row has the words')
+})
+
+t.test('rows are judged by a condition in steps of few rows', async t => {
+  const roles = ['user', 'assistant'] as const
+  const index = indexOf(
+    Array.from({ length: 320 }, (_, n) => ({ text: `text ${n}`, role: roles[n % 2]! })),
+  )
+  const ranges = buildSearchRanges([index], {
+    condition: conditionOf({ filter: { role: 'user' } }),
+  })
+  t.equal([...judgeRows(ranges)].length, 6)
+  const allowed = Array.from({ length: 320 }, (_, row) => ranges[0]!.allows(row))
+  t.same(allowed.slice(0, 4), [true, false, true, false])
+  t.equal(allowed.filter(Boolean).length, 160)
+  t.same([...judgeRows(buildSearchRanges([index], {}))], [], 'nothing without a condition')
 })

@@ -82,7 +82,7 @@ t.test('reads that find nothing in a large vault say so, and name their index', 
   t.same(await memories.byIds(scope, core, absent, ids.slice(0, 600)), [])
   t.match(await memories.stats(scope, [{ session: 's', upTo: 2 }]), { memories: 24_000 })
   t.equal((await memories.findTakenIds(scope, ids.slice(0, 600))).size, 600)
-  t.same(await rawCoreMemories(mongo, scope, absent, 10_001), [])
+  t.same(await rawCoreMemories(mongo, scope, absent, { max: 10_001 }), [])
   t.equal(await collected(streamUnconsolidated(mongo, scope, { tier: 1, space: absent })), 0)
   t.equal(await hasUnconsolidated(mongo, scope, 2), false)
   t.equal(await hasUnconsolidated(mongo, scope, 1), true)

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { Binary, MongoClient, type Document } from 'mongodb'
 import t from 'tap'
-import { matchesMetadata, metadataTerms } from '#shared/domain/metadata.ts'
+import { conditionOf } from '#shared/domain/filter.ts'
 import { tiers, type EmbeddedMemory, type VaultScope } from '#shared/domain/memory.ts'
 import { openMongo } from '#shared/storage/mongo/connect.ts'
 import { createIndexes } from '#shared/storage/mongo/indexes.ts'
@@ -12,6 +12,7 @@ import { MemoryStore, type NewMemory } from '#shared/vault/base/memories.mongo.t
 import { createNearestScan } from '#shared/vault/read/search/nearest-scan.mongo.ts'
 import { chooseNearestSearch } from '#shared/vault/read/search/nearest.mongo.ts'
 import { createSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
+import { memoryPredicate } from '#test/support/checks/memory-predicate.ts'
 import { withoutConnectDeadlines } from '#test/setup/connect-deadlines.ts'
 import { createAtlasDouble } from '#test/support/doubles/atlas-double.ts'
 import type { NearestSearch, NearestQuestion } from '#shared/vault/read/search/nearest.ts'
@@ -78,6 +79,12 @@ const memories: fc.Arbitrary<NewMemory> = fc
     ...(metadata && { metadata }),
   }))
 
+const indexedFilters = [
+  { metadata: { a: { in: [1, 2] } } },
+  { or: [{ metadata: { b: { ne: 'x' } } }, { tier: { gte: 2 } }, { session: 'ada' }] },
+  { not: { importance: { gte: 4 }, time: { gt: '2024-01-10' } } },
+]
+
 const questions: fc.Arbitrary<NearestQuestion> = fc
   .record(
     {
@@ -86,7 +93,7 @@ const questions: fc.Arbitrary<NearestQuestion> = fc
       count: fc.integer({ min: 1, max: 30 }),
       tiers: fc.subarray([...tiers], { minLength: 1 }),
       importance: fc.integer({ min: 1, max: 10 }),
-      metadata: fc.constantFrom([['a=1', 'a=2']], [['b="x"']], [['a=1'], ['b="x"']]),
+      condition: fc.constantFrom(...indexedFilters.map(filter => conditionOf({ filter })!)),
       from: days,
       to: days,
     },
@@ -131,7 +138,7 @@ const search = await chooseNearestSearch(double.mongo, {
 /** What must be found, out of all that was ever stored, by nothing but arithmetic. */
 function expected(
   { vault, epoch }: VaultScope,
-  { partition, vector, count, tiers, importance, metadata, from, to }: NearestQuestion,
+  { partition, vector, count, tiers, importance, condition, from, to }: NearestQuestion,
   rows: readonly NewMemory[] = stored,
 ): string[] {
   const dot = (a: Float32Array, b: Float32Array) =>
@@ -146,7 +153,7 @@ function expected(
     )
     .filter(row => !tiers || tiers.includes(row.tier))
     .filter(row => importance === undefined || (row.importance ?? 0) >= importance)
-    .filter(row => !metadata || matchesMetadata(metadata, metadataTerms(row.metadata ?? {})))
+    .filter(row => !condition || memoryPredicate(condition, partition.session)(row))
     .filter(row => (from === undefined || row.at >= from) && (to === undefined || row.at < to))
     .map(row => ({ id: row.id, near: cosine(row.vector, vector) }))
     .toSorted((a, b) => b.near - a.near || (a.id < b.id ? -1 : 1))
@@ -287,7 +294,7 @@ t.test('an index that was made without metadata answers what asks for none', asy
   told.length = 0
   t.same(await ask(search, plain), expected(scopes[0]!, plain))
   t.same(told, [])
-  const filtered = { ...plain, metadata: [['a=1']] }
+  const filtered = { ...plain, condition: conditionOf({ metadata: { a: 1 } }) }
   t.same(await ask(search, filtered), expected(scopes[0]!, filtered))
   t.match(told, [{ space, reason: /metadata/ }])
   double.dropIndexes()

@@ -66,6 +66,23 @@ t.test('201: seeds keep their metadata, one or several, and say that they are se
   t.same(shown.get(plain), { origin })
 })
 
+t.test('the list of an admin takes a whole filter, with a question and without', async t => {
+  const { admin, path } = await filled()
+  const filters: [filter: object, expected: string[]][] = [
+    [{ metadata: { page: { gte: 3 } }, not: { metadata: { source: 'faq' } } }, [wiki]],
+    [{ metadata: { page: { exists: false } }, origin: 'seed' }, [plain]],
+    [{ origin: { ne: 'seed' } }, []],
+  ]
+  for (const [filter, expected] of filters) {
+    for (const more of ['', '&q=where%20is%20the%20spare%20key']) {
+      const asked = `${path}?filter=${encodeURIComponent(JSON.stringify(filter))}${more}`
+      const { status, body } = await admin.get(asked)
+      t.equal(status, 200)
+      t.same(texts(body.items), expected.toSorted(), asked)
+    }
+  }
+})
+
 t.test('the list of an admin is filtered by it, with a question and without', async t => {
   const { list, admin, path } = await filled()
   const filters: [metadata: object, expected: string[]][] = [
