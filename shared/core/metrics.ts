@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { RecentCounts } from '#shared/core/recent-counts.ts'
+import gaugeTable from '#shared/core/gauges.json' with { type: 'json' }
 
 /** A value of a metric; of a histogram it has the name of the metric and `_bucket`, `_sum` or `_count`. */
 export type MetricSample = {
@@ -130,39 +131,12 @@ export const jobSeconds = createHistogram('vault_job_batch_seconds', 'Time a bat
 ])
 
 /** Gauges that are measured only when a scrape asks for them. */
-export const gauges = {
-  indexBytes: createGauge('vault_index_bytes', 'Memory of the vault indexes held'),
-  indexBudget: createGauge('vault_index_budget_bytes', 'Memory that vault indexes may take'),
-  indexes: createGauge('vault_indexes', 'Vault indexes held'),
-  loadingIndexes: createGauge('vault_indexes_loading', 'Vault indexes being loaded'),
-  loadingRows: createGauge(
-    'vault_index_loading_rows',
-    'Memories of the vault indexes being loaded, by state: read so far, and expected in all',
-    'state',
-  ),
-  queueJobs: createGauge(
-    'vault_queue_jobs',
-    'Jobs in the queue, by state; held ones wait for what does not answer',
-    'queue',
-    'state',
-  ),
-  queueOldest: createGauge(
-    'vault_queue_oldest_seconds',
-    'Age of the oldest job that is due',
-    'queue',
-  ),
-  deadJobs: createGauge('vault_queue_dead_jobs', 'Jobs given up, waiting for an operator', 'queue'),
-  operations: createGauge('vault_operations', 'Operations that are not over, by state', 'state'),
-  faultyOrganizations: createGauge(
-    'vault_organizations_faulty',
-    'Organizations whose provider refuses or does not answer, so that nothing becomes shared memory',
-  ),
-  connections: createGauge(
-    'vault_postgres_connections',
-    'Connections of the pool, by state',
-    'state',
-  ),
-}
+export const gauges = Object.fromEntries(
+  Object.entries(gaugeTable).map(([key, [name = '', help = '', ...labels]]) => [
+    key,
+    createGauge(name, help, ...labels),
+  ]),
+) as Record<keyof typeof gaugeTable, Gauge>
 
 export const indexEvents = createCounter(
   'vault_index_events_total',
